@@ -1,0 +1,138 @@
+"""What a launch can end in, other than results. Each error is a sentence and a table by rank."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where one rank was when the launch ended.
+
+    `state` is "waiting", "running", "returned", "raised" or "died"; `call` is the communication
+    call it waits in (None when it waits in none), `group` the global ranks of that call, `peer`
+    the other rank of a send or receive, `source` the line that made the call.
+    """
+
+    rank: int
+    state: str
+    call: str | None = None
+    group: tuple[int, ...] | None = None
+    peer: int | None = None
+    shape: tuple[int, ...] | None = None
+    dtype: str | None = None
+    source: str = ""
+
+    def cells(self) -> tuple[str, ...]:
+        """This report as one row of the table that an error prints."""
+        partner = ""
+        if self.peer is not None:
+            partner = f"peer {self.peer}"
+        elif self.group is not None:
+            partner = f"group {list(self.group)}"
+        tensor = "" if self.shape is None else f"{list(self.shape)} {self.dtype}"
+        return (str(self.rank), self.state, self.call or "", partner, tensor, self.source)
+
+
+def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """Rows of text as one left-aligned table, a line each."""
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in [header, *rows]
+    ]
+    return "\n".join(lines)
+
+
+REPORT_HEADER = ("rank", "state", "call", "with", "tensor", "line")
+
+
+class LaunchError(RuntimeError):
+    """A launch that gave no results; `reports` says where each rank was."""
+
+    def __init__(self, message: str, reports: list[Report] | tuple[Report, ...] = ()):
+        self.reports = list(reports)
+        self.sentence = message
+        if self.reports:
+            message += "\n\n" + table(REPORT_HEADER, [report.cells() for report in self.reports])
+        super().__init__(message)
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the message, not the frames of the launcher."""
+        return [f"{type(self).__name__}: {self}"]
+
+
+class RankError(LaunchError):
+    """One rank raised, or its process died.
+
+    `rank` is which, `traceback` the text of what it raised ("" when it died), `exit_code` its
+    exit status or minus the signal that killed it (None when it raised), `exception` the name of
+    the exception's type.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        sentence: str,
+        traceback: str = "",
+        exit_code: int | None = None,
+        exception: str | None = None,
+        reports: list[Report] | tuple[Report, ...] = (),
+    ):
+        self.rank = rank
+        self.traceback = traceback
+        self.exit_code = exit_code
+        self.exception = exception
+        super().__init__(sentence + ("\n\n" + traceback.rstrip() if traceback else ""), reports)
+        self.sentence = sentence
+
+
+class DeadlockError(LaunchError):
+    """The ranks' calls do not fit together: some wait for what will never come.
+
+    `reason` is the sentence that explains it, `reports` one row per rank.
+    """
+
+    def __init__(self, reason: str, reports: list[Report] | tuple[Report, ...]):
+        self.reason = reason
+        super().__init__(reason, reports)
+
+
+class DeadlineError(LaunchError, TimeoutError):
+    """The deadline passed while ranks were still running."""
+
+
+class TamperedError(LaunchError):
+    """A rank sent something that this library does not write."""
+
+
+class SandboxError(LaunchError):
+    """The ranks' fork server could not be started, or ended by itself."""
+
+
+@dataclass
+class Failure:
+    """One rank's end that is not a result, as the supervisor collects it."""
+
+    rank: int
+    moment: float
+    exception: str = ""
+    message: str = ""
+    frames: list[tuple[str, int, str]] = field(default_factory=list)
+    exit_code: int | None = None
+
+
+def describe_exit(code: int) -> str:
+    """An exit status in words: `os._exit(3)`, a signal's name, or the likely out-of-memory kill."""
+    if code >= 0:
+        return f"its process exited with code {code} before the function returned"
+    name = signal.Signals(-code).name if -code in signal.valid_signals() else f"signal {-code}"
+    hints = {
+        "SIGSEGV": " (a segmentation fault)",
+        "SIGABRT": " (a library aborted; its last words are in the rank's output)",
+        "SIGKILL": " (the kernel does this when memory runs out)",
+        "SIGXCPU": " (its CPU time was used up)",
+        "SIGXFSZ": " (it wrote a file larger than allowed)",
+    }
+    return f"its process was killed by {name}{hints.get(name, '')}"

@@ -1,0 +1,260 @@
+"""The process from which every rank is forked: it imports torch once, and then only forks.
+
+Started as `python -m byhand.runtime.fork_server FD`, where FD is a socket to the notebook's
+process. It is single-threaded, so forking is safe, and never touches CUDA, so its children may.
+All that a rank leaves behind becomes this process's child (it is a subreaper) and is killed with
+the rank's team; when the notebook's process is gone, its socket closes and everything ends.
+
+Messages are JSON, one per packet:
+    in   rank (4 descriptors), end, stacks, fresh (1 descriptor), devices
+    out  hello, exit, ended, devices, failed
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import selectors
+import signal
+import socket
+import sys
+import time
+import traceback
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from byhand.runtime import namespaces, rank_process, recorder
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER, _PR_SET_NAME = 1, 36, 15
+_libc = ctypes.CDLL(None, use_errno=True)
+MAX_MESSAGE = 1 << 16
+
+
+def prctl(option: int, value: int | bytes) -> None:
+    """Set an attribute of this process."""
+    _libc.prctl(option, value, 0, 0, 0)
+
+
+@dataclass
+class Team:
+    """The processes of one launch, or one fresh fork server."""
+
+    port: socket.socket | None = None
+    ranks: dict[int, int] = field(default_factory=dict)  # process id -> rank
+
+
+class Server:
+    """Forks ranks on request, reports their ends, and kills what they leave."""
+
+    def __init__(self, connection: socket.socket, owns_namespace: bool = False):
+        self.connection = connection
+        self.owns_namespace = owns_namespace
+        self.teams: dict[int, Team] = {}
+        self.wake_read, self.wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+    def serve(self) -> None:
+        """Answer messages until the other side closes; then kill everything."""
+        self.send({"hello": os.getpid()})
+        selector = selectors.DefaultSelector()
+        selector.register(self.connection, selectors.EVENT_READ)
+        selector.register(self.wake_read, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fd == self.wake_read:
+                    with contextlib.suppress(BlockingIOError):
+                        os.read(self.wake_read, 4096)
+                    self.reap()
+                elif not self.receive():
+                    for team in list(self.teams):
+                        self.end(team)
+                    return
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send one message; nobody may be there to read it."""
+        with contextlib.suppress(OSError):
+            self.connection.send(json.dumps(message).encode())
+
+    def receive(self) -> bool:
+        """Answer one message. False when the other side has closed."""
+        try:
+            data, fds, _, _ = socket.recv_fds(self.connection, MAX_MESSAGE, 8)
+        except ConnectionError:
+            return False
+        if not data:
+            return False
+        message = json.loads(data)
+        try:
+            getattr(self, "do_" + message["do"])(message, fds)
+        except OSError as error:
+            self.send({"failed": f"{type(error).__name__}: {error}", "team": message.get("team")})
+        finally:
+            for fd in fds:
+                os.close(fd)
+        return True
+
+    def do_rank(self, message: dict[str, Any], fds: list[int]) -> None:
+        team = self.teams.setdefault(message["team"], Team())
+        if team.port is None:
+            team.port = reserve_port()
+        pid = self.fork(lambda: rank_process.main(fds, message, team.port.getsockname()[1]), fds)
+        team.ranks[pid] = message["rank"]
+
+    def do_fresh(self, message: dict[str, Any], fds: list[int]) -> None:
+        team = self.teams.setdefault(message["team"], Team())
+
+        def body() -> None:
+            connection = socket.socket(fileno=os.dup(fds[0]))
+            os.close(fds[0])
+            if message["isolate"]:
+                namespaces.enter(message["scratch_bytes"])
+                prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            signal.set_wakeup_fd(-1)
+            Server(connection, owns_namespace=message["isolate"]).serve()
+
+        team.ranks[self.fork(body, fds)] = 0
+
+    def do_end(self, message: dict[str, Any], _: list[int]) -> None:
+        self.end(message["team"])
+        self.send({"ended": message["team"]})
+
+    def do_stacks(self, message: dict[str, Any], _: list[int]) -> None:
+        for pid in self.teams[message["team"]].ranks if message["team"] in self.teams else ():
+            os.kill(pid, signal.SIGUSR1)
+
+    def do_devices(self, message: dict[str, Any], _: list[int]) -> None:
+        if not dist.is_nccl_available():
+            return self.send({"devices": 0})
+        pid = self.fork(lambda: os._exit(min(torch.cuda.device_count(), 255)), [])
+        self.send({"devices": os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])})
+
+    def fork(self, body: Any, keep: list[int]) -> int:
+        """Fork a child that runs `body` with none of the server's descriptors but `keep`."""
+        parent = os.getpid()
+        pid = os.fork()
+        if pid:
+            return pid
+        status = 1
+        try:
+            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+            if os.getppid() != parent:
+                os._exit(1)
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGCHLD, signal.SIGINT):
+                signal.signal(number, signal.SIG_DFL)
+            self.connection.close()
+            os.close(self.wake_read)
+            os.close(self.wake_write)
+            body()
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+
+    def reap(self) -> None:
+        """Collect children that ended, and report those that were ranks."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            for number, team in self.teams.items():
+                if pid in team.ranks:
+                    rank = team.ranks.pop(pid)
+                    code = os.waitstatus_to_exitcode(status)
+                    self.send({"exit": code, "team": number, "rank": rank})
+
+    def end(self, number: int) -> None:
+        """Kill the ranks of a team and all that they started; return when they are gone."""
+        team = self.teams.pop(number, None)
+        if team is None:
+            return
+        if team.port is not None:
+            team.port.close()
+        for pid in team.ranks:
+            os.kill(pid, signal.SIGKILL)
+        for pid in team.ranks:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+        known = {pid for other in self.teams.values() for pid in other.ranks}
+        until = time.monotonic() + 5
+        while time.monotonic() < until and self.kill_orphans(known):
+            time.sleep(0.001)
+
+    def kill_orphans(self, known: set[int]) -> bool:
+        """Kill every child that is not a rank of another team. False when there is none."""
+        if self.owns_namespace and not known:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(-1, signal.SIGKILL)  # everything in this namespace but its first process
+            return self.collect(set())
+        for pid in children_of(os.getpid()) - known:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return self.collect(known)
+
+    def collect(self, known: set[int]) -> bool:
+        """Wait for killed orphans. True when one was found, so that more may follow."""
+        orphans = children_of(os.getpid()) - known if not self.owns_namespace or known else {-1}
+        found = False
+        for pid in orphans:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+                found = True
+        return found
+
+
+def children_of(parent: int) -> set[int]:
+    """Process ids of the direct children of `parent`."""
+    try:
+        text = open(f"/proc/{parent}/task/{parent}/children").read()
+        return {int(pid) for pid in text.split()}
+    except OSError:
+        return {
+            pid
+            for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+            if parent_of(pid) == parent
+        }
+
+
+def parent_of(pid: int) -> int | None:
+    """The parent of a process; None when it is gone."""
+    try:
+        return int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
+    except OSError:
+        return None
+
+
+def reserve_port() -> socket.socket:
+    """A free TCP port, kept from others but open to a rank's store, which listens on it."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    return reserved
+
+
+def main() -> None:
+    """Serve on the socket whose descriptor is the first argument."""
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    connection.set_inheritable(False)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.environ.update(GLOO_SOCKET_IFNAME="lo", TORCH_CPP_LOG_LEVEL="ERROR")
+    torch.set_num_threads(1)
+    recorder.install()
+    rank_process.warm_up()
+    Server(connection).serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""The walls around code that nobody has read: one bubblewrap command.
+
+Inside: own user, process, network, IPC, host-name and mount namespaces; the system, this Python
+and this library read-only; an empty /tmp and an empty home; a cleared environment. Outside, and
+out of sight: the checkout (solutions, tests), the gradebook, the journal, other submissions, every
+home. The command works for root and for ordinary users, and what it starts dies with its parent.
+
+Nested user namespaces stay allowed: each question gets a second wall inside this one.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import site
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+LIBRARY = Path(__file__).resolve().parent.parent  # lib/byhand, and not the checkout around it
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
+SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/ssl/openssl.cnf")
+ENVIRONMENT = {
+    "HOME": "/tmp",
+    "USER": "student",
+    "LOGNAME": "student",
+    "LANG": "C.UTF-8",
+    "OMP_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONNOUSERSITE": "1",
+    "TORCHINDUCTOR_CACHE_DIR": "/tmp",
+}
+INSTALL = "apt-get install bubblewrap (as root), or your system's equivalent"
+
+
+def sandbox_command(hide: Iterable[Path | str] = (), bwrap: str = "bwrap") -> tuple[str, ...]:
+    """The words to put before a Python command so that it runs walled in.
+
+    `hide` names directories that must stay out of sight even where they lie under /usr or in the
+    Python environment: they are covered with an empty one. Open file descriptors are inherited.
+    """
+    options = [
+        *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"),
+        *("--unshare-cgroup-try", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"),
+        *("--die-with-parent", "--new-session", "--clearenv"),
+    ]
+    for name, value in {**ENVIRONMENT, "PATH": f"{sys.prefix}/bin:/usr/bin:/bin"}.items():
+        options += ["--setenv", name, value]
+    options += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+    options += _system() + _hidden(hide) + _python() + ["--chdir", "/tmp", "--"]
+    return (bwrap, *options)
+
+
+def _system() -> list[str]:
+    """The operating system's programs and libraries, read-only, links kept as links."""
+    options = []
+    for name in SYSTEM:
+        path = Path(name)
+        if path.is_symlink():
+            options += ["--symlink", os.readlink(path), name]
+        elif path.is_dir():
+            options += ["--ro-bind", name, name]
+    for name in SYSTEM_FILES:
+        if os.path.exists(name):
+            options += ["--ro-bind", name, name]
+    return options
+
+
+def _hidden(paths: Iterable[Path | str]) -> list[str]:
+    """An empty directory over each path that lies in something bound, before Python is bound."""
+    bound = [Path(name).resolve() for name in SYSTEM if Path(name).is_dir()]
+    options = []
+    for path in map(Path, paths):
+        resolved = path.resolve()
+        if resolved.is_dir() and any(resolved.is_relative_to(place) for place in bound):
+            options += ["--tmpfs", str(resolved)]
+    return options
+
+
+def _python() -> list[str]:
+    """This Python, its packages and this library, read-only: nothing else of where they live."""
+    places = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent.parent}
+    places |= {Path(place) for place in site.getsitepackages()}
+    places = {place for place in places if place.is_dir() and place not in _too_wide()}
+    outer = [place for place in sorted(places) if not any(p in place.parents for p in places)]
+    options = []
+    for place in [*outer, LIBRARY]:
+        options += ["--ro-bind", str(place), str(place)]
+    return options
+
+
+def _too_wide() -> set[Path]:
+    """Directories that would show more than Python: the root, /usr (bound already), a home."""
+    return {Path("/"), Path("/usr"), Path.home(), Path.home().resolve()}
+
+
+@functools.cache
+def why_no_sandbox() -> str | None:
+    """None where the sandbox works; otherwise one sentence on what is missing and what to do.
+
+    Tried, not guessed: a trivial Python runs inside, and makes the nested namespaces of a question.
+    """
+    if sys.platform != "linux":
+        return f"the sandbox needs Linux namespaces, which {sys.platform} does not have"
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        return f"bubblewrap is not installed: {INSTALL}"
+    return _try(bwrap)
+
+
+def _try(bwrap: str) -> str | None:
+    """Run the probe inside; None when it printed what it should."""
+    try:
+        done = subprocess.run(
+            [*sandbox_command(bwrap=bwrap), sys.executable, "-c", _PROBE],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"bubblewrap could not be run ({error})"
+    if done.returncode == 0 and done.stdout.strip() == "walled in":
+        return None
+    last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+    return (
+        f"bubblewrap cannot make namespaces here ({last}): allow user namespaces for this account"
+        " (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns=0), or"
+        " start the container with them"
+    )
+
+
+_PROBE = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.unshare(0x10000000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x00020000):
+    raise SystemExit("nested namespaces: " + os.strerror(ctypes.get_errno()))
+print("walled in")
+"""

@@ -1,0 +1,172 @@
+"""The ledger: every communication call of a run, by rank, with what it carried and sent.
+
+`payload_bytes` is S as nccl-tests counts it: the tensor (all-reduce, broadcast, reduce, send,
+recv), the whole output (all-gather), the whole input (reduce-scatter, all-to-all), all chunks
+together (scatter, gather). `sent_bytes` is what this rank sends under the standard algorithm,
+for n ranks:
+
+    all-reduce                              2 S (n-1)/n      ring
+    all-gather, reduce-scatter, all-to-all    S (n-1)/n
+    broadcast                                 S              a chain from the root; its last rank 0
+    reduce                                    S              a chain to the root; the root 0
+    scatter                                   S (n-1)/n      the root; the others 0
+    gather                                    S / n          all but the root
+    send                                      S              recv and barrier 0
+
+It is a count from the call, not a measurement of the network.
+Source: NVIDIA nccl-tests, doc/PERFORMANCE.md, for the factors.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from byhand.runtime.errors import table
+
+OPS = (
+    "all_reduce",
+    "all_gather",
+    "reduce_scatter",
+    "broadcast",
+    "reduce",
+    "scatter",
+    "gather",
+    "all_to_all",
+    "send",
+    "recv",
+    "barrier",
+)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One communication call of one rank; times in seconds since the first rank began."""
+
+    rank: int
+    op: str
+    group: tuple[int, ...]
+    payload_bytes: int
+    sent_bytes: int
+    start: float
+    end: float
+    source: str
+    peer: int | None = None
+    root: int | None = None
+    reduce_op: str | None = None
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+    waited: float = 0.0  # seconds this rank stood still for the call
+    overlapped: bool = False  # the rank computed between the call and the wait for it
+
+
+def sent_bytes(
+    op: str, payload: int, group: tuple[int, ...], rank: int, root: int | None = None
+) -> int:
+    """Bytes that global rank `rank` sends in `op` on `group` under the table above."""
+    n = len(group)
+    if n == 1 or op in ("recv", "barrier"):
+        return 0
+    if op == "send":
+        return payload
+    if op == "all_reduce":
+        return round(2 * payload * (n - 1) / n)
+    if op in ("all_gather", "reduce_scatter", "all_to_all"):
+        return round(payload * (n - 1) / n)
+    if op == "broadcast":
+        last = group[(group.index(root) - 1) % n] if root in group else None
+        return 0 if rank == last else payload
+    if op == "reduce":
+        return 0 if rank == root else payload
+    if op == "scatter":
+        return round(payload * (n - 1) / n) if rank == root else 0
+    if op == "gather":
+        return 0 if rank == root else round(payload / n)
+    raise ValueError(f"unknown op {op!r}; known are {', '.join(OPS)}")
+
+
+class Ledger:
+    """All events of a run, by start. Prints as a table."""
+
+    def __init__(self, events: list[Event]):
+        self.events = sorted(events, key=lambda event: event.start)
+
+    def select(self, op: str | None = None, rank: int | None = None) -> list[Event]:
+        """The events of one op, one rank, or both; all when neither is given."""
+        if op is not None and op not in OPS:
+            raise ValueError(f"unknown op {op!r}; known are {', '.join(OPS)}")
+        return [
+            event
+            for event in self.events
+            if (op is None or event.op == op) and (rank is None or event.rank == rank)
+        ]
+
+    def count(self, op: str | None = None, rank: int | None = None) -> int:
+        """How many calls: over all ranks, or those of one `rank`; all ops, or one `op`."""
+        return len(self.select(op, rank))
+
+    def sent_bytes(self, op: str | None = None, rank: int | None = None) -> int:
+        """Bytes sent under the standard algorithms: over all ranks, or by one."""
+        return sum(event.sent_bytes for event in self.select(op, rank))
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """One row of text per event: what `str(ledger)` prints."""
+        return [
+            (
+                str(e.rank),
+                e.op,
+                "" if e.peer is None else str(e.peer),
+                str(list(e.group)),
+                f"{list(e.shape)} {e.dtype}".strip() if e.op != "barrier" else "",
+                f"{e.sent_bytes:,}",
+                f"{1e3 * e.start:.2f}",
+                f"{1e3 * e.end:.2f}",
+                e.source,
+            )
+            for e in self.events
+        ]
+
+    def __str__(self) -> str:
+        header = ("rank", "call", "peer", "group", "tensor", "sent bytes", "start ms", "end ms")
+        return table((*header, "line"), self.rows()) if self.events else "no communication"
+
+    def __repr__(self) -> str:
+        return f"<Ledger: {len(self.events)} calls, {self.sent_bytes():,} bytes sent>"
+
+    def to_perfetto(self, path: str | Path) -> Path:
+        """Write the events as a trace that ui.perfetto.dev and chrome://tracing open.
+
+        One row per rank, one slice per call, in microseconds (the Trace Event Format).
+        """
+        traced = [
+            {
+                "name": e.op,
+                "cat": "communication",
+                "ph": "X",
+                "pid": 0,
+                "tid": e.rank,
+                "ts": 1e6 * e.start,
+                "dur": 1e6 * (e.end - e.start),
+                "args": {
+                    "sent_bytes": e.sent_bytes,
+                    "payload_bytes": e.payload_bytes,
+                    "group": list(e.group),
+                    "line": e.source,
+                },
+            }
+            for e in self.events
+        ]
+        names = [
+            {
+                "name": "thread_name",
+                "ph": "M",
+                "pid": 0,
+                "tid": rank,
+                "args": {"name": f"rank {rank}"},
+            }
+            for rank in sorted({e.rank for e in self.events})
+        ]
+        path = Path(path)
+        path.write_text(json.dumps({"traceEvents": names + traced, "displayTimeUnit": "ms"}))
+        return path

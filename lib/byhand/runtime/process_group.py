@@ -1,0 +1,132 @@
+"""Joining and leaving the world: what every distributed program does first and last.
+
+`setup` finds the other ranks in one of three ways:
+- under `launch` and under torchrun, MASTER_ADDR and MASTER_PORT are in the environment;
+- under torch.multiprocessing.spawn nothing is, but all ranks have the same parent: rank 0 opens a
+  store on a free port and leaves its number in a file named after the parent.
+No port is ever fixed, so two programs never meet by accident.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+
+JOIN_SECONDS = 60.0
+MIXED = "cpu:gloo,cuda:nccl"
+
+
+def setup(rank: int, world_size: int, backend: str = "auto") -> None:
+    """Join the default process group as `rank` of `world_size`.
+
+    `backend`: "gloo", "nccl", or "auto": NCCL for CUDA tensors when every rank of this machine
+    has a GPU of its own, else gloo (which also takes CUDA tensors, so ranks may share a GPU).
+
+    Raises:
+        ValueError: a rank outside the world, a backend that is missing, too few GPUs for NCCL.
+        RuntimeError: this process is in a process group already.
+    """
+    if not 0 <= rank < world_size:
+        raise ValueError(
+            f"rank {rank} is not in a world of {world_size}: ranks are 0 to {world_size - 1}"
+        )
+    if dist.is_initialized():
+        raise RuntimeError(
+            "this rank has joined a process group already; launch(..., setup=True) "
+            "does it for you, so call setup only with setup=False"
+        )
+    backend = choose_backend(backend, int(os.environ.get("LOCAL_WORLD_SIZE", world_size)))
+    if torch.cuda.is_available():
+        torch.cuda.set_device(device(rank))
+    if "MASTER_ADDR" in os.environ:
+        if os.environ["MASTER_ADDR"] in ("127.0.0.1", "localhost"):
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+        dist.init_process_group(backend, rank=rank, world_size=world_size)
+    else:
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+        store = _siblings_store(rank, world_size)
+        dist.init_process_group(backend, store=store, rank=rank, world_size=world_size)
+
+
+def cleanup() -> None:
+    """Leave the default process group. Safe to call when there is none."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def device(rank: int) -> torch.device:
+    """Where `rank` keeps its tensors: GPU number rank modulo the GPUs here, else the CPU."""
+    if torch.cuda.is_available():
+        return torch.device("cuda", rank % torch.cuda.device_count())
+    return torch.device("cpu")
+
+
+def choose_backend(backend: str, local_world_size: int, gpus: int | None = None) -> str:
+    """The backend's name for torch: `backend` itself if it can run here, or the choice of "auto".
+
+    `gpus` is the number of GPUs of this machine; counted when None.
+
+    Raises:
+        ValueError: the backend is unknown, not built in, or has fewer GPUs than ranks.
+    """
+    if backend not in ("auto", "gloo", "nccl", MIXED):
+        raise ValueError(f'backend {backend!r} is unknown; choose "auto", "gloo" or "nccl"')
+    if backend == "gloo" or not dist.is_nccl_available():
+        if backend == "nccl":
+            raise ValueError('backend "nccl" is not built into this torch; use "gloo"')
+        return "gloo"
+    gpus = torch.cuda.device_count() if gpus is None else gpus
+    if backend != "auto" and gpus < local_world_size:
+        raise ValueError(
+            f'backend "nccl" needs one GPU per rank: {local_world_size} ranks, '
+            f'{gpus} GPUs here. Use fewer ranks, or "gloo", whose ranks may share '
+            "one"
+        )
+    return MIXED if 0 < local_world_size <= gpus else "gloo"
+
+
+def _siblings_store(rank: int, world_size: int) -> dist.Store:
+    """A store shared by the processes that have the same parent as this one."""
+    path = Path(tempfile.gettempdir()) / f"byhand-{os.getuid()}-{os.getppid()}"
+    until = time.monotonic() + JOIN_SECONDS
+    if rank == 0:
+        store = dist.TCPStore("127.0.0.1", 0, world_size, is_master=True, wait_for_workers=False)
+        draft = path.with_suffix(".new")
+        draft.write_text(f"{os.getpid()} {store.port}")
+        draft.rename(path)
+        _wait_for_all(store, world_size, until)
+        path.unlink(missing_ok=True)
+        return store
+    while time.monotonic() < until:
+        try:
+            owner, port = path.read_text().split()
+            os.kill(int(owner), 0)
+            limit = datetime.timedelta(seconds=JOIN_SECONDS)
+            store = dist.TCPStore(
+                "127.0.0.1", int(port), world_size, timeout=limit, wait_for_workers=False
+            )
+            store.add("byhand/joined", 1)
+            return store
+        except (FileNotFoundError, ValueError, ProcessLookupError, dist.DistNetworkError):
+            time.sleep(0.01)
+    raise RuntimeError(
+        f"rank {rank} of {world_size} found no rank 0 within {JOIN_SECONDS:.0f} s: "
+        "start all ranks from one parent process, or set MASTER_ADDR and "
+        "MASTER_PORT"
+    )
+
+
+def _wait_for_all(store: dist.Store, world_size: int, until: float) -> None:
+    while store.add("byhand/joined", 0) < world_size - 1:
+        if time.monotonic() > until:
+            joined = store.add("byhand/joined", 0) + 1
+            raise RuntimeError(
+                f"only {joined} of {world_size} ranks called setup within {JOIN_SECONDS:.0f} s"
+            )
+        time.sleep(0.005)

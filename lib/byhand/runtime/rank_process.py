@@ -1,0 +1,164 @@
+"""What a forked rank does: join the world, wait for its function, run it, reply, wait for the end.
+
+Descriptors it is given: control (a socket to the launching process), log (see trace.py), output
+(what it prints) and stack (Python stacks on demand, or at a crash).
+
+The request is a JSON header and a memory file with three sections: the student's cells, which
+are run first, the pickled function with its arguments, and nothing else. The reply is a JSON
+header and a body.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import json
+import os
+import pickle
+import resource
+import signal
+import socket
+import sys
+import traceback
+from typing import Any
+
+import cloudpickle
+import torch
+import torch.distributed as dist
+
+from byhand.runtime import codec, prelude, process_group
+from byhand.runtime.recorder import Recorder
+
+MAX_TEXT = 20_000
+_LIMITS = {
+    "memory_bytes": resource.RLIMIT_AS,
+    "processes": resource.RLIMIT_NPROC,
+    "file_bytes": resource.RLIMIT_FSIZE,
+    "open_files": resource.RLIMIT_NOFILE,
+    "cpu_seconds": resource.RLIMIT_CPU,
+}
+
+
+def warm_up() -> None:
+    """Do once, before any fork, what every rank would otherwise do again."""
+    read, write = os.pipe()
+    with Recorder(write) as recorder:
+        recorder.track(torch.ones(2) + 1)
+    os.close(read)
+    os.close(write)
+    pickle.loads(cloudpickle.dumps((warm_up, torch.ones(2))))
+    codec.decode(codec.encode([torch.ones(2), {"a": 1}]))
+
+
+def main(fds: list[int], spec: dict[str, Any], port: int) -> None:
+    """Be rank `spec["rank"]`, from the fork to the kill."""
+    control_fd, log_fd, output_fd, stack_fd = fds
+    _redirect(output_fd)
+    faulthandler.enable(file=stack_fd, all_threads=False)
+    faulthandler.register(signal.SIGUSR1, file=stack_fd, all_threads=False)
+    for name, value in spec["limits"].items():
+        if name in _LIMITS:
+            resource.setrlimit(_LIMITS[name], (value, value))
+    rank, world_size = spec["rank"], spec["world_size"]
+    os.environ.update(
+        MASTER_ADDR="127.0.0.1",
+        MASTER_PORT=str(port),
+        RANK=str(rank),
+        WORLD_SIZE=str(world_size),
+        LOCAL_RANK=str(rank),
+        LOCAL_WORLD_SIZE=str(world_size),
+        BYHAND_WORLD_SIZE=str(world_size),
+    )
+    torch.set_num_threads(spec["threads"])
+    control = socket.socket(fileno=os.dup(control_fd))
+    try:
+        if spec["setup"]:
+            process_group.setup(rank, world_size, spec["backend"])
+        header, sections = _receive(control)
+        reply, body = _run(rank, world_size, log_fd, header, sections)
+    except BaseException as error:
+        reply, body = _error(error), b""
+    _reply(control, reply, body)
+    control.recv(1)  # stay until the team is ended, so that no connection closes on the others
+
+
+def _redirect(output_fd: int) -> None:
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(output_fd, 1)
+    os.dup2(output_fd, 2)
+    sys.stdout = open(1, "w", buffering=1, closefd=False, errors="backslashreplace")
+    sys.stderr = open(2, "w", buffering=1, closefd=False, errors="backslashreplace")
+
+
+def _receive(control: socket.socket) -> tuple[dict[str, Any], list[bytes]]:
+    data, fds, _, _ = socket.recv_fds(control, 1 << 16, 1)
+    if not data:
+        os._exit(0)
+    header = json.loads(data)
+    sections, at = [], 0
+    for length in header["sections"]:
+        sections.append(os.pread(fds[0], length, at))
+        at += length
+    os.close(fds[0])
+    return header, sections
+
+
+def _run(
+    rank: int, world_size: int, log_fd: int, header: dict[str, Any], sections: list[bytes]
+) -> tuple[dict[str, Any], bytes]:
+    sys.path[:] = header["path"]
+    with contextlib.suppress(OSError):
+        os.chdir(header["directory"])
+    os.environ.update(header["environ"])
+    notes = prelude.run(json.loads(sections[0]))
+    fn, args = pickle.loads(sections[1])
+    recorder = Recorder(log_fd)
+    recorder.track(list(args))
+    try:
+        with recorder:
+            value = fn(*args) if header["alone"] else fn(rank, world_size, *args)
+    except BaseException as error:
+        return _error(error) | {"notes": notes}, b""
+    finally:
+        sys.stdout.flush()
+    backend = dist.get_backend() if dist.is_initialized() else None
+    kind, body = _encode(value, header["trusted"])
+    return {"kind": kind, "notes": notes, "backend": backend}, body
+
+
+def _encode(value: Any, trusted: bool) -> tuple[str, bytes]:
+    try:
+        return "plain", codec.encode(value)
+    except codec.CodecError as error:
+        if not trusted:
+            raise TypeError(f"what the function returned cannot be graded: {error}") from None
+    try:
+        return "pickle", cloudpickle.dumps(value)
+    except Exception as error:
+        raise TypeError(
+            f"the result, a {type(value).__name__}, cannot travel back to the notebook: {error}"
+        ) from None
+
+
+def _error(error: BaseException) -> dict[str, Any]:
+    """An exception as plain text: its type, its message, and the frames outside this module."""
+    stack = traceback.extract_tb(error.__traceback__)
+    frames = [[f.filename, f.lineno or 0, f.name] for f in stack if f.filename != __file__]
+    frames = [frame for frame in frames if not frame[0].startswith("<frozen")]
+    try:
+        message = "".join(traceback.format_exception_only(error)).strip()
+    except Exception:
+        message = f"{type(error).__name__} (its message could not be read)"
+    return {
+        "kind": "error",
+        "exception": type(error).__name__,
+        "message": message[:MAX_TEXT],
+        "frames": frames[-50:],
+    }
+
+
+def _reply(control: socket.socket, reply: dict[str, Any], body: bytes) -> None:
+    header = json.dumps({**reply, "body": len(body)}).encode()
+    control.sendall(len(header).to_bytes(8, "big") + header)
+    control.sendall(body)

@@ -1,0 +1,99 @@
+"""What a launch gives back, and how it shows itself in a notebook and in a terminal."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field
+from typing import Any
+
+from byhand.runtime.errors import table
+from byhand.runtime.ledger import OPS, Ledger
+
+MAX_SHOWN = 400
+
+
+@dataclass(repr=False)
+class Run:
+    """One finished launch; every list is indexed by rank.
+
+    `results`: what the function returned. `output`: what the rank printed. `ledger`: every
+    communication call. `peak_bytes`: the most bytes of tensor storage the rank held at once.
+    `spans`: (start, end) of the function, in seconds since the first rank began. `seconds`: from
+    the first rank's beginning to the last one's end. `notes`: what went wrong in the cells that
+    ran before the function (only in a grader's sandbox).
+    """
+
+    results: list[Any]
+    output: list[str]
+    ledger: Ledger
+    peak_bytes: list[int]
+    spans: list[tuple[float, float]]
+    seconds: float
+    backend: str | None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def world_size(self) -> int:
+        """How many ranks ran."""
+        return len(self.results)
+
+    def summary(self) -> str:
+        """One line: ranks, time, calls and bytes."""
+        calls = [f"{self.ledger.count(op)} × {op}" for op in OPS if self.ledger.count(op)]
+        sent = f"{self.ledger.sent_bytes():,} bytes sent" if calls else "no communication"
+        ranks = "1 rank" if self.world_size == 1 else f"{self.world_size} ranks"
+        parts = [ranks, f"{1e3 * self.seconds:.1f} ms", *calls, sent]
+        return " · ".join(parts)
+
+    def __repr__(self) -> str:
+        rows = [(str(rank), _short(result)) for rank, result in enumerate(self.results)]
+        text = [f"Run: {self.summary()}", table(("rank", "result"), rows)]
+        for rank, output in enumerate(self.output):
+            if output:
+                text.append(f"rank {rank} printed:\n{output.rstrip()}")
+        return "\n".join(text)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>rank {rank}</th><td><pre>{html.escape(_short(result))}</pre></td>"
+            f"<td><pre>{html.escape(self.output[rank].rstrip())}</pre></td></tr>"
+            for rank, result in enumerate(self.results)
+        )
+        head = "<tr><th></th><th>returned</th><th>printed</th></tr>"
+        note = f"<p>{html.escape(self.summary())}</p>"
+        return f"{_STYLE}<div class='byhand'>{note}<table>{head}{rows}</table></div>"
+
+
+def blocks_html(run: Run) -> str:
+    """Each rank's output (and value, if any) as a labelled block: what `%%ranks` shows."""
+    blocks = []
+    for rank, (output, value) in enumerate(zip(run.output, run.results, strict=True)):
+        text = output + ("" if value is None else _short(value) + "\n")
+        body = html.escape(text.rstrip()) or "<i>printed nothing</i>"
+        blocks.append(f"<tr><th>rank {rank}</th><td><pre>{body}</pre></td></tr>")
+    note = f"<p>{html.escape(run.summary())}</p>"
+    return f"{_STYLE}<div class='byhand'><table>{''.join(blocks)}</table>{note}</div>"
+
+
+def blocks_text(run: Run) -> str:
+    """The same as plain text."""
+    lines = []
+    for rank, (output, value) in enumerate(zip(run.output, run.results, strict=True)):
+        text = output + ("" if value is None else _short(value) + "\n")
+        shown = text.rstrip().replace("\n", "\n        ") or "(printed nothing)"
+        lines.append(f"rank {rank}  {shown}")
+    return "\n".join([*lines, run.summary()])
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]} … ({len(text)} characters)"
+
+
+_STYLE = """<style>
+.byhand table { border-collapse: collapse; margin: 0.3em 0; }
+.byhand th { color: #1f4e79; text-align: left; vertical-align: top; padding: 2px 14px 2px 0; }
+.byhand td { text-align: left; vertical-align: top; padding: 2px 14px 2px 0; }
+.byhand pre { margin: 0; white-space: pre-wrap; }
+.byhand p { color: #666; margin: 0.2em 0; font-size: 90%; }
+</style>"""

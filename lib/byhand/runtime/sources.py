@@ -1,0 +1,45 @@
+"""Lines of code as a reader of the notebook knows them: `In [3] line 5`, `collectives.py:41`."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from typing import Any
+
+MAX_LINE = 300
+
+
+def cell_number(filename: str) -> int | None:
+    """The execution count of the notebook cell that was compiled as `filename`, if one was."""
+    ipython = sys.modules.get("IPython")
+    shell: Any = ipython.get_ipython() if ipython is not None else None
+    numbers = getattr(getattr(shell, "compile", None), "_filename_map", {})
+    return numbers.get(filename)
+
+
+def place(filename: str, line: int) -> str:
+    """A line's name: by notebook cell where there is one, else by file."""
+    number = cell_number(filename)
+    if number is not None:
+        return f"In [{number}] line {line}"
+    if filename.startswith("<") and filename.endswith(">"):
+        return f"{filename[1:-1]} line {line}"
+    return f"{os.path.basename(filename)}:{line}"
+
+
+def remember(label: str, source: str) -> None:
+    """Let tracebacks show the text of a cell that is run under the file name `<label>`."""
+    lines = source.splitlines(keepends=True)
+    linecache.cache[f"<{label}>"] = (len(source), None, lines, f"<{label}>")
+
+
+def traceback_text(frames: list[tuple[str, int, str]], message: str) -> str:
+    """Frames and the exception's own lines, with the code where this process can find it."""
+    lines = []
+    for filename, line, name in frames:
+        lines.append(f"  {place(filename, line)}, in {name}")
+        code = linecache.getline(filename, line).strip()
+        if code:
+            lines.append(f"    {code[:MAX_LINE]}")
+    return "\n".join([*lines, message])

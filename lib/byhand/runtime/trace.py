@@ -1,0 +1,173 @@
+"""A rank's log, as the supervisor reads it: what the rank called, and what it is waiting in.
+
+The rank appends one JSON array per line to a memory file that the supervisor also holds, so the
+log outlives the rank and costs it no wait. Nothing in it is trusted: every field is checked.
+
+    ["begin", t]                    the rank entered the function
+    ["call", index, {...}, t]       it made communication call number `index` (fields of Call)
+    ["wait", index, t, computed]    it stands still for that call; computed: tensor operations ran
+                                    since the call
+    ["awake", index, t]             it goes on
+    ["done", index, t]              the call completed (only where the backend tells)
+    ["end", t, peak_bytes]          it left the function
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from byhand.runtime.errors import TamperedError
+from byhand.runtime.ledger import Event, sent_bytes
+
+SETUP_OPS = ("init_process_group", "new_group")  # collective too, but they carry no tensors
+
+
+@dataclass
+class Call:
+    """One communication call; `peer`, `root` and `group` are global ranks."""
+
+    index: int
+    rank: int
+    op: str
+    group_name: str
+    group: tuple[int, ...]
+    source: tuple[str, int]
+    start: float
+    payload: int = 0
+    shape: tuple[int, ...] | None = None
+    dtype: str | None = None
+    reduce_op: str | None = None
+    root: int | None = None
+    peer: int | None = None
+    tag: int = 0
+    sends: tuple[int, ...] = ()  # all-to-all: rows to each rank
+    receives: tuple[int, ...] = ()
+    detail: str = ""  # set-up calls: what all ranks must agree on
+    matched: bool = False  # every rank it needs has made its call too
+    wait_from: float | None = None
+    wait_until: float | None = None
+    done: float | None = None
+    overlapped: bool = False
+
+    @property
+    def end(self) -> float:
+        """When the call was over, as far as the rank could tell."""
+        return self.done or self.wait_until or self.start
+
+    def event(self, zero: float, source: str) -> Event:
+        """This call as a ledger event, times from `zero`."""
+        waited = 0.0
+        if self.wait_from is not None:
+            waited = max(0.0, (self.wait_until or self.end) - self.wait_from)
+        return Event(
+            self.rank,
+            self.op,
+            self.group,
+            self.payload,
+            sent_bytes(self.op, self.payload, self.group, self.rank, self.root),
+            self.start - zero,
+            max(self.end, self.start) - zero,
+            source,
+            self.peer,
+            self.root,
+            self.reduce_op,
+            self.shape or (),
+            self.dtype or "",
+            waited,
+            self.overlapped,
+        )
+
+
+_FIELDS: dict[str, tuple[type, ...]] = {
+    "op": (str,),
+    "group_name": (str,),
+    "group": (list,),
+    "source": (list,),
+    "payload": (int,),
+    "shape": (list, type(None)),
+    "dtype": (str, type(None)),
+    "reduce_op": (str, type(None)),
+    "root": (int, type(None)),
+    "peer": (int, type(None)),
+    "tag": (int,),
+    "sends": (list,),
+    "receives": (list,),
+    "detail": (str,),
+}
+
+
+@dataclass
+class RankLog:
+    """Everything one rank's log has said so far."""
+
+    rank: int
+    calls: list[Call] = field(default_factory=list)
+    waiting: Call | None = None
+    began: float | None = None
+    ended: float | None = None
+    peak_bytes: int = 0
+    _rest: bytes = b""
+
+    def feed(self, data: bytes) -> list[Call]:
+        """Take in newly written bytes; return the calls that are new.
+
+        Raises:
+            TamperedError: a line that the recorder does not write.
+        """
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        before = len(self.calls)
+        for line in lines:
+            try:
+                self._take(json.loads(line))
+            except (
+                ValueError,
+                TypeError,
+                IndexError,
+                KeyError,
+                AttributeError,
+                RecursionError,
+            ) as error:
+                message = f"rank {self.rank} wrote a log line that is not the recorder's: {error}"
+                raise TamperedError(message) from None
+        return self.calls[before:]
+
+    def _take(self, record: list[Any]) -> None:
+        kind = record[0]
+        if kind == "begin":
+            self.began = float(record[1])
+        elif kind == "end":
+            self.ended, self.peak_bytes = float(record[1]), int(record[2])
+        elif kind == "call":
+            self._take_call(record)
+        elif kind == "wait":
+            call = self._call(record[1])
+            call.wait_from, call.overlapped = float(record[2]), bool(record[3])
+            self.waiting = call
+        elif kind == "awake":
+            self._call(record[1]).wait_until = float(record[2])
+            self.waiting = None
+        elif kind == "done":
+            self._call(record[1]).done = float(record[2])
+        else:
+            raise ValueError(f"unknown record {kind!r}")
+
+    def _call(self, index: int) -> Call:
+        if type(index) is not int or not 0 <= index < len(self.calls):
+            raise ValueError(f"no call {index!r}")
+        return self.calls[index]
+
+    def _take_call(self, record: list[Any]) -> None:
+        _, index, fields, start = record
+        if index != len(self.calls):
+            raise ValueError(f"call {index!r} after {len(self.calls)} calls")
+        for name, value in fields.items():
+            if type(value) not in _FIELDS[name]:
+                raise ValueError(f"{name} is {value!r}")
+            if isinstance(value, list):
+                kinds = (str, int) if name == "source" else (int,)
+                if not all(type(item) in kinds for item in value):
+                    raise ValueError(f"{name} is {value!r}")
+                fields[name] = tuple(value)
+        self.calls.append(Call(index=index, rank=self.rank, start=float(start), **fields))
