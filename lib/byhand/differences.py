@@ -1,0 +1,177 @@
+"""Say in plain words how one value differs from another.
+
+Used by `byhand.check`; pure, and safe on values that a stranger's program returned: only exact
+types are compared (`torch.Tensor`, int, float, str, bool, bytes, list, tuple, dict, None), so no
+object can claim to be equal to everything.
+"""
+
+import torch
+from torch import Tensor
+
+PLAIN_TYPES = (Tensor, int, float, str, bool, bytes, list, tuple, dict, type(None))
+MOST_SHOWN = 8  # elements of a tensor, characters of a string in tens
+
+
+def difference(got, expected, tolerance: float = 0.0, world_size: int | None = None) -> list[str]:
+    """Lines that say how `got` differs from `expected`; none when they are the same.
+
+    Tensors must agree in shape, dtype and every element; numbers in type and value; lists,
+    tuples and dicts in length, keys and every member. A list may stand for a tuple.
+    `tolerance` allows |got - expected| <= tolerance * max(1, |expected|) for floating point.
+    `world_size` lets a hint say "as many times too large as there are ranks".
+    """
+    if type(got) not in PLAIN_TYPES:
+        return [_foreign(got)]
+    if isinstance(expected, list | tuple) and type(got) in (list, tuple):
+        return _sequences_differ(got, expected, tolerance, world_size)
+    if type(got) is not type(expected):
+        return [f"got      {describe(got)}, {_kind(got)}", f"expected {_kind(expected)}"]
+    if isinstance(expected, Tensor):
+        return _tensors_differ(got, expected, tolerance, world_size)
+    if isinstance(expected, dict):
+        return _dicts_differ(got, expected, tolerance, world_size)
+    if got == expected or (type(got) is float and _near(got, expected, tolerance)):
+        return []
+    lines = [f"got      {describe(got)}", f"expected {describe(expected)}"]
+    if type(got) in (int, float) and max(abs(got), abs(expected)) < 2**53:
+        numbers = torch.tensor([[got], [expected]], dtype=torch.float64)
+        lines += _multiple(numbers[0], numbers[1], world_size)
+    return lines
+
+
+def describe(value) -> str:
+    """A value in one short line: a tensor's first elements, the shape where it is not a row."""
+    if type(value) is Tensor:
+        flat = value.detach().flatten()
+        shown = ", ".join(_number(element) for element in flat[:MOST_SHOWN].tolist())
+        rest = f", … {flat.numel()} elements" if flat.numel() > MOST_SHOWN else ""
+        shape = "" if value.dim() == 1 else f" of shape {list(value.shape)}"
+        return f"[{shown}{rest}]{shape}"
+    if type(value) in (list, tuple):
+        shown = ", ".join(describe(member) for member in value[:MOST_SHOWN])
+        rest = f", … {len(value)} members" if len(value) > MOST_SHOWN else ""
+        return f"[{shown}{rest}]" if type(value) is list else f"({shown}{rest})"
+    text = repr(value) if type(value) in PLAIN_TYPES else f"<{type(value).__name__}>"
+    return text if len(text) <= 10 * MOST_SHOWN else text[: 10 * MOST_SHOWN] + "…"
+
+
+def _foreign(value) -> str:
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
+    return (
+        f"got an object of type {name}, which cannot be compared: return plain data "
+        "(torch.Tensor, int, float, str, bool, bytes, list, tuple, dict or None)"
+    )
+
+
+def _kind(value) -> str:
+    if value is None:
+        return "None: this value is to be empty"
+    name = "torch.Tensor" if isinstance(value, Tensor) else type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def _number(element) -> str:
+    return f"{element:g}" if isinstance(element, float) else str(element)
+
+
+def _near(got: float, expected: float, tolerance: float) -> bool:
+    return abs(got - expected) <= tolerance * max(1.0, abs(expected))
+
+
+def _member(name: str, lines: list[str]) -> list[str]:
+    return [f"in {name}:", *lines]
+
+
+def _sequences_differ(got, expected, tolerance, world_size) -> list[str]:
+    if len(got) != len(expected):
+        return [
+            f"got      {describe(got)}, {len(got)} members",
+            f"expected {describe(expected)}, {len(expected)} members",
+        ]
+    for index, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
+        if lines := difference(mine, theirs, tolerance, world_size):
+            return _member(f"member [{index}]", lines)
+    return []
+
+
+def _dicts_differ(got, expected, tolerance, world_size) -> list[str]:
+    strange = [key for key in got if type(key) not in (str, int, bool, type(None))]
+    if strange or set(got) != set(expected):
+        return [
+            f"got the keys      {', '.join(sorted(map(describe, got)))}",
+            f"expected the keys {', '.join(sorted(map(describe, expected)))}",
+        ]
+    for key, theirs in expected.items():
+        if lines := difference(got[key], theirs, tolerance, world_size):
+            return _member(f"member [{key!r}]", lines)
+    return []
+
+
+def _tensors_differ(got: Tensor, expected: Tensor, tolerance, world_size) -> list[str]:
+    if got.layout is not torch.strided or got.is_quantized:
+        return [f"got a tensor of layout {got.layout}, expected an ordinary dense one"]
+    got, expected = got.detach().cpu(), expected.detach().cpu()
+    lines = [f"got      {describe(got)}", f"expected {describe(expected)}"]
+    if got.shape != expected.shape:
+        lines.append(f"the shape is {list(got.shape)}, expected {list(expected.shape)}")
+        if got.numel() == expected.numel():
+            lines.append("The number of elements is right, only the shape is not.")
+        return lines
+    if got.dtype != expected.dtype:
+        return [*lines, f"the dtype is {got.dtype}, expected {expected.dtype}"]
+    wrong = _wrong_elements(got, expected, tolerance)
+    if not wrong.any():
+        return []
+    index = wrong.nonzero()[0].tolist()
+    first = _number(got[tuple(index)].item()), _number(expected[tuple(index)].item())
+    if got.numel() > 1:
+        lines.append(
+            f"{int(wrong.sum())} of {wrong.numel()} elements differ, "
+            f"the first at {index}: {first[0]}, expected {first[1]}"
+        )
+    if got.dtype is torch.bool:
+        return lines
+    return lines + _hint(got.flatten(), expected.flatten(), world_size)
+
+
+def _wrong_elements(got: Tensor, expected: Tensor, tolerance: float) -> Tensor:
+    if not expected.is_floating_point() or tolerance == 0:
+        return got != expected
+    far = (got - expected).abs() > tolerance * expected.abs().clamp(min=1.0)
+    return far | (got.isfinite() != expected.isfinite())
+
+
+def _hint(got: Tensor, expected: Tensor, world_size: int | None) -> list[str]:
+    if got.is_complex() or not got.numel():
+        return []
+    got, expected = got.double(), expected.double()
+    if got.isnan().any():
+        return ["There is a nan in it: memory that nothing was received into?"]
+    if not got.any():
+        return ["Every element is 0: was anything received into this tensor?"]
+    if lines := _multiple(got, expected, world_size):
+        return lines
+    if torch.equal(got.sort().values, expected.sort().values):
+        return ["These are the right elements in another order."]
+    return []
+
+
+def _multiple(got: Tensor, expected: Tensor, world_size: int | None) -> list[str]:
+    """A hint when one tensor is a whole multiple of the other."""
+    if not got.any() or not expected.any():
+        return []
+    largest = expected.abs().argmax()
+    ratio = (got[largest] / expected[largest]).item()
+    grown = abs(ratio) >= 1
+    large, small = (got, expected) if grown else (expected, got)
+    factor = ratio if grown else 1 / ratio if ratio else 0.0
+    if not 1.5 < factor < 1025 or not torch.allclose(large, round(factor) * small, rtol=1e-9):
+        return []
+    factor = round(factor)
+    ranks = ", and there are as many ranks" if factor == world_size else ""
+    much, asked = (
+        ("large", "is a sum where a mean is asked, or is a share added more than once?")
+        if grown
+        else ("small", "is a mean where a sum is asked, or is a share missing?")
+    )
+    return [f"Every element is {factor} times too {much}{ranks}: {asked}"]

@@ -1,0 +1,268 @@
+"""byhand.check: what it accepts, what it refuses, and what its messages say."""
+
+from collections import namedtuple
+from types import SimpleNamespace
+
+import pytest
+import torch
+from byhand import check
+
+Event = namedtuple("Event", "rank op peer sent_bytes source")
+
+
+def run_of(results=(), events=(), output=(), peak_bytes=(), world_size=None):
+    """A stand-in for a Run: plain data with the same names."""
+    return SimpleNamespace(
+        world_size=world_size or len(results) or len(peak_bytes) or len(output),
+        results=list(results),
+        output=list(output),
+        peak_bytes=list(peak_bytes),
+        ledger=SimpleNamespace(events=list(events)),
+    )
+
+
+def send(rank, peer, num_bytes=8):
+    return Event(rank, "send", peer, num_bytes, "In [3] line 5")
+
+
+def message(function, *args, **kwargs) -> str:
+    with pytest.raises(check.CheckError) as failure:
+        function(*args, **kwargs)
+    return failure.value.message
+
+
+def floats(*values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+class EqualToEverything(torch.Tensor):
+    def __eq__(self, other):
+        return torch.ones(self.shape, dtype=torch.bool)
+
+
+# values
+
+
+@pytest.mark.parametrize(
+    "value",
+    [3, 2.5, "a", b"a", True, None, [1, (2.0, None)], {"loss": [floats(1.0)]}, torch.ones(2, 0)],
+)
+def test_a_value_equals_itself(value):
+    check.equal(value, value)
+
+
+@pytest.mark.parametrize(
+    ("got", "expected"),
+    [
+        (True, 1),
+        (1.0, 1),
+        (None, 0),
+        ("1", 1),
+        ([1, 2], [1, 2, 3]),
+        ({"a": 1}, {"b": 1}),
+        (torch.ones(3), torch.ones(3, dtype=torch.float64)),
+        (torch.ones(3), torch.ones(1, 3)),
+        (torch.ones(3), torch.ones(4)),
+        (torch.tensor([float("nan")]), torch.ones(1)),
+        (torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5])),
+    ],
+)
+def test_another_type_shape_dtype_or_value_is_refused(got, expected):
+    assert "wrong" in message(check.equal, got, expected)
+
+
+def test_an_object_that_equals_everything_is_refused_with_a_sentence():
+    liar = torch.ones(3).as_subclass(EqualToEverything)
+    text = message(check.equal, liar, torch.zeros(3))
+    assert "EqualToEverything, which cannot be compared: return plain data" in text
+
+
+def test_a_parameter_is_not_taken_for_a_tensor():
+    assert "Parameter" in message(check.close, torch.nn.Parameter(torch.ones(2)), torch.ones(2))
+
+
+def test_a_list_stands_for_a_tuple():
+    check.equal([1, 2], (1, 2))
+
+
+def test_the_place_of_a_difference_in_nested_data_is_named():
+    text = message(check.equal, {"loss": [1.0, 2.0]}, {"loss": [1.0, 3.0]})
+    assert "in member ['loss']:" in text
+    assert "in member [1]:" in text
+
+
+def test_the_first_different_element_is_named():
+    text = message(
+        check.equal, torch.arange(20.0), torch.arange(20.0).index_fill(0, floats(11).long(), 99)
+    )
+    assert "1 of 20 elements differ, the first at [11]: 11, expected 99" in text
+
+
+def test_close_allows_the_tolerance_and_no_more():
+    check.close(floats(1.0, 1e6), floats(1.0 + 1e-11, 1e6 + 1e-5))
+    message(check.close, floats(1.0), floats(1.0 + 1e-8))
+    message(check.close, floats(float("inf")), floats(1.0))
+    check.close(0.1 + 0.2, 0.3)
+
+
+def test_nested_shapes_of_equal_size_are_told_apart():
+    text = message(check.equal, torch.ones(2, 3), torch.ones(3, 2))
+    assert "the shape is [2, 3], expected [3, 2]" in text
+    assert "only the shape is not" in text
+
+
+def test_that_takes_nothing_but_true():
+    check.that(1 < 2, "")
+    assert message(check.that, 1, "got 1, expected 2") == "got 1, expected 2"
+
+
+# hints
+
+
+def test_a_sum_instead_of_a_mean_is_recognised():
+    run = run_of([floats(3, 6, 9)] * 3)
+    text = message(check.results, run, [floats(1, 2, 3)] * 3)
+    assert "3 times too large, and there are as many ranks: is a sum where a mean is asked" in text
+
+
+def test_a_mean_instead_of_a_sum_is_recognised():
+    assert "4 times too small" in message(check.equal, floats(1, 2), floats(4, 8))
+    assert "4 times too small" in message(check.equal, 2.5, 10.0)
+
+
+def test_another_ranks_value_is_recognised():
+    run = run_of([floats(2), floats(1)])
+    text = message(check.results, run, [floats(1), floats(2)], what="the shifted tensor")
+    assert text.startswith("the shifted tensor is wrong on ranks 0 and 1.")
+    assert "This is what rank 1 should return." in text
+
+
+def test_zeros_nan_and_a_permutation_are_recognised():
+    assert "Every element is 0" in message(check.equal, floats(0, 0), floats(1, 2))
+    assert "nan" in message(check.equal, floats(1, float("nan")), floats(1, 2))
+    assert "another order" in message(check.equal, floats(1, 2, 4), floats(1, 4, 2))
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.bfloat16, torch.complex64])
+def test_every_dtype_gets_a_message(dtype):
+    message(check.equal, torch.ones(3).to(dtype), torch.zeros(3).to(dtype))
+
+
+def test_one_member_of_every_result_can_be_checked():
+    run = run_of([(1, "a"), (2, "b")])
+    check.results(run, [1, 2], member=0)
+    assert "expected 'c'" in message(check.results, run, ["a", "c"], member=1)
+
+
+def test_right_ranks_are_shown_as_right():
+    text = message(check.results, run_of([1, 5]), [1, 2])
+    assert "  rank 0: right\n  rank 1: got      5\n          expected 2" in text
+
+
+# parts and inputs
+
+
+def test_a_part_names_the_failure():
+    with pytest.raises(check.CheckError, match="odd sizes: the result is wrong") as failure:
+        with check.part("odd sizes"):
+            check.equal(1, 2)
+    assert failure.value.part == "odd sizes"
+
+
+def test_a_part_names_an_error_of_another_kind_and_keeps_its_type():
+    with pytest.raises(KeyError) as failure, check.part("odd sizes"):
+        raise KeyError("x")
+    assert failure.value.part == "odd sizes"
+    assert "odd sizes" in failure.value.__notes__[0]
+
+
+def test_inputs_depend_on_the_seed_and_the_part_alone():
+    def draw(name):
+        with check.part(name):
+            return check.random(3)
+
+    first, other = draw("a"), draw("b")
+    assert torch.equal(first, draw("a"))
+    assert not torch.equal(first, other)
+    check.set_seed(7)
+    reseeded = draw("a")
+    check.set_seed(0)
+    assert not torch.equal(first, reseeded)
+
+
+def test_whole_numbers_sum_exactly_in_any_order():
+    tensor = check.whole_numbers(50, 2, low=-5, high=6)
+    assert torch.equal(tensor, tensor.round())
+    assert tensor.min() >= -5
+    assert tensor.max() <= 5
+    assert check.whole_numbers(dtype=torch.int64).dtype is torch.int64
+
+
+# communication
+
+
+def all_reduce(rank):
+    return Event(rank, "all_reduce", None, 12.0, f"In [3] line {5 + rank}")
+
+
+def test_exact_counts_pass_and_others_fail_by_rank():
+    run = run_of([0, 0], [all_reduce(0), all_reduce(1), all_reduce(1)])
+    check.communication(run, all_reduce=[1, 2])
+    check.communication(run, rank=0, all_reduce=1)
+    text = message(check.communication, run, all_reduce=1)
+    assert "wrong on rank 1" in text
+    assert "rank 0: right" in text
+    assert "rank 1: all_reduce: got 2, expected 1 (In [3] line 6)" in text
+
+
+def test_a_call_that_was_not_asked_for_fails():
+    run = run_of([0], [Event(0, "barrier", None, 0, "In [3] line 9")])
+    text = message(check.communication, run)
+    assert "barrier: got 1, expected 0 (In [3] line 9)" in text
+
+
+def test_a_missing_call_fails():
+    assert "send: got 0, expected 1" in message(check.communication, run_of([0]), send=1)
+
+
+def test_a_misspelt_operation_is_the_authors_error():
+    with pytest.raises(ValueError, match="no such operation: allreduce"):
+        check.communication(run_of([0]), allreduce=1)
+
+
+def test_messages_count_senders_and_receivers():
+    run = run_of([0, 0, 0], [send(0, 1), send(1, 2)])
+    check.messages(run, total=2, per_rank=1, pairs=[(1, 2), (0, 1)])
+    assert "2 messages were sent, 1 are enough" in message(check.messages, run, total=1)
+    text = message(check.messages, run, pairs=[(0, 1), (0, 2)])
+    assert "missing: 0→2" in text
+    assert "not asked for: 1→2" in text
+
+
+def test_too_many_messages_on_one_rank_are_named():
+    run = run_of([0, 0], [send(0, 1), send(0, 1)])
+    text = message(check.messages, run, per_rank=1)
+    assert "rank 0: sent 2 messages, 1 are enough" in text
+    assert "0→1 (2 times)" in text
+
+
+def test_a_collective_where_send_and_recv_are_asked_is_named():
+    text = message(check.messages, run_of([0], [all_reduce(0)]), total=9)
+    assert "only send and recv are allowed here" in text
+    assert "rank 0: called all_reduce (In [3] line 5)" in text
+
+
+def test_sent_bytes_are_limited_by_rank_and_in_all():
+    run = run_of([0, 0], [send(0, 1, 100), send(1, 0, 40)])
+    check.sent_bytes(run, at_most=[100, 40], total=140)
+    text = message(check.sent_bytes, run, at_most=50)
+    assert "rank 0: sent 100 bytes, 50 are enough (2 times as many)" in text
+    assert "140 bytes were sent in all, 80 are enough" in message(check.sent_bytes, run, total=80)
+
+
+def test_peak_bytes_and_output_are_checked_by_rank():
+    run = run_of(peak_bytes=[10, 99], output=["loss 3\n", "loss 3\n"])
+    check.peak_bytes(run, at_most=99)
+    assert "rank 1: held 99 bytes" in message(check.peak_bytes, run, at_most=50)
+    check.output(run, ["loss 3", "loss 3"])
+    assert "rank 1: printed  'loss 3'" in message(check.output, run, ["loss 3", ""])
