@@ -16,6 +16,7 @@ from byhand.runtime.launcher import (
     default_launcher,
     launch,
     set_default,
+    shutdown,
 )
 from byhand.runtime.ledger import Event, Ledger
 from byhand.runtime.prelude import StandIn
@@ -43,4 +44,5 @@ __all__ = [
     "launch",
     "set_default",
     "setup",
+    "shutdown",
 ]

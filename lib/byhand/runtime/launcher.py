@@ -435,6 +435,12 @@ def default_launcher() -> Launcher:
     return _default
 
 
+def shutdown() -> None:
+    """End the fork server that `launch` uses, and all its processes; the next launch starts anew."""
+    if _default is not None:
+        _default.close()
+
+
 def set_default(launcher: Launcher | None) -> Launcher | None:
     """Let `launch` and `call` use this launcher from now on; returns the one used so far."""
     global _default

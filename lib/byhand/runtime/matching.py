@@ -24,11 +24,11 @@ def ranks_text(ranks: list[int] | tuple[int, ...] | set[int]) -> str:
 
 
 class Matcher:
-    """Fits calls together as they arrive; `problem` is the first sentence that says they do not."""
+    """Fits calls together as they arrive; `problem` is the sentence for the first that do not."""
 
     def __init__(self) -> None:
-        self.problem: str | None = None
-        self.culprits: list[Call] = []
+        self._clash: Callable[[], str | None] | None = None
+        self.culprits: dict[int, Call] = {}  # by rank, the calls that clash
         self._made: dict[tuple[int, str], int] = defaultdict(int)
         self._rounds: dict[tuple[str, int], dict[int, Call]] = {}
         self._sends: dict[tuple[int, int, int], deque[Call]] = defaultdict(deque)
@@ -41,14 +41,19 @@ class Matcher:
         else:
             self._add_collective(call)
 
+    @property
+    def problem(self) -> str | None:
+        """Why the first calls that clash do, with all that have arrived meanwhile."""
+        return None if self._clash is None else self._clash()
+
     def _add_collective(self, call: Call) -> None:
         number = self._made[call.rank, call.group_name]
         self._made[call.rank, call.group_name] += 1
         calls = self._rounds.setdefault((call.group_name, number), {})
         calls[call.rank] = call
-        if self.problem is None and len(calls) > 1:
-            self.problem = disagreement(calls, number)
-            self.culprits = list(calls.values())
+        if self._clash is None and len(calls) > 1 and disagreement(calls, number):
+            self._clash = lambda: disagreement(calls, number)
+            self.culprits = calls
         if len(calls) == len(call.group):
             for member in calls.values():
                 member.matched = True
@@ -80,9 +85,9 @@ class Matcher:
 
     def _meet(self, send: Call, receive: Call) -> None:
         send.matched = receive.matched = True
-        if self.problem is None:
-            self.problem = message_disagreement(send, receive)
-            self.culprits = [send, receive]
+        if self._clash is None and message_disagreement(send, receive):
+            self._clash = lambda: message_disagreement(send, receive)
+            self.culprits = {send.rank: send, receive.rank: receive}
 
     def missing(self, call: Call) -> set[int]:
         """The ranks that an unmatched `call` waits for."""

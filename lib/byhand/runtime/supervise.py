@@ -236,14 +236,17 @@ class Supervisor:
         rank, call = member.rank, member.log.waiting
         failure = self.failures.get(rank)
         if rank in self.values:
-            state, call = "returned", call or self.culprit(rank)
+            state, call = "returned", call or self.matcher.culprits.get(rank)
         elif failure is not None:
             state = "died" if failure.exit_code is not None else "raised"
-            call = call or self.culprit(rank)
+            call = call or self.matcher.culprits.get(rank)
         else:
-            state, call = ("waiting", call) if call else ("running", self.culprit(rank))
+            state, call = (
+                ("waiting", call) if call else ("running", self.matcher.culprits.get(rank))
+            )
         if call is None:
-            line = self.place_of(failure) if failure else self.stack_line(member)
+            line = self.place_of(failure) if failure else ""
+            line = self.stack_line(member) if state == "running" else line
             return Report(rank, state, source=line)
         return Report(
             rank,
@@ -256,10 +259,6 @@ class Supervisor:
             sources.place(*call.source),
         )
 
-    def culprit(self, rank: int) -> Call | None:
-        """The call of `rank` among those that do not fit together."""
-        return next((call for call in self.matcher.culprits if call.rank == rank), None)
-
     def place_of(self, failure: Failure) -> str:
         return sources.place(*failure.frames[-1][:2]) if failure.frames else ""
 
@@ -267,7 +266,7 @@ class Supervisor:
         """The innermost line outside torch and this package in the rank's last dumped stack."""
         text = read_all(member.stack_fd, 1 << 16).decode(errors="replace")
         for filename, line in re.findall(r'File "(.+)", line (\d+)', text):
-            if "/torch/" not in filename and "/byhand/runtime/" not in filename:
+            if not re.search(r"/torch/|/byhand/runtime/|<frozen ", filename):
                 return sources.place(filename, int(line))
         return ""
 
