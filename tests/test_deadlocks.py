@@ -1,0 +1,236 @@
+"""Every way in which ranks' calls can fail to fit together ends in a sentence, in two seconds.
+
+Each case is a program for `world_size` ranks and the words its sentence must hold.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+import torch
+import torch.distributed as dist
+
+from byhand import DeadlockError, RankError, launch
+from byhand.runtime import DeadlineError
+
+SECONDS = 2.0
+
+
+def different_collectives(rank, world_size):
+    x = torch.ones(4)
+    if rank == 2:
+        dist.broadcast(x, src=0)
+    else:
+        dist.all_reduce(x)
+
+
+def different_shapes(rank, world_size):
+    dist.all_reduce(torch.ones(3 if rank == 1 else 4))
+
+
+def same_count_in_another_shape(rank, world_size):
+    dist.all_reduce(torch.ones(2, 3) if rank == 1 else torch.ones(3, 2))
+
+
+def different_dtypes(rank, world_size):
+    dist.all_reduce(torch.ones(4, dtype=torch.int32 if rank == 1 else torch.float32))
+
+
+def sum_against_max(rank, world_size):
+    dist.all_reduce(torch.ones(4), op=dist.ReduceOp.MAX if rank == 1 else dist.ReduceOp.SUM)
+
+
+def different_roots(rank, world_size):
+    dist.broadcast(torch.ones(4), src=1 if rank == 1 else 0)
+
+
+def one_call_fewer(rank, world_size):
+    for _ in range(2 if rank == 3 else 3):
+        dist.all_reduce(torch.ones(4))
+
+
+def one_call_fewer_then_barrier(rank, world_size):
+    for _ in range(1 if rank == 3 else 2):
+        dist.all_reduce(torch.ones(4))
+    dist.barrier()
+
+
+def returned(rank, world_size):
+    if rank == 0:
+        return
+    dist.barrier()
+
+
+def receive_from_the_returned(rank, world_size):
+    if rank == 0:
+        dist.recv(torch.ones(4), src=1)
+
+
+def receive_cycle(rank, world_size):
+    x = torch.ones(4)
+    dist.recv(x, src=(rank - 1) % world_size)
+    dist.send(x, dst=(rank + 1) % world_size)
+
+
+def send_ring(rank, world_size):
+    x = torch.ones(4)
+    dist.send(x, dst=(rank + 1) % world_size)
+    dist.recv(x, src=(rank - 1) % world_size)
+
+
+def short_receive(rank, world_size):
+    if rank == 0:
+        dist.send(torch.ones(8), dst=1)
+    elif rank == 1:
+        dist.recv(torch.ones(4), src=0)
+
+
+def long_receive(rank, world_size):
+    if rank == 0:
+        dist.send(torch.ones(2), dst=1)
+    elif rank == 1:
+        dist.recv(torch.ones(4), src=0)
+
+
+def group_without_a_member(rank, world_size):
+    group = dist.new_group([0, 1, 2])
+    if rank in (0, 1):
+        dist.all_reduce(torch.ones(4), group=group)
+
+
+def groups_in_different_orders(rank, world_size):
+    orders = [[0, 1], [2, 3]]
+    for ranks in orders if rank < 2 else reversed(orders):
+        dist.new_group(ranks)
+
+
+def barrier_against_all_reduce(rank, world_size):
+    if rank == 0:
+        dist.barrier()
+    else:
+        dist.all_reduce(torch.ones(1))
+
+
+def all_to_all_splits(rank, world_size):
+    send = [1] * world_size
+    receive = [2 if rank == 0 else 1] + [1] * (world_size - 1)
+    dist.all_to_all_single(torch.empty(sum(receive)), torch.ones(world_size), receive, send)
+
+
+CASES = [
+    (different_collectives, 4, ("rank 2 calls broadcast", "ranks 0, 1 and 3 call all_reduce")),
+    (different_shapes, 2, ("shape [3]", "shape [4]")),
+    (same_count_in_another_shape, 2, ("shape [2, 3]", "shape [3, 2]")),
+    (different_dtypes, 2, ("int32", "float32")),
+    (sum_against_max, 2, ("max", "sum")),
+    (different_roots, 3, ("rank 1 names root 1", "ranks 0 and 2 name root 0")),
+    (one_call_fewer, 4, ("call 3", "rank 3 returned after 2 such calls")),
+    (one_call_fewer_then_barrier, 4, ("rank 3 calls barrier", "call all_reduce (call 2")),
+    (returned, 4, ("ranks 1, 2 and 3 wait in barrier", "rank 0 returned after 0 such calls")),
+    (receive_from_the_returned, 2, ("rank 0 waits to receive from rank 1", "returned")),
+    (receive_cycle, 2, ("receives in a cycle 0 → 1 → 0",)),
+    (receive_cycle, 4, ("receives in a cycle", "0 → 3 → 2 → 1 → 0")),
+    (send_ring, 4, ("sends in a cycle 0 → 1 → 2 → 3 → 0",)),
+    (short_receive, 2, ("[8] float32", "[4] float32", "rank 0 sends", "rank 1")),
+    (long_receive, 2, ("[2] float32", "[4] float32")),
+    (group_without_a_member, 4, ("group [0, 1, 2]", "rank 2 returned after 0 such calls")),
+    (groups_in_different_orders, 4, ("create group [2, 3]", "create group [0, 1]")),
+    (barrier_against_all_reduce, 2, ("barrier", "all_reduce")),
+    (all_to_all_splits, 2, ("sends 1 rows to rank 0", "expects 2")),
+]
+
+
+@pytest.mark.parametrize(("program", "world_size", "words"), CASES, ids=lambda v: getattr(v, "__name__", None))  # fmt: skip
+def test_a_deadlock_is_named_by_rank_call_line_and_reason(program, world_size, words):
+    begun = time.monotonic()
+    with pytest.raises(DeadlockError) as caught:
+        launch(program, world_size, deadline=30)
+    seconds = time.monotonic() - begun
+    error = caught.value
+    for word in words:
+        assert word in error.reason, f"{word!r} is not in: {error.reason}"
+    assert [report.rank for report in error.reports] == list(range(world_size))
+    lines = [report.source for report in error.reports if report.call]
+    assert lines, error
+    assert all(line.startswith("test_deadlocks.py:") for line in lines), error
+    assert seconds < SECONDS + 8, f"{seconds:.1f} s"  # 8: a cold fork server on a busy machine
+
+
+def raises_while_others_wait(rank, world_size):
+    if rank == 1:
+        raise KeyError("lost")
+    dist.barrier()
+
+
+def exits_while_others_wait(rank, world_size):
+    if rank == 1:
+        os._exit(3)
+    dist.barrier()
+
+
+def segfaults(rank, world_size):
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    dist.barrier()
+
+
+def leaves_with_sys_exit(rank, world_size):
+    if rank == 1:
+        raise SystemExit(0)
+    dist.barrier()
+
+
+def test_a_rank_that_raises_is_named_with_its_traceback_and_the_others_calls():
+    with pytest.raises(RankError, match="rank 1 raised KeyError") as caught:
+        launch(raises_while_others_wait, 3)
+    error = caught.value
+    assert error.rank == 1
+    assert error.exit_code is None
+    assert "test_deadlocks.py" in error.traceback
+    assert "lost" in error.traceback
+    assert error.reports[0].call == "barrier"
+
+
+def test_a_rank_that_exits_is_named_by_its_code():
+    with pytest.raises(RankError, match=r"rank 1 died: .* exited with code 3") as caught:
+        launch(exits_while_others_wait, 3)
+    assert caught.value.exit_code == 3
+    assert caught.value.reports[2].call == "barrier"
+
+
+def test_a_segfault_is_named_by_its_signal_and_line():
+    with pytest.raises(RankError, match=r"SIGSEGV .*test_deadlocks\.py:") as caught:
+        launch(segfaults, 2)
+    assert caught.value.exit_code == -signal.SIGSEGV
+
+
+def test_sys_exit_on_a_rank_is_an_error_and_not_a_result():
+    with pytest.raises(RankError, match="rank 1 raised SystemExit"):
+        launch(leaves_with_sys_exit, 2)
+
+
+def computes_while_others_wait(rank, world_size):
+    until = time.monotonic() + 10
+    while rank == 1 and time.monotonic() < until:
+        torch.ones(100) @ torch.ones(100)
+    dist.barrier()
+    return rank
+
+
+def test_ten_seconds_of_compute_while_others_wait_is_no_deadlock():
+    assert launch(computes_while_others_wait, 2).results == [0, 1]
+
+
+def loops_for_ever(rank, world_size):
+    while rank == 1:
+        pass
+
+
+def test_the_deadline_names_the_late_rank_and_its_line():
+    with pytest.raises(DeadlineError, match=r"rank 1 did not return within the deadline of 1 s") as caught:  # fmt: skip
+        launch(loops_for_ever, 2, deadline=1)
+    assert caught.value.reports[1].source.startswith("test_deadlocks.py:")
+    assert isinstance(caught.value, TimeoutError)
