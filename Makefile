@@ -1,0 +1,93 @@
+# Distributed training, by hand.
+#   make course   install, run every lecture, prove the exercises, grade the sample class
+#   make test     install, then lint, tests, notebooks
+#   make lab      JupyterLab on the lectures, with nbgrader's formgrader
+#   make bench    how fast ranks start, against three other ways to start them
+#   make exercises, make figures, make format    write what is generated
+#
+# PYTHON=python3.13 chooses another interpreter. Everything goes into .venv; a second run of any
+# target installs nothing.
+
+PYTHON ?= python3
+BASE_PYTHON := $(shell command -v $(PYTHON))
+SHELL := /bin/sh
+MAKEFLAGS += --no-print-directory
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# A new stamp is due when the requirements or the place of the checkout change.
+KEY := $(shell { cat pyproject.toml constraints.txt; pwd; } | cksum | cut -d' ' -f1)
+INSTALLED := .venv/installed-$(KEY)
+INSTALLED_FOR_BENCH := .venv/installed-for-bench-$(KEY)
+
+.PHONY: help course test lab bench exercises figures format sandbox browser python clean
+help:
+	@sed -n 's/^#   //p' Makefile
+
+course: $(INSTALLED) sandbox
+	@python -m autograder.course
+
+test: $(INSTALLED) sandbox browser
+	ruff check .
+	ruff format --check .
+	python -m pytest
+
+lab: $(INSTALLED) sandbox
+	JUPYTER_CONFIG_PATH="$(CURDIR)/autograder" jupyter lab --ServerApp.root_dir="$(CURDIR)" \
+	  --LabApp.default_url=/lab/tree/lectures
+
+bench: $(INSTALLED_FOR_BENCH)
+	@set -e; for bench in tests/bench_*.py; do python $$bench; done
+
+exercises: $(INSTALLED)
+	@autograder release
+
+figures: $(INSTALLED)
+	@python lectures/figures/draw.py
+
+format: $(INSTALLED)
+	ruff check --fix .
+	ruff format .
+	python tests/normalise.py lectures solutions
+
+$(INSTALLED): | python
+	@[ -x .venv/bin/python ] && grep -qF "$(CURDIR)/.venv/bin/python" .venv/bin/pip 2>/dev/null \
+	  || $(BASE_PYTHON) -m venv --clear .venv
+	@echo "Installing into .venv; the first time this takes a few minutes."
+	@python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	@rm -f .venv/installed-* && touch $@
+
+$(INSTALLED_FOR_BENCH): $(INSTALLED)
+	@echo "Installing accelerate and ipyparallel, which only the benchmark uses."
+	@python -m pip install --quiet -c constraints.txt -e '.[bench]'
+	@touch $@
+
+# $(call system_package,command that succeeds when it is there,Debian package,what it is for)
+define system_package
+	@{ $(1); } >/dev/null 2>&1 || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && echo "Installing $(2): $(3)." \
+	  && export DEBIAN_FRONTEND=noninteractive \
+	  && { apt-get install -qq -y $(2) || { apt-get update -qq && apt-get install -qq -y $(2); }; } \
+	     >/dev/null 2>&1; } || echo "Missing: $(3). To have it: sudo apt-get install $(2)"
+endef
+
+PYTHON_PACKAGE = $(shell $(BASE_PYTHON) -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+
+python:
+	@[ -n "$(BASE_PYTHON)" ] || { echo "No $(PYTHON) here. The course needs Python 3.11 or\
+	 newer: sudo apt-get install python3 python3-venv"; exit 1; }
+	@$(BASE_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$$($(BASE_PYTHON) -V) is\
+	 too old: the course needs 3.11 or newer. Choose one with: make course PYTHON=python3.12"; exit 1; }
+	$(call system_package,$(BASE_PYTHON) -c 'import ensurepip',$(PYTHON_PACKAGE),a Python that can make\
+	 environments)
+	@$(BASE_PYTHON) -c 'import ensurepip' 2>/dev/null || exit 1
+
+sandbox:
+	$(call system_package,command -v bwrap,bubblewrap,the sandbox that student code is graded in)
+
+browser:
+	$(call system_package,command -v chromium || command -v google-chrome,chromium,the browser that\
+	 page tests draw in)
+
+clean:
+	rm -rf build .pytest_cache .ruff_cache .hypothesis

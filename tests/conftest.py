@@ -1,0 +1,68 @@
+"""What every test shares: drivers travel by value, markers skip with a reason, nothing is left."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import cloudpickle
+import leftovers
+import pytest
+
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.leftovers_before = leftovers.begin()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for module in {item.module for item in items if hasattr(item, "module")}:
+        cloudpickle.register_pickle_by_value(module)  # a rank has no need to import pytest
+    _skip(items, "gpu", _why_no_gpu)
+    _skip(items, "browser", _why_no_browser)
+
+
+def _skip(items: list[pytest.Item], marker: str, why_not) -> None:
+    marked = [item for item in items if item.get_closest_marker(marker)]
+    reason = why_not() if marked else None
+    for item in marked if reason else ():
+        item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _why_no_gpu() -> str | None:
+    import torch
+
+    return None if torch.cuda.is_available() else "no CUDA GPU on this machine"
+
+
+def _why_no_browser() -> str | None:
+    if any(shutil.which(name) for name in CHROMIUM):
+        return None
+    return "no Chromium on PATH (apt-get install chromium)"
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Fail a session that leaves a process or a shared-memory segment behind."""
+    _close_the_runtime()
+    mark, pids, segments = session.config.leftovers_before
+    left = [f"process {line}" for line in leftovers.processes(mark, pids)]
+    left += [f"/dev/shm/{name}" for name in leftovers.abandoned_segments(segments)]
+    session.config.left_behind = left
+    if left and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _close_the_runtime() -> None:
+    runtime = sys.modules.get("byhand.runtime")
+    if runtime is not None:
+        runtime.shutdown()
+
+
+def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
+    left = getattr(config, "left_behind", [])
+    if left:
+        terminalreporter.section("left behind by this session", red=True)
+        for line in left:
+            terminalreporter.write_line(line)
