@@ -25,7 +25,8 @@ def test_a_child_that_left_the_session_with_setsid_is_seen_until_it_ends(mark):
 def test_an_orphan_without_the_mark_is_seen_by_the_runtimes_name():
     sleeper = "import time; time.sleep(60)  # byhand.runtime"
     command = [sys.executable, "-c", sleeper]
-    started = f"subprocess.Popen({command}, env={{}}, stdout=subprocess.DEVNULL)"
+    quiet = "stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL"
+    started = f"subprocess.Popen({command}, env={{}}, {quiet})"
     parent = f"import subprocess; print({started}.pid)"
     output = subprocess.run([sys.executable, "-c", parent], capture_output=True, text=True)
     pid = int(output.stdout)
