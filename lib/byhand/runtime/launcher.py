@@ -254,7 +254,7 @@ class Launcher:
             "alone": alone,
         }
         if not self.trusted:
-            header.update(path=[p for p in sys.path if "site-packages" in p], directory="/tmp")
+            header.update(path=None, directory="/tmp")  # a sandbox has its own sys.path
         cells = json.dumps(self.prelude).encode()
         shared = not any(isinstance(arg, PerRank) for arg in args)
         requests: list[tuple[bytes, int]] = []

@@ -107,7 +107,8 @@ def _receive(control: socket.socket) -> tuple[dict[str, Any], list[bytes]]:
 def _run(
     rank: int, world_size: int, log_fd: int, header: dict[str, Any], sections: list[bytes]
 ) -> tuple[dict[str, Any], bytes]:
-    sys.path[:] = header["path"]
+    if header["path"] is not None:
+        sys.path[:] = header["path"]
     with contextlib.suppress(OSError):
         os.chdir(header["directory"])
     os.environ.update(header["environ"])
