@@ -1,0 +1,23 @@
+"""The course's figures: data in, a matplotlib Figure out. Nothing here starts a rank.
+
+collective_picture   who holds what before and after a collective
+timeline             what each rank did, when
+message_diagram      who sent to whom, when
+bytes_bars           bytes predicted beside bytes counted
+save_svg             the same figure gives the same file
+"""
+
+from byhand.figures.bars import bytes_bars
+from byhand.figures.collective import Block, collective_picture
+from byhand.figures.messages import message_diagram
+from byhand.figures.style import save_svg
+from byhand.figures.timeline import timeline
+
+__all__ = [
+    "Block",
+    "bytes_bars",
+    "collective_picture",
+    "message_diagram",
+    "save_svg",
+    "timeline",
+]

@@ -1,0 +1,105 @@
+"""Who sent to whom, in which step."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from byhand.figures import style
+
+ROW_INCHES, LEFT_INCHES, RIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.42, 0.68, 0.3, 0.62, 0.12
+
+
+class Message(NamedTuple):
+    """One send and the recv that took it. `step` is 1 for a message that waits for no other."""
+
+    sender: int
+    receiver: int
+    num_bytes: int
+    step: int
+
+
+def message_diagram(events: Iterable, num_ranks: int, title: str | None = None) -> Figure:
+    """A row per rank, a column per step, an arrow per message, in its sender's colour.
+
+    events: a run's ledger.events. A message's step is one more than the longest chain of messages
+    that its sender or its receiver had to finish first. So the columns show what depends on what,
+    not seconds.
+    """
+    messages = find_messages(events)
+    num_steps = max((message.step for message in messages), default=0)
+    if title is None:
+        total = style.num_bytes_text(sum(message.num_bytes for message in messages))
+        title = f"{_plural(len(messages), 'message')}, {total} in all, {_plural(num_steps, 'step')}"
+    height = TOP_INCHES + ROW_INCHES * num_ranks + BOTTOM_INCHES
+    with style.styled():
+        figure = style.new_figure(height, title)
+        axes = style.axes_at(figure, LEFT_INCHES, TOP_INCHES, RIGHT_INCHES, BOTTOM_INCHES)
+        axes.set(xlim=(0, max(num_steps, 1)), ylim=(num_ranks - 0.5, -0.5))
+        axes.spines["bottom"].set_visible(False)
+        axes.set_yticks(range(num_ranks), [f"rank {rank}" for rank in range(num_ranks)])
+        axes.xaxis.tick_top()
+        steps = [step + 0.5 for step in range(num_steps)]
+        axes.set_xticks(steps, [f"step {step + 1}" for step in range(num_steps)])
+        axes.tick_params(length=0)
+        axes.hlines(
+            range(num_ranks), 0, max(num_steps, 1), color=style.FAINT, linewidth=1, zorder=0
+        )
+        for message in messages:
+            _draw_message(axes, message)
+    return figure
+
+
+def find_messages(events: Iterable) -> list[Message]:
+    """Every send matched with its recv, in order of step, then sender."""
+    queues = defaultdict(list)
+    for event in events:
+        if event.op == "send":
+            queues["send", event.rank, event.peer].append(event)
+        elif event.op == "recv":
+            queues["recv", event.peer, event.rank].append(event)
+    pairs = []
+    for (op, sender, receiver), sends in list(queues.items()):
+        if op == "send":
+            pairs += zip(sends, queues["recv", sender, receiver], strict=False)
+    steps = _steps(pairs)
+    found = [
+        Message(send.rank, recv.rank, send.payload_bytes, step)
+        for (send, recv), step in zip(pairs, steps, strict=True)
+    ]
+    return sorted(found, key=lambda message: (message.step, message.sender))
+
+
+def _steps(pairs: list[tuple]) -> list[int]:
+    """For each (send, recv): one more than the latest step of a pair that one of its ranks ended
+    before it began this one."""
+    steps = [1] * len(pairs)
+    changed = True
+    while changed:
+        changed = False
+        for index, pair in enumerate(pairs):
+            earlier = [steps[k] for k, other in enumerate(pairs) if _precedes(other, pair)]
+            step = 1 + max(earlier, default=0)
+            if step > steps[index]:
+                steps[index], changed = step, True
+    return steps
+
+
+def _precedes(other: tuple, pair: tuple) -> bool:
+    return any(
+        done.rank == begun.rank and done.end <= begun.start for done in other for begun in pair
+    )
+
+
+def _draw_message(axes: Axes, message: Message) -> None:
+    look = {"arrowstyle": "-|>", "color": style.rank_colour(message.sender), "lw": 1.8}
+    tail = (message.step - 0.85, message.sender)
+    head = (message.step - 0.15, message.receiver)
+    axes.annotate("", xy=head, xytext=tail, arrowprops={**look, "shrinkA": 0, "shrinkB": 0})
+    axes.plot(*tail, "o", color=look["color"], markersize=4.5)
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" + ("" if count == 1 else "s")

@@ -1,0 +1,105 @@
+"""The look that all figures share: one palette, one width, one type size, and a reproducible SVG.
+
+Ranks have one colour each and collectives one colour each, everywhere in the course. The hues are
+those of Okabe and Ito (ranks) and of Paul Tol (collectives), made for colour-blind readers.
+"""
+
+from pathlib import Path
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+INK, FAINT, PAPER = "#1b2733", "#c9d1d9", "#ffffff"
+COMPUTE, COMMUNICATION, WAITING = "#1f4e79", "#9aa5b1", PAPER
+RANK_COLOURS = (
+    *("#0072b2", "#e69f00", "#009e73", "#cc79a7"),
+    *("#56b4e9", "#d55e00", "#f0e442", "#7f7f7f"),
+)
+OP_COLOURS = {
+    "all_reduce": "#332288",
+    "reduce_scatter": "#44aa99",
+    "all_gather": "#88ccee",
+    "broadcast": "#ddcc77",
+    "reduce": "#cc6677",
+    "scatter": "#999933",
+    "gather": "#117733",
+    "all_to_all": "#aa4499",
+    "send": "#882255",
+    "recv": "#dddddd",
+    "barrier": "#bbbbbb",
+}
+WIDTH_INCHES = 7.0
+TITLE_POINTS, TEXT_POINTS, SMALL_POINTS = 10.5, 9, 8
+_STYLE = {
+    "font.family": "DejaVu Sans",
+    "font.size": TEXT_POINTS,
+    "text.color": INK,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.labelsize": TEXT_POINTS,
+    "axes.spines.left": False,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "xtick.color": INK,
+    "xtick.labelsize": TEXT_POINTS,
+    "ytick.color": INK,
+    "ytick.labelsize": TEXT_POINTS,
+    "ytick.left": False,
+    "figure.facecolor": PAPER,
+    "figure.dpi": 110,
+    "savefig.dpi": 160,
+}
+
+
+def styled():
+    """The course's matplotlib settings, for the length of a `with` block."""
+    return matplotlib.rc_context({**matplotlib.rcParamsDefault, **_STYLE})
+
+
+def new_figure(height_inches: float, title: str) -> Figure:
+    """An empty figure of the course's width with its title at the top left."""
+    figure = Figure((WIDTH_INCHES, height_inches))
+    place = {"x": 0.1 / WIDTH_INCHES, "y": 1 - 0.08 / height_inches}
+    figure.text(**place, s=title, ha="left", va="top", fontsize=TITLE_POINTS, weight="bold")
+    return figure
+
+
+def canvas(figure: Figure) -> Axes:
+    """Axes over the whole figure, measured in inches from its top left corner."""
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, figure.get_figwidth()), ylim=(figure.get_figheight(), 0))
+    axes.axis("off")
+    return axes
+
+
+def axes_at(figure: Figure, left: float, top: float, right: float, bottom: float) -> Axes:
+    """Axes with the given margins, in inches."""
+    width, height = figure.get_size_inches()
+    size = (1 - (left + right) / width, 1 - (top + bottom) / height)
+    return figure.add_axes((left / width, bottom / height, *size))
+
+
+def rank_colour(rank: int) -> str:
+    return RANK_COLOURS[rank % len(RANK_COLOURS)]
+
+
+def readable_on(colour: str) -> str:
+    """White or ink, whichever reads better on `colour`."""
+    red, green, blue = to_rgb(colour)
+    return PAPER if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else INK
+
+
+def num_bytes_text(num_bytes: float) -> str:
+    """1536 -> '1.5 KB'. Exact below 1000; KB is 1000 bytes, as on a network's label."""
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
+        if num_bytes >= factor:
+            return f"{num_bytes / factor:.3g} {unit}"
+    return f"{num_bytes:.0f} B"
+
+
+def save_svg(figure: Figure, path: str | Path) -> None:
+    """Write `figure` as SVG; the same figure gives the same bytes, on any day."""
+    with matplotlib.rc_context({"svg.hashsalt": "byhand", "svg.fonttype": "path"}):
+        figure.savefig(path, format="svg", metadata={"Date": None})

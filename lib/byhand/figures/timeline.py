@@ -1,0 +1,170 @@
+"""What each rank did, when: computing, waiting for another rank, or moving bytes.
+
+A rank *waits* from its call until the last rank of that call has called too; from then until it
+may go on, the call *communicates*. All other time within its function is compute.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from byhand.figures import style
+
+ROW_INCHES, BAR, BAND = 0.44, 0.62, 0.12  # BAR and BAND: shares of a row
+LEFT_INCHES, RIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.68, 0.2, 0.92, 0.5
+CHARACTER_INCHES = 0.075  # of 8-point text
+COLOURS = {
+    "compute": style.COMPUTE,
+    "waiting": style.WAITING,
+    "communication": style.COMMUNICATION,
+}
+
+
+class Segment(NamedTuple):
+    """A stretch of one rank's time; `label` names the call, and is empty for compute."""
+
+    rank: int
+    start: float
+    end: float
+    kind: str
+    label: str = ""
+
+
+def timeline(
+    events: Iterable, spans: Sequence[tuple[float, float]], title: str | None = None
+) -> Figure:
+    """A row per rank, rank 0 on top, time from 0. The title, unless given, says who waits most.
+
+    events: a run's ledger.events; spans: a run's spans, (start, end) of each rank's function.
+    A thin band under a row is a call in flight while its rank went on computing.
+    """
+    events = list(events)
+    segments = find_segments(events, spans)
+    seconds = max((end for _, end in spans), default=0.0)
+    factor, unit = _time_unit(seconds)
+    height = TOP_INCHES + ROW_INCHES * len(spans) + BOTTOM_INCHES
+    with style.styled():
+        figure = style.new_figure(height, finding(segments, spans) if title is None else title)
+        margins = (LEFT_INCHES, TOP_INCHES, RIGHT_INCHES, BOTTOM_INCHES)
+        axes = style.axes_at(figure, *margins)
+        axes.set(xlim=(0, seconds * factor or 1), ylim=(len(spans) - 0.5, -0.5), xlabel=unit)
+        axes.set_yticks(range(len(spans)), [f"rank {rank}" for rank in range(len(spans))])
+        for segment in segments:
+            _draw_segment(axes, segment, factor)
+        for event in events:
+            if event.overlapped:
+                _draw_in_flight(axes, event, factor)
+        _label_calls(axes, segments, factor)
+        _draw_key(figure, segments)
+    return figure
+
+
+def find_segments(events: Iterable, spans: Sequence[tuple[float, float]]) -> list[Segment]:
+    """Each rank's span cut into compute, waiting and communication, in order."""
+    calls = defaultdict(list)  # rank: (start, everyone there, end, label)
+    for event, ready in _meeting_times(events):
+        start = max(event.start, event.end - event.waited) if event.overlapped else event.start
+        calls[event.rank].append((start, max(start, ready), event.end, event.op))
+    segments = []
+    for rank, span in enumerate(spans):
+        segments += _cut(rank, span, calls[rank])
+    return segments
+
+
+def finding(segments: Iterable[Segment], spans: Sequence[tuple[float, float]]) -> str:
+    """The sentence that the timeline shows: which rank waits longest, as a share of its time."""
+    waited = [0.0] * len(spans)
+    for segment in segments:
+        if segment.kind == "waiting":
+            waited[segment.rank] += segment.end - segment.start
+    shares = [w / (end - start or 1) for w, (start, end) in zip(waited, spans, strict=True)]
+    share = max(shares, default=0.0)
+    if share < 0.02:
+        return "No rank waits for another"
+    return f"Rank {shares.index(share)} waits {share:.0%} of its time for other ranks"
+
+
+def _meeting_times(events: Iterable) -> list[tuple]:
+    """Each event with the moment at which the last rank of its call had called."""
+    keys, calls_so_far, last_start = [], defaultdict(int), {}
+    for event in events:
+        if event.op in ("send", "recv"):
+            ends = (event.rank, event.peer) if event.op == "send" else (event.peer, event.rank)
+            call = ("message", *ends)
+        else:
+            call = (event.op, tuple(event.group))
+        key = (call, calls_so_far[event.rank, event.op, call])
+        calls_so_far[event.rank, event.op, call] += 1
+        keys.append((event, key))
+        last_start[key] = max(last_start.get(key, event.start), event.start)
+    return [(event, last_start[key]) for event, key in keys]
+
+
+def _cut(rank: int, span: tuple[float, float], calls: list[tuple]) -> list[Segment]:
+    begin, end = span
+    edges = {begin, end} | {time for call in calls for time in call[:3] if begin < time < end}
+    segments: list[Segment] = []
+    edges = sorted(edges)
+    for start, stop in pairwise(edges):
+        active = [call for call in calls if call[0] <= start and stop <= call[2]]
+        moving = [call for call in active if call[1] <= start]
+        kind = "communication" if moving else "waiting" if active else "compute"
+        label = (moving or active)[0][3] if active else ""
+        if segments and segments[-1][3:] == (kind, label):
+            start = segments.pop().start
+        segments.append(Segment(rank, start, stop, kind, label))
+    return segments
+
+
+def _time_unit(seconds: float) -> tuple[float, str]:
+    if seconds >= 2:
+        return 1.0, "seconds"
+    return (1e3, "milliseconds") if seconds >= 2e-3 else (1e6, "microseconds")
+
+
+def _draw_segment(axes: Axes, segment: Segment, factor: float) -> None:
+    left, width = segment.start * factor, (segment.end - segment.start) * factor
+    edge = style.FAINT if segment.kind == "waiting" else "none"
+    look = {"facecolor": COLOURS[segment.kind], "edgecolor": edge, "linewidth": 0.8}
+    axes.add_patch(Rectangle((left, segment.rank - BAR / 2), width, BAR, **look))
+
+
+def _draw_in_flight(axes: Axes, event, factor: float) -> None:
+    left, width = event.start * factor, (event.end - event.start) * factor
+    place = (left, event.rank + BAR / 2 + 0.03)
+    axes.add_patch(Rectangle(place, width, BAND, facecolor=style.COMMUNICATION, linewidth=0))
+
+
+def _label_calls(axes: Axes, segments: list[Segment], factor: float) -> None:
+    """Name each call inside its bar where there is room; else above the first row, once."""
+    seconds_per_inch = axes.get_xlim()[1] / factor
+    seconds_per_inch /= style.WIDTH_INCHES - LEFT_INCHES - RIGHT_INCHES
+    taken_until = float("-inf")
+    for segment in segments:
+        if not segment.label:
+            continue
+        text = segment.label.replace("_", "-")
+        needed = (len(text) + 1) * CHARACTER_INCHES * seconds_per_inch
+        middle = (segment.start + segment.end) / 2
+        look = {"ha": "center", "fontsize": style.SMALL_POINTS}
+        if segment.end - segment.start >= needed:
+            axes.text(middle * factor, segment.rank, text, va="center", **look)
+        elif segment.rank == 0 and segment.kind == "communication":
+            if middle - needed / 2 >= taken_until:
+                axes.text(middle * factor, -0.42, text, va="bottom", **look)
+                taken_until = middle + needed / 2
+
+
+def _draw_key(figure: Figure, segments: list[Segment]) -> None:
+    canvas, left = style.canvas(figure), LEFT_INCHES
+    for kind, colour in COLOURS.items():
+        if any(segment.kind == kind for segment in segments):
+            look = {"facecolor": colour, "edgecolor": style.FAINT, "linewidth": 0.8}
+            canvas.add_patch(Rectangle((left, 0.4), 0.16, 0.16, **look))
+            canvas.text(left + 0.23, 0.48, kind, va="center", fontsize=style.TEXT_POINTS)
+            left += 0.5 + len(kind) * 0.09
