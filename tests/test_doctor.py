@@ -4,6 +4,7 @@ import os
 import sys
 
 import pytest
+
 from byhand import doctor
 
 
