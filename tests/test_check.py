@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+
 from byhand import check
 
 Event = namedtuple("Event", "rank op peer sent_bytes source")

@@ -1,0 +1,5 @@
+"""No hang, because nothing is sent."""
+
+
+def shift(rank, world_size, tensor):
+    return tensor.clone()

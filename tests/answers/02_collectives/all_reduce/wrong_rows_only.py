@@ -1,0 +1,5 @@
+"""Cuts rows and not elements: a single number has none."""
+
+
+def all_reduce(tensor):
+    return all_gather(reduce_scatter(tensor), len(tensor))

@@ -1,0 +1,131 @@
+"""Answers that students give: plausible wrong ones and unusual right ones, one file each.
+
+    answers/<stem>/<task>/wrong_<what is wrong>.py    loses the task's points, and no others
+    answers/<stem>/<task>/right_<what is unusual>.py  keeps them
+
+`<task>` is the name of the task's test cell without "test-". A file's functions replace, by name,
+those in the task's solution cells; a function that it does not define stays the solution's.
+"""
+
+import ast
+import copy
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+ANSWERS = Path(__file__).parent
+ROOT = ANSWERS.parent.parent
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One file: an answer to one task of one exercise."""
+
+    stem: str
+    task: str
+    name: str
+    path: Path
+
+    @property
+    def right(self) -> bool:
+        """Whether it is to keep the task's points."""
+        return self.name.startswith("right_")
+
+    @property
+    def test(self) -> str:
+        """The id of the task's test cell."""
+        return "test-" + self.task.replace("_", "-")
+
+    def __str__(self) -> str:
+        return f"{self.stem}/{self.task}/{self.name}"
+
+
+def all_answers(stem: str | None = None) -> list[Answer]:
+    """Every answer file, of one exercise or of all."""
+    paths = sorted(ANSWERS.glob(f"{stem or '*'}/*/*.py"))
+    return [Answer(path.parts[-3], path.parts[-2], path.stem, path) for path in paths]
+
+
+def source(stem: str) -> dict:
+    """The instructor's notebook of an exercise."""
+    return _read("solutions", stem)
+
+
+def blank(stem: str) -> dict:
+    """The exercise as students get it."""
+    return _read("exercises", stem)
+
+
+def full(stem: str) -> dict:
+    """The exercise with the instructor's solutions filled in."""
+    notebook = blank(stem)
+    solved = {cell["id"]: _text(cell) for cell in source(stem)["cells"] if is_solution(cell)}
+    for cell in filter(is_solution, notebook["cells"]):
+        cell["source"] = _without_markers(solved[cell["id"]])
+    return notebook
+
+
+def submission(released: dict, *answers: Answer, base: str = "solution") -> dict:
+    """A student's notebook: the released one with these answers filled in.
+
+    base: what the other solution cells hold, "solution" or "blank" (as in `released`).
+    """
+    stem = answers[0].stem
+    notebook = copy.deepcopy(released)
+    solved = {cell["id"]: _text(cell) for cell in full(stem)["cells"] if is_solution(cell)}
+    cells = {cell["id"]: cell for cell in notebook["cells"] if is_solution(cell)}
+    for name, cell in cells.items():
+        if base == "solution":
+            cell["source"] = solved[name]
+    for answer in answers:
+        for name in task_cells(stem, answer.test):
+            cells[name]["source"] = solved[name]
+        for name, text in pieces(answer, set(cells)).items():
+            cells[name]["source"] = text
+    return notebook
+
+
+def task_cells(stem: str, test: str) -> list[str]:
+    """The ids of the solution cells that a test cell grades: those since the test cell before."""
+    names: list[str] = []
+    for cell in blank(stem)["cells"]:
+        if is_solution(cell):
+            names.append(cell["id"])
+        elif cell["metadata"].get("nbgrader", {}).get("grade"):
+            if cell["id"] == test:
+                return names
+            names = []
+    raise KeyError(f"{stem} has no test cell {test}")
+
+
+def pieces(answer: Answer, cells: set[str]) -> dict[str, str]:
+    """The file's text by solution cell; imports and helpers go with the function after them."""
+    lines = answer.path.read_text().splitlines()
+    found, start = {}, 0
+    body = ast.parse("\n".join(lines)).body
+    if isinstance(body[0], ast.Expr):  # the docstring says what is wrong: not part of the answer
+        start = body[0].end_lineno
+    for node in body:
+        name = getattr(node, "name", "").replace("_", "-")
+        if name in cells:
+            found[name] = "\n".join(lines[start : node.end_lineno]).strip("\n")
+            start = node.end_lineno
+    return found
+
+
+def is_solution(cell: dict) -> bool:
+    """Whether students write in this cell."""
+    return bool(cell["metadata"].get("nbgrader", {}).get("solution"))
+
+
+def _read(folder: str, stem: str) -> dict:
+    return json.loads((ROOT / folder / stem / f"{stem.split('_', 1)[1]}.ipynb").read_text())
+
+
+def _text(cell: dict) -> str:
+    return "".join(cell["source"])
+
+
+def _without_markers(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if line.strip() not in (BEGIN, END))
