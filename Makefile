@@ -48,7 +48,7 @@ figures: $(INSTALLED)
 format: $(INSTALLED)
 	ruff check --fix .
 	ruff format .
-	python tests/normalise.py lectures solutions
+	-python -m autograder.normalise lectures solutions
 
 $(INSTALLED): | python
 	@[ -x .venv/bin/python ] && grep -qF "$(CURDIR)/.venv/bin/python" .venv/bin/pip 2>/dev/null \
