@@ -143,7 +143,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("program", "world_size", "words"), CASES, ids=lambda v: getattr(v, "__name__", None))  # fmt: skip
+@pytest.mark.parametrize(
+    ("program", "world_size", "words"), CASES, ids=[f"{c[0].__name__}-{c[1]}" for c in CASES]
+)
 def test_a_deadlock_is_named_by_rank_call_line_and_reason(program, world_size, words):
     begun = time.monotonic()
     with pytest.raises(DeadlockError) as caught:
@@ -230,7 +232,8 @@ def loops_for_ever(rank, world_size):
 
 
 def test_the_deadline_names_the_late_rank_and_its_line():
-    with pytest.raises(DeadlineError, match=r"rank 1 did not return within the deadline of 1 s") as caught:  # fmt: skip
+    sentence = "rank 1 did not return within the deadline of 1 s"
+    with pytest.raises(DeadlineError, match=sentence) as caught:
         launch(loops_for_ever, 2, deadline=1)
     assert caught.value.reports[1].source.startswith("test_deadlocks.py:")
     assert isinstance(caught.value, TimeoutError)

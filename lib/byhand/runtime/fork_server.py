@@ -7,7 +7,7 @@ the rank's team; when the notebook's process is gone, its socket closes and ever
 
 Messages are JSON, one per packet:
     in   rank (4 descriptors), end, stacks, fresh (1 descriptor), devices
-    out  hello, exit, ended, devices, failed
+    out  hello, exit, ended, devices, cpu_seconds, failed
 """
 
 from __future__ import annotations
@@ -128,8 +128,12 @@ class Server:
         self.send({"ended": message["team"]})
 
     def do_stacks(self, message: dict[str, Any], _: list[int]) -> None:
-        for pid in self.teams[message["team"]].ranks if message["team"] in self.teams else ():
+        """Let each rank of a team write its Python stack; answer with the CPU seconds each used."""
+        team = self.teams.get(message["team"], Team())
+        seconds = {rank: cpu_seconds(pid) for pid, rank in team.ranks.items()}
+        for pid in team.ranks:
             os.kill(pid, signal.SIGUSR1)
+        self.send({"cpu_seconds": seconds, "team": message["team"]})
 
     def do_devices(self, message: dict[str, Any], _: list[int]) -> None:
         if not dist.is_nccl_available():
@@ -213,6 +217,11 @@ class Server:
                 os.waitpid(pid, 0)
                 found = True
         return found
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time a process has used (the kernel's clock number for a process is made from its id)."""
+    return time.clock_gettime((~pid << 3) | 2)
 
 
 def children_of(parent: int) -> set[int]:

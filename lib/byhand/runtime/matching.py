@@ -51,7 +51,9 @@ class Matcher:
         self._made[call.rank, call.group_name] += 1
         calls = self._rounds.setdefault((call.group_name, number), {})
         calls[call.rank] = call
-        if self._clash is None and len(calls) > 1 and disagreement(calls, number):
+        suspicious = call.must_agree != next(iter(calls.values())).must_agree or call.sends
+        suspicious = suspicious or call.declared not in (None, len(call.group))
+        if self._clash is None and suspicious and disagreement(calls, number):
             self._clash = lambda: disagreement(calls, number)
             self.culprits = calls
         if len(calls) == len(call.group):
@@ -140,6 +142,11 @@ def disagreement(calls: dict[int, Call], number: int) -> str | None:
                 f"{ranks_text(few)} {_verb(verb, few)} {noun}{odd}{call_name} where "
                 f"{ranks_text(many)} {_verb(verb, many)} {noun}{usual} ({where}). {rule}"
             )
+    if some.declared not in (None, len(some.group)):
+        return (
+            f"{ranks_text(set(calls))} {_verb('set up', list(calls))} {some.detail}, but "
+            f"{len(some.group)} were launched. Use the world_size that the function is given."
+        )
     return _split_disagreement(calls, where)
 
 
@@ -180,17 +187,19 @@ def message_disagreement(send: Call, receive: Call) -> str | None:
     )
 
 
-def stuck(logs: list[RankLog], gone: dict[int, str], matcher: Matcher) -> str | None:
+def stuck(
+    logs: list[RankLog], gone: dict[int, str], matcher: Matcher, idle: dict[int, Call]
+) -> str | None:
     """The sentence that explains why no rank can ever go on; None when one still can.
 
     `gone` names the ranks that take no further part and how they left: "returned", "raised"...
+    `idle` are ranks that stand still inside torch without saying so, each with a call it made.
     """
-    waiting = {log.rank: log.waiting for log in logs if log.rank not in gone and log.waiting}
-    if not waiting or len(waiting) + len(gone) < len(logs):
+    waiting = {log.rank: log.waiting or idle.get(log.rank) for log in logs if log.rank not in gone}
+    calls = {rank: call for rank, call in waiting.items() if call is not None and not call.matched}
+    if not calls or len(calls) < len(waiting):
         return None
-    if any(call.matched for call in waiting.values()):
-        return None
-    return explain(waiting, gone, matcher)
+    return explain(calls, gone, matcher)
 
 
 def explain(waiting: dict[int, Call], gone: dict[int, str], matcher: Matcher) -> str:

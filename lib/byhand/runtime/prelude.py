@@ -9,6 +9,8 @@ from __future__ import annotations
 import signal
 from typing import Any
 
+from byhand.runtime.cells import runnable
+
 CELL_SECONDS = 5.0
 
 _namespace: dict[str, Any] = {}
@@ -56,7 +58,7 @@ def run(cells: list[list[str]]) -> list[str]:
     _notes.clear()
     for label, source in cells:
         try:
-            code = compile(source, f"<{label}>", "exec")
+            code = compile(runnable(source), f"<{label}>", "exec")
             _timed(code)
         except (Exception, CellTimeout, SystemExit) as error:
             _notes.append(f"cell {label}: {type(error).__name__}: {error}"[:500])

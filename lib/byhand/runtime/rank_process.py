@@ -111,7 +111,6 @@ def _run(
         sys.path[:] = header["path"]
     with contextlib.suppress(OSError):
         os.chdir(header["directory"])
-    os.environ.update(header["environ"])
     notes = prelude.run(json.loads(sections[0]))
     fn, args = pickle.loads(sections[1])
     recorder = Recorder(log_fd)

@@ -257,6 +257,7 @@ def _init(
         "group_name": "set-up",
         "group": list(range(launched)),
         "detail": detail,
+        "declared": size,
     }
     return Described(fields)
 

@@ -45,11 +45,17 @@ class Call:
     sends: tuple[int, ...] = ()  # all-to-all: rows to each rank
     receives: tuple[int, ...] = ()
     detail: str = ""  # set-up calls: what all ranks must agree on
+    declared: int | None = None  # init_process_group: the world size it was given
     matched: bool = False  # every rank it needs has made its call too
     wait_from: float | None = None
     wait_until: float | None = None
     done: float | None = None
     overlapped: bool = False
+
+    @property
+    def must_agree(self) -> tuple[object, ...]:
+        """What must be equal on all ranks of a collective."""
+        return (self.op, self.shape, self.dtype, self.reduce_op, self.root, self.detail)
 
     @property
     def end(self) -> float:
@@ -95,6 +101,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "sends": (list,),
     "receives": (list,),
     "detail": (str,),
+    "declared": (int,),
 }
 
 
@@ -109,6 +116,10 @@ class RankLog:
     ended: float | None = None
     peak_bytes: int = 0
     _rest: bytes = b""
+
+    def outstanding(self) -> Call | None:
+        """The first call that the rank made, has not waited for, and whose partners are missing."""
+        return next((c for c in self.calls if not c.matched and c.wait_until is None), None)
 
     def feed(self, data: bytes) -> list[Call]:
         """Take in newly written bytes; return the calls that are new.
