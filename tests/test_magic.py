@@ -1,0 +1,51 @@
+"""The `%%ranks` cell magic, in a real IPython shell."""
+
+from __future__ import annotations
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+from byhand import RankError
+
+
+@pytest.fixture(scope="module")
+def shell():
+    shell = InteractiveShell.instance()
+    shell.run_line_magic("load_ext", "byhand")
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+def test_each_rank_has_its_own_block_with_output_and_value(shell):
+    with capture_output() as captured:
+        shell.run_cell_magic("ranks", "3", "print('I am', rank)\nrank * 10\n")
+    shown = captured.outputs[0].data
+    for rank in range(3):
+        assert f"rank {rank}  I am {rank}" in shown["text/plain"]
+    assert "20" in shown["text/plain"]
+    assert shown["text/html"].count("<th>rank ") == 3
+
+
+def test_the_notebooks_names_travel_and_the_run_can_be_kept(shell):
+    shell.run_cell("def scaled(x):\n    return factor * x\nfactor = 7")
+    with capture_output():
+        shell.run_cell_magic(
+            "ranks", "2 --to kept", "y = scaled(torch.ones(1))\ndist.all_reduce(y)\ny"
+        )
+    kept = shell.user_ns["kept"]
+    assert [result.item() for result in kept.results] == [14.0, 14.0]
+    assert kept.ledger.count("all_reduce") == 2
+    assert "y" not in shell.user_ns
+
+
+def test_an_error_names_the_line_of_the_cell(shell):
+    with pytest.raises(RankError, match=r"%%ranks cell \[\d+\] line 2: division by zero") as caught:
+        shell.run_cell_magic("ranks", "2", "a = 1\n1 / 0")
+    assert "1 / 0" in caught.value.traceback
+
+
+@pytest.mark.parametrize("line", ["", "four", "2 --colour red"])
+def test_a_line_that_is_none_is_answered_with_one(shell, line):
+    with pytest.raises(ValueError, match="for example, %%ranks 4"):
+        shell.run_cell_magic("ranks", line, "rank")
