@@ -148,7 +148,10 @@ class Recorder(TorchDispatchMode):
         """Log when an asynchronous collective completes, where its backend tells (gloo does)."""
         if torch.cuda.is_initialized():
             return
-        future = work.get_future()
+        try:
+            future = work.get_future()
+        except RuntimeError:  # gloo's reduce-scatter has none
+            return
         future.add_done_callback(lambda _: self.write("done", index, time.monotonic()))
 
     def _forget_completed(self) -> None:
