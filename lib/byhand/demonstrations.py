@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from byhand import collectives
-from byhand.figures import Block, collective_picture
+from byhand.figures import Block, Picture, collective_pictures
 from byhand.runtime import Run, launch
 
 MOST_RANKS = 8  # a digit each
@@ -54,13 +54,20 @@ class Demonstration:
         """What the collective did, in a sentence."""
         return FINDINGS[self.name].format(root=self.root)
 
-    def picture(self) -> Figure:
-        """Who held what before and after, as the numbers say."""
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        return picture(self)._repr_png_()
+
+
+def picture(*demonstrations: Demonstration) -> Figure:
+    """Who held what before and after, as the numbers say; one demonstration below the other."""
+    pictures = []
+    for shown in demonstrations:
         before, after = (
             [[_block(number) for number in numbers] for numbers in rows]
-            for rows in (self.before, self.after)
+            for rows in (shown.before, shown.after)
         )
-        return collective_picture(before, after, self.name, self.finding)
+        pictures.append(Picture(before, after, shown.name, shown.finding))
+    return collective_pictures(pictures)
 
 
 def demonstrate(

@@ -4,7 +4,7 @@ import ipywidgets
 from IPython.display import display
 from matplotlib.figure import Figure
 
-from byhand.demonstrations import MOST_RANKS, NAMES, ROOTED, demonstrate
+from byhand.demonstrations import MOST_RANKS, NAMES, ROOTED, demonstrate, picture
 
 
 def collective_explorer(name: str = "broadcast", world_size: int = 4) -> ipywidgets.Widget:
@@ -26,8 +26,8 @@ def collective_explorer(name: str = "broadcast", world_size: int = 4) -> ipywidg
         choices["root"].disabled = choices["name"].value not in ROOTED
         with place:
             place.clear_output(wait=True)
-            picture = draw_collective(**{key: box.value for key, box in choices.items()})
-            display(picture) if isinstance(picture, Figure) else print(picture)
+            drawn = draw_collective(**{key: box.value for key, box in choices.items()})
+            display(drawn) if isinstance(drawn, Figure) else print(drawn)
 
     choices["world_size"].observe(follow_ranks, "value")
     for box in choices.values():
@@ -39,7 +39,7 @@ def collective_explorer(name: str = "broadcast", world_size: int = 4) -> ipywidg
 def draw_collective(name: str, world_size: int, root: int) -> Figure | str:
     """The picture of one demonstration, or the sentence that says why there is none."""
     try:
-        return demonstrate(name, world_size, root).picture()
+        return picture(demonstrate(name, world_size, root))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 

@@ -8,15 +8,17 @@ save_svg             the same figure gives the same file
 """
 
 from byhand.figures.bars import bytes_bars
-from byhand.figures.collective import Block, collective_picture
+from byhand.figures.collective import Block, Picture, collective_picture, collective_pictures
 from byhand.figures.messages import message_diagram
 from byhand.figures.style import save_svg
 from byhand.figures.timeline import timeline
 
 __all__ = [
     "Block",
+    "Picture",
     "bytes_bars",
     "collective_picture",
+    "collective_pictures",
     "message_diagram",
     "save_svg",
     "timeline",

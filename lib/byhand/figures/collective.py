@@ -22,7 +22,31 @@ class Block(NamedTuple):
     text: str
 
 
-Rows = Sequence[Iterable[Block]]  # one entry per rank
+Rows = Sequence[Sequence[Block]]  # one entry per rank
+
+
+class Picture(NamedTuple):
+    """What `collective_picture` draws: see there."""
+
+    before: Rows
+    after: Rows
+    name: str = ""
+    title: str = ""
+
+    @property
+    def num_columns(self) -> int:
+        columns = [block.column for row in (*self.before, *self.after) for block in row]
+        return max(len(self.before), 1 + max(columns, default=0))
+
+    @property
+    def side_by_side(self) -> bool:
+        return self.num_columns <= MOST_COLUMNS_SIDE_BY_SIDE
+
+    @property
+    def height(self) -> float:
+        panels = _panel_height(self.before)
+        panels += 0 if self.side_by_side else ARROW_HEIGHT + _panel_height(self.after)
+        return TITLE_HEIGHT + panels + 0.15
 
 
 def collective_picture(before: Rows, after: Rows, name: str = "", title: str = "") -> Figure:
@@ -31,43 +55,47 @@ def collective_picture(before: Rows, after: Rows, name: str = "", title: str = "
     A block has the colour of the rank that its value came from; a sum has a stripe for each of its
     terms. An empty cell is a piece that the rank does not hold.
     """
-    before, after = [list(row) for row in before], [list(row) for row in after]
-    columns = [block.column for row in (*before, *after) for block in row]
-    num_columns = max(len(before), 1 + max(columns, default=0))
-    draw = _side_by_side if num_columns <= MOST_COLUMNS_SIDE_BY_SIDE else _stacked
+    return collective_pictures([Picture(before, after, name, title)])
+
+
+def collective_pictures(pictures: Iterable[Picture]) -> Figure:
+    """Several such pictures in one figure, one below the other."""
+    pictures = list(pictures)
     with style.styled():
-        return draw(before, after, name, title, num_columns)
+        figure = style.new_figure(sum(picture.height for picture in pictures))
+        axes, top = style.canvas(figure), 0.0
+        for picture in pictures:
+            axes.text(0.1, top + 0.08, picture.title, va="top", **style.TITLE)
+            draw = _draw_across if picture.side_by_side else _draw_down
+            draw(axes, top + TITLE_HEIGHT, picture)
+            top += picture.height
+    return figure
 
 
-def _side_by_side(before: Rows, after: Rows, name: str, title: str, num_columns: int) -> Figure:
-    height = TITLE_HEIGHT + _panel_height(before) + 0.1
-    figure = style.new_figure(height, title)
-    axes = style.canvas(figure)
+def _draw_across(axes: Axes, top: float, picture: Picture) -> None:
     panel_width = (style.WIDTH_INCHES - LABEL_WIDTH - ARROW_WIDTH - 0.1) / 2
-    cell = panel_width / num_columns
+    cell = panel_width / picture.num_columns
     left = LABEL_WIDTH + panel_width
-    _draw_panel(axes, (LABEL_WIDTH, TITLE_HEIGHT), cell, num_columns, before, "before")
-    _draw_panel(axes, (left + ARROW_WIDTH, TITLE_HEIGHT), cell, num_columns, after, "after")
-    _label_ranks(axes, TITLE_HEIGHT, len(before))
-    y = TITLE_HEIGHT + HEADING_HEIGHT + CELL_HEIGHT * len(before) / 2
+    grid = (cell, picture.num_columns)
+    _draw_panel(axes, (LABEL_WIDTH, top), grid, picture.before, "before")
+    _draw_panel(axes, (left + ARROW_WIDTH, top), grid, picture.after, "after")
+    _label_ranks(axes, top, len(picture.before))
+    y = top + HEADING_HEIGHT + CELL_HEIGHT * len(picture.before) / 2
     _arrow(axes, (left + 0.1, y), (left + ARROW_WIDTH - 0.1, y))
     place = {"ha": "center", "va": "bottom", "fontsize": style.SMALL_POINTS}
-    axes.text(left + ARROW_WIDTH / 2, y - 0.06, name.replace("_", "-"), **place)
-    return figure
+    axes.text(left + ARROW_WIDTH / 2, y - 0.06, picture.name.replace("_", "-"), **place)
 
 
-def _stacked(before: Rows, after: Rows, name: str, title: str, num_columns: int) -> Figure:
-    second = TITLE_HEIGHT + _panel_height(before) + ARROW_HEIGHT
-    figure = style.new_figure(second + _panel_height(after) + 0.1, title)
-    axes = style.canvas(figure)
-    cell = (style.WIDTH_INCHES - LABEL_WIDTH - 0.1) / num_columns
-    for top, rows, moment in ((TITLE_HEIGHT, before, "before"), (second, after, "after")):
-        _draw_panel(axes, (LABEL_WIDTH, top), cell, num_columns, rows, moment)
-        _label_ranks(axes, top, len(rows))
-    middle = LABEL_WIDTH + cell * num_columns / 2
+def _draw_down(axes: Axes, top: float, picture: Picture) -> None:
+    cell = (style.WIDTH_INCHES - LABEL_WIDTH - 0.1) / picture.num_columns
+    second = top + _panel_height(picture.before) + ARROW_HEIGHT
+    for y, rows, moment in ((top, picture.before, "before"), (second, picture.after, "after")):
+        _draw_panel(axes, (LABEL_WIDTH, y), (cell, picture.num_columns), rows, moment)
+        _label_ranks(axes, y, len(rows))
+    middle = LABEL_WIDTH + cell * picture.num_columns / 2
     _arrow(axes, (middle, second - ARROW_HEIGHT + 0.08), (middle, second))
-    axes.text(middle + 0.12, second - ARROW_HEIGHT / 2, name.replace("_", "-"), va="center")
-    return figure
+    label = picture.name.replace("_", "-")
+    axes.text(middle + 0.12, second - ARROW_HEIGHT / 2, label, va="center")
 
 
 def _panel_height(rows: Rows) -> float:
@@ -81,20 +109,15 @@ def _label_ranks(axes: Axes, top: float, num_ranks: int) -> None:
 
 
 def _draw_panel(
-    axes: Axes,
-    corner: tuple[float, float],
-    cell: float,
-    num_columns: int,
-    rows: Rows,
-    moment: str,
+    axes: Axes, corner: tuple[float, float], grid: tuple[float, int], rows: Rows, moment: str
 ) -> None:
-    left, top = corner
+    (left, top), (cell, num_columns) = corner, grid
     axes.text(left + cell * num_columns / 2, top + 0.1, moment, ha="center", va="center")
     for rank, blocks in enumerate(rows):
         y = top + HEADING_HEIGHT + CELL_HEIGHT * rank
         for column in range(num_columns):
-            outline = _box(left + cell * column, y, cell, fc=style.PAPER, ec=style.FAINT, lw=0.8)
-            axes.add_patch(outline)
+            look = {"fc": style.PAPER, "ec": style.FAINT, "lw": 0.8}
+            axes.add_patch(_box(left + cell * column, y, cell, **look))
         for block in blocks:
             _draw_block(axes, left + cell * block.column, y, cell, block)
 

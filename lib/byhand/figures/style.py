@@ -4,6 +4,8 @@ Ranks have one colour each and collectives one colour each, everywhere in the co
 those of Okabe and Ito (ranks) and of Paul Tol (collectives), made for colour-blind readers.
 """
 
+import io
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import matplotlib
@@ -31,7 +33,8 @@ OP_COLOURS = {
     "barrier": "#bbbbbb",
 }
 WIDTH_INCHES = 7.0
-TITLE_POINTS, TEXT_POINTS, SMALL_POINTS = 10.5, 9, 8
+TEXT_POINTS, SMALL_POINTS, SCREEN_DPI = 9, 8, 110
+TITLE = {"fontsize": 10.5, "weight": "bold"}
 _STYLE = {
     "font.family": "DejaVu Sans",
     "font.size": TEXT_POINTS,
@@ -48,21 +51,29 @@ _STYLE = {
     "ytick.labelsize": TEXT_POINTS,
     "ytick.left": False,
     "figure.facecolor": PAPER,
-    "figure.dpi": 110,
-    "savefig.dpi": 160,
+    "figure.dpi": SCREEN_DPI,
 }
 
 
-def styled():
+def styled() -> AbstractContextManager:
     """The course's matplotlib settings, for the length of a `with` block."""
     return matplotlib.rc_context({**matplotlib.rcParamsDefault, **_STYLE})
 
 
-def new_figure(height_inches: float, title: str) -> Figure:
+class CourseFigure(Figure):
+    """A Figure that shows itself in a notebook, with or without pyplot."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png", dpi=2 * SCREEN_DPI)
+        width, height = (round(inches * SCREEN_DPI) for inches in self.get_size_inches())
+        return buffer.getvalue(), {"width": width, "height": height}
+
+
+def new_figure(height_inches: float, title: str = "") -> CourseFigure:
     """An empty figure of the course's width with its title at the top left."""
-    figure = Figure((WIDTH_INCHES, height_inches))
-    place = {"x": 0.1 / WIDTH_INCHES, "y": 1 - 0.08 / height_inches}
-    figure.text(**place, s=title, ha="left", va="top", fontsize=TITLE_POINTS, weight="bold")
+    figure = CourseFigure((WIDTH_INCHES, height_inches))
+    figure.text(0.1 / WIDTH_INCHES, 1 - 0.08 / height_inches, title, va="top", **TITLE)
     return figure
 
 

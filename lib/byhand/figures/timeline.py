@@ -16,8 +16,9 @@ from matplotlib.patches import Rectangle
 from byhand.figures import style
 
 ROW_INCHES, BAR, BAND = 0.44, 0.62, 0.12  # BAR and BAND: shares of a row
-LEFT_INCHES, RIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.68, 0.2, 0.92, 0.5
+LEFT_INCHES, RIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.68, 0.2, 0.86, 0.5
 CHARACTER_INCHES = 0.075  # of 8-point text
+LEAST_WAIT = 0.01  # of a call's length: less is not drawn
 COLOURS = {
     "compute": style.COMPUTE,
     "waiting": style.WAITING,
@@ -60,7 +61,7 @@ def timeline(
             if event.overlapped:
                 _draw_in_flight(axes, event, factor)
         _label_calls(axes, segments, factor)
-        _draw_key(figure, segments)
+        _draw_key(figure, segments, any(event.overlapped for event in events))
     return figure
 
 
@@ -68,6 +69,8 @@ def find_segments(events: Iterable, spans: Sequence[tuple[float, float]]) -> lis
     """Each rank's span cut into compute, waiting and communication, in order."""
     calls = defaultdict(list)  # rank: (start, everyone there, end, label)
     for event, ready in _meeting_times(events):
+        if event.overlapped and event.waited < LEAST_WAIT * (event.end - event.start):
+            continue  # done before its rank asked for it
         start = max(event.start, event.end - event.waited) if event.overlapped else event.start
         calls[event.rank].append((start, max(start, ready), event.end, event.op))
     segments = []
@@ -144,9 +147,9 @@ def _label_calls(axes: Axes, segments: list[Segment], factor: float) -> None:
     """Name each call inside its bar where there is room; else above the first row, once."""
     seconds_per_inch = axes.get_xlim()[1] / factor
     seconds_per_inch /= style.WIDTH_INCHES - LEFT_INCHES - RIGHT_INCHES
-    taken_until = float("-inf")
+    taken_until, named_until = float("-inf"), float("-inf")
     for segment in segments:
-        if not segment.label:
+        if not segment.label or segment.start == named_until:
             continue
         text = segment.label.replace("_", "-")
         needed = (len(text) + 1) * CHARACTER_INCHES * seconds_per_inch
@@ -154,17 +157,20 @@ def _label_calls(axes: Axes, segments: list[Segment], factor: float) -> None:
         look = {"ha": "center", "fontsize": style.SMALL_POINTS}
         if segment.end - segment.start >= needed:
             axes.text(middle * factor, segment.rank, text, va="center", **look)
+            named_until = segment.end  # its communication follows at once and needs no second name
         elif segment.rank == 0 and segment.kind == "communication":
             if middle - needed / 2 >= taken_until:
                 axes.text(middle * factor, -0.42, text, va="bottom", **look)
                 taken_until = middle + needed / 2
 
 
-def _draw_key(figure: Figure, segments: list[Segment]) -> None:
+def _draw_key(figure: Figure, segments: list[Segment], in_flight: bool) -> None:
     canvas, left = style.canvas(figure), LEFT_INCHES
-    for kind, colour in COLOURS.items():
-        if any(segment.kind == kind for segment in segments):
-            look = {"facecolor": colour, "edgecolor": style.FAINT, "linewidth": 0.8}
-            canvas.add_patch(Rectangle((left, 0.4), 0.16, 0.16, **look))
-            canvas.text(left + 0.23, 0.48, kind, va="center", fontsize=style.TEXT_POINTS)
-            left += 0.5 + len(kind) * 0.09
+    kinds = {segment.kind for segment in segments}
+    entries = [(kind, colour, 0.16) for kind, colour in COLOURS.items() if kind in kinds]
+    entries += [("call in flight meanwhile", style.COMMUNICATION, 0.06)] if in_flight else []
+    for text, colour, height in entries:
+        look = {"facecolor": colour, "edgecolor": style.FAINT, "linewidth": 0.8}
+        canvas.add_patch(Rectangle((left, 0.48 - height / 2), 0.16, height, **look))
+        canvas.text(left + 0.23, 0.48, text, va="center", fontsize=style.TEXT_POINTS)
+        left += 0.5 + len(text) * 0.085
