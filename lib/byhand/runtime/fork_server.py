@@ -261,7 +261,7 @@ def main() -> None:
     os.environ.update(GLOO_SOCKET_IFNAME="lo", TORCH_CPP_LOG_LEVEL="ERROR")
     torch.set_num_threads(1)
     recorder.install()
-    rank_process.warm_up()
+    rank_process.rehearse()
     Server(connection).serve()
 
 

@@ -39,15 +39,21 @@ _LIMITS = {
 }
 
 
-def warm_up() -> None:
-    """Do once, before any fork, what every rank would otherwise do again."""
-    read, write = os.pipe()
-    with Recorder(write) as recorder:
-        recorder.track(torch.ones(2) + 1)
-    os.close(read)
-    os.close(write)
-    pickle.loads(cloudpickle.dumps((warm_up, torch.ones(2))))
-    codec.decode(codec.encode([torch.ones(2), {"a": 1}]))
+def rehearse() -> None:
+    """Do once, before it counts, all that a launch does; it takes a third of the time afterwards.
+
+    In the fork server this loads code; on a waiting rank it also copies the memory pages that the
+    run will write, and sends a first message on every connection.
+    """
+    null = os.open(os.devnull, os.O_WRONLY)
+    with Recorder(null) as recorder:
+        x = torch.ones(4) + 1
+        recorder.track([x])
+        if dist.is_initialized():
+            dist.all_reduce(x)
+    os.close(null)
+    pickle.loads(cloudpickle.dumps((rehearse, lambda: x)))
+    codec.decode(codec.encode([x, {"a": 1.5}]))
 
 
 def main(fds: list[int], spec: dict[str, Any], port: int) -> None:
@@ -74,6 +80,8 @@ def main(fds: list[int], spec: dict[str, Any], port: int) -> None:
     try:
         if spec["setup"]:
             process_group.setup(rank, world_size, spec["backend"])
+            if spec["backend"] == "gloo":
+                rehearse()
         header, sections = _receive(control)
         reply, body = _run(rank, world_size, log_fd, header, sections)
     except BaseException as error:
