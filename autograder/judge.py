@@ -1,0 +1,201 @@
+"""The judge: the instructor's test cells, against student code that runs somewhere else.
+
+Test cells run here, in a trusted process. The student's functions are stand-ins here; they become
+themselves only on the ranks of a sandbox, where the student's cells ran first. One sandbox for
+each question, so that a hang costs one question.
+
+`judge_cells` judges in this process; judge_notebook.py does the same in a kernel that papermill
+drives. Both ask each question through `Judge.ask`.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nbformat import NotebookNode
+from nbgrader.utils import is_grade, is_locked, is_solution
+
+from autograder import verdicts
+from autograder.cells import defined_names
+from autograder.verdicts import Verdict
+from byhand import check
+from byhand.runtime import Launcher, LaunchError, StandIn, set_default
+
+LIMIT_SECONDS = 30.0
+CELL_SECONDS = 5.0
+LIMITS = {
+    "memory_bytes": 8 << 30,  # address space: torch alone maps about 3 GB
+    "processes": 4096,
+    "file_bytes": 256 << 20,
+    "open_files": 256,
+    "output_bytes": 4 << 20,
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """A test cell: its name, points, text with hidden tests, and the student's cells before it."""
+
+    name: str
+    points: int
+    source: str
+    cells: list[tuple[str, str]]
+    limit: float = LIMIT_SECONDS
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that the judge needs of one submission, as plain data."""
+
+    stand_ins: list[str]
+    preparation: list[str]
+    questions: list[Question]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, for a file."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Plan:
+        """The plan that `as_dict` turned into `data`."""
+        questions = [Question(**{**q, "cells": [tuple(c) for c in q["cells"]]})
+                     for q in data["questions"]]  # fmt: skip
+        return cls(data["stand_ins"], data["preparation"], questions)
+
+
+def plan(source: NotebookNode, student: NotebookNode, limit: float | None = None) -> Plan:
+    """The questions of a source notebook, each with the cells of a restored submission.
+
+    Only names that the source's solution cells define become stand-ins: nothing that a student
+    wrote gives a name, or anything else, to the judge. `limit` overrides each cell's own
+    `metadata.limit_seconds`.
+    """
+    names: list[str] = []
+    preparation: list[str] = []
+    questions: list[Question] = []
+    for cell in source.cells:
+        if cell.cell_type != "code":
+            continue
+        if is_solution(cell):
+            names += defined_names(cell.source)
+        elif is_grade(cell):
+            seconds = limit or float(cell.metadata.get("limit_seconds", LIMIT_SECONDS))
+            questions.append(Question(cell.id, cell.metadata.nbgrader.points, cell.source,
+                                      cells_before(student, cell.id), seconds))  # fmt: skip
+        elif is_locked(cell):
+            preparation.append(cell.source)
+    return Plan(list(dict.fromkeys(names)), preparation, questions)
+
+
+def cells_before(student: NotebookNode, test: str) -> list[tuple[str, str]]:
+    """(label, text) of the code cells of a restored notebook before this test, tests left out."""
+    cells = []
+    for cell in student.cells:
+        if cell.id == test:
+            break
+        if cell.cell_type == "code" and (is_solution(cell) or not is_grade(cell)):
+            cells.append((cell.id, cell.source))
+    return [cell for cell in cells if cell[1].strip()]
+
+
+class Judge:
+    """Asks one submission's questions, in order, in one namespace of the instructor's names."""
+
+    def __init__(self, plan: Plan, launcher: Launcher, namespace: dict[str, Any], *,
+                 seed: int = 0, isolate: bool = True):  # fmt: skip
+        self.plan = plan
+        self.launcher = launcher
+        self.isolate = isolate
+        self.namespace = namespace
+        check.set_seed(seed)
+        namespace.update({name: StandIn(name) for name in plan.stand_ins})
+        self.left_out, self.notes = self.rehearse()
+
+    def rehearse(self) -> tuple[set[str], list[str]]:
+        """Run the student's cells once; which never end, and what to say of those that fail.
+
+        A cell that never ends, or ends its process, is left out of every question, so that it
+        costs only what depends on it and not five seconds at each launch.
+        """
+        cells = self.plan.questions[-1].cells if self.plan.questions else []
+        try:
+            notes = self._try(cells, CELL_SECONDS * (len(cells) + 1))
+        except LaunchError:
+            return self._rehearse_one_by_one(cells)
+        slow = {label for label, _ in cells for note in notes
+                if note.startswith(f"cell {label}: CellTimeout")}  # fmt: skip
+        return slow, [note for note in notes if "CellTimeout" not in note] + _never_end(slow)
+
+    def _rehearse_one_by_one(self, cells: list[tuple[str, str]]) -> tuple[set[str], list[str]]:
+        kept: list[tuple[str, str]] = []
+        bad: set[str] = set()
+        notes: list[str] = []
+        for cell in cells:
+            try:
+                notes = self._try([*kept, cell], CELL_SECONDS + 1)
+                if any(note.startswith(f"cell {cell[0]}: CellTimeout") for note in notes):
+                    bad.add(cell[0])
+                else:
+                    kept.append(cell)
+            except LaunchError:
+                bad.add(cell[0])
+        return bad, [note for note in notes if "CellTimeout" not in note] + _never_end(bad)
+
+    def _try(self, cells: list[tuple[str, str]], seconds: float) -> list[str]:
+        sandbox = self.launcher.fresh(isolate=self.isolate, prelude=cells, limits=LIMITS,
+                                      until=time.monotonic() + seconds)  # fmt: skip
+        try:
+            return sandbox.launch(int, 1, setup=False, alone=True).notes
+        finally:
+            sandbox.close()
+
+    def ask(self, question: Question) -> Verdict:
+        """The verdict on one question; one that could not be judged is asked a second time."""
+        verdict = self._ask(question)
+        if verdicts.without_score(verdict):
+            verdict = self._ask(question)
+        return verdicts.explained(verdict, [n for n in self.notes if "left out" in n])
+
+    def _ask(self, question: Question) -> Verdict:
+        began = time.monotonic()
+        cells = [cell for cell in question.cells if cell[0] not in self.left_out]
+        try:
+            sandbox = self.launcher.fresh(isolate=self.isolate, prelude=cells, limits=LIMITS,
+                                          until=began + question.limit)  # fmt: skip
+        except LaunchError as error:
+            return verdicts.infrastructure(question.name, question.points, str(error))
+        before = set_default(sandbox)
+        try:
+            exec(compile(question.source, f"<{question.name}>", "exec"), self.namespace)
+            return verdicts.passed(question.name, question.points, time.monotonic() - began)
+        except Exception as error:
+            return verdicts.failed(question.name, question.points, question.source, error,
+                                   question.limit, time.monotonic() - began)  # fmt: skip
+        finally:
+            set_default(before)
+            sandbox.close()
+
+
+def judge_cells(
+    source: NotebookNode,
+    student: NotebookNode,
+    launcher: Launcher,
+    *,
+    seed: int = 0,
+    limit: float | None = None,
+    isolate: bool = True,
+) -> list[Verdict]:
+    """Judge a restored notebook in this process; a verdict for each test cell of the source."""
+    todo = plan(source, student, limit)
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    judge = Judge(todo, launcher, namespace, seed=seed, isolate=isolate)
+    for text in todo.preparation:
+        exec(compile(text, "<imports>", "exec"), namespace)
+    return [judge.ask(question) for question in todo.questions]
+
+
+def _never_end(labels: set[str]) -> list[str]:
+    return [f"cell {label}: it did not come to an end within {CELL_SECONDS:.0f} s, or ended the"
+            " whole program; it was left out" for label in sorted(labels)]  # fmt: skip

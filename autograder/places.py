@@ -1,0 +1,111 @@
+"""Where a course and a class keep their files. No other module spells these paths."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+COURSE = Path(__file__).resolve().parent.parent
+_PLAIN = re.compile(r"[\w ./@~:,=-]+")
+
+
+class CourseError(Exception):
+    """Something a person can put right; the message is a whole sentence that says how."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """A course directory (solutions, exercises) and a class directory (everything about people)."""
+
+    course: Path
+    class_dir: Path
+
+    @property
+    def solutions(self) -> Path:
+        """What instructors write."""
+        return self.course / "solutions"
+
+    @property
+    def exercises(self) -> Path:
+        """What students get."""
+        return self.course / "exercises"
+
+    @property
+    def submitted(self) -> Path:
+        """submitted/STUDENT/ASSIGNMENT/STEM.ipynb, as students sent it."""
+        return self.class_dir / "submitted"
+
+    @property
+    def autograded(self) -> Path:
+        """Rebuilt notebooks with their verdicts."""
+        return self.class_dir / "autograded"
+
+    @property
+    def feedback(self) -> Path:
+        """feedback/STUDENT/ASSIGNMENT/STEM.html."""
+        return self.class_dir / "feedback"
+
+    @property
+    def gradebook(self) -> Path:
+        """nbgrader's database."""
+        return self.class_dir / "gradebook.db"
+
+    @property
+    def journal(self) -> Path:
+        """Every judgement ever made for this class."""
+        return self.class_dir / "grading.journal"
+
+    def source(self, assignment: str) -> Path:
+        """The source notebook of an assignment."""
+        return _only_notebook(self.solutions, assignment)
+
+    def released(self, assignment: str) -> Path:
+        """The released notebook of an assignment."""
+        return self.exercises / assignment / self.source(assignment).name
+
+    def assignments(self) -> list[str]:
+        """Names of all assignments, in reading order."""
+        return sorted(path.parent.name for path in self.solutions.glob("*/*.ipynb"))
+
+
+def places(class_dir: str | Path | None = None, course: Path = COURSE) -> Places:
+    """Places of a class: `class_dir`, else $CLASS, else build/class in the course.
+
+    Raises:
+        CourseError: nbgrader could not work with a path of this name.
+    """
+    chosen = Path(class_dir or os.environ.get("CLASS") or course / "build" / "class")
+    chosen = Path(os.path.abspath(chosen.expanduser()))
+    for path in (chosen, course):
+        if not _PLAIN.fullmatch(str(path)):
+            raise CourseError(
+                f"nbgrader reads paths as patterns and cannot work in {str(path)!r}: use a path"
+                " of letters, digits, spaces and . _ - @ ~ : , ="
+            )
+    return Places(course, chosen)
+
+
+def chosen_assignments(where: Places, names: Iterable[str]) -> list[str]:
+    """The assignments named (all of them for no names), checked against solutions/.
+
+    Raises:
+        CourseError: there is no such assignment.
+    """
+    known = where.assignments()
+    wanted = list(dict.fromkeys(Path(name.rstrip("/")).name for name in names)) or known
+    unknown = [name for name in wanted if name not in known]
+    if not known:
+        raise CourseError(f"there are no source notebooks in {where.solutions}")
+    if unknown:
+        raise CourseError(f"no assignment {', '.join(unknown)}; there are {', '.join(known)}")
+    return wanted
+
+
+def _only_notebook(folder: Path, assignment: str) -> Path:
+    found = sorted((folder / assignment).glob("*.ipynb"))
+    if len(found) != 1:
+        raise CourseError(f"{folder / assignment} must hold one notebook, and holds {len(found)}")
+    return found[0]

@@ -1,0 +1,138 @@
+"""What a source notebook must be before it may be released, checked cell by cell.
+
+Pure: a notebook in, sentences out. nbgrader itself accepts most of what is refused here, and the
+mistake then shows up as a wrong mark months later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from nbformat import NotebookNode
+from nbgrader.utils import is_grade, is_locked, is_solution, is_task
+
+KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+HEADER = re.compile(
+    r"^Time: about (?P<minutes>\d+) minutes · Points: (?P<points>\d+)"
+    r" · Needs: (?P<needs>.+?) · Difficulty: (?P<level>[123]) of 3\s*$",
+    re.MULTILINE,
+)
+KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+SOLUTION, END_SOLUTION = "### BEGIN SOLUTION", "### END SOLUTION"
+HIDDEN, END_HIDDEN = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
+
+
+def problems(notebook: NotebookNode) -> list[str]:
+    """One sentence for each rule that the notebook breaks, naming the cell."""
+    found = list(_format(notebook))
+    if not found:
+        found += _ids(notebook.cells)
+    if not found:
+        for cell in notebook.cells:
+            found += [f"cell {cell.id}: {what}" for what in _cell(cell)]
+        found += _pairs(notebook.cells)
+        found += _total(notebook.cells)
+    return found
+
+
+def total_points(notebook: NotebookNode) -> int:
+    """The sum of the points of all graded cells."""
+    return sum(cell.metadata.nbgrader.points for cell in notebook.cells if is_grade(cell))
+
+
+def _format(notebook: NotebookNode) -> Iterator[str]:
+    if (notebook.nbformat, notebook.nbformat_minor) != (4, 5):
+        yield f"the notebook format is {notebook.nbformat}.{notebook.nbformat_minor}, not 4.5"
+    if dict(notebook.metadata.get("kernelspec", {})) != KERNELSPEC:
+        yield f"the kernelspec is {dict(notebook.metadata.get('kernelspec', {}))}, not {KERNELSPEC}"
+    for number, cell in enumerate(notebook.cells, 1):
+        if not cell.get("id"):
+            yield f"cell number {number} has no id: {cell.source[:40]!r}"
+
+
+def _ids(cells: list[NotebookNode]) -> Iterator[str]:
+    for name, count in Counter(cell.id for cell in cells).items():
+        if count > 1:
+            yield f"cell {name}: the id is used {count} times"
+        if not KEBAB.fullmatch(name):
+            yield f"cell {name}: the id must be a kebab-case name such as ring-all-reduce"
+    for cell in cells:
+        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
+        if grade_id is not None and grade_id != cell.id:
+            yield f"cell {cell.id}: its grade_id is {grade_id}; both must be the same"
+
+
+def _cell(cell: NotebookNode) -> Iterator[str]:
+    """What is wrong with one cell by itself."""
+    if cell.cell_type == "code" and (cell.outputs or cell.execution_count is not None):
+        yield "it has outputs or an execution count; clear them"
+    if cell.metadata.get("tags"):
+        yield f"it has the tags {cell.metadata.tags}, which change how notebooks run"
+    yield from _markers(cell)
+    if "nbgrader" not in cell.metadata:
+        return
+    data = cell.metadata.nbgrader
+    if data.get("schema_version") != 3:
+        yield "its nbgrader schema_version must be 3"
+    if is_grade(cell) and (type(data.get("points")) is not int or data.points < 1):
+        yield f"its points are {data.get('points')!r}; they must be a whole number above 0"
+    if not is_grade(cell) and "points" in data:
+        yield "it has points but is not graded"
+    if is_solution(cell) and data.get("locked"):
+        yield "students write in it, so it must not be locked"
+    if not is_solution(cell) and not data.get("locked"):
+        yield "students must not change it, so it must be locked"
+    if is_task(cell):
+        yield "nbgrader task cells are not used here: make it a graded markdown answer"
+    if cell.cell_type == "markdown" and is_grade(cell) != is_solution(cell):
+        yield "a written answer must be both solution and graded, with points"
+
+
+def _markers(cell: NotebookNode) -> Iterator[str]:
+    """Markers of solutions and hidden tests: paired, and in the cells where they belong."""
+    text = cell.source
+    for begin, end in ((SOLUTION, END_SOLUTION), (HIDDEN, END_HIDDEN)):
+        if text.count(begin) != text.count(end):
+            yield f"{text.count(begin)} times {begin!r} but {text.count(end)} times {end!r}"
+    if SOLUTION in text and not is_solution(cell):
+        yield "it holds a solution but is not a solution cell: students would get it"
+    if is_solution(cell) and cell.cell_type == "code" and SOLUTION not in text:
+        yield f"it has no {SOLUTION!r}: students would get no signature to fill in"
+    is_test = is_grade(cell) and not is_solution(cell)
+    if HIDDEN in text and not is_test:
+        yield "it holds hidden tests but is not a test cell: students would get them"
+
+
+def _pairs(cells: list[NotebookNode]) -> Iterator[str]:
+    """Every code task is one or more solution cells and then the test cell that grades them."""
+    waiting: list[str] = []
+    for cell in cells:
+        if cell.cell_type != "code" or not (is_solution(cell) or is_grade(cell)):
+            continue
+        if is_solution(cell):
+            waiting += [] if is_grade(cell) else [cell.id]
+            continue
+        if not cell.id.startswith("test-"):
+            yield f"cell {cell.id}: the name of a test cell begins with test-"
+        if not waiting:
+            yield f"cell {cell.id}: it comes after no solution cell that it could grade"
+        waiting = []
+    for name in waiting:
+        yield f"cell {name}: no test cell after it grades it"
+    if not any(is_locked(cell) and not is_grade(cell) for cell in cells):
+        yield "no locked cell imports what the tests use; add one as the first code cell"
+
+
+def _total(cells: list[NotebookNode]) -> Iterator[str]:
+    lines = [(cell.id, found) for cell in cells if (found := HEADER.search(cell.source))]
+    if not lines:
+        yield ("no cell has the header line 'Time: about 45 minutes · Points: 6 · Needs: lecture 3"
+               " · Difficulty: 2 of 3'")  # fmt: skip
+    total = sum(cell.metadata.nbgrader.points for cell in cells if is_grade(cell)
+                if isinstance(cell.metadata.nbgrader.get("points"), int))  # fmt: skip
+    for name, found in lines:
+        if int(found["points"]) != total:
+            yield (f"cell {name}: it states Points: {found['points']}, but the graded cells add up"
+                   f" to {total}")  # fmt: skip
