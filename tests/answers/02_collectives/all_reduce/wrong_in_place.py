@@ -3,5 +3,5 @@
 
 def all_reduce(tensor):
     flat = tensor.flatten()
-    total = all_gather(reduce_scatter(flat), flat.numel())
+    total = all_gather(reduce_scatter(flat), num_rows=flat.numel())
     return tensor.copy_(total.reshape(tensor.shape))

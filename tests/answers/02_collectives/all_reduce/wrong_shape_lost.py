@@ -3,4 +3,4 @@
 
 def all_reduce(tensor):
     flat = tensor.flatten()
-    return all_gather(reduce_scatter(flat), flat.numel())
+    return all_gather(reduce_scatter(flat), num_rows=flat.numel())
