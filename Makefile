@@ -33,8 +33,8 @@ test: $(INSTALLED) sandbox browser
 	python -m pytest
 
 lab: $(INSTALLED) sandbox
-	JUPYTER_CONFIG_PATH="$(CURDIR)/autograder" jupyter lab --ServerApp.root_dir="$(CURDIR)" \
-	  --LabApp.default_url=/lab/tree/lectures
+	@JUPYTER_CONFIG_PATH="$(CURDIR)/autograder" jupyter lab --ServerApp.root_dir="$(CURDIR)" \
+	  --LabApp.default_url=/lab/tree/lectures $$([ "$$(id -u)" = 0 ] && echo --allow-root)
 
 bench: $(INSTALLED_FOR_BENCH)
 	@set -e; for bench in tests/bench_*.py; do python $$bench; done
@@ -71,14 +71,14 @@ define system_package
 	     >/dev/null 2>&1; } || echo "Missing: $(3). To have it: sudo apt-get install $(2)"
 endef
 
-PYTHON_PACKAGE = $(shell $(BASE_PYTHON) -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+VERSION := $(if $(BASE_PYTHON),$(shell $(BASE_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))
 
 python:
 	@[ -n "$(BASE_PYTHON)" ] || { echo "No $(PYTHON) here. The course needs Python 3.11 or\
 	 newer: sudo apt-get install python3 python3-venv"; exit 1; }
 	@$(BASE_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$$($(BASE_PYTHON) -V) is\
 	 too old: the course needs 3.11 or newer. Choose one with: make course PYTHON=python3.12"; exit 1; }
-	$(call system_package,$(BASE_PYTHON) -c 'import ensurepip',$(PYTHON_PACKAGE),a Python that can make\
+	$(call system_package,$(BASE_PYTHON) -c 'import ensurepip',python$(VERSION)-venv,a Python that can make\
 	 environments)
 	@$(BASE_PYTHON) -c 'import ensurepip' 2>/dev/null || exit 1
 

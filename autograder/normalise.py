@@ -17,8 +17,9 @@ from pathlib import Path
 import nbformat
 import nbformat.v4
 
-KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-KEPT_IN_CELLS = ("jupyter", "nbgrader", "tags")
+from autograder.source_rules import KERNELSPEC
+
+KEPT_IN_CELLS = ("jupyter", "limit_seconds", "nbgrader", "tags")
 KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 RANDOM = re.compile(r"(?=[a-f]*[0-9])[0-9a-f]{8}")
 WORDS_IN_AN_ID = 4
@@ -36,7 +37,7 @@ def normalised(text: str) -> str:
     except (ValueError, AttributeError) as error:
         raise ValueError(f"not a notebook of version 4: {error}") from error
     notebook.metadata = nbformat.from_dict(
-        {"kernelspec": KERNEL, "language_info": {"name": "python"}}
+        {"kernelspec": KERNELSPEC, "language_info": {"name": "python"}}
     )
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     taken: set[str] = set()

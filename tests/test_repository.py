@@ -206,3 +206,18 @@ def test_the_command_says_what_is_not_normal_and_mends_it(tmp_path, capsys):
     assert main([str(tmp_path)]) == 1
     assert main([str(tmp_path)]) == 0
     assert "book.ipynb: normalised" in capsys.readouterr().out
+
+
+# The README
+
+
+def test_the_readme_fits_and_its_links_lead_somewhere():
+    text = (ROOT / "README.md").read_text()
+    assert text.count("\n") <= 100
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_readme_lists_every_lecture_in_order():
+    text = (ROOT / "README.md").read_text()
+    assert re.findall(r"\(lectures/(\w+)\.ipynb\)", text) == [path.stem for path in LECTURES]
