@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
+from jupyter_client.manager import start_new_kernel
 
 import byhand
 from byhand import PerRank, RankError, call, cleanup, launch, setup
@@ -278,8 +279,8 @@ def test_a_rank_in_a_session_of_its_own_is_gone_after_the_deadline():
     assert len(children) <= 4 * byhand.runtime.launcher.WARM_TEAMS
 
 
-NOTEBOOK = """
-import os, sys, time
+CELL = """
+import os, time
 from byhand import launch
 def step(rank, world_size, path):
     if os.fork() == 0:
@@ -287,22 +288,40 @@ def step(rank, world_size, path):
     with open(f"{path}/{os.getpid()}", "w"):
         pass
     time.sleep(600)
-launch(step, 2, args=(sys.argv[1],), deadline=600)
+launch(step, 2, args=(%r,), deadline=600)
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
-def test_no_process_survives_the_notebook(tmp_path, number):
-    process = subprocess.Popen([sys.executable, "-c", NOTEBOOK, str(tmp_path)],
-                               stderr=subprocess.DEVNULL)  # fmt: skip
+@pytest.fixture
+def kernel_in_a_launch(tmp_path):
+    """A Jupyter kernel whose cell is in a launch; its manager, client, and the ranks' pids."""
+    manager, client = start_new_kernel(kernel_name="python3")
+    client.execute(CELL % str(tmp_path))
     until = time.monotonic() + 60
     while len(list(tmp_path.iterdir())) < 4 and time.monotonic() < until:
         time.sleep(0.05)
-    pids = [int(path.name) for path in tmp_path.iterdir()]
+    yield manager, client, [int(path.name) for path in tmp_path.iterdir()]
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def test_no_process_survives_a_killed_kernel(kernel_in_a_launch):
+    manager, _, pids = kernel_in_a_launch
     assert len(pids) == 4
-    process.send_signal(number)
-    process.wait(timeout=20)
+    manager.signal_kernel(signal.SIGKILL)
     assert wait_until_gone(pids) == []
+
+
+def test_interrupting_the_cell_ends_the_ranks_and_the_next_cell_runs(kernel_in_a_launch):
+    manager, client, pids = kernel_in_a_launch
+    manager.interrupt_kernel()
+    content = {}
+    while "execution_count" not in content:  # earlier replies are of other kinds
+        content = client.get_shell_msg(timeout=20)["content"]
+    assert content.get("ename") == "KeyboardInterrupt", content
+    assert wait_until_gone(pids, 0.5) == []
+    reply = client.execute_interactive("launch(lambda rank, n: rank, 2).results", timeout=30)
+    assert reply["content"]["status"] == "ok"
 
 
 def test_a_fork_server_that_dies_is_started_again():
