@@ -12,7 +12,6 @@ import json
 import os
 from pathlib import Path
 
-import nbformat
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
@@ -49,8 +48,8 @@ def record(grader: Grader, submission: Submission) -> None:
             converter.start()
         except NbGraderException as error:
             who = f"{submission.student}, {submission.assignment}"
-            raise CourseError(f"nbgrader could not record {who}: {error}
-{last_words(said)}") from None
+            words = last_words(said)
+            raise CourseError(f"nbgrader could not record {who}: {error}\n{words}") from None
 
 
 def is_recorded(where: Places, submission: Submission, judgement: Judgement) -> bool:
@@ -171,10 +170,3 @@ def _keep_timestamp(where: Places, judgement: Judgement) -> None:
     data, _ = read_file(where.submitted / place, limit=100)
     if data:
         (where.autograded / place).write_bytes(data)
-
-
-def notebook_of(where: Places, student: str, assignment: str) -> NotebookNode:
-    """The autograded notebook of a student."""
-    stem = where.source(assignment).stem
-    path = where.autograded / student / assignment / f"{stem}.ipynb"
-    return nbformat.read(path, as_version=4)

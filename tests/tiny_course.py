@@ -103,8 +103,9 @@ def solved(blank: NotebookNode) -> NotebookNode:
     return answered(blank, double=DOUBLE, total=TOTAL, why=WORDS)
 
 
-def hand_in(where: Places, student: str, notebook: NotebookNode | bytes,
-            name: str = f"{STEM}.ipynb") -> Path:  # fmt: skip
+def hand_in(
+    where: Places, student: str, notebook: NotebookNode | bytes, name: str = f"{STEM}.ipynb"
+) -> Path:
     """Put a notebook, or any bytes, where nbgrader keeps what students send."""
     path = where.submitted / student / ASSIGNMENT / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -112,13 +113,11 @@ def hand_in(where: Places, student: str, notebook: NotebookNode | bytes,
     return path
 
 
-def _graded(name: str, text: str, make=new_code_cell, *, solution: bool = False,
-            locked: bool = False, points: int = 0, limit_seconds: float = 0) -> NotebookNode:  # fmt: skip
+def _graded(name: str, text: str, make=new_code_cell, **settings) -> NotebookNode:
+    seconds = settings.pop("limit_seconds", None)
+    data = {"grade": "points" in settings, "grade_id": name, "locked": False, "schema_version": 3}
     cell = make(text, id=name)
-    cell.metadata["nbgrader"] = {"grade": points > 0, "grade_id": name, "locked": locked,
-                                 "schema_version": 3, "solution": solution, "task": False}  # fmt: skip
-    if points:
-        cell.metadata["nbgrader"]["points"] = points
-    if limit_seconds:
-        cell.metadata["limit_seconds"] = limit_seconds
+    cell.metadata["nbgrader"] = {**data, "solution": False, "task": False, **settings}
+    if seconds:
+        cell.metadata["limit_seconds"] = seconds
     return cell

@@ -1,0 +1,69 @@
+"""HTML by jinja2, with every value escaped; pages stand alone and hold no script."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from nbformat import NotebookNode
+from nbgrader.utils import is_grade, is_solution
+
+TEMPLATES = Path(__file__).parent / "templates"
+_POINTS = re.compile(r"\s*\(\d+ points?\)\s*$")
+
+
+def render(template: str, **values: Any) -> str:
+    """A page from a template in templates/."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    style = Markup((TEMPLATES / "style.css").read_text())
+    return environment.get_template(template).render(style=style, **values)
+
+
+def write_page(path: Path, html: str) -> Path:
+    """Write a page whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(html, encoding="utf-8", errors="replace")
+    os.replace(temporary, path)
+    return path
+
+
+def title_of(notebook: NotebookNode) -> str:
+    """The first heading of a notebook."""
+    return next(filter(None, (_heading(cell) for cell in notebook.cells)), "Untitled")
+
+
+def task_titles(source: NotebookNode) -> dict[str, str]:
+    """The heading above each graded cell, without its points, by grade_id."""
+    titles, heading = {}, ""
+    for cell in source.cells:
+        heading = _heading(cell) or heading
+        if is_grade(cell):
+            titles[cell.id] = _POINTS.sub("", heading) or cell.id
+    return titles
+
+
+def task_cells(source: NotebookNode) -> dict[str, list[str]]:
+    """The solution cells that each test cell grades, by the test's grade_id."""
+    cells: dict[str, list[str]] = {}
+    waiting: list[str] = []
+    for cell in source.cells:
+        if is_solution(cell) and not is_grade(cell):
+            waiting.append(cell.id)
+        elif is_grade(cell) and not is_solution(cell):
+            cells[cell.id], waiting = waiting, []
+    return cells
+
+
+def _heading(cell: NotebookNode) -> str:
+    if cell.cell_type != "markdown":
+        return ""
+    found = re.search(r"^#{1,3} +(.+)$", cell.source, re.MULTILINE)
+    return found.group(1).strip() if found and "nbgrader" not in cell.metadata else ""
