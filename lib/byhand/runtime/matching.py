@@ -217,6 +217,11 @@ def _left(
 ) -> str:
     rank = min(absent)
     how = gone[rank]
+    if call.op == "recv" and call.peer is None:
+        return (
+            f"rank {call.rank} waits to receive from any rank, but {ranks_text(absent)} {how} "
+            "without sending. Every receive needs its send."
+        )
     if call.op == "recv":
         return (
             f"rank {call.rank} waits to receive from rank {rank}, which {how} without sending. "

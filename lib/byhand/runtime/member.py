@@ -17,7 +17,6 @@ from byhand.runtime.errors import Failure, TamperedError
 from byhand.runtime.trace import Call, RankLog
 
 MAX_HEADER = 1 << 20
-_OURS = re.compile(r"/torch/|/byhand/runtime/|<frozen ")
 
 
 def read_all(fd: int, limit: int) -> bytes:
@@ -134,10 +133,10 @@ class Member:
 
     def line(self) -> str:
         """The innermost line outside torch and this package in the last stack; "" if none."""
-        frames = (frame for frame in self.stack() if not _OURS.search(frame[0]))
+        frames = (frame for frame in self.stack() if sources.is_readers(frame[0]))
         return next((sources.place(*frame) for frame in frames), "")
 
     def is_inside_torch(self) -> bool:
         """Whether the last stack's innermost frame is torch's own."""
         stack = self.stack()
-        return bool(stack) and "/torch/" in stack[0][0]
+        return bool(stack) and sources.is_torch(stack[0][0])

@@ -99,7 +99,8 @@ class PostMortem:
         return _with_call(rank, state, call, "" if call else member.line())
 
     def _place(self, failure: Failure) -> str:
-        return sources.place(*failure.frames[-1][:2]) if failure.frames else ""
+        frames = [frame for frame in failure.frames if sources.is_readers(frame[0])]
+        return sources.place(*frames[-1][:2]) if frames else ""
 
 
 def _with_call(rank: int, state: str, call: Call | None, line: str) -> Report:

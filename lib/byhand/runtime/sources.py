@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import sys
 from typing import Any
 
 MAX_LINE = 300
+_TORCH = re.compile(r"/(site|dist)-packages/torch/")
+_RUNTIME = re.compile(r"/byhand/runtime/|^<frozen ")
+
+
+def is_torch(filename: str) -> bool:
+    """Whether a file is torch's own."""
+    return bool(_TORCH.search(filename))
+
+
+def is_readers(filename: str) -> bool:
+    """Whether a file is the reader's to look at: not torch's, and not this package's."""
+    return not is_torch(filename) and not _RUNTIME.search(filename)
 
 
 def cell_number(filename: str) -> int | None:
@@ -35,9 +48,9 @@ def remember(label: str, source: str) -> None:
 
 
 def traceback_text(frames: list[tuple[str, int, str]], message: str) -> str:
-    """Frames and the exception's own lines, with the code where this process can find it."""
+    """The reader's frames (all, if none is) and the message, with code where it can be found."""
     lines = []
-    for filename, line, name in frames:
+    for filename, line, name in [f for f in frames if is_readers(f[0])] or frames:
         lines.append(f"  {place(filename, line)}, in {name}")
         code = linecache.getline(filename, line).strip()
         if code:
