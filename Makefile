@@ -20,7 +20,7 @@ KEY := $(shell { cat pyproject.toml constraints.txt; pwd; } | cksum | cut -d' ' 
 INSTALLED := .venv/installed-$(KEY)
 INSTALLED_FOR_BENCH := .venv/installed-for-bench-$(KEY)
 
-.PHONY: help course test lab bench exercises figures format sandbox browser python clean
+.PHONY: help course test lab bench exercises figures format sandbox browser python
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -88,6 +88,3 @@ sandbox:
 browser:
 	$(call system_package,command -v chromium || command -v google-chrome,chromium,the browser that\
 	 page tests draw in)
-
-clean:
-	rm -rf build .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,148 @@
+"""What `make course` does once everything is installed; ends with a table of what it did.
+
+1. Every lecture is executed, and its page written.
+2. Every exercise is proven: its solution scores all points, its blank none.
+3. The sample class of tests/submissions is graded, recorded, and given its feedback.
+
+The sample class lives in build/sample-class, and nothing else does: `make lab` with
+CLASS=build/sample-class opens it in the formgrader.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from autograder.feedback import write_feedback
+from autograder.grade import Options as Grading
+from autograder.grade import grade
+from autograder.journal import Journal, Judgement
+from autograder.places import COURSE, CourseError, Places
+from autograder.report import write_report
+from autograder.run import Options, find_notebooks, with_progress
+from byhand.runtime.isolation import why_no_sandbox
+
+SOLVED, BLANK = "the-solution", "the-blank"
+
+
+@dataclass
+class Row:
+    """One line of the closing table; `problems` are sentences, and any of them is a failure."""
+
+    what: str
+    seconds: float
+    where: str
+    problems: list[str] = field(default_factory=list)
+
+
+def run_lectures(lectures: Path, build: Path) -> Row:
+    """Execute every lecture; their pages go to build/lectures."""
+    began = time.monotonic()
+    ran = with_progress(find_notebooks([lectures]), Options(out=build))
+    problems = [one.error for one in ran if one.error]
+    what = f"lectures run: {len(ran) - len(problems)} of {len(ran)}"
+    return Row(what, time.monotonic() - began, f"{_short(build)}/lectures/*.html", problems)
+
+
+def prove(course: Path, build: Path, sandboxed: bool) -> Row:
+    """Judge each solution and each blank as if students had handed them in."""
+    began = time.monotonic()
+    where = Places(course, build / "proof")
+    shutil.rmtree(where.submitted, ignore_errors=True)
+    for assignment in where.assignments():
+        for student, path in ((SOLVED, where.source), (BLANK, where.released)):
+            target = where.submitted / student / assignment / path(assignment).name
+            target.parent.mkdir(parents=True)
+            shutil.copyfile(path(assignment), target)
+    judgements = grade(where, where.assignments(), options=Grading(sandboxed=sandboxed)).judgements
+    problems = [sentence for one in judgements if (sentence := _unproven(one))]
+    points = sum(one.max_points for one in judgements if one.student == SOLVED)
+    what = f"exercises proven: {len(judgements) // 2}; solutions score {points} of {points}, blanks 0"
+    if problems:
+        what = f"exercises: {len(problems)} of {len(judgements)} proofs failed"
+    return Row(what, time.monotonic() - began, _short(course / "exercises"), problems)
+
+
+def grade_sample(course: Path, build: Path, sandboxed: bool) -> list[Row]:
+    """Grade the sample class; its grades on one page, and feedback for each student."""
+    began = time.monotonic()
+    where = Places(course, build / "sample-class")
+    hand_in_samples(course / "tests" / "submissions", where)
+    outcome = grade(where, where.assignments(), options=Grading(sandboxed=sandboxed))
+    pages = write_feedback(where, where.assignments(), [])
+    page = write_report(where, build / "grades.html")
+    students = {one.student for one in outcome.judgements}
+    what = f"students graded: {len(students)}; {len(outcome.judgements)} submissions"
+    if outcome.new < len(outcome.judgements):
+        what += f", {outcome.new} of them judged anew"
+    if not sandboxed:
+        what += ", without a sandbox"
+    seconds = time.monotonic() - began
+    folder = f"{_short(where.feedback)}/STUDENT/"
+    return [
+        Row(what, seconds, _short(page), outcome.failures),
+        Row(f"feedback pages: {len(pages)}", 0.0, folder),
+    ]
+
+
+def hand_in_samples(samples: Path, where: Places) -> None:
+    """Copy the samples to submitted/ as they are; a class that had other students starts anew."""
+    known = {one.student for one in Journal(where.journal).latest()}
+    if known - {path.name for path in samples.iterdir()}:
+        shutil.rmtree(where.class_dir)
+    shutil.rmtree(where.submitted, ignore_errors=True)
+    shutil.copytree(samples, where.submitted, symlinks=True)
+
+
+def table(rows: Iterable[Row]) -> str:
+    """The rows in columns, and below them what went wrong."""
+    rows = list(rows)
+    wide = max(len(row.what) for row in rows)
+    lines = [f"{row.what:{wide}}  {row.seconds:6.1f} s  {row.where}" for row in rows if row.seconds]
+    lines += [f"{row.what:{wide}}  {'':8}  {row.where}" for row in rows if not row.seconds]
+    lines += [f"failed: {problem}" for row in rows for problem in row.problems]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Do it all; 0 when nothing failed."""
+    build = COURSE / "build"
+    reason = why_no_sandbox()
+    if reason:
+        print(f"The course grades its own sample class unsandboxed: {reason}.", flush=True)
+    try:
+        print("Running the lectures.", flush=True)
+        rows = [run_lectures(COURSE / "lectures", build)]
+        print("Proving the exercises: solutions must score full, blanks zero.", flush=True)
+        rows += [prove(COURSE, build, not reason)]
+        print("Grading the sample class.", flush=True)
+        rows += grade_sample(COURSE, build, not reason)
+    except CourseError as error:
+        print(f"make course stopped: {error}", file=sys.stderr)
+        return 1
+    print("\n" + table(rows))
+    return 1 if any(row.problems for row in rows) else 0
+
+
+def _unproven(judgement: Judgement) -> str:
+    """A sentence when a solution lost a point or a blank won one; else nothing."""
+    expected = judgement.max_points if judgement.student == SOLVED else 0
+    if judgement.points == expected and judgement.complete:
+        return ""
+    wrong = [v for v in judgement.verdicts if (v.points == v.max_points) != bool(expected)]
+    named = "; ".join(f"{v.question} {v.verdict} {v.message.partition(chr(10))[0]}" for v in wrong)
+    who = judgement.student.replace("-", " ")
+    return f"{who} of {judgement.assignment} scores {judgement.points}, not {expected}: {named}"
+
+
+def _short(path: Path) -> str:
+    return os.path.relpath(path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
