@@ -5,17 +5,22 @@ of rank 1, and 3333 is the sum of piece 2 over ranks 0 to 3. The pictures are co
 the numbers that came back, not by knowing what ought to.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
-from matplotlib.figure import Figure
 from torch import Tensor
 
 from byhand import collectives
-from byhand.figures import Block, Picture, collective_pictures
 from byhand.runtime import Run, launch
+
+if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
+    from byhand.figures import Block
+    from byhand.figures.style import CourseFigure
 
 MOST_RANKS = 8  # a digit each
 FINDINGS = {
@@ -58,8 +63,10 @@ class Demonstration:
         return picture(self)._repr_png_()
 
 
-def picture(*demonstrations: Demonstration) -> Figure:
+def picture(*demonstrations: Demonstration) -> CourseFigure:
     """Who held what before and after, as the numbers say; one demonstration below the other."""
+    from byhand.figures import Picture, collective_pictures
+
     pictures = []
     for shown in demonstrations:
         before, after = (
@@ -160,6 +167,8 @@ def _held(numbers: list[int]) -> list[int]:
 
 def _block(number: int) -> Block:
     """30 -> piece 2 of rank 1; 3333 -> piece 2, summed over ranks 0 to 3."""
+    from byhand.figures import Block
+
     digits = str(number)[::-1]
     origins = tuple(rank for rank, digit in enumerate(digits) if digit != "0")
     return Block(int(digits[origins[0]]) - 1, origins, str(number))

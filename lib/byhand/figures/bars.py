@@ -26,14 +26,15 @@ def bytes_bars(predicted: Bars, counted: Bars, title: str | None = None) -> Figu
     most = max(sum(ops.values()) for bars in (predicted, counted) for ops in bars.values())
     factor, unit = _unit(most)
     pair = 2 * BAR_INCHES + GAP_INCHES
-    left = 0.25 + CHARACTER_INCHES * max(len(row) for row in counted)
+    names = [row.replace("_", "-") for row in counted]
+    left = 0.25 + CHARACTER_INCHES * max(map(len, names))
     with style.styled():
         height = TOP_INCHES + pair * len(counted) + BOTTOM_INCHES
         figure = style.new_figure(height, finding(predicted, counted) if title is None else title)
         axes = style.axes_at(figure, left, TOP_INCHES, RIGHT_INCHES, BOTTOM_INCHES)
         axes.set(xlim=(0, most / factor or 1), ylim=(pair * len(counted), 0))
         axes.set_xlabel(f"{unit} sent")
-        axes.set_yticks([index * pair + BAR_INCHES for index in range(len(counted))], counted)
+        axes.set_yticks([index * pair + BAR_INCHES for index in range(len(counted))], names)
         for index, row in enumerate(counted):
             _draw_bar(axes, index * pair, predicted[row], factor, "predicted")
             _draw_bar(axes, index * pair + BAR_INCHES, counted[row], factor, "counted")
