@@ -88,8 +88,8 @@ def test_a_list_stands_for_a_tuple():
 
 def test_the_place_of_a_difference_in_nested_data_is_named():
     text = message(check.equal, {"loss": [1.0, 2.0]}, {"loss": [1.0, 3.0]})
-    assert "in member ['loss']:" in text
-    assert "in member [1]:" in text
+    assert "in ['loss']:" in text
+    assert "first difference at [1]:" in text
 
 
 def test_the_first_different_element_is_named():
@@ -128,14 +128,15 @@ def test_a_sum_instead_of_a_mean_is_recognised():
 
 def test_a_mean_instead_of_a_sum_is_recognised():
     assert "4 times too small" in message(check.equal, floats(1, 2), floats(4, 8))
-    assert "4 times too small" in message(check.equal, 2.5, 10.0)
+    text = message(check.results, run_of([2.5] * 4), [10.0] * 4)
+    assert "4 times too small, and there are as many ranks" in text
 
 
 def test_another_ranks_value_is_recognised():
     run = run_of([floats(2), floats(1)])
     text = message(check.results, run, [floats(1), floats(2)], what="the shifted tensor")
     assert text.startswith("the shifted tensor is wrong on ranks 0 and 1.")
-    assert "This is what rank 1 should return." in text
+    assert "This is what rank 1 should have." in text
 
 
 def test_zeros_nan_and_a_permutation_are_recognised():
@@ -147,6 +148,23 @@ def test_zeros_nan_and_a_permutation_are_recognised():
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.bfloat16, torch.complex64])
 def test_every_dtype_gets_a_message(dtype):
     message(check.equal, torch.ones(3).to(dtype), torch.zeros(3).to(dtype))
+
+
+def test_one_number_that_happens_to_be_a_multiple_gets_no_hint():
+    assert "times too" not in message(check.results, run_of([4, 4, 4]), [2, 2, 2])
+
+
+def test_a_missing_value_and_one_too_many_are_named():
+    assert message(check.equal, None, floats(1)).endswith(
+        "got      None\n  expected a torch.Tensor"
+    )
+    assert message(check.equal, 3, None).endswith("got      3, an int\n  expected None")
+
+
+def test_ranks_that_went_wrong_alike_are_told_once():
+    text = message(check.results, run_of([5, 5, 5, 5]), [1] * 4)
+    assert text.count("expected 1") == 1
+    assert "ranks 0 to 3: got      5" in text
 
 
 def test_one_member_of_every_result_can_be_checked():
@@ -203,7 +221,7 @@ def test_whole_numbers_sum_exactly_in_any_order():
 
 
 def all_reduce(rank):
-    return Event(rank, "all_reduce", None, 12.0, f"In [3] line {5 + rank}")
+    return Event(rank, "all_reduce", None, 12, f"In [3] line {5 + rank}")
 
 
 def test_exact_counts_pass_and_others_fail_by_rank():
@@ -258,7 +276,9 @@ def test_sent_bytes_are_limited_by_rank_and_in_all():
     check.sent_bytes(run, at_most=[100, 40], total=140)
     text = message(check.sent_bytes, run, at_most=50)
     assert "rank 0: sent 100 bytes, 50 are enough (2 times as many)" in text
-    assert "140 bytes were sent in all, 80 are enough" in message(check.sent_bytes, run, total=80)
+    for total in (80, 200):
+        text = message(check.sent_bytes, run, total=total)
+        assert f"140 bytes were sent in all, expected {total}" in text
 
 
 def test_peak_bytes_and_output_are_checked_by_rank():

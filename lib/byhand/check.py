@@ -169,15 +169,15 @@ def messages(
 
 
 def sent_bytes(run, at_most: int | Sequence[int] | None = None, total: int | None = None) -> None:
-    """Each rank sends no more than `at_most` bytes, and all ranks together at most `total`."""
+    """Each rank sends no more than `at_most` bytes, and all ranks together exactly `total`."""
     by_rank = Counter()
     for event in run.ledger.events:
         by_rank[event.rank] += event.sent_bytes
     if at_most is not None:
         _at_most(run, by_rank, at_most, "bytes", [])
-    if total is not None and (got := round(sum(by_rank.values()))) > total:
-        lines = [f"rank {rank}: {round(by_rank[rank])} bytes" for rank in range(run.world_size)]
-        _fail(f"{got} bytes were sent in all, {total} are enough{_times(got, total)}.", lines)
+    if total is not None and (got := sum(by_rank.values())) != total:
+        lines = [f"rank {rank}: {by_rank[rank]} bytes" for rank in range(run.world_size)]
+        _fail(f"{got} bytes were sent in all, expected {total}{_times(got, total)}.", lines)
 
 
 def peak_bytes(run, at_most: int | Sequence[int]) -> None:
@@ -210,15 +210,19 @@ def _belongs_to(got, expected: Sequence, rank: int, tolerance: float) -> list[st
         return []
     for other, theirs in enumerate(expected):
         if other != rank and not difference(got, theirs, tolerance):
-            return [f"This is what rank {other} should return."]
+            return [f"This is what rank {other} should have."]
     return []
 
 
 def _by_rank(run, wrong: dict[int, list[str]]) -> list[str]:
-    lines = []
+    """The lines of every rank, under one label for ranks that have the same lines."""
+    ranks_of: dict[tuple[str, ...], list[int]] = {}
     for rank in range(run.world_size):
-        label = f"rank {rank}: "
-        for line in wrong.get(rank, ["right"]):
+        ranks_of.setdefault(tuple(wrong.get(rank, ["right"])), []).append(rank)
+    lines = []
+    for shared, ranks in ranks_of.items():
+        label = f"{_ranks(ranks)}: "
+        for line in shared:
             lines.append(label + line)
             label = " " * len(label)
     return lines
@@ -228,6 +232,8 @@ def _ranks(ranks: Iterable[int]) -> str:
     names = [str(rank) for rank in ranks]
     if len(names) == 1:
         return f"rank {names[0]}"
+    if len(names) > 3 and int(names[-1]) - int(names[0]) == len(names) - 1:
+        return f"ranks {names[0]} to {names[-1]}"
     return f"ranks {', '.join(names[:-1])} and {names[-1]}"
 
 
@@ -260,7 +266,7 @@ def _pairs(pairs: Counter) -> str:
 def _at_most(run, got: Counter, limits, unit: str, lines: list[str]) -> None:
     wrong = {}
     for rank in range(run.world_size):
-        sent, limit = round(got[rank]), _at(limits, rank)
+        sent, limit = got[rank], _at(limits, rank)
         if sent > limit:
             wrong[rank] = [f"sent {sent} {unit}, {limit} are enough{_times(sent, limit)}"]
     if wrong:

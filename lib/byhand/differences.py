@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 PLAIN_TYPES = (Tensor, int, float, str, bool, bytes, list, tuple, dict, type(None))
+NAN = "There is a nan in it: was something used that nothing was put or received into?"
 MOST_SHOWN = 8  # elements of a tensor, characters of a string in tens
 
 
@@ -25,7 +26,7 @@ def difference(got, expected, tolerance: float = 0.0, world_size: int | None = N
     if isinstance(expected, list | tuple) and type(got) in (list, tuple):
         return _sequences_differ(got, expected, tolerance, world_size)
     if type(got) is not type(expected):
-        return [f"got      {describe(got)}, {_kind(got)}", f"expected {_kind(expected)}"]
+        return [f"got      {describe(got)}{_kind(got)}", f"expected {_kind(expected)[2:] or None}"]
     if isinstance(expected, Tensor):
         return _tensors_differ(got, expected, tolerance, world_size)
     if isinstance(expected, dict):
@@ -36,7 +37,7 @@ def difference(got, expected, tolerance: float = 0.0, world_size: int | None = N
     if type(got) in (int, float) and max(abs(got), abs(expected)) < 2**53:
         numbers = torch.tensor([[got], [expected]], dtype=torch.float64)
         lines += _multiple(numbers[0], numbers[1], world_size)
-    return lines
+    return lines + ([NAN] if got != got else [])
 
 
 def describe(value) -> str:
@@ -45,6 +46,8 @@ def describe(value) -> str:
         flat = value.detach().flatten()
         shown = ", ".join(_number(element) for element in flat[:MOST_SHOWN].tolist())
         rest = f", … {flat.numel()} elements" if flat.numel() > MOST_SHOWN else ""
+        if value.dim() == 0:
+            return f"{shown} (a tensor of shape [])"
         shape = "" if value.dim() == 1 else f" of shape {list(value.shape)}"
         return f"[{shown}{rest}]{shape}"
     if type(value) in (list, tuple):
@@ -64,22 +67,19 @@ def _foreign(value) -> str:
 
 
 def _kind(value) -> str:
+    """A comma and the type in words; nothing for None, which says it all."""
     if value is None:
-        return "None: this value is to be empty"
+        return ""
     name = "torch.Tensor" if isinstance(value, Tensor) else type(value).__name__
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+    return f", {'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def _number(element) -> str:
-    return f"{element:g}" if isinstance(element, float) else str(element)
+    return f"{element:.10g}" if isinstance(element, float) else str(element)
 
 
 def _near(got: float, expected: float, tolerance: float) -> bool:
     return abs(got - expected) <= tolerance * max(1.0, abs(expected))
-
-
-def _member(name: str, lines: list[str]) -> list[str]:
-    return [f"in {name}:", *lines]
 
 
 def _sequences_differ(got, expected, tolerance, world_size) -> list[str]:
@@ -90,7 +90,12 @@ def _sequences_differ(got, expected, tolerance, world_size) -> list[str]:
         ]
     for index, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
         if lines := difference(mine, theirs, tolerance, world_size):
-            return _member(f"member [{index}]", lines)
+            return [
+                f"got      {describe(got)}",
+                f"expected {describe(expected)}",
+                f"first difference at [{index}]:",
+                *(f"  {line}" for line in lines),
+            ]
     return []
 
 
@@ -103,7 +108,7 @@ def _dicts_differ(got, expected, tolerance, world_size) -> list[str]:
         ]
     for key, theirs in expected.items():
         if lines := difference(got[key], theirs, tolerance, world_size):
-            return _member(f"member [{key!r}]", lines)
+            return [f"in [{key!r}]:", *(f"  {line}" for line in lines)]
     return []
 
 
@@ -146,7 +151,7 @@ def _hint(got: Tensor, expected: Tensor, world_size: int | None) -> list[str]:
         return []
     got, expected = got.double(), expected.double()
     if got.isnan().any():
-        return ["There is a nan in it: memory that nothing was received into?"]
+        return [NAN]
     if not got.any():
         return ["Every element is 0: was anything received into this tensor?"]
     if lines := _multiple(got, expected, world_size):
@@ -168,6 +173,8 @@ def _multiple(got: Tensor, expected: Tensor, world_size: int | None) -> list[str
     if not 1.5 < factor < 1025 or not torch.allclose(large, round(factor) * small, rtol=1e-9):
         return []
     factor = round(factor)
+    if got.numel() == 1 and factor != world_size:
+        return []  # one number is too easily a multiple of another
     ranks = ", and there are as many ranks" if factor == world_size else ""
     much, asked = (
         ("large", "is a sum where a mean is asked, or is a share added more than once?")
