@@ -10,6 +10,7 @@ CLASS=build/sample-class opens it in the formgrader.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import sys
@@ -17,6 +18,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 
 from autograder.feedback import write_feedback
 from autograder.grade import Options as Grading
@@ -62,41 +64,45 @@ def prove(course: Path, build: Path, sandboxed: bool) -> Row:
     judgements = grade(where, where.assignments(), options=Grading(sandboxed=sandboxed)).judgements
     problems = [sentence for one in judgements if (sentence := _unproven(one))]
     points = sum(one.max_points for one in judgements if one.student == SOLVED)
-    what = f"exercises proven: {len(judgements) // 2}; solutions score {points} of {points}, blanks 0"
+    what = (
+        f"exercises proven: {len(judgements) // 2}; solutions score {points} of {points}, blanks 0"
+    )
     if problems:
         what = f"exercises: {len(problems)} of {len(judgements)} proofs failed"
     return Row(what, time.monotonic() - began, _short(course / "exercises"), problems)
 
 
 def grade_sample(course: Path, build: Path, sandboxed: bool) -> list[Row]:
-    """Grade the sample class; its grades on one page, and feedback for each student."""
+    """Grade the sample class; its grades on one page, and feedback for each student.
+
+    A submission that does not get the points its author says it is worth is a problem.
+    """
     began = time.monotonic()
     where = Places(course, build / "sample-class")
-    hand_in_samples(course / "tests" / "submissions", where)
+    samples = _module(course / "tests" / "submissions" / "sample_class.py")
+    hand_in(samples, where)
     outcome = grade(where, where.assignments(), options=Grading(sandboxed=sandboxed))
     pages = write_feedback(where, where.assignments(), [])
     page = write_report(where, build / "grades.html")
-    students = {one.student for one in outcome.judgements}
-    what = f"students graded: {len(students)}; {len(outcome.judgements)} submissions"
-    if outcome.new < len(outcome.judgements):
-        what += f", {outcome.new} of them judged anew"
-    if not sandboxed:
-        what += ", without a sandbox"
+    problems = outcome.failures + _surprises(samples, outcome.judgements)
+    what = f"students graded: {len({one.student for one in outcome.judgements})}"
+    what += f"; {len(outcome.judgements)} submissions, {outcome.new} judged now"
+    what += "" if sandboxed else ", without a sandbox"
     seconds = time.monotonic() - began
     folder = f"{_short(where.feedback)}/STUDENT/"
     return [
-        Row(what, seconds, _short(page), outcome.failures),
+        Row(what, seconds, _short(page), problems),
         Row(f"feedback pages: {len(pages)}", 0.0, folder),
     ]
 
 
-def hand_in_samples(samples: Path, where: Places) -> None:
-    """Copy the samples to submitted/ as they are; a class that had other students starts anew."""
+def hand_in(samples: ModuleType, where: Places) -> None:
+    """Write what the samples hand in to submitted/; a class with other students starts anew."""
     known = {one.student for one in Journal(where.journal).latest()}
-    if known - {path.name for path in samples.iterdir()}:
+    if known - {case.student for case in samples.CASES}:
         shutil.rmtree(where.class_dir)
     shutil.rmtree(where.submitted, ignore_errors=True)
-    shutil.copytree(samples, where.submitted, symlinks=True)
+    samples.write_class(where.submitted)
 
 
 def table(rows: Iterable[Row]) -> str:
@@ -138,6 +144,23 @@ def _unproven(judgement: Judgement) -> str:
     named = "; ".join(f"{v.question} {v.verdict} {v.message.partition(chr(10))[0]}" for v in wrong)
     who = judgement.student.replace("-", " ")
     return f"{who} of {judgement.assignment} scores {judgement.points}, not {expected}: {named}"
+
+
+def _surprises(samples: ModuleType, judgements: list[Judgement]) -> list[str]:
+    """A sentence for each submission that is not worth what was expected."""
+    worth = {(case.student, case.assignment): case.points for case in samples.CASES}
+    return [
+        f"{one.student}, {one.assignment} got {one.points} points, not {expected}"
+        for one in judgements
+        if one.points != (expected := worth[one.student, one.assignment])
+    ]
+
+
+def _module(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _short(path: Path) -> str:

@@ -1,6 +1,8 @@
 """`make course`: lectures run, exercises proven, a class graded, and a table at the end."""
 
-import nbformat
+import os
+from types import SimpleNamespace
+
 import pytest
 import tiny_course
 from test_run import notebook
@@ -11,19 +13,34 @@ from byhand.runtime.isolation import why_no_sandbox
 SANDBOXED = why_no_sandbox() is None
 
 
+SAMPLES = """
+import os
+from types import SimpleNamespace as Case
+
+import tiny_course
+
+BOOKS = {
+    "ada": (tiny_course.solved, 5),
+    "bob": (lambda blank: blank, 0),
+    "eve": (lambda blank: tiny_course.answered(blank, double="def double(n): return n"), 1),
+}
+CASES = [Case(student=s, assignment="01_tiny", points=points) for s, (_, points) in BOOKS.items()]
+
+
+def write_class(submitted):
+    where = tiny_course.Places(submitted.parent.parent.parent, submitted.parent)
+    for student, (work, _) in BOOKS.items():
+        tiny_course.hand_in(where, student, work(tiny_course.released(where)))
+"""
+
+
 @pytest.fixture(scope="module")
 def where(tmp_path_factory):
     """A course of one exercise and one lecture, whose sample class is Ada, Bob and Eve."""
     where = tiny_course.make_course(tmp_path_factory.mktemp("course"))
-    samples = where.course / "tests" / "submissions"
-    blank = tiny_course.released(where)
-    wrong = tiny_course.answered(tiny_course.released(where), double="def double(n): return n")
-    books = {"ada": tiny_course.solved(tiny_course.released(where)), "bob": blank, "eve": wrong}
-    for student, book in books.items():
-        path = samples / student / tiny_course.ASSIGNMENT / f"{tiny_course.STEM}.ipynb"
-        path.parent.mkdir(parents=True)
-        nbformat.write(book, path)
-    (where.course / "lectures").mkdir()
+    for folder in ("lectures", "tests/submissions"):
+        (where.course / folder).mkdir(parents=True)
+    (where.course / "tests" / "submissions" / "sample_class.py").write_text(SAMPLES)
     notebook(where.course / "lectures" / "01_tiny.ipynb", "print('a lecture')")
     return where
 
@@ -43,20 +60,19 @@ def test_a_right_exercise_is_proven(where):
 def test_a_sample_class_is_graded_and_every_student_has_a_page(where):
     build = where.course / "build"
     grades, feedback = course.grade_sample(where.course, build, SANDBOXED)
-    assert grades.problems == []
-    assert grades.what.startswith("students graded: 3; 3 submissions")
+    assert grades.problems == ["eve, 01_tiny got 0 points, not 1"], "a wrong guess is a problem"
+    assert grades.what.startswith("students graded: 3; 3 submissions, 3 judged now")
     assert "ada" in (build / "grades.html").read_text()
     assert feedback.what == "feedback pages: 3"
     assert len(list((build / "sample-class" / "feedback").rglob("*.html"))) == 3
 
 
 def test_a_student_who_is_no_sample_any_more_is_forgotten(where, tmp_path):
-    samples, fresh = tmp_path / "samples", course.Places(where.course, tmp_path / "class")
-    (samples / "ada").mkdir(parents=True)
-    fresh.journal.parent.mkdir(parents=True)
-    judged = judgement("old", points=1)
-    course.Journal(fresh.journal).append(judged)
-    course.hand_in_samples(samples, fresh)
+    fresh = course.Places(where.course, tmp_path / "class")
+    course.Journal(fresh.journal).append(judgement("old", points=1))
+    ada = SimpleNamespace(student="ada")
+    samples = SimpleNamespace(CASES=[ada], write_class=lambda place: os.makedirs(place / "ada"))
+    course.hand_in(samples, fresh)
     assert not fresh.journal.exists()
     assert [path.name for path in fresh.submitted.iterdir()] == ["ada"]
 
