@@ -86,8 +86,15 @@ def collect(where: Places, assignment: str, inbox: Path) -> None:
 @click.option("--seed", type=int, help="Of the random inputs (default: fixed by the tests).")
 @click.option("--limit", type=click.FloatRange(min=1), metavar="SECONDS",
               help="Most seconds for one test cell (default: its own limit, else 30).")  # fmt: skip
-def grade(where: Places, assignments: tuple[str, ...], students: tuple[str, ...],
-          again: bool, unsandboxed: bool, seed: int | None, limit: float | None) -> None:  # fmt: skip
+def grade(
+    where: Places,
+    assignments: tuple[str, ...],
+    students: tuple[str, ...],
+    again: bool,
+    unsandboxed: bool,
+    seed: int | None,
+    limit: float | None,
+) -> None:
     """Judge what is new or changed, and record the scores in nbgrader's gradebook."""
     from autograder.grade import Options
     from autograder.grade import grade as grading

@@ -58,8 +58,9 @@ class Answer:
 
 def write_feedback(where: Places, assignments: list[str], students: list[str]) -> list[Path]:
     """Write the pages of these assignments and students (all of them for none named)."""
-    wanted = [j for j in Journal(where.journal).latest()
-              if j.assignment in assignments and (not students or j.student in students)]  # fmt: skip
+    latest = Journal(where.journal).latest()
+    wanted = [j for j in latest if j.assignment in assignments]
+    wanted = [j for j in wanted if not students or j.student in students]
     marks = read_marks(where, wanted)
     sources = {name: nbformat.read(where.source(name), as_version=4)
                for name in {j.assignment for j in wanted}}  # fmt: skip

@@ -8,6 +8,7 @@ SaveAutoGrades finds the scores.
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 from pathlib import Path
@@ -22,7 +23,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import is_grade, is_solution, parse_utc
 
 from autograder.grader import Grader, Submission
-from autograder.journal import Judgement
+from autograder.journal import Judgement, environment
 from autograder.nbgrader_config import settings
 from autograder.places import CourseError, Places
 from autograder.release import last_words, quiet_nbgrader
@@ -119,8 +120,6 @@ class Judge(NbGraderPreprocessor):
         """
         exporter = self.parent
         judgement = exporter.grader.judged(exporter.submission)
-        if not getattr(exporter.parent, "grader", None):
-            exporter.grader.close()  # nbgrader tells nobody when it is done
         if not judgement.complete:
             why = next(v.message for v in judgement.verdicts if v.verdict == "infrastructure")
             raise CourseError(f"{judgement.student} could not be graded: {why}")
@@ -144,10 +143,23 @@ class _OneSubmission(Autograde):
         self.assignments, self.notebooks = {folder: []}, []
 
 
+_graders: dict[tuple[Places, bool, str], Grader] = {}
+
+
 def _grader_of(course: CourseDirectory) -> Grader:
-    """A grader for nbgrader's own commands, which know only its configuration."""
+    """A grader for nbgrader's own commands, which know only its configuration.
+
+    nbgrader tells nobody when it is done, so a grader stays warm until this process ends: a click
+    in the formgrader need not start the kernel again.
+    """
     where = Places(Path(course.root), Path(course.submitted_directory).parent)
-    return Grader(where, sandboxed=not os.environ.get(UNSANDBOXED_VARIABLE))
+    key = (where, not os.environ.get(UNSANDBOXED_VARIABLE), environment())
+    if key not in _graders:
+        for old in [known for known in _graders if known[:2] == key[:2]]:
+            _graders.pop(old).close()  # the library changed: the warm kernel knows the old one
+        _graders[key] = Grader(where, sandboxed=key[1])
+        atexit.register(_graders[key].close)
+    return _graders[key]
 
 
 def _stamp(judgement: Judgement) -> dict[str, object]:

@@ -56,7 +56,7 @@ class Grader:
         self.seed = seed
         self.limit = limit
         self.journal = Journal(where.journal)
-        self._notebooks: dict[Path, NotebookNode] = {}
+        self._notebooks: dict[Path, tuple[int, NotebookNode]] = {}
 
     @cached_property
     def kernel(self) -> WarmKernel:
@@ -79,7 +79,7 @@ class Grader:
     def close(self) -> None:
         """End the judge's kernel, if one was started."""
         if "kernel" in self.__dict__:
-            self.kernel.close()
+            self.__dict__.pop("kernel").close()
 
     def __enter__(self) -> Grader:
         return self
@@ -108,10 +108,11 @@ class Grader:
         return path
 
     def read(self, path: Path) -> NotebookNode:
-        """A notebook of the course, read once."""
-        if path not in self._notebooks:
-            self._notebooks[path] = nbformat.read(path, as_version=4)
-        return self._notebooks[path]
+        """A notebook of the course, read again only when it changed."""
+        changed = path.stat().st_mtime_ns
+        if self._notebooks.get(path, (0, None))[0] != changed:
+            self._notebooks[path] = (changed, nbformat.read(path, as_version=4))
+        return self._notebooks[path][1]
 
     def _judge(self, submission: Submission) -> Judgement:
         source = self.read(self.where.source(submission.assignment))

@@ -1,8 +1,9 @@
 """What a student handed in, rebuilt around the notebook that was released.
 
-The result holds every released cell, in order, as released, with two things taken from the
-submission: the text of its solution cells (found by grade_id) and the student's own code cells,
-as bare code, each after the released cell it followed. So edited, deleted, copied or retagged
+The result holds every released cell, in order, as released, with three things taken from the
+submission: the text of its solution cells (found by grade_id), of the released cells that are
+there to try things, and the student's own code cells, as bare code, each after the released cell
+it followed. So edited, deleted, copied or retagged
 test cells, points and flags change nothing; each is noted in a sentence for the student.
 
 A solution cell that appears several times (copied, or split in two): the last copy that differs
@@ -96,7 +97,7 @@ def _put_back(cell: NotebookNode, copies: list[Cell]) -> list[str]:
     """Fill one released cell from its copies in the submission; what to say about it."""
     name = cell.metadata.get("nbgrader", {}).get("grade_id")
     if name is None:
-        return []  # prose: as released, whatever was written in it
+        return _take_trial(cell, copies)
     if is_answer(cell):
         return _take_answer(cell, name, copies)
     kind = "test cell" if cell.metadata.nbgrader.grade else "locked cell"
@@ -108,6 +109,14 @@ def _put_back(cell: NotebookNode, copies: list[Cell]) -> list[str]:
     if len(copies) > 1:
         notes.append(f"The {kind} {name} was there {len(copies)} times. It was used once.")
     return notes + _settings_note(cell, name, copies)
+
+
+def _take_trial(cell: NotebookNode, copies: list[Cell]) -> list[str]:
+    """A released cell without a mark: code as the student left it, prose as released."""
+    code = [c.source for c in copies if c.cell_type == "code"]
+    if cell.cell_type == "code" and code and len(code[-1]) <= MAX_CELL_CHARACTERS:
+        cell.source = code[-1]
+    return []
 
 
 def _take_answer(cell: NotebookNode, name: str, copies: list[Cell]) -> list[str]:

@@ -25,6 +25,7 @@ from byhand.runtime import Launcher, LaunchError, StandIn, set_default
 
 LIMIT_SECONDS = 30.0
 CELL_SECONDS = 5.0
+_ON_A_RANK = "launch was called on a rank"
 LIMITS = {
     "memory_bytes": 8 << 30,  # address space: torch alone maps about 3 GB
     "processes": 4096,
@@ -126,7 +127,7 @@ class Judge:
             return self._rehearse_one_by_one(cells)
         slow = {label for label, _ in cells for note in notes
                 if note.startswith(f"cell {label}: CellTimeout")}  # fmt: skip
-        return slow, [note for note in notes if "CellTimeout" not in note] + _never_end(slow)
+        return slow, _worth_telling(notes) + _never_end(slow)
 
     def _rehearse_one_by_one(self, cells: list[tuple[str, str]]) -> tuple[set[str], list[str]]:
         kept: list[tuple[str, str]] = []
@@ -141,7 +142,7 @@ class Judge:
                     kept.append(cell)
             except LaunchError:
                 bad.add(cell[0])
-        return bad, [note for note in notes if "CellTimeout" not in note] + _never_end(bad)
+        return bad, _worth_telling(notes) + _never_end(bad)
 
     def _try(self, cells: list[tuple[str, str]], seconds: float) -> list[str]:
         sandbox = self.launcher.fresh(isolate=self.isolate, prelude=cells, limits=LIMITS,
@@ -194,6 +195,11 @@ def judge_cells(
     for text in todo.preparation:
         exec(compile(text, "<imports>", "exec"), namespace)
     return [judge.ask(question) for question in todo.questions]
+
+
+def _worth_telling(notes: list[str]) -> list[str]:
+    """Notes on cells that failed by themselves: not those that launch ranks, as a notebook may."""
+    return [note for note in notes if "CellTimeout" not in note and _ON_A_RANK not in note]
 
 
 def _never_end(labels: set[str]) -> list[str]:

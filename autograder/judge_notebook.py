@@ -6,7 +6,6 @@ the sandbox. Its verdicts come back as displays of a MIME type of our own, one f
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import os
@@ -97,9 +96,14 @@ class WarmKernel:
 
     def _stop(self) -> None:
         manager, self._manager = self._manager, None
-        if manager is not None and manager.has_kernel:
-            with contextlib.suppress(Exception):
-                run_sync(manager.shutdown_kernel)(now=False)
+        if manager is None or not manager.has_kernel:
+            return
+        process = manager.provisioner.process
+        try:
+            run_sync(manager.shutdown_kernel)(now=False)
+        except Exception:  # no event loop any more: this process is ending
+            process.kill()
+            process.wait()
 
 
 def judge_notebook(plan: Plan) -> NotebookNode:
