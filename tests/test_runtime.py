@@ -228,6 +228,7 @@ def test_a_run_shows_itself_as_text_and_as_html():
     assert "2 × all_reduce" in repr(run)
     assert "from rank 1" in run._repr_html_()
     assert "all_reduce" in str(run.ledger)
+    assert run.ledger._repr_html_().count("<tr>") == 3
 
 
 def alive(pid: int) -> bool:

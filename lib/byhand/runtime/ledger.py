@@ -19,6 +19,7 @@ Source: NVIDIA nccl-tests, doc/PERFORMANCE.md, for the factors.
 
 from __future__ import annotations
 
+import html
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,9 @@ OPS = (
     "recv",
     "barrier",
 )
+
+HEADER = ("rank", "call", "peer", "group", "tensor", "sent bytes", "start ms", "end ms", "line")
+MAX_ROWS = 100
 
 
 @dataclass(frozen=True)
@@ -128,8 +132,16 @@ class Ledger:
         ]
 
     def __str__(self) -> str:
-        header = ("rank", "call", "peer", "group", "tensor", "sent bytes", "start ms", "end ms")
-        return table((*header, "line"), self.rows()) if self.events else "no communication"
+        return table(HEADER, self.rows()) if self.events else "no communication"
+
+    def _repr_html_(self) -> str:
+        """The first rows as a table, for a notebook."""
+        rows = [HEADER, *self.rows()[:MAX_ROWS]]
+        cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
+        body = "".join(f"<tr>{row}</tr>" for row in cells)
+        more = len(self.events) - MAX_ROWS
+        note = f"<p>and {more} calls more</p>" if more > 0 else ""
+        return f"<p>{html.escape(repr(self)[1:-1])}</p><table>{body}</table>{note}"
 
     def __repr__(self) -> str:
         return f"<Ledger: {len(self.events)} calls, {self.sent_bytes():,} bytes sent>"
