@@ -30,6 +30,7 @@ from autograder.run import Options, find_notebooks, with_progress
 from byhand.runtime.isolation import why_no_sandbox
 
 SOLVED, BLANK = "the-solution", "the-blank"
+SAMPLE_LIMIT = 15.0  # seconds for one test: what each endless sample costs
 
 
 @dataclass
@@ -81,7 +82,8 @@ def grade_sample(course: Path, build: Path, sandboxed: bool) -> list[Row]:
     where = Places(course, build / "sample-class")
     samples = _module(course / "tests" / "submissions" / "sample_class.py")
     hand_in(samples, where)
-    outcome = grade(where, where.assignments(), options=Grading(sandboxed=sandboxed))
+    options = Grading(sandboxed=sandboxed, limit=SAMPLE_LIMIT)
+    outcome = grade(where, where.assignments(), options=options)
     pages = write_feedback(where, where.assignments(), [])
     page = write_report(where, build / "grades.html")
     problems = outcome.failures + _surprises(samples, outcome.judgements)

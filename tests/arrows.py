@@ -5,6 +5,7 @@ Layers, top to bottom; a module imports only from layers below its own, or from 
     autograder                      check and runtime; nothing else of the library
     figures, widgets, check, ...    draw, examine, or show: the teaching modules, and the runtime
     teaching modules                torch, and the pure ones
+    digits                          the data: torch and scikit-learn
     runtime                         torch and cloudpickle
     pure                            numbers in, numbers out: no torch, no process
 """
@@ -17,18 +18,25 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 PURE = {"rank_groups", "pipeline_schedules", "communication_cost", "memory", "planner"}
+DATA = {"digits"}
 SHOWING = {"check", "demonstrations", "differences", "doctor", "figures", "magic", "widgets"}
 FACADE = "byhand"  # the package itself: a short name for a few things of the runtime
 
 MAY_IMPORT = {
     "autograder": {"autograder", "facade", "showing", "runtime"},
-    "showing": {"showing", "facade", "teaching", "pure", "runtime"},
+    "showing": {"showing", "facade", "teaching", "data", "pure", "runtime"},
     "facade": {"runtime", "showing"},
     "teaching": {"teaching", "pure"},
+    "data": set(),
     "runtime": {"runtime"},
     "pure": {"pure"},
 }
-MAY_IMPORT_OF_OTHERS = {"teaching": {"torch"}, "runtime": {"torch", "cloudpickle"}, "pure": set()}
+MAY_IMPORT_OF_OTHERS = {
+    "teaching": {"torch"},
+    "data": {"torch", "sklearn"},
+    "runtime": {"torch", "cloudpickle"},
+    "pure": set(),
+}
 
 
 def layer(module: str) -> str:
@@ -40,7 +48,8 @@ def layer(module: str) -> str:
     part = module.split(".")[1]
     if part == "runtime":
         return "runtime"
-    return "pure" if part in PURE else "showing" if part in SHOWING else "teaching"
+    named = {"pure": PURE, "data": DATA, "showing": SHOWING}
+    return next((name for name, parts in named.items() if part in parts), "teaching")
 
 
 def modules(root: Path) -> dict[str, Path]:
