@@ -29,10 +29,25 @@ def notebook(path: Path, *sources: str, parameters: str = "") -> Path:
     return path
 
 
-def run_one(tmp_path, *sources, parameters="", **options):
-    path = notebook(tmp_path / "book.ipynb", *sources, parameters=parameters)
-    (ran,) = run_notebooks([path], Options(out=tmp_path / "out", html=False, **options))
-    return ran
+FAILING = {
+    "raises": ["1", "raise ValueError('3 ranks cannot\\nhold 4')", "print('later')"],
+    "exits": ["import sys", "sys.exit(0)", "print('later')"],
+    "skips": ["1", "2"],
+    "dies": ["1", "import os; os.kill(os.getpid(), 9)", "3"],
+    "endless": ["1", "while True: pass"],
+}
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory):
+    """Every notebook of FAILING, run at once, by name."""
+    folder = tmp_path_factory.mktemp("failing")
+    paths = [notebook(folder / f"{name}.ipynb", *cells) for name, cells in FAILING.items()]
+    skips = nbformat.read(folder / "skips.ipynb", as_version=4)
+    skips.cells[1].metadata["tags"] = ["skip-execution"]
+    nbformat.write(skips, folder / "skips.ipynb")
+    options = Options(out=folder / "out", html=False, jobs=3, cell_seconds=4.0)
+    return {ran.notebook.stem: ran for ran in run_notebooks(paths, options)}
 
 
 def text_of(ran) -> str:
@@ -70,36 +85,29 @@ def test_a_parameter_no_notebook_has_is_refused_before_anything_runs(tmp_path):
     assert "no notebook has a parameter wordl_size; there are world_size" in result.output
 
 
-def test_an_exception_names_notebook_cell_and_error(tmp_path):
-    ran = run_one(tmp_path, "1", "raise ValueError('3 ranks cannot\\nhold 4')", "print('later')")
-    assert 'book.ipynb: code cell 2 "cell-2" raised ValueError: 3 ranks cannot' in ran.error
-    assert "later" not in text_of(ran)
+def test_an_exception_names_notebook_cell_and_error(failing):
+    sentence = 'raises.ipynb: code cell 2 "cell-2" raised ValueError: 3 ranks cannot'
+    assert sentence in failing["raises"].error
+    assert "later" not in text_of(failing["raises"])
 
 
-def test_a_kernel_that_exits_with_status_0_does_not_pass_for_a_run(tmp_path):
-    ran = run_one(tmp_path, "import sys", "sys.exit(0)", "print('later')")
-    assert 'code cell 3 "cell-3" never ran' in ran.error
-    assert "sys.exit()" in ran.error
+def test_a_kernel_that_exits_with_status_0_does_not_pass_for_a_run(failing):
+    assert 'code cell 3 "cell-3" never ran' in failing["exits"].error
+    assert "sys.exit()" in failing["exits"].error
 
 
-def test_a_cell_tagged_to_be_skipped_is_named(tmp_path):
-    path = notebook(tmp_path / "book.ipynb", "1", "2")
-    book = nbformat.read(path, as_version=4)
-    book.cells[1].metadata["tags"] = ["skip-execution"]
-    nbformat.write(book, path)
-    (ran,) = run_notebooks([path], Options(out=tmp_path / "out", html=False))
-    assert 'code cell 2 "cell-2" never ran: it is tagged "skip-execution"' in ran.error
+def test_a_cell_tagged_to_be_skipped_is_named(failing):
+    sentence = 'code cell 2 "cell-2" never ran: it is tagged "skip-execution"'
+    assert sentence in failing["skips"].error
 
 
-def test_a_kernel_that_dies_is_named_with_the_cell_that_ran(tmp_path):
-    ran = run_one(tmp_path, "1", "import os; os.kill(os.getpid(), 9)", "3")
-    assert 'the kernel died while code cell 2 "cell-2" ran' in ran.error
+def test_a_kernel_that_dies_is_named_with_the_cell_that_ran(failing):
+    assert 'the kernel died while code cell 2 "cell-2" ran' in failing["dies"].error
 
 
-def test_an_endless_cell_ends_at_its_limit(tmp_path):
-    ran = run_one(tmp_path, "1", "while True: pass", cell_seconds=2.0)
-    assert 'code cell 2 "cell-2" ran longer than 2 s' in ran.error
-    assert ran.seconds < 30
+def test_an_endless_cell_ends_at_its_limit(failing):
+    assert 'code cell 2 "cell-2" ran longer than 4 s' in failing["endless"].error
+    assert failing["endless"].seconds < 40
 
 
 def test_a_failing_notebook_stops_neither_its_neighbours_nor_the_sentence(tmp_path):
