@@ -39,6 +39,10 @@ class CheckError(AssertionError):
         super().__init__(f"{part}: {message}" if part else message)
         self.part, self.message = part, message
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the message, not the lines of the test."""
+        return [f"CheckError: {self}"]
+
 
 @contextmanager
 def part(name: str) -> Iterator[None]:
@@ -54,7 +58,7 @@ def part(name: str) -> Iterator[None]:
     except Exception as error:
         if not hasattr(error, "part"):
             error.part = name
-            error.add_note(f"This happened in the test part: {name}")
+            error.add_note(f"This happened in the part of the test named: {name}")
         raise
     finally:
         _state["part"] = before

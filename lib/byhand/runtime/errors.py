@@ -59,8 +59,8 @@ class LaunchError(RuntimeError):
         super().__init__(message)
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows: the message, not the frames of the launcher."""
-        return [f"{type(self).__name__}: {self}"]
+        """What a notebook shows: the message and its notes, not the frames of the launcher."""
+        return [f"{type(self).__name__}: {self}", *getattr(self, "__notes__", [])]
 
 
 class RankError(LaunchError):
