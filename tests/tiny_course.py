@@ -5,6 +5,7 @@ Two tasks that really run on ranks, and one answer in words that a person marks.
 
 from __future__ import annotations
 
+import copy
 import json
 from pathlib import Path
 
@@ -91,8 +92,14 @@ def released(where: Places) -> NotebookNode:
     return reads(where.released(ASSIGNMENT).read_text(), as_version=4)
 
 
+def as_bytes(notebook: NotebookNode) -> bytes:
+    """A notebook as a file's bytes."""
+    return json.dumps(notebook).encode()
+
+
 def answered(blank: NotebookNode, **answers: str) -> NotebookNode:
-    """The released notebook with some solution cells filled in."""
+    """A copy of the notebook with some solution cells filled in."""
+    blank = copy.deepcopy(blank)
     for cell in blank.cells:
         cell.source = answers.get(cell.id.replace("-", "_"), cell.source)
     return blank
@@ -109,7 +116,7 @@ def hand_in(
     """Put a notebook, or any bytes, where nbgrader keeps what students send."""
     path = where.submitted / student / ASSIGNMENT / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(notebook if isinstance(notebook, bytes) else json.dumps(notebook).encode())
+    path.write_bytes(notebook if isinstance(notebook, bytes) else as_bytes(notebook))
     return path
 
 
