@@ -35,22 +35,13 @@ class Linear:
         Raises:
             ValueError: their shapes or dtypes do not fit together.
         """
-        if weight.dim() != 2 or bias.shape != weight.shape[:1] or bias.dtype != weight.dtype:
-            raise ValueError(
-                f"weight {list(weight.shape)} {weight.dtype} and bias {list(bias.shape)} "
-                f"{bias.dtype} do not fit: they are [O, I] and [O], of one dtype"
-            )
+        check_pair(weight, bias)
         self.weight, self.bias = weight.clone(), bias.clone()
         self.grad_weight, self.grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """x [T, I] -> y [T, O]; saves x."""
-        num_features = self.weight.shape[1]
-        if x.shape[-1] != num_features or x.dtype != self.weight.dtype:
-            raise ValueError(
-                f"x has {x.shape[-1]} features of {x.dtype}, but this layer takes {num_features} "
-                f"of {self.weight.dtype}"
-            )
+        self.check_input(x)
         return torch.addmm(self.bias, x, self.weight.T), x
 
     def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
@@ -72,6 +63,15 @@ class Linear:
         grad_y, x = kept
         self.grad_weight.addmm_(grad_y.T, x)
         self.grad_bias += grad_y.sum(dim=0)
+
+    def check_input(self, x: Tensor) -> None:
+        """Refuse an x of other features or another dtype than this layer takes."""
+        num_features = self.weight.shape[1]
+        if x.shape[-1] != num_features or x.dtype != self.weight.dtype:
+            raise ValueError(
+                f"x has {x.shape[-1]} features of {x.dtype}, but this layer takes {num_features} "
+                f"of {self.weight.dtype}"
+            )
 
     def parameters(self) -> list[Tensor]:
         """Weight and bias."""
@@ -193,6 +193,15 @@ class MLP:
         """Set every gradient to 0, in place."""
         for gradient in self.gradients():
             gradient.zero_()
+
+
+def check_pair(weight: Tensor, bias: Tensor) -> None:
+    """Refuse a weight and a bias that make no linear layer."""
+    if weight.dim() != 2 or bias.shape != weight.shape[:1] or bias.dtype != weight.dtype:
+        raise ValueError(
+            f"weight {list(weight.shape)} {weight.dtype} and bias {list(bias.shape)} "
+            f"{bias.dtype} do not fit: they are [O, I] and [O], of one dtype"
+        )
 
 
 def random_weights(
