@@ -45,12 +45,19 @@ OWN = [[Block(0, (0,), "1"), Block(1, (0,), "2")], [Block(0, (1,), "10"), Block(
 WIDE = [[Block(column, (0, 7), str(column)) for column in range(8)] for _ in range(8)]
 BYTES = {"rank 0": {"reduce_scatter": 3000, "all_gather": 3000}, "rank 1": {"all_reduce": 6000}}
 
+LOSSES = [4.0, 2.0, 1.0]
+BAND = {"step": [(value - 0.5, value + 0.5) for value in LOSSES]}
+
 FIGURES = {
     "collective": lambda: figures.collective_picture(OWN, SUMS, "all_reduce", "A title"),
     "wide collective": lambda: figures.collective_picture(WIDE, WIDE, "all_reduce", "A title"),
     "timeline": lambda: figures.timeline(LATE, SPANS),
     "messages": lambda: figures.message_diagram(CHAIN, 3),
     "bytes": lambda: figures.bytes_bars(BYTES, BYTES),
+    "curves": lambda: figures.curves({"one": LOSSES, "two": LOSSES}, "step", "loss", "A title"),
+    "band": lambda: figures.curves({"step": LOSSES}, "KB", "ms", "A title", LOSSES, BAND, True),
+    "buckets": lambda: figures.bucket_layout([9, 0, 60, 1, 30], [[4, 3], [2], [0]]),
+    "one bucket": lambda: figures.bucket_layout([1] * 20, [list(range(20))]),
 }
 
 
@@ -196,3 +203,20 @@ def test_the_explorer_keeps_the_root_among_the_ranks_and_shows_errors_as_a_sente
     name.value = "all_reduce"
     assert root.disabled
     assert widgets.draw_collective("scatter", 2, 5).startswith("ValueError: root 5 is not")
+
+
+def test_buckets_say_what_cannot_hide():
+    cut = words(figures.bucket_layout([100, 300, 600], [[2], [1, 0]]))
+    assert "2 buckets: the last 40% of the bytes cannot hide behind backward" in cut
+    assert {"layer 2", "layer 1", "layer 0", "600 B", "400 B"} <= set(cut)
+    whole = words(figures.bucket_layout([1, 1], [[1, 0]]))
+    assert "One bucket: nothing travels before backward is through" in whole
+
+
+def test_curves_are_named_where_they_end():
+    figure = figures.curves({"one": LOSSES, "two": LOSSES[::-1]}, "step", "loss", "A title")
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    heights = {t.get_text(): t.get_window_extent().y0 for t in axes.texts}
+    assert heights["two"] > heights["one"]
+    assert [list(line.get_ydata()) for line in axes.lines] == [LOSSES, LOSSES[::-1]]

@@ -4,11 +4,15 @@ collective_picture   who holds what before and after a collective
 timeline             what each rank did, when
 message_diagram      who sent to whom, when
 bytes_bars           bytes predicted beside bytes counted
+curves               loss curves, and what a setting does to a time
+bucket_layout        which layer's gradient travels in which bucket
 save_svg             the same figure gives the same file
 """
 
 from byhand.figures.bars import bytes_bars
+from byhand.figures.buckets import bucket_layout
 from byhand.figures.collective import Block, Picture, collective_picture, collective_pictures
+from byhand.figures.curves import curves
 from byhand.figures.messages import message_diagram
 from byhand.figures.style import save_svg
 from byhand.figures.timeline import timeline
@@ -16,9 +20,11 @@ from byhand.figures.timeline import timeline
 __all__ = [
     "Block",
     "Picture",
+    "bucket_layout",
     "bytes_bars",
     "collective_picture",
     "collective_pictures",
+    "curves",
     "message_diagram",
     "save_svg",
     "timeline",

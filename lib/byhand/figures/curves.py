@@ -1,0 +1,76 @@
+"""Lines over one axis, each named where it ends: loss curves, and what a setting does to a time."""
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
+
+from byhand.figures import style
+
+HEIGHT_INCHES = 2.9
+LEFT_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.72, 0.5, 0.55
+CHARACTER_INCHES, LINE_INCHES = 0.078, 0.17
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f")  # not a rank's: a setting's
+WIDTHS = (5.0, 2.4, 1.2)  # lines that lie over each other can all be seen
+
+Lines = Mapping[str, Sequence[float]]
+
+
+def curves(
+    lines: Lines,
+    xlabel: str,
+    ylabel: str,
+    title: str,
+    x: Sequence[float] | None = None,
+    spread: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+    log_x: bool = False,
+    log_y: bool = False,
+) -> Figure:
+    """A line for each name in `lines`, over `x` (1, 2, 3, ... when None); the first is thickest.
+
+    spread: for some of the names, (least, most) at each point, drawn as a band.
+    """
+    right = 0.35 + CHARACTER_INCHES * max(map(len, lines))
+    with style.styled():
+        figure = style.new_figure(HEIGHT_INCHES, title)
+        axes = style.axes_at(figure, LEFT_INCHES, TOP_INCHES, right, BOTTOM_INCHES)
+        axes.set(xlabel=xlabel, ylabel=ylabel)
+        axes.set_xscale("log" if log_x else "linear")
+        axes.set_yscale("log" if log_y else "linear")
+        axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
+        axes.set_axisbelow(True)
+        for number, (name, values) in enumerate(lines.items()):
+            places = range(1, len(values) + 1) if x is None else x
+            look = {"color": COLOURS[number % len(COLOURS)], "solid_capstyle": "round"}
+            marker = "o" if len(values) <= 12 else ""
+            width = WIDTHS[min(number, len(WIDTHS) - 1)]
+            axes.plot(places, values, marker=marker, markersize=width + 2, linewidth=width, **look)
+            if spread and name in spread:
+                least, most = zip(*spread[name], strict=True)
+                axes.fill_between(places, least, most, color=look["color"], alpha=0.18, linewidth=0)
+        _name_lines(axes, lines)
+        if log_x and x is not None:
+            axes.set_xticks(x, [f"{place:g}" for place in x], minor=False)
+    return figure
+
+
+def _name_lines(axes: Axes, lines: Lines) -> None:
+    """Each line's name at the height where it ends, moved down where two would touch."""
+    axes.margins(x=0.02)
+    axes.autoscale_view()
+    for axis in (axes.xaxis, axes.yaxis):
+        least, most = sorted(axis.get_view_interval())
+        axis.set_ticks([tick for tick in axis.get_majorticklocs() if least <= tick <= most])
+        axis.set_minor_formatter(NullFormatter())
+    height = axes.get_position().height * axes.figure.get_figheight()
+    ends = []
+    for number, (name, values) in enumerate(lines.items()):
+        share = axes.transLimits.transform(axes.transScale.transform((1, values[-1])))[1]
+        ends.append((share * height, number, name))
+    taken = float("inf")
+    for inches, number, name in sorted(ends, reverse=True):
+        taken = min(inches, taken - LINE_INCHES)
+        look = {"color": COLOURS[number % len(COLOURS)], "fontsize": style.TEXT_POINTS}
+        place = {"xy": (1, taken / height), "xycoords": "axes fraction"}
+        axes.annotate(name, xytext=(6, 0), textcoords="offset points", va="center", **place, **look)
