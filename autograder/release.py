@@ -126,7 +126,9 @@ def quiet_nbgrader() -> Iterator[list[str]]:
 
 
 def last_words(said: list[str]) -> str:
-    """The last lines of what nbgrader logged, indented."""
+    """The last lines of what nbgrader logged, indented; a sentence where the cause is plain."""
+    if any("database is locked" in text for text in said):
+        return "  another program is using the gradebook: try again when it is done"
     lines = "\n".join(said).strip().splitlines()
     return "\n".join(f"  {line}" for line in lines[-6:])
 
