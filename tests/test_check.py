@@ -195,6 +195,15 @@ def test_a_part_names_an_error_of_another_kind_and_keeps_its_type():
     assert "odd sizes" in failure.value.__notes__[0]
 
 
+def test_a_part_inside_a_part_adds_its_name():
+    with pytest.raises(check.CheckError) as failure, check.part("odd sizes"):
+        with check.part("scatter"):
+            check.equal(1, 1)
+        with check.part("gather"):
+            check.equal(1, 2)
+    assert failure.value.part == "odd sizes, gather"
+
+
 def test_inputs_depend_on_the_seed_and_the_part_alone():
     def draw(name):
         with check.part(name):

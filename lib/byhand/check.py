@@ -49,9 +49,12 @@ def part(name: str) -> Iterator[None]:
     """Name a part of a test: every failure inside begins with `name`.
 
     A CheckError carries `name` as `.part`; any other exception keeps its type and gets `.part`
-    and a note. The random inputs inside depend on the seed and on `name` alone.
+    and a note. The random inputs inside depend on the seed and on `name` alone. A part inside a
+    part adds its name to the outer one's.
     """
-    before, _state["part"] = _state["part"], name
+    before = _state["part"]
+    name = f"{before}, {name}" if before else name
+    _state["part"] = name
     _restart_generator()
     try:
         yield
