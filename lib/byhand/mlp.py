@@ -122,16 +122,16 @@ class GELU(ReLU):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """x -> y, of the same shape; saves x."""
-        return x * _normal_cdf(x), x
+        return _normal_cdf(x).mul_(x), x
 
     def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
         """grad_y -> grad_x = grad_y (Φ(x) + x φ(x))."""
-        density = torch.exp(-0.5 * saved * saved) / math.sqrt(2 * math.pi)
-        return grad_y * (_normal_cdf(saved) + saved * density)
+        density = (saved * saved).mul_(-0.5).exp_().div_(math.sqrt(2 * math.pi))
+        return _normal_cdf(saved).addcmul_(saved, density).mul_(grad_y)
 
 
 def _normal_cdf(x: Tensor) -> Tensor:
-    return 0.5 * (1 + torch.erf(x / math.sqrt(2)))
+    return (x / math.sqrt(2)).erf_().add_(1).mul_(0.5)
 
 
 class MLP:
