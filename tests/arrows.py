@@ -17,7 +17,14 @@ import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-PURE = {"rank_groups", "pipeline_schedules", "communication_cost", "memory", "planner"}
+PURE = {
+    "rank_groups",
+    "pipeline_actions",
+    "pipeline_schedules",
+    "communication_cost",
+    "memory",
+    "planner",
+}
 DATA = {"digits"}
 SHOWING = {"check", "demonstrations", "differences", "doctor", "figures", "magic", "widgets"}
 FACADE = "byhand"  # the package itself: a short name for a few things of the runtime
