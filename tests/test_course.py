@@ -103,3 +103,16 @@ def test_the_table_ends_with_what_failed():
         "pages               here",
         "failed: no page",
     ]
+
+
+def test_where_no_sandbox_can_be_made_the_sample_class_is_graded_without(
+    where, monkeypatch, capsys
+):
+    monkeypatch.setattr(course, "COURSE", where.course)
+    monkeypatch.setattr(course, "why_no_sandbox", lambda: "this container has no namespaces")
+    status = course.main()
+    said = capsys.readouterr().out
+    assert "grades its own sample class unsandboxed: this container has no namespaces" in said
+    assert "judged now, without a sandbox" in said
+    assert status == 1
+    assert "failed: eve, 01_tiny got 0 points, not 1" in said
