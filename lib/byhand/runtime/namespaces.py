@@ -11,10 +11,11 @@ import fcntl
 import os
 import socket
 import struct
+import sys
 
 _CLONE_NEWNS, _CLONE_NEWIPC = 0x00020000, 0x08000000
 _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
-_MS_NOSUID, _MS_NODEV, _MS_REC, _MS_PRIVATE = 2, 4, 0x4000, 1 << 18
+_MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 0x1000, 0x4000, 1 << 18
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 _CAPABILITY_VERSION_3 = 0x20080522
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -46,11 +47,9 @@ def enter(scratch_bytes: int) -> None:
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
     _check(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "private mounts")
-    options = f"size={scratch_bytes},mode=1777".encode()
-    for place in (b"/tmp", b"/dev/shm"):
+    for place in ("/tmp", "/dev/shm"):
         if os.path.isdir(place):
-            flags = _MS_NOSUID | _MS_NODEV
-            _check(_libc.mount(b"tmpfs", place, b"tmpfs", flags, options), f"mount {place!r}")
+            _cover(place, scratch_bytes)
     os.chdir("/tmp")
     _loopback_up()
     child = os.fork()
@@ -58,6 +57,22 @@ def enter(scratch_bytes: int) -> None:
         _, status = os.waitpid(child, 0)
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
     _drop_privileges()
+
+
+def _cover(place: str, num_bytes: int) -> None:
+    """Mount an empty directory over `place`; Python's own directories below it stay in sight."""
+    needed = (*sys.path, sys.prefix, sys.base_prefix, os.path.dirname(os.path.dirname(__file__)))
+    inside = {os.path.realpath(path) for path in needed if path}
+    kept = sorted(path for path in inside if path.startswith(place + "/") and os.path.isdir(path))
+    handles = [(path, os.open(path, os.O_PATH | os.O_DIRECTORY)) for path in kept]
+    options = f"size={num_bytes},mode=1777".encode()
+    mounted = _libc.mount(b"tmpfs", place.encode(), b"tmpfs", _MS_NOSUID | _MS_NODEV, options)
+    _check(mounted, f"mount on {place}")
+    for path, handle in handles:
+        os.makedirs(path, exist_ok=True)
+        source = f"/proc/self/fd/{handle}".encode()
+        _check(_libc.mount(source, path.encode(), None, _MS_BIND | _MS_REC, None), f"keep {path}")
+        os.close(handle)
 
 
 def _loopback_up() -> None:
