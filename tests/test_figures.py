@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 from matplotlib.text import Text
 
-from byhand import figures
+from byhand import figures, widgets
 from byhand.demonstrations import NAMES, demonstrate, picture
 from byhand.figures import Block, style
 from byhand.figures.messages import find_messages
@@ -193,30 +193,21 @@ def test_a_real_run_draws_as_a_timeline():
     assert words(figures.timeline(run.ledger.events, run.spans)).count("rank 1") >= 1
 
 
-def test_the_explorer_keeps_the_root_among_the_ranks_and_shows_errors_as_a_sentence():
-    widgets = pytest.importorskip("byhand.widgets")
-    explorer = widgets.collective_explorer("scatter", 3)
-    name, world_size, root = explorer.children[0].children
+def test_the_explorer_keeps_the_root_among_the_ranks():
+    choices, shown, sentence = widgets.collective_explorer("scatter", 3).children
+    name, world_size, root = choices.children
     root.value = 2
+    before = bytes(shown.value)
     world_size.value = 2
     assert (root.max, root.value) == (1, 1)
+    assert bytes(shown.value).startswith(b"\x89PNG")
+    assert bytes(shown.value) != before
     name.value = "all_reduce"
     assert root.disabled
-    assert widgets.draw_collective("scatter", 2, 5).startswith("ValueError: root 5 is not")
+    assert sentence.value == ""
 
 
-def test_buckets_say_what_cannot_hide():
-    cut = words(figures.bucket_layout([100, 300, 600], [[2], [1, 0]]))
-    assert "2 buckets: the last 40% of the bytes cannot hide behind backward" in cut
-    assert {"layer 2", "layer 1", "layer 0", "600 B", "400 B"} <= set(cut)
-    whole = words(figures.bucket_layout([1, 1], [[1, 0]]))
-    assert "One bucket: nothing travels before backward is through" in whole
-
-
-def test_curves_are_named_where_they_end():
-    figure = figures.curves({"one": LOSSES, "two": LOSSES[::-1]}, "step", "loss", "A title")
-    figure.draw_without_rendering()
-    (axes,) = figure.axes
-    heights = {t.get_text(): t.get_window_extent().y0 for t in axes.texts}
-    assert heights["two"] > heights["one"]
-    assert [list(line.get_ydata()) for line in axes.lines] == [LOSSES, LOSSES[::-1]]
+def test_the_explorer_shows_what_goes_wrong_as_a_sentence():
+    png, _, sentence = widgets.draw_collective("scatter", 2, 5)
+    assert png == b""
+    assert sentence == "ValueError: root 5 is not one of the ranks, 0 to 1"

@@ -1,47 +1,46 @@
 """Explorers for a notebook: each change of a control runs real ranks and redraws their picture."""
 
 import ipywidgets
-from IPython.display import display
-from matplotlib.figure import Figure
 
 from byhand.demonstrations import MOST_RANKS, NAMES, ROOTED, demonstrate, picture
 
 
-def collective_explorer(name: str = "broadcast", world_size: int = 4) -> ipywidgets.Widget:
+def collective_explorer(name: str = "broadcast", world_size: int = 4) -> ipywidgets.VBox:
     """Choose the collective, the number of ranks and the root; see who holds what.
 
-    Each choice launches that many ranks. What goes wrong is shown in the picture's place.
+    Each choice launches that many ranks. What goes wrong is shown as a sentence in the picture's
+    place.
     """
+    # The picture is an Image and not an Output: nbclient can wait for ever for a cell that draws
+    # into an Output (its answer to the widget may hide the cell's reply).
+    shown, sentence = ipywidgets.Image(format="png"), ipywidgets.Label()
     choices = {
         "name": ipywidgets.Dropdown(options=NAMES, value=name, description="collective"),
         "world_size": _slider("ranks", world_size, 1, MOST_RANKS),
         "root": _slider("root", 0, 0, world_size - 1),
     }
-    place = ipywidgets.Output(layout={"min_height": "240px"})
-
-    def follow_ranks(change) -> None:
-        choices["root"].max = change["new"] - 1
 
     def draw(_=None) -> None:
+        choices["root"].max = choices["world_size"].value - 1
         choices["root"].disabled = choices["name"].value not in ROOTED
-        with place:
-            place.clear_output(wait=True)
-            drawn = draw_collective(**{key: box.value for key, box in choices.items()})
-            display(drawn) if isinstance(drawn, Figure) else print(drawn)
+        png, width, sentence.value = draw_collective(*(box.value for box in choices.values()))
+        shown.value, shown.width = png, str(width)
+        shown.layout.display = None if png else "none"
 
-    choices["world_size"].observe(follow_ranks, "value")
     for box in choices.values():
         box.observe(draw, "value")
     draw()
-    return ipywidgets.VBox([ipywidgets.HBox(list(choices.values())), place])
+    return ipywidgets.VBox([ipywidgets.HBox(list(choices.values())), shown, sentence])
 
 
-def draw_collective(name: str, world_size: int, root: int) -> Figure | str:
-    """The picture of one demonstration, or the sentence that says why there is none."""
+def draw_collective(name: str, world_size: int, root: int) -> tuple[bytes, int, str]:
+    """A demonstration's picture (PNG), its width in pixels, and "";
+    or no picture, and the sentence that says why."""
     try:
-        return picture(demonstrate(name, world_size, root))
+        png, size = picture(demonstrate(name, world_size, root))._repr_png_()
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
+        return b"", 0, f"{type(error).__name__}: {error}"
+    return png, size["width"], ""
 
 
 def _slider(label: str, value: int, least: int, most: int) -> ipywidgets.IntSlider:
