@@ -14,6 +14,7 @@ import pytest
 
 from autograder.judge import judge_cells
 from byhand.runtime import Launcher
+from byhand.runtime.isolation import why_no_sandbox
 
 STEMS = ("01_ranks", "02_collectives")
 BUILDS_ON = {"test-all-reduce": "test-all-gather-reduce-scatter"}
@@ -28,8 +29,8 @@ def launcher():
     launcher.close()
 
 
-def judge(launcher, stem, notebook, tests=None):
-    """Verdicts by test cell; only of `tests` where given."""
+def judge(launcher, stem, notebook, tests=None, isolate=False):
+    """Verdicts by test cell; only of `tests` where given. `isolate`: in namespaces, as graded."""
     source = nbformat.from_dict(answers.source(stem))
     if tests is not None:
         source.cells = [c for c in source.cells if not is_test(c) or c["id"] in tests]
@@ -37,7 +38,7 @@ def judge(launcher, stem, notebook, tests=None):
     for notebook in (source, student):
         for cell in notebook.cells:
             cell.source = "".join(cell.source)
-    verdicts = judge_cells(source, student, launcher, isolate=False)
+    verdicts = judge_cells(source, student, launcher, isolate=isolate)
     return {verdict.question: verdict for verdict in verdicts}
 
 
@@ -55,7 +56,8 @@ def scores(verdicts) -> dict[str, int]:
 
 @pytest.mark.parametrize("stem", STEMS)
 def test_the_solution_scores_full(launcher, stem):
-    verdicts = judge(launcher, stem, answers.full(stem))
+    isolate = why_no_sandbox() is None
+    verdicts = judge(launcher, stem, answers.full(stem), isolate=isolate)
     assert sum(scores(verdicts).values()) == 6, verdicts
 
 

@@ -11,12 +11,11 @@ from byhand import check
 Event = namedtuple("Event", "rank op peer sent_bytes source")
 
 
-def run_of(results=(), events=(), output=(), peak_bytes=(), world_size=None):
+def run_of(results=(), events=(), peak_bytes=()):
     """A stand-in for a Run: plain data with the same names."""
     return SimpleNamespace(
-        world_size=world_size or len(results) or len(peak_bytes) or len(output),
+        world_size=len(results) or len(peak_bytes),
         results=list(results),
-        output=list(output),
         peak_bytes=list(peak_bytes),
         ledger=SimpleNamespace(events=list(events)),
     )
@@ -289,9 +288,7 @@ def test_sent_bytes_are_limited_by_rank_and_in_all():
         assert f"140 bytes were sent in all, expected {total}" in text
 
 
-def test_peak_bytes_and_output_are_checked_by_rank():
-    run = run_of(peak_bytes=[10, 99], output=["loss 3\n", "loss 3\n"])
+def test_peak_bytes_are_checked_by_rank():
+    run = run_of(peak_bytes=[10, 99])
     check.peak_bytes(run, at_most=99)
     assert "rank 1: held 99 bytes" in message(check.peak_bytes, run, at_most=50)
-    check.output(run, ["loss 3", "loss 3"])
-    assert "rank 1: printed  'loss 3'" in message(check.output, run, ["loss 3", ""])

@@ -118,17 +118,6 @@ def results(
         _fail(f"{what} is wrong on {_ranks(wrong)}.", _by_rank(run, wrong))
 
 
-def output(run, expected: Sequence[str], what: str = "the output") -> None:
-    """Rank r printed exactly `expected[r]`, for every rank r; blank lines at the end are free."""
-    wrong = {}
-    for rank in range(run.world_size):
-        printed = run.output[rank].rstrip()
-        if printed != expected[rank].rstrip():
-            wrong[rank] = [f"printed  {printed!r}", f"expected {expected[rank].rstrip()!r}"]
-    if wrong:
-        _fail(f"{what} is wrong on {_ranks(wrong)}.", _by_rank(run, wrong))
-
-
 def communication(run, rank: int | None = None, **counts: int | Sequence[int]) -> None:
     """Each rank makes exactly these calls and no other: `all_reduce=1`, or by rank `send=[1, 0]`.
 
