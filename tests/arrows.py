@@ -26,7 +26,16 @@ PURE = {
     "planner",
 }
 DATA = {"digits"}
-SHOWING = {"check", "demonstrations", "differences", "doctor", "figures", "magic", "widgets"}
+SHOWING = {
+    "check",
+    "demonstrations",
+    "differences",
+    "doctor",
+    "figures",
+    "magic",
+    "pipeline_demonstrations",
+    "widgets",
+}
 FACADE = "byhand"  # the package itself: a short name for a few things of the runtime
 
 MAY_IMPORT = {

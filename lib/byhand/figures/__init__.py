@@ -6,6 +6,7 @@ message_diagram      who sent to whom, when
 bytes_bars           bytes predicted beside bytes counted
 curves               loss curves, and what a setting does to a time
 bucket_layout        which layer's gradient travels in which bucket
+schedule_timeline    which stage of a pipeline computed which micro-batch, when
 save_svg             the same figure gives the same file
 """
 
@@ -14,6 +15,7 @@ from byhand.figures.buckets import bucket_layout
 from byhand.figures.collective import Block, Picture, collective_picture, collective_pictures
 from byhand.figures.curves import curves
 from byhand.figures.messages import message_diagram
+from byhand.figures.schedule import schedule_timeline
 from byhand.figures.style import save_svg
 from byhand.figures.timeline import timeline
 
@@ -27,5 +29,6 @@ __all__ = [
     "curves",
     "message_diagram",
     "save_svg",
+    "schedule_timeline",
     "timeline",
 ]

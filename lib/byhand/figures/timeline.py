@@ -47,7 +47,7 @@ def timeline(
     events = list(events)
     segments = find_segments(events, spans)
     seconds = max((end for _, end in spans), default=0.0)
-    factor, unit = _time_unit(seconds)
+    factor, unit = time_unit(seconds)
     height = TOP_INCHES + ROW_INCHES * len(spans) + BOTTOM_INCHES
     with style.styled():
         figure = style.new_figure(height, finding(segments, spans) if title is None else title)
@@ -124,7 +124,8 @@ def _cut(rank: int, span: tuple[float, float], calls: list[tuple]) -> list[Segme
     return segments
 
 
-def _time_unit(seconds: float) -> tuple[float, str]:
+def time_unit(seconds: float) -> tuple[float, str]:
+    """The unit in which to show that many seconds, and how many of them a second has."""
     if seconds >= 2:
         return 1.0, "seconds"
     return (1e3, "milliseconds") if seconds >= 2e-3 else (1e6, "microseconds")

@@ -1,0 +1,112 @@
+"""A pipeline's timeline: which stage computed which micro-batch when. Simulated or recorded, alike.
+
+Forward is dark, backward pale, the weight's half of a split backward between them; idle is white.
+Numbers are micro-batches; where stages have several chunks of the model, a letter names the chunk.
+"""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from byhand.figures import style
+from byhand.figures.timeline import time_unit
+
+ROW_INCHES, BAR = 0.34, 0.86  # BAR: share of a row
+LEFT_INCHES, RIGHT_INCHES, BOTTOM_INCHES = 0.72, 1.02, 0.46
+TITLE_INCHES, KEY_INCHES, GAP_INCHES, HEAD_INCHES = 0.36, 0.3, 0.12, 0.3
+CHARACTER_INCHES = 0.085
+COLOURS = {
+    "forward": style.COMPUTE,
+    "backward": "#f7dd9c",
+    "backward_input": "#f7dd9c",
+    "backward_weight": "#d08f3a",
+}
+KEY = {
+    "forward": "forward",
+    "backward": "backward",
+    "backward_input": "backward, input's half",
+    "backward_weight": "backward, weight's half",
+}
+
+
+def schedule_timeline(
+    *timelines, titles: Sequence[str] | None = None, unit: str | None = None
+) -> Figure:
+    """A row per stage, stage 0 on top, time from 0; several timelines share the axis of time.
+
+    timelines: what `simulate` or `pipeline_parallel.timeline` returned. The titles, unless given,
+    say how long the stages idle. At the right: the most micro-batches that a stage held at once.
+    unit: what the spans' numbers are; seconds, suitably scaled, when None.
+    """
+    titles = titles or [finding(timeline) for timeline in timelines]
+    longest = max(timeline.seconds for timeline in timelines)
+    factor, label = (1.0, unit) if unit else time_unit(longest)
+    rows = [timeline.num_stages for timeline in timelines]
+    heads = [TITLE_INCHES + KEY_INCHES + GAP_INCHES] + [HEAD_INCHES + 0.16] * (len(rows) - 1)
+    height = sum(heads) + ROW_INCHES * sum(rows) + BOTTOM_INCHES
+    with style.styled():
+        figure = style.new_figure(height, titles[0])
+        _draw_key(figure, timelines)
+        top = 0.0
+        for number, timeline in enumerate(timelines):
+            top += heads[number]
+            bottom = height - top - ROW_INCHES * rows[number]
+            axes = style.axes_at(figure, LEFT_INCHES, top, RIGHT_INCHES, bottom)
+            axes.set(xlim=(0, longest * factor), ylim=(rows[number] - 0.5, -0.5))
+            axes.set_yticks(range(rows[number]), [f"stage {s}" for s in range(rows[number])])
+            _draw_spans(axes, timeline, factor, longest * factor)
+            _draw_held(axes, timeline)
+            if number > 0:
+                place = (0.1 / style.WIDTH_INCHES, 1 - (top - HEAD_INCHES) / height)
+                figure.text(*place, titles[number], va="top", **style.TITLE)
+            top += ROW_INCHES * rows[number]
+            axes.set_xlabel(label) if number == len(rows) - 1 else axes.set_xticks([])
+    return figure
+
+
+def finding(timeline) -> str:
+    """The sentence that a timeline shows."""
+    shares = [idle / timeline.seconds for idle in timeline.idle_seconds]
+    if max(shares) - min(shares) < 0.01:
+        return f"Each stage idles {shares[0]:.0%} of the step"
+    return f"The stages idle {timeline.idle_fraction:.0%} of the step on average"
+
+
+def _draw_spans(axes: Axes, timeline, factor: float, right: float) -> None:
+    zero = min(span.start for span in timeline.spans)
+    chunks = {span.action.chunk for span in timeline.spans}
+    inches = (style.WIDTH_INCHES - LEFT_INCHES - RIGHT_INCHES) / right
+    for span in timeline.spans:
+        colour = COLOURS[span.action.kind]
+        left, width = (span.start - zero) * factor, (span.end - span.start) * factor
+        look = {"facecolor": colour, "edgecolor": style.PAPER, "linewidth": 0.6}
+        axes.add_patch(Rectangle((left, span.stage - BAR / 2), width, BAR, **look))
+        text = str(span.action.micro_batch)
+        letter = chr(ord("a") + span.action.chunk) if len(chunks) > 1 else ""
+        if width * inches >= CHARACTER_INCHES * len(text + letter):
+            text += letter
+        if width * inches >= CHARACTER_INCHES * len(text):
+            look = {"color": style.readable_on(colour), "fontsize": style.SMALL_POINTS}
+            middle = (left + width / 2, span.stage)
+            axes.text(*middle, text, ha="center", va="center_baseline", **look)
+
+
+def _draw_held(axes: Axes, timeline) -> None:
+    """At the right end of each row, the most that its stage held."""
+    place = {"xycoords": ("axes fraction", "data"), "va": "center_baseline"}
+    for stage, held in enumerate(timeline.peak_in_flight):
+        axes.annotate(f"{held} in flight", (1.02, stage), fontsize=style.TEXT_POINTS, **place)
+
+
+def _draw_key(figure: Figure, timelines: Sequence) -> None:
+    kinds = {span.action.kind for timeline in timelines for span in timeline.spans}
+    canvas, left, middle = style.canvas(figure), LEFT_INCHES, TITLE_INCHES + 0.12
+    if "backward" in kinds:
+        kinds -= {"backward_input"}  # it has the same colour
+    for kind in [kind for kind in COLOURS if kind in kinds]:
+        look = {"facecolor": COLOURS[kind], "edgecolor": style.FAINT, "linewidth": 0.8}
+        canvas.add_patch(Rectangle((left, middle - 0.08), 0.16, 0.16, **look))
+        canvas.text(left + 0.23, middle, KEY[kind], va="center", fontsize=style.TEXT_POINTS)
+        left += 0.5 + len(KEY[kind]) * 0.078
