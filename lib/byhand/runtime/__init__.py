@@ -11,7 +11,6 @@ from byhand.runtime.errors import (
 )
 from byhand.runtime.launcher import (
     Launcher,
-    PerRank,
     call,
     default_launcher,
     launch,
@@ -21,6 +20,7 @@ from byhand.runtime.launcher import (
 from byhand.runtime.ledger import Event, Ledger
 from byhand.runtime.prelude import StandIn
 from byhand.runtime.process_group import cleanup, device, setup
+from byhand.runtime.request import PerRank
 from byhand.runtime.run import Run
 
 __all__ = [

@@ -103,6 +103,7 @@ class Server:
         return True
 
     def do_rank(self, message: dict[str, Any], fds: list[int]) -> None:
+        """Fork one rank of a team; the first one reserves the team's port."""
         team = self.teams.setdefault(message["team"], Team())
         if team.port is None:
             team.port = reserve_port()
@@ -110,6 +111,7 @@ class Server:
         team.ranks[pid] = message["rank"]
 
     def do_fresh(self, message: dict[str, Any], fds: list[int]) -> None:
+        """Fork a server like this one, in namespaces of its own if so asked."""
         team = self.teams.setdefault(message["team"], Team())
 
         def body() -> None:
@@ -124,6 +126,7 @@ class Server:
         team.ranks[self.fork(body, fds)] = 0
 
     def do_end(self, message: dict[str, Any], _: list[int]) -> None:
+        """End a team, and say when it is gone."""
         self.end(message["team"])
         self.send({"ended": message["team"]})
 
@@ -136,6 +139,7 @@ class Server:
         self.send({"cpu_seconds": seconds, "team": message["team"]})
 
     def do_devices(self, message: dict[str, Any], _: list[int]) -> None:
+        """Count the GPUs, in a child that may touch CUDA."""
         if not dist.is_nccl_available():
             return self.send({"devices": 0})
         pid = self.fork(lambda: os._exit(min(torch.cuda.device_count(), 255)), [])

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import cloudpickle
 import torch.distributed as dist
 
 from byhand.runtime import sources
@@ -21,17 +20,11 @@ from byhand.runtime.errors import LaunchError
 from byhand.runtime.fork_client import ForkClient
 from byhand.runtime.member import Member
 from byhand.runtime.process_group import choose_backend
+from byhand.runtime.request import check_arguments, memory_file, pickled
 from byhand.runtime.run import Run
 from byhand.runtime.supervise import Supervisor
 
 WARM_TEAMS = 2
-
-
-class PerRank:
-    """An argument of which rank r gets only item r."""
-
-    def __init__(self, items: Sequence[Any]):
-        self.items = list(items)
 
 
 class Launcher:
@@ -83,10 +76,10 @@ class Launcher:
 
         With `alone`, `fn(*args)`.
         """
-        _check_arguments(fn, world_size, args, deadline, threads_per_rank, network)
+        check_arguments(fn, world_size, args, deadline, threads_per_rank, network)
         with self._lock:
             self.start()
-            calls = self._pickled(fn, world_size, args)
+            calls = pickled(fn, world_size, args)
             spec = {
                 "world_size": world_size,
                 "threads": threads_per_rank,
@@ -159,22 +152,13 @@ class Launcher:
             self._gpus = self._client.count_gpus() if dist.is_nccl_available() else 0
         return choose_backend(backend, world_size, self._gpus)
 
-    def _pickled(self, fn: Any, world_size: int, args: Sequence[Any]) -> list[bytes]:
-        """The call as bytes, by rank; the same object for all ranks if no argument is PerRank."""
-        if not any(isinstance(arg, PerRank) for arg in args):
-            return [_pickle(fn, tuple(args))] * world_size
-        return [
-            _pickle(fn, tuple(a.items[rank] if isinstance(a, PerRank) else a for a in args))
-            for rank in range(world_size)
-        ]
-
     def _request(self, members: list[Member], calls: list[bytes], alone: bool) -> None:
         """Give each rank its call, in a memory file that ranks with the same call share."""
         cells = json.dumps(self.prelude).encode()
         header = {"trusted": self.trusted, "alone": alone, "path": None, "directory": "/tmp"}
         if self.trusted:
             header.update(path=sys.path, directory=os.getcwd())
-        files = {id(call): _memory_file(cells, call) for call in calls}
+        files = {id(call): memory_file(cells, call) for call in calls}
         for member, call in zip(members, calls, strict=True):
             sections = {**header, "sections": [len(cells), len(call)]}
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it died: see exits
@@ -212,67 +196,6 @@ class Launcher:
 
 def _key(spec: dict[str, Any]) -> tuple:
     return (spec["world_size"], spec["backend"], spec["threads"], spec["setup"])
-
-
-def _memory_file(*parts: bytes) -> int:
-    """The descriptor of a file in memory that holds these parts, one after the other."""
-    fd = os.memfd_create("byhand request")
-    for part in parts:
-        view = memoryview(part)
-        while view:
-            view = view[os.write(fd, view) :]
-    return fd
-
-
-def _check_arguments(
-    fn: Any, world_size: Any, args: Any, deadline: Any, threads: Any, network: Any
-) -> None:
-    if "BYHAND_WORLD_SIZE" in os.environ:
-        raise LaunchError("launch was called on a rank; only the notebook starts ranks")
-    if not callable(fn):
-        raise ValueError(f"launch runs a function; {fn!r} is a {type(fn).__name__}")
-    for name, value in (("world_size", world_size), ("threads_per_rank", threads)):
-        if type(value) is not int or value < 1:
-            raise ValueError(f"{name} is a whole number of at least 1, not {value!r}")
-    if not isinstance(args, (list, tuple)):
-        raise ValueError(
-            f"args is a tuple of arguments, not a {type(args).__name__}; "
-            "for one argument x write args=(x,)"
-        )
-    if type(deadline) not in (int, float) or not deadline > 0:
-        raise ValueError(f"deadline is a positive number of seconds, not {deadline!r}")
-    if network is not None:
-        raise ValueError(f"network is None: ranks talk over loopback; not {network!r}")
-    for position, arg in enumerate(args):
-        if isinstance(arg, PerRank) and len(arg.items) != world_size:
-            raise ValueError(
-                f"argument {position} has {len(arg.items)} items for {world_size} ranks: "
-                "PerRank takes one per rank"
-            )
-
-
-def _pickle(fn: Any, args: tuple) -> bytes:
-    """The call as bytes.
-
-    Raises:
-        ValueError: the function or an argument cannot travel to another process; says which.
-    """
-    try:
-        return cloudpickle.dumps((fn, args))
-    except Exception as whole:
-        for position, arg in enumerate(args):
-            try:
-                cloudpickle.dumps(arg)
-            except Exception as error:
-                kind = type(arg).__name__
-                raise ValueError(
-                    f"argument {position}, a {kind}, cannot travel to another process: {error}"
-                ) from None
-        name = getattr(fn, "__name__", repr(fn))
-        raise ValueError(
-            f"the function {name} cannot travel to another process: {whole}. It carries along "
-            "the names of the notebook that it uses; use plain data, or make the object inside it"
-        ) from None
 
 
 _default: Launcher | None = None
