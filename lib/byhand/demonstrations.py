@@ -109,11 +109,13 @@ def _on_rank(rank: int, world_size: int, name: str, root: int, by_hand: bool) ->
 
 
 def torch_broadcast(tensor: Tensor, root: int) -> Tensor:
+    """Overwrites every other rank's tensor with the root's."""
     dist.broadcast(tensor, src=root)
     return tensor
 
 
 def torch_scatter(tensor: Tensor, root: int) -> Tensor:
+    """Only the root names the pieces; every rank brings room for one."""
     pieces = list(tensor.split(1)) if dist.get_rank() == root else None
     piece = tensor.new_empty(1)
     dist.scatter(piece, pieces, src=root)
@@ -121,6 +123,7 @@ def torch_scatter(tensor: Tensor, root: int) -> Tensor:
 
 
 def torch_gather(piece: Tensor, root: int) -> Tensor | None:
+    """Only the root brings room for the pieces."""
     is_root = dist.get_rank() == root
     pieces = [torch.empty_like(piece) for _ in range(dist.get_world_size())] if is_root else None
     dist.gather(piece, pieces, dst=root)
@@ -128,23 +131,27 @@ def torch_gather(piece: Tensor, root: int) -> Tensor | None:
 
 
 def torch_reduce(tensor: Tensor, root: int) -> Tensor | None:
+    """The sum overwrites the root's tensor; what the others are left with means nothing."""
     dist.reduce(tensor, dst=root)
     return tensor if dist.get_rank() == root else None
 
 
 def torch_all_gather(piece: Tensor) -> Tensor:
+    """Every rank brings room for all the pieces."""
     pieces = [torch.empty_like(piece) for _ in range(dist.get_world_size())]
     dist.all_gather(pieces, piece)
     return torch.cat(pieces)
 
 
 def torch_reduce_scatter(tensor: Tensor) -> Tensor:
+    """Every rank names all its pieces, and brings room for one sum."""
     piece = tensor.new_empty(1)
     dist.reduce_scatter(piece, list(tensor.split(1)))
     return piece
 
 
 def torch_all_reduce(tensor: Tensor) -> Tensor:
+    """The sum overwrites every rank's tensor."""
     dist.all_reduce(tensor)
     return tensor
 
