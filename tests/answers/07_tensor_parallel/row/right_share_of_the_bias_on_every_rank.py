@@ -1,0 +1,7 @@
+"""Every rank adds a P-th of the bias, and there are P of them."""
+
+
+def row_forward(x, weight, bias):
+    y = torch.addmm(bias / dist.get_world_size(), x, weight.T)
+    dist.all_reduce(y)
+    return y
