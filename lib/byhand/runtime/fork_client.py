@@ -19,7 +19,14 @@ from byhand.runtime.member import Member, read_all
 START_SECONDS = 120.0
 # Memory in huge pages: forking a rank and ending it then cost a quarter of the time, because
 # there are 500 times fewer page-table entries to copy and to tear down.
-ENVIRON = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "PYTHONMALLOC": "malloc"}
+# torch's TCPStore looks up the name of every address, 127.0.0.1 included: the resolver is to give
+# up after a second, not five. c10d reads its log level when torch is imported.
+ENVIRON = {
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+    "PYTHONMALLOC": "malloc",
+    "RES_OPTIONS": "timeout:1 attempts:1",
+    "TORCH_CPP_LOG_LEVEL": "ERROR",
+}
 
 
 class ForkClient:

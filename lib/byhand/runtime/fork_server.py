@@ -46,6 +46,7 @@ class Team:
     """The processes of one launch, or one fresh fork server."""
 
     port: socket.socket | None = None
+    store: int = -1  # a memory file in which the ranks find each other
     ranks: dict[int, int] = field(default_factory=dict)  # process id -> rank
 
 
@@ -106,8 +107,9 @@ class Server:
         """Fork one rank of a team; the first one reserves the team's port."""
         team = self.teams.setdefault(message["team"], Team())
         if team.port is None:
-            team.port = reserve_port()
-        pid = self.fork(lambda: rank_process.main(fds, message, team.port.getsockname()[1]), fds)
+            team.port, team.store = reserve_port(), os.memfd_create("byhand store")
+        port = team.port.getsockname()[1]
+        pid = self.fork(lambda: rank_process.main(fds, message, port, team.store), fds)
         team.ranks[pid] = message["rank"]
 
     def do_fresh(self, message: dict[str, Any], fds: list[int]) -> None:
@@ -191,6 +193,7 @@ class Server:
             return
         if team.port is not None:
             team.port.close()
+            os.close(team.store)
         for pid in team.ranks:
             os.kill(pid, signal.SIGKILL)
         for pid in team.ranks:
@@ -262,7 +265,7 @@ def main() -> None:
     connection = socket.socket(fileno=int(sys.argv[1]))
     connection.set_inheritable(False)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    os.environ.update(GLOO_SOCKET_IFNAME="lo", TORCH_CPP_LOG_LEVEL="ERROR")
+    os.environ.update(GLOO_SOCKET_IFNAME="lo")
     torch.set_num_threads(1)
     recorder.install()
     rank_process.rehearse()

@@ -33,7 +33,6 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONNOUSERSITE": "1",
-    "TORCH_CPP_LOG_LEVEL": "ERROR",  # gloo cannot look up a host name here, and would say so
     "TORCHINDUCTOR_CACHE_DIR": "/tmp",
 }
 INSTALL = "apt-get install bubblewrap (as root), or your system's equivalent"

@@ -1,7 +1,8 @@
 """Joining and leaving the world: what every distributed program does first and last.
 
 `setup` finds the other ranks in one of three ways:
-- under `launch` and under torchrun, MASTER_ADDR and MASTER_PORT are in the environment;
+- under `launch` they share a file in memory (a TCP store would ask the network for host names);
+- under torchrun MASTER_ADDR and MASTER_PORT are in the environment;
 - under torch.multiprocessing.spawn nothing is, but all ranks have the same parent: rank 0 opens a
   store on a free port and leaves its number in a file named after the parent.
 No port is ever fixed, so two programs never meet by accident.
@@ -10,6 +11,7 @@ No port is ever fixed, so two programs never meet by accident.
 from __future__ import annotations
 
 import datetime
+import itertools
 import os
 import tempfile
 import time
@@ -44,7 +46,11 @@ def setup(rank: int, world_size: int, backend: str = "auto") -> None:
     backend = choose_backend(backend, int(os.environ.get("LOCAL_WORLD_SIZE", world_size)))
     if torch.cuda.is_available():
         torch.cuda.set_device(device(rank))
-    if "MASTER_ADDR" in os.environ:
+    if "BYHAND_STORE" in os.environ:
+        dist.init_process_group(
+            backend, store=_launch_store(world_size), rank=rank, world_size=world_size
+        )
+    elif "MASTER_ADDR" in os.environ:
         if os.environ["MASTER_ADDR"] in ("127.0.0.1", "localhost"):
             os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
         dist.init_process_group(backend, rank=rank, world_size=world_size)
@@ -89,6 +95,15 @@ def choose_backend(backend: str, local_world_size: int, gpus: int | None = None)
             "one"
         )
     return MIXED if 0 < local_world_size <= gpus else "gloo"
+
+
+_setups = itertools.count()
+
+
+def _launch_store(world_size: int) -> dist.Store:
+    """The file that `launch` gives its ranks, under a name of its own for each setup."""
+    store = dist.FileStore(os.environ["BYHAND_STORE"], world_size)
+    return dist.PrefixStore(f"setup {next(_setups)}", store)
 
 
 def _siblings_store(rank: int, world_size: int) -> dist.Store:

@@ -56,7 +56,7 @@ def rehearse() -> None:
     codec.decode(codec.encode([x, {"a": 1.5}]))
 
 
-def main(fds: list[int], spec: dict[str, Any], port: int) -> None:
+def main(fds: list[int], spec: dict[str, Any], port: int, store_fd: int) -> None:
     """Be rank `spec["rank"]`, from the fork to the kill."""
     control_fd, log_fd, output_fd, stack_fd = fds
     _redirect(output_fd)
@@ -74,6 +74,7 @@ def main(fds: list[int], spec: dict[str, Any], port: int) -> None:
         LOCAL_RANK=str(rank),
         LOCAL_WORLD_SIZE=str(world_size),
         BYHAND_WORLD_SIZE=str(world_size),
+        BYHAND_STORE=f"/proc/self/fd/{store_fd}",
     )
     torch.set_num_threads(spec["threads"])
     control = socket.socket(fileno=os.dup(control_fd))
