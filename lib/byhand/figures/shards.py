@@ -1,0 +1,123 @@
+"""Who holds which part of a matrix: products of matrices, each cut into the ranks' colours."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from byhand.figures import style
+
+TITLE_INCHES, CAPTION_INCHES, LABEL_INCHES, GAP_INCHES = 0.36, 0.28, 0.44, 0.16
+LEFT_INCHES, SHEET_INCHES, CHARACTER_INCHES = 0.3, 0.07, 0.085
+PLACEMENTS = ("replicated", "rows", "columns", "partial")
+
+
+class Matrix(NamedTuple):
+    """A matrix in a shard picture.
+
+    rows, columns: names of its sizes, such as "T". split: "replicated" (every rank has it whole),
+    "rows" or "columns" (cut that way), or "partial" (each rank has one term of a sum).
+    ranks: whose the pieces are, in order; one piece for each rank unless given.
+    """
+
+    name: str
+    rows: str
+    columns: str
+    split: str = "replicated"
+    ranks: Sequence[int] | None = None
+
+
+Terms = Sequence[Matrix | str]  # a str is written between matrices: "·", "=", "all-reduce →"
+
+
+def shard_picture(
+    lines: Mapping[str, Terms], inches: Mapping[str, float], num_ranks: int, title: str = ""
+) -> Figure:
+    """A line of matrices and signs for each caption in `lines`, one below the other.
+
+    inches: how long each of the matrices' sizes is drawn. Grey is replicated; a piece in a rank's
+    colour is that rank's alone; sheets behind each other are terms that are still to be added.
+    """
+    heights = [_height(terms, inches, num_ranks) for terms in lines.values()]
+    frame = CAPTION_INCHES + LABEL_INCHES + GAP_INCHES
+    with style.styled():
+        total = TITLE_INCHES + sum(heights) + frame * len(heights)
+        figure = style.new_figure(total, title)
+        axes, top = style.canvas(figure), TITLE_INCHES
+        for (caption, terms), height in zip(lines.items(), heights, strict=True):
+            axes.text(LEFT_INCHES - 0.2, top + CAPTION_INCHES / 2, caption, va="center")
+            _draw_line(axes, top + CAPTION_INCHES + height / 2, height, terms, inches, num_ranks)
+            top += height + frame
+    return figure
+
+
+def _draw_line(axes: Axes, middle, height, terms: Terms, inches, num_ranks: int) -> None:
+    left = LEFT_INCHES
+    for term in terms:
+        if isinstance(term, str):
+            width = CHARACTER_INCHES * len(term)
+            axes.text(left + width / 2, middle, term, ha="center", va="center")
+            left += width + GAP_INCHES
+            continue
+        wide, tall = inches[term.columns], inches[term.rows]
+        sheets = SHEET_INCHES * (num_ranks - 1) if term.split == "partial" else 0
+        _draw_matrix(axes, (left, middle - tall / 2), (wide, tall), term, num_ranks)
+        label = f"{term.name} [{term.rows} × {term.columns}]\n{placement(term)}"
+        place = {"ha": "center", "va": "top", "fontsize": style.SMALL_POINTS, "linespacing": 1.3}
+        room = max(wide, _label_width(term))
+        axes.text(left + wide / 2, middle + height / 2 + 0.07, label, **place)
+        left += (wide + room) / 2 + sheets + GAP_INCHES
+
+
+def _draw_matrix(axes: Axes, corner, size, matrix: Matrix, num_ranks: int) -> None:
+    (left, top), (wide, tall) = corner, size
+    ranks = list(matrix.ranks or range(num_ranks))
+    look = {"ec": style.PAPER, "lw": 0.8}
+    if matrix.split == "replicated":
+        axes.add_patch(Rectangle(corner, wide, tall, fc=style.FAINT, **look))
+    elif matrix.split == "partial":
+        for rank in reversed(ranks):
+            shift = SHEET_INCHES * rank
+            place = (left + shift, top - shift)
+            axes.add_patch(Rectangle(place, wide, tall, fc=style.rank_colour(rank), **look))
+    else:
+        for index, rank in enumerate(ranks):
+            piece = _piece(corner, size, matrix.split, index, len(ranks))
+            axes.add_patch(Rectangle(*piece, fc=style.rank_colour(rank), **look))
+            _name_piece(axes, piece, rank)
+
+
+def _piece(corner, size, split: str, index: int, count: int) -> tuple:
+    (left, top), (wide, tall) = corner, size
+    if split == "rows":
+        return (left, top + index * tall / count), wide, tall / count
+    return (left + index * wide / count, top), wide / count, tall
+
+
+def _name_piece(axes: Axes, piece: tuple, rank: int) -> None:
+    (left, top), wide, tall = piece
+    if min(wide, tall) >= 0.13:
+        colour = style.readable_on(style.rank_colour(rank))
+        place = {"ha": "center", "va": "center_baseline", "fontsize": style.SMALL_POINTS}
+        axes.text(left + wide / 2, top + tall / 2, str(rank), color=colour, **place)
+
+
+def placement(matrix: Matrix) -> str:
+    """The word for it: replicated, sharded or partial."""
+    if matrix.split not in PLACEMENTS:
+        raise ValueError(f"{matrix.name} is split by {matrix.split!r}; there are {PLACEMENTS}")
+    return "sharded" if matrix.split in ("rows", "columns") else matrix.split
+
+
+def _label_width(matrix: Matrix) -> float:
+    label = f"{matrix.name} [{matrix.rows} × {matrix.columns}]"
+    return 0.075 * max(len(label), len(placement(matrix)))
+
+
+def _height(terms: Terms, inches: Mapping[str, float], num_ranks: int) -> float:
+    matrices = [term for term in terms if isinstance(term, Matrix)]
+    partial = any(matrix.split == "partial" for matrix in matrices)
+    tallest = max(inches[matrix.rows] for matrix in matrices)
+    return tallest + (SHEET_INCHES * num_ranks if partial else 0)
