@@ -137,7 +137,8 @@ def disagreement(calls: dict[int, Call], number: int) -> str | None:
                 verb, rule = "set up", "All ranks must name the same world size and backend."
             sides = sorted(values.items(), key=lambda side: len(side[1]))
             (odd, few), (usual, many) = sides[0], sides[-1]
-            call_name = "" if verb in ("call", "create", "set up") else f" to {some.op}"
+            prepositions = {"pass": "to", "name": "in", "reduce with": "in"}
+            call_name = f" {prepositions[verb]} {some.op}" if verb in prepositions else ""
             return (
                 f"{ranks_text(few)} {_verb(verb, few)} {noun}{odd}{call_name} where "
                 f"{ranks_text(many)} {_verb(verb, many)} {noun}{usual} ({where}). {rule}"
