@@ -28,12 +28,14 @@ PURE = {
 DATA = {"digits"}
 SHOWING = {
     "check",
+    "data_parallel_demonstrations",
     "demonstrations",
     "differences",
     "doctor",
     "figures",
     "magic",
     "pipeline_demonstrations",
+    "tensor_parallel_demonstrations",
     "widgets",
 }
 FACADE = "byhand"  # the package itself: a short name for a few things of the runtime

@@ -25,14 +25,15 @@ from byhand.data_parallel import (
     shard,
     training_step,
 )
+from byhand.data_parallel_demonstrations import LAYER_BYTES, NAIVE, watch
 from byhand.mlp import GELU, MLP, random_weights, softmax_cross_entropy
 from byhand.optimizers import SGD, AdamW
+from byhand.widgets import bucket_explorer, draw_buckets
 
 WORLD_SIZES = (1, 2, 3, 4)
 SIZES = (6, 5, 7, 4)  # 3 linear layers
 TIGHT = {"rtol": 1e-10, "atol": 1e-10}
-TENSOR_BYTES = [8 * n for n in (30, 5, 35, 7, 28, 4)]  # float64
-LAYER_BYTES = [280, 0, 336, 0, 256]
+BYTES_OF_LAYERS = [280, 0, 336, 0, 256]
 
 
 def data(num_rows, sizes=SIZES, dtype=torch.float64):
@@ -131,9 +132,9 @@ def test_a_step_sends_one_broadcast_and_one_all_reduce_a_bucket(world_size):
         assert calls == 2 * [256 + 336, 280]
         assert run.ledger.count("broadcast", rank) == 1
         assert run.ledger.count(rank=rank) == 5
-        expected = pytest.approx(2 * ring * sum(LAYER_BYTES), abs=4)
+        expected = pytest.approx(2 * ring * sum(BYTES_OF_LAYERS), abs=4)
         assert run.ledger.sent_bytes("all_reduce", rank) == expected
-    broadcast = (world_size - 1) * sum(LAYER_BYTES)
+    broadcast = (world_size - 1) * sum(BYTES_OF_LAYERS)
     assert run.ledger.sent_bytes("broadcast") == broadcast
 
 
@@ -142,7 +143,7 @@ def test_all_buckets_but_the_last_travel_while_backward_goes_on():
     run = launch(train, 2, (x, labels, SIZES, 1, 1, 1))
     for rank in range(2):
         calls = run.ledger.select("all_reduce", rank)
-        assert [e.payload_bytes for e in calls] == LAYER_BYTES[::-2]
+        assert [e.payload_bytes for e in calls] == BYTES_OF_LAYERS[::-2]
         assert [e.overlapped for e in calls] == [True, True, False]
 
 
@@ -377,3 +378,36 @@ def test_five_steps_on_gpus_equal_one_device(world_size):
     x, labels = data(11)
     for parameters in launch(drive, world_size, (x, labels)).results:
         assert_close(parameters, one_device(x, labels, steps=5)[2])
+
+
+# What the lecture shows
+
+
+def test_a_watched_step_is_the_runs_own():
+    steps = watch(2 * LAYER_BYTES, world_size=2, num_steps=2)
+    assert [len(bucket) for bucket in steps.buckets] == [2, 2, 2]
+    for step in steps.fastest:
+        assert step.start < step.forward_end < step.backward_end <= step.end
+        assert [flight.bucket for flight in step.flights] == [0, 1, 2]
+        launched = [flight.start for flight in step.flights]
+        assert step.forward_end < launched[0] < launched[1] < launched[2]
+        assert launched[2] == step.backward_end
+    assert steps.run.ledger.count("all_reduce", rank=0) == 3 * 3
+    assert min(steps.seconds) >= max(s.end - s.start for s in steps.fastest) - 1e-3
+
+
+def test_the_naive_step_sends_every_gradient_after_backward():
+    (step, _) = watch(NAIVE, world_size=2, num_steps=1).fastest
+    assert len(step.flights) == 12
+    assert step.flights[0].start >= step.backward_end
+
+
+def test_the_explorer_redraws_when_a_control_changes():
+    choices, shown, sentence = bucket_explorer(world_size=1).children
+    before = bytes(shown.value)
+    assert before.startswith(b"\x89PNG")
+    choices.children[0].value = NAIVE
+    assert bytes(shown.value) != before
+    assert sentence.value.startswith("12 all-reduces a step")
+    png, _, sentence = draw_buckets(-1, 2)
+    assert (png, "buckets of -1 bytes" in sentence) == (b"", True)

@@ -10,6 +10,7 @@ from byhand import figures, widgets
 from byhand.demonstrations import NAMES, demonstrate, picture
 from byhand.figures import Block, style
 from byhand.figures.messages import find_messages
+from byhand.figures.overlap import Flight, Step
 from byhand.figures.timeline import find_segments
 
 
@@ -46,6 +47,10 @@ WIDE = [[Block(column, (0, 7), str(column)) for column in range(8)] for _ in ran
 BYTES = {"rank 0": {"reduce_scatter": 3000, "all_gather": 3000}, "rank 1": {"all_reduce": 6000}}
 
 LOSSES = [4.0, 2.0, 1.0]
+STEPS = [
+    Step(0.0, 0.01, 0.03, 0.04, (Flight(0, 0.015, 0.018, 0.025), Flight(1, 0.03, 0.03, 0.04))),
+    Step(0.002, 0.012, 0.03, 0.04, (Flight(0, 0.018, 0.018, 0.025), Flight(1, 0.03, 0.03, 0.04))),
+]
 BAND = {"step": [(value - 0.5, value + 0.5) for value in LOSSES]}
 
 FIGURES = {
@@ -57,6 +62,7 @@ FIGURES = {
     "curves": lambda: figures.curves({"one": LOSSES, "two": LOSSES}, "step", "loss", "A title"),
     "band": lambda: figures.curves({"step": LOSSES}, "KB", "ms", "A title", LOSSES, BAND, True),
     "buckets": lambda: figures.bucket_layout([9, 0, 60, 1, 30], [[4, 3], [2], [0]]),
+    "overlap": lambda: figures.overlap(STEPS),
     "one bucket": lambda: figures.bucket_layout([1] * 20, [list(range(20))]),
 }
 
@@ -211,3 +217,7 @@ def test_the_explorer_shows_what_goes_wrong_as_a_sentence():
     png, _, sentence = widgets.draw_collective("scatter", 2, 5)
     assert png == b""
     assert sentence == "ValueError: root 5 is not one of the ranks, 0 to 1"
+
+
+def test_overlap_says_how_long_the_ranks_stand_still():
+    assert "2 calls: the ranks stand still 26% of the step" in words(figures.overlap(STEPS))

@@ -2,7 +2,9 @@
 
 import ipywidgets
 
+from byhand.data_parallel_demonstrations import LAYER_BYTES, NAIVE, NUM_LAYERS, watch
 from byhand.demonstrations import MOST_RANKS, NAMES, ROOTED, demonstrate, picture
+from byhand.tensor_parallel_demonstrations import SPLITS, block_bytes
 
 
 def collective_explorer(name: str = "broadcast", world_size: int = 4) -> ipywidgets.VBox:
@@ -38,6 +40,90 @@ def draw_collective(name: str, world_size: int, root: int) -> tuple[bytes, int, 
     or no picture, and the sentence that says why."""
     try:
         png, size = picture(demonstrate(name, world_size, root))._repr_png_()
+    except Exception as error:
+        return b"", 0, f"{type(error).__name__}: {error}"
+    return png, size["width"], ""
+
+
+BUCKETS = {
+    "none: each tensor by itself, after backward": NAIVE,
+    **{f"{n} × 1.05 MB": n * LAYER_BYTES for n in range(1, NUM_LAYERS)},
+    "one bucket for all": NUM_LAYERS * LAYER_BYTES,
+}
+
+
+def bucket_explorer(bucket_bytes: int = LAYER_BYTES, world_size: int = 2) -> ipywidgets.VBox:
+    """Choose the size of the buckets and the number of ranks; see one real training step.
+
+    The model has six layers with 1.05 MB of gradients each. What goes wrong is shown as a sentence
+    in the picture's place.
+    """
+    shown, sentence = ipywidgets.Image(format="png"), ipywidgets.Label()
+    choices = [
+        ipywidgets.Dropdown(
+            options=list(BUCKETS.items()), value=bucket_bytes, description="bucket"
+        ),
+        _slider("ranks", world_size, 1, 4),
+    ]
+
+    def draw(_=None) -> None:
+        png, width, sentence.value = draw_buckets(*(box.value for box in choices))
+        shown.value, shown.width = png, str(width)
+        shown.layout.display = None if png else "none"
+
+    for box in choices:
+        box.observe(draw, "value")
+    draw()
+    return ipywidgets.VBox([ipywidgets.HBox(choices), shown, sentence])
+
+
+def draw_buckets(bucket_bytes: int, world_size: int) -> tuple[bytes, int, str]:
+    """A step's picture (PNG), its width in pixels, and what it took; or no picture, and why."""
+    try:
+        steps = watch(bucket_bytes, world_size)
+        png, size = steps._repr_png_()
+    except Exception as error:
+        return b"", 0, f"{type(error).__name__}: {error}"
+    return png, size["width"], repr(steps)
+
+
+def split_explorer(split: str = "column, then row", world_size: int = 4) -> ipywidgets.VBox:
+    """Choose how an MLP block is split, and its sizes; see what each rank sends, by formula and by
+    ledger.
+
+    hidden: in multiples of the features. What goes wrong is shown in the picture's place.
+    """
+    shown, sentence = ipywidgets.Image(format="png"), ipywidgets.Label()
+    choices = {
+        "split": ipywidgets.Dropdown(options=list(SPLITS), value=split, description="split"),
+        "world_size": _slider("ranks", world_size, 1, MOST_RANKS),
+        "rows": _slider("rows", 32, 1, 128),
+        "features": _slider("features", 48, 24, 240),
+        "hidden": _slider("hidden ×", 4, 1, 8),
+    }
+
+    def draw(_=None) -> None:
+        png, width, sentence.value = draw_split(*(box.value for box in choices.values()))
+        shown.value, shown.width = png, str(width)
+        shown.layout.display = None if png else "none"
+
+    for box in choices.values():
+        box.observe(draw, "value")
+    draw()
+    boxes = list(choices.values())
+    return ipywidgets.VBox(
+        [ipywidgets.HBox(boxes[:2]), ipywidgets.HBox(boxes[2:]), shown, sentence]
+    )
+
+
+def draw_split(
+    split: str, world_size: int, num_rows: int, features: int, times: int
+) -> tuple[bytes, int, str]:
+    """The bytes of one split as a picture (PNG), its width in pixels, and "";
+    or no picture, and the sentence that says why."""
+    try:
+        drawn = block_bytes(split, world_size, num_rows, features, times * features)
+        png, size = drawn._repr_png_()
     except Exception as error:
         return b"", 0, f"{type(error).__name__}: {error}"
     return png, size["width"], ""

@@ -5,8 +5,10 @@ timeline             what each rank did, when
 message_diagram      who sent to whom, when
 bytes_bars           bytes predicted beside bytes counted
 curves               loss curves, and what a setting does to a time
+overlap              one training step: what hides behind backward
 bucket_layout        which layer's gradient travels in which bucket
 schedule_timeline    which stage of a pipeline computed which micro-batch, when
+shard_picture        which rank holds which part of a matrix
 save_svg             the same figure gives the same file
 """
 
@@ -15,12 +17,15 @@ from byhand.figures.buckets import bucket_layout
 from byhand.figures.collective import Block, Picture, collective_picture, collective_pictures
 from byhand.figures.curves import curves
 from byhand.figures.messages import message_diagram
+from byhand.figures.overlap import overlap
 from byhand.figures.schedule import schedule_timeline
+from byhand.figures.shards import Matrix, shard_picture
 from byhand.figures.style import save_svg
 from byhand.figures.timeline import timeline
 
 __all__ = [
     "Block",
+    "Matrix",
     "Picture",
     "bucket_layout",
     "bytes_bars",
@@ -28,7 +33,9 @@ __all__ = [
     "collective_pictures",
     "curves",
     "message_diagram",
+    "overlap",
     "save_svg",
     "schedule_timeline",
+    "shard_picture",
     "timeline",
 ]

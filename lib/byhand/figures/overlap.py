@@ -1,0 +1,111 @@
+"""One training step of every rank: forward, backward, standing still, and the buckets in flight."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from byhand.figures import style
+
+ROW_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.62, 0.78, 0.5
+LEFT_INCHES, RIGHT_INCHES = 0.68, 0.2
+BAR, LANE, LANE_TOP = 0.46, 0.26, 0.27  # shares of a row: the rank's bar, and the lane below it
+DIGIT_INCHES = 0.085
+COLOURS = {
+    "forward": style.COMPUTE,
+    "backward": "#f2d49b",
+    "standing still": style.PAPER,
+    "bucket in flight": style.COMMUNICATION,
+    "waiting for another rank": style.PAPER,
+}
+
+
+class Flight(NamedTuple):
+    """One bucket's call on one rank; `met` is when the last rank had called too."""
+
+    bucket: int
+    start: float
+    met: float
+    end: float
+
+
+class Step(NamedTuple):
+    """One rank's step, in seconds: it computes until `backward_end` and waits until `end`."""
+
+    start: float
+    forward_end: float
+    backward_end: float
+    end: float
+    flights: tuple[Flight, ...]
+
+
+def overlap(steps: Sequence[Step], title: str | None = None) -> Figure:
+    """Two lanes per rank: what the rank does, and below it which buckets are in flight.
+
+    The title, unless given, says which share of the step the ranks stand still.
+    """
+    begin, end = min(step.start for step in steps), max(step.end for step in steps)
+    height = TOP_INCHES + ROW_INCHES * len(steps) + BOTTOM_INCHES
+    with style.styled():
+        figure = style.new_figure(height, finding(steps) if title is None else title)
+        margins = (LEFT_INCHES, TOP_INCHES, RIGHT_INCHES, BOTTOM_INCHES)
+        axes = style.axes_at(figure, *margins)
+        axes.set(xlim=(0, 1e3 * (end - begin)), ylim=(len(steps) - 0.45, -0.35))
+        axes.set_xlabel("milliseconds")
+        axes.set_yticks(range(len(steps)), [f"rank {rank}" for rank in range(len(steps))])
+        for rank, step in enumerate(steps):
+            edges = (step.start, step.forward_end, step.backward_end, step.end)
+            for kind, left, right in zip(COLOURS, edges, edges[1:], strict=False):
+                _bar(axes, (left - begin, right - begin), rank - BAR / 2, BAR, kind)
+            for draw in (_draw_wait, _draw_flight):  # what travels lies over what still waits
+                for flight in step.flights:
+                    draw(axes, flight, begin, rank + LANE_TOP)
+        _draw_key(figure)
+    return figure
+
+
+def finding(steps: Sequence[Step]) -> str:
+    """The sentence that the figure shows."""
+    counts = {len(step.flights) for step in steps}
+    calls = "1 call" if counts == {1} else f"{max(counts)} calls"
+    return f"{calls}: the ranks stand still {standing_still(steps):.0%} of the step"
+
+
+def standing_still(steps: Sequence[Step]) -> float:
+    """The share of the step after backward, over all ranks."""
+    waited = sum(step.end - step.backward_end for step in steps)
+    return waited / sum(step.end - step.start for step in steps)
+
+
+def _bar(axes: Axes, edges: tuple[float, float], top: float, height: float, kind: str) -> None:
+    left, right = 1e3 * edges[0], 1e3 * edges[1]
+    edge = style.FAINT if COLOURS[kind] == style.PAPER else "none"
+    look = {"facecolor": COLOURS[kind], "edgecolor": edge, "linewidth": 0.8}
+    axes.add_patch(Rectangle((left, top), right - left, height, **look))
+
+
+def _draw_wait(axes: Axes, flight: Flight, begin: float, top: float) -> None:
+    edges = (flight.start - begin, min(flight.met, flight.end) - begin)
+    _bar(axes, edges, top, LANE, "waiting for another rank")
+
+
+def _draw_flight(axes: Axes, flight: Flight, begin: float, top: float) -> None:
+    met, end = min(flight.met, flight.end) - begin, flight.end - begin
+    _bar(axes, (met, end), top, LANE, "bucket in flight")
+    inches_per_ms = style.WIDTH_INCHES - LEFT_INCHES - RIGHT_INCHES
+    inches_per_ms /= axes.get_xlim()[1]
+    if 1e3 * (end - met) * inches_per_ms > DIGIT_INCHES * len(str(flight.bucket)):
+        middle = (1e3 * (met + end) / 2, top + LANE / 2)
+        look = {"ha": "center", "va": "center_baseline", "fontsize": style.SMALL_POINTS}
+        axes.text(*middle, str(flight.bucket), **look)
+
+
+def _draw_key(figure: Figure) -> None:
+    canvas, left = style.canvas(figure), LEFT_INCHES
+    for text, height in zip(list(COLOURS)[:4], (0.16, 0.16, 0.16, 0.09), strict=True):
+        look = {"facecolor": COLOURS[text], "edgecolor": style.FAINT, "linewidth": 0.8}
+        canvas.add_patch(Rectangle((left, 0.48 - height / 2), 0.16, height, **look))
+        canvas.text(left + 0.23, 0.48, text, va="center", fontsize=style.TEXT_POINTS)
+        left += 0.5 + len(text) * 0.085
