@@ -23,7 +23,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import is_grade, is_solution, parse_utc
 
 from autograder.grader import Grader, Submission
-from autograder.journal import Judgement, environment
+from autograder.journal import Judgement
 from autograder.nbgrader_config import settings
 from autograder.places import CourseError, Places
 from autograder.release import last_words, quiet_nbgrader
@@ -143,7 +143,7 @@ class _OneSubmission(Autograde):
         self.assignments, self.notebooks = {folder: []}, []
 
 
-_graders: dict[tuple[Places, bool, str], Grader] = {}
+_graders: dict[tuple[Places, bool], Grader] = {}
 
 
 def _grader_of(course: CourseDirectory) -> Grader:
@@ -153,10 +153,8 @@ def _grader_of(course: CourseDirectory) -> Grader:
     in the formgrader need not start the kernel again.
     """
     where = Places(Path(course.root), Path(course.submitted_directory).parent)
-    key = (where, not os.environ.get(UNSANDBOXED_VARIABLE), environment())
+    key = (where, not os.environ.get(UNSANDBOXED_VARIABLE))
     if key not in _graders:
-        for old in [known for known in _graders if known[:2] == key[:2]]:
-            _graders.pop(old).close()  # the library changed: the warm kernel knows the old one
         _graders[key] = Grader(where, sandboxed=key[1])
         atexit.register(_graders[key].close)
     return _graders[key]

@@ -99,6 +99,7 @@ class WarmKernel:
         if manager is None or not manager.has_kernel:
             return
         process = manager.provisioner.process
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # nobody awaits its cell any more
         try:
             run_sync(manager.shutdown_kernel)(now=False)
         except Exception:  # no event loop any more: this process is ending

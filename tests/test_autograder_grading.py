@@ -23,6 +23,7 @@ from autograder.places import COURSE, CourseError
 from autograder.verdicts import infrastructure
 from byhand.runtime.isolation import why_no_sandbox
 
+pytestmark = pytest.mark.timeout(300)  # the first test grades the class
 SCRIPT = "<script>alert(1)</script>"
 HIDDEN_WORDS = ("987654", "1975308", "HIDDEN", "hidden = ")
 NAME = [tiny_course.ASSIGNMENT]

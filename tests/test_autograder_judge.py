@@ -74,12 +74,13 @@ ENDS = {
 @pytest.mark.parametrize("end", ENDS)
 def test_every_end_gets_its_verdict_in_time_and_costs_one_task(judge, end):
     answer, verdict, words = ENDS[end]
-    verdicts = judge(limit=3, double=answer)
+    limit = 3 if verdict == "timeout" else 8
+    verdicts = judge(limit=limit, double=answer)
     got = verdicts["test-double"]
     assert (got.verdict, got.points) == (verdict, 0), got
     assert words in got.message
     assert got.part == "two ranks, the number 21"
-    assert got.seconds < 4, "the verdict comes within limit + 1 s"
+    assert got.seconds < limit + 1
     assert verdicts["test-total"].points == 3, verdicts
 
 
