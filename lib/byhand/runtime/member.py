@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -47,6 +48,8 @@ class Member:
         """A member, and the descriptors that its rank is to be given (the socket to be closed)."""
         ours, theirs = socket.socketpair()
         fds = [os.memfd_create(f"byhand {name} {rank}") for name in ("log", "output", "stack")]
+        for fd in fds[:2]:  # a rank's threads write at once: appending, none overwrites another
+            fcntl.fcntl(fd, fcntl.F_SETFL, os.O_APPEND)
         return cls(rank, ours, *fds, RankLog(rank)), [theirs, *fds]
 
     def close(self) -> None:
