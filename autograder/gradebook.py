@@ -125,7 +125,9 @@ class Judge(NbGraderPreprocessor):
             raise CourseError(f"{judgement.student} could not be graded: {why}")
         by_name = {verdict.question: verdict for verdict in judgement.verdicts}
         for cell in nb.cells:
-            if cell.cell_type == "code" and is_grade(cell) and not is_solution(cell):
+            if cell.cell_type == "markdown" and is_solution(cell):
+                cell.source = cell.source.replace("<", "&lt;")  # the formgrader shows it as HTML
+            elif cell.cell_type == "code" and is_grade(cell) and not is_solution(cell):
                 cell.outputs = [_output(by_name[cell.metadata.nbgrader.grade_id])]
         nb.metadata["autograder"] = _stamp(judgement)
         _keep_timestamp(exporter.grader.where, judgement)

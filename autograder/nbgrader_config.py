@@ -40,7 +40,6 @@ def settings(where: Places) -> Config:
         "autograder.gradebook.Judge",
         *_preprocessors("SaveAutoGrades", "AssignLatePenalties", "CheckCellMetadata"),
     ]
-    config.HTMLExporter.sanitize_html = True  # a student's markdown is shown to graders
     return config
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import tiny_course
 from click.testing import CliRunner
+from nbconvert.exporters import HTMLExporter
 from nbgrader.api import Gradebook
 
 from autograder import cli, collect, export, feedback, gradebook, grader, report
@@ -113,6 +114,14 @@ def test_autograded_notebooks_hold_verdicts_and_no_hidden_text(graded):
     text = path.read_text()
     assert '"ename": "deadlock"' in text
     assert not any(word in text for word in HIDDEN_WORDS)
+
+
+def test_a_page_of_the_formgrader_runs_no_script_of_a_student(graded):
+    where, *_ = graded
+    path = where.autograded / "dee" / tiny_course.ASSIGNMENT / "tiny.ipynb"
+    page, _ = HTMLExporter().from_filename(str(path))
+    assert "alert(1)" in page
+    assert SCRIPT not in page
 
 
 def test_feedback_says_what_happened_escaped_and_shows_no_hidden_text(graded):
