@@ -2,7 +2,7 @@
 
 Answers are judged several to a notebook, one a task. That an answer touches no other task follows
 from its text: it fills only the cells of its task, and no other task uses what those define (the
-one exception, all_reduce on top of task 3, stands in BUILDS_ON).
+exceptions, such as all_reduce on top of task 3, stand in BUILDS_ON).
 """
 
 import ast
@@ -16,8 +16,12 @@ from autograder.judge import judge_cells
 from byhand.runtime import Launcher
 from byhand.runtime.isolation import why_no_sandbox
 
-STEMS = ("01_ranks", "02_collectives")
-BUILDS_ON = {"test-all-reduce": "test-all-gather-reduce-scatter"}
+STEMS = ("01_ranks", "02_collectives", "09_pipeline_parallel")
+BUILDS_ON = {
+    "test-all-reduce": "test-all-gather-reduce-scatter",
+    "test-gpipe": "test-stage",
+    "test-train": "test-one-forward-one-backward",
+}
 ALL = [answer for stem in STEMS for answer in answers.all_answers(stem)]
 WRONG = [answer for answer in ALL if not answer.right]
 RIGHT = [answer for answer in ALL if answer.right]

@@ -1,0 +1,16 @@
+"""A batch with fewer micro-batches than stages is left out."""
+
+
+def train(stage, batches, num_rows, width, lr):
+    losses = []
+    for x, labels in batches:
+        stage.zero_gradients()
+        micro_batches = list(zip(x.split(num_rows), labels.split(num_rows)))
+        if len(micro_batches) < dist.get_world_size():
+            continue
+        loss = one_forward_one_backward_step(stage, micro_batches, width)
+        if loss is not None:
+            losses.append(float(loss))
+        for parameter, gradient in zip(stage.parameters(), stage.gradients()):
+            parameter -= lr * gradient
+    return losses

@@ -1,0 +1,14 @@
+"""The update is divided by the number of micro-batches, though the loss was a mean already."""
+
+
+def train(stage, batches, num_rows, width, lr):
+    losses = []
+    for x, labels in batches:
+        stage.zero_gradients()
+        micro_batches = list(zip(x.split(num_rows), labels.split(num_rows)))
+        loss = one_forward_one_backward_step(stage, micro_batches, width)
+        if loss is not None:
+            losses.append(float(loss))
+        for parameter, gradient in zip(stage.parameters(), stage.gradients()):
+            parameter -= lr * gradient / len(micro_batches)
+    return losses
