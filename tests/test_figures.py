@@ -53,12 +53,27 @@ STEPS = [
 ]
 BAND = {"step": [(value - 0.5, value + 0.5) for value in LOSSES]}
 
+X, Y = figures.Matrix("x", "T", "I", "columns"), figures.Matrix("y", "T", "T")
+SHARDS = {
+    "column": [Y, "·", X._replace(rows="T")],
+    "row": [
+        X,
+        "·",
+        figures.Matrix("W", "I", "T", "rows"),
+        "=",
+        Y._replace(split="partial"),
+        "→",
+        Y,
+    ],
+}
+
 FIGURES = {
     "collective": lambda: figures.collective_picture(OWN, SUMS, "all_reduce", "A title"),
     "wide collective": lambda: figures.collective_picture(WIDE, WIDE, "all_reduce", "A title"),
     "timeline": lambda: figures.timeline(LATE, SPANS),
     "messages": lambda: figures.message_diagram(CHAIN, 3),
     "bytes": lambda: figures.bytes_bars(BYTES, BYTES),
+    "shards": lambda: figures.shard_picture(SHARDS, {"T": 0.5, "I": 1.2}, 4, "A title"),
     "curves": lambda: figures.curves({"one": LOSSES, "two": LOSSES}, "step", "loss", "A title"),
     "band": lambda: figures.curves({"step": LOSSES}, "KB", "ms", "A title", LOSSES, BAND, True),
     "buckets": lambda: figures.bucket_layout([9, 0, 60, 1, 30], [[4, 3], [2], [0]]),
@@ -172,6 +187,15 @@ def test_the_message_diagram_counts_messages_bytes_and_steps():
     figure = figures.message_diagram(CHAIN, 3)
     assert "2 messages, 16 B in all, 2 steps" in words(figure)
     assert [t for t in words(figure) if t.startswith("step")] == ["step 1", "step 2"]
+
+
+def test_a_shard_picture_says_whose_each_piece_is_and_how_a_matrix_is_placed():
+    shown = words(figures.shard_picture(SHARDS, {"T": 0.5, "I": 1.2}, 4))
+    assert [shown.count(str(rank)) for rank in range(4)] == [3] * 4
+    assert "y [T × T]\npartial" in shown
+    assert "x [T × I]\nsharded" in shown
+    with pytest.raises(ValueError, match="x is split by 'diagonal'; there are"):
+        figures.shard_picture({"": [X._replace(split="diagonal")]}, {"T": 1, "I": 1}, 4)
 
 
 def test_the_bytes_bars_say_whether_counted_is_predicted():

@@ -29,6 +29,7 @@ from byhand.tensor_parallel import (
     TensorParallelAttention,
     TensorParallelMLP,
 )
+from byhand.tensor_parallel_demonstrations import SPLITS, counted, predicted, run_block
 
 SIZES = [5, 12, 6, 24, 4]  # widths that 1, 2, 3 and 4 ranks divide between each pair
 WORLDS = (1, 2, 3, 4)
@@ -385,6 +386,27 @@ def test_the_mlp_equals_dtensors_parallelize_module_in_float32():
     x, grad_y = torch.randn(6, 16), torch.randn(6, 8)
     for ours, theirs in launch(beside_dtensor, 2, (weights, x, grad_y)).results:
         assert_close([*ours[:2], *ours[2]], [*theirs[:2], *theirs[2]], 1e-6)
+
+
+@pytest.mark.parametrize("world_size", [1, 3])
+@pytest.mark.parametrize("split", SPLITS)
+def test_each_way_to_split_a_block_sends_what_its_formula_says(split, world_size):
+    sizes = (world_size, 5, 6, 12)
+    run = run_block(split, *sizes)
+    assert_close(run.results[0], run_block("column, then row", 1, *sizes[1:]).results[0], 1e-5)
+    for phase, expected in predicted(split, *sizes).items():
+        assert counted(run)[phase] == pytest.approx(expected, abs=1)
+
+
+def test_the_explorer_draws_or_says_why_not():
+    from byhand.widgets import draw_split
+
+    png, width, sentence = draw_split("row, then column", 2, 4, 6, 2)
+    assert png.startswith(b"\x89PNG")
+    assert (width, sentence) == (770, "")
+    png, _, sentence = draw_split("column, then row", 4, 4, 6, 1)
+    assert png == b""
+    assert sentence.startswith("6 output features cannot be split over 4 ranks")
 
 
 def in_two_groups(rank, world_size, weights, x, grad_y):

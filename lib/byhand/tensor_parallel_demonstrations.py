@@ -103,6 +103,90 @@ def counted(run: Run) -> dict[str, Sent]:
     return found
 
 
+def hidden_share(run: Run) -> float:
+    """Of the time that all-reduces were under way: the share in which their ranks went on."""
+    calls = run.ledger.select("all_reduce")
+    return 1 - sum(call.waited for call in calls) / sum(call.end - call.start for call in calls)
+
+
+def compare_splits(
+    world_size: int, num_rows: int, features: int, hidden: int, backend: str = "auto"
+) -> CourseFigure:
+    """Bytes that a rank sends in one step, predicted beside counted, of all three splits."""
+    from byhand.figures import bytes_bars
+
+    sizes = (world_size, num_rows, features, hidden)
+    formula = {split: _total(predicted(split, *sizes)) for split in SPLITS}
+    ledger = {split: _total(counted(run_block(split, *sizes, backend=backend))) for split in SPLITS}
+    best, gathered = (sum(ledger[split].values()) for split in list(SPLITS)[:2])
+    times = f"{gathered / best:.3g} times" if best else "as little"
+    title = f"Gathering every output sends {times} as much as column, then row"
+    return bytes_bars(formula, ledger, title)
+
+
+def _total(by_phase: dict[str, Sent]) -> Sent:
+    ops = sorted({op for sent in by_phase.values() for op in sent})
+    return {op: sum(sent.get(op, 0) for sent in by_phase.values()) for op in ops}
+
+
+def linear_picture(num_ranks: int) -> CourseFigure:
+    """A linear layer, split by column and by row."""
+    from byhand.figures import Matrix, shard_picture
+
+    x, y = Matrix("x", "T", "I"), Matrix("y", "T", "O")
+    by_column, by_row = (Matrix("Wᵀ", "I", "O", split) for split in ("columns", "rows"))
+    lines = {
+        "Column: all of x in, a slice of y out": [
+            *(x, "·", by_column, "="),
+            y._replace(split="columns"),
+        ],
+        "Row: a slice of x in, a term of y out": [
+            *(x._replace(split="columns"), "·", by_row, "="),
+            *(y._replace(split="partial"), "all-reduce →", y),
+        ],
+    }
+    inches = {"T": 0.55, "I": 0.75, "O": 0.95}
+    return shard_picture(lines, inches, num_ranks, "One product, cut in two ways")
+
+
+def block_picture(num_ranks: int) -> CourseFigure:
+    """Column, GELU, row."""
+    from byhand.figures import Matrix, shard_picture
+
+    x, y = Matrix("x", "T", "D"), Matrix("y", "T", "D")
+    hidden = Matrix("h", "T", "H", "columns")
+    lines = {
+        "Column": [x, "·", Matrix("Aᵀ", "D", "H", "columns"), "=", hidden],
+        "Row, on gelu(h)": [
+            *(hidden, "·", Matrix("Bᵀ", "H", "D", "rows"), "="),
+            *(y._replace(split="partial"), "all-reduce →", y),
+        ],
+    }
+    inches = {"T": 0.55, "D": 0.7, "H": 1.5}
+    return shard_picture(lines, inches, num_ranks, "Between the two layers nothing is sent")
+
+
+def attention_picture(num_ranks: int) -> CourseFigure:
+    """Queries, keys and values by column, heads, the output by row."""
+    from byhand.figures import Matrix, shard_picture
+
+    own = list(range(num_ranks)) * 3
+    x, y = Matrix("x", "S", "D"), Matrix("y", "S", "D")
+    qkv, weight = (
+        Matrix("q k v", "S", "3D", "columns", own),
+        Matrix("Wᵀ", "D", "3D", "columns", own),
+    )
+    lines = {
+        "Queries, keys, values": [x, "·", weight, "=", qkv],
+        "Each head alone, then the output layer": [
+            *(Matrix("mixed", "S", "D", "columns"), "·", Matrix("Vᵀ", "D", "D", "rows"), "="),
+            *(y._replace(split="partial"), "all-reduce →", y),
+        ],
+    }
+    inches = {"S": 0.55, "D": 0.75, "3D": 2.2}
+    return shard_picture(lines, inches, num_ranks, "Attention is column, heads, row")
+
+
 def block_bytes(
     split: str, world_size: int, num_rows: int, features: int, hidden: int
 ) -> CourseFigure:

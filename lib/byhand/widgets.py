@@ -4,6 +4,7 @@ import ipywidgets
 
 from byhand.data_parallel_demonstrations import LAYER_BYTES, NAIVE, NUM_LAYERS, watch
 from byhand.demonstrations import MOST_RANKS, NAMES, ROOTED, demonstrate, picture
+from byhand.runtime import RankError
 from byhand.tensor_parallel_demonstrations import SPLITS, block_bytes
 
 
@@ -125,8 +126,15 @@ def draw_split(
         drawn = block_bytes(split, world_size, num_rows, features, times * features)
         png, size = drawn._repr_png_()
     except Exception as error:
-        return b"", 0, f"{type(error).__name__}: {error}"
+        return b"", 0, _sentence(error)
     return png, size["width"], ""
+
+
+def _sentence(error: Exception) -> str:
+    """What a rank said, without where; any other error with its type."""
+    if isinstance(error, RankError) and "ValueError: " in error.traceback:
+        return error.traceback.strip().rpartition("ValueError: ")[2]
+    return f"{type(error).__name__}: {error}"
 
 
 def _slider(label: str, value: int, least: int, most: int) -> ipywidgets.IntSlider:
