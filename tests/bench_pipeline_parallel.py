@@ -8,8 +8,8 @@
    sets it aside.
 2. Idle fraction measured over predicted, four stages that sleep: so many stages that compute would
    fight for two cores. And two stages that compute, one per core.
-3. Bytes held per stage, GPipe against 1F1B: counted, beside micro-batches in flight times the bytes
-   that one saves.
+3. Bytes of activations held per stage, GPipe against 1F1B: micro-batches in flight times what one
+   saves, beside counted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import torch.distributed as dist
 
 from byhand import launch
 from byhand.mlp import MLP, ReLU, random_weights, softmax_cross_entropy
-from byhand.pipeline_demonstrations import sleep_through
+from byhand.pipeline_demonstrations import held_activations, sleep_through
 from byhand.pipeline_parallel import Pipeline, cut, partition, timeline
 from byhand.pipeline_schedules import gpipe, interleaved, one_forward_one_backward, simulate
 
@@ -175,34 +175,12 @@ def compute(rank, world_size, weights, x, schedule):
 
 
 def print_memory():
-    p, m, rows, hidden = 4, 16, 64, 512
-    saved = rows * (2 * hidden + 16) * 4  # both sides of the activation, and x
-    print(f"\nactivations held at once by stage, {p} stages, {m} micro-batches, MB: ", end="")
-    print("micro-batches in flight × bytes saved by one | counted")
+    p, m = 4, 16
+    print(f"\nMB of activations held by each of {p} stages, {m} micro-batches: predicted | counted")
     for name, make in (("GPipe", gpipe), ("1F1B", one_forward_one_backward)):
-        held = simulate(make(p, m)).peak_in_flight
-        predicted = "".join(f"{n * saved / 1e6:7.2f}" for n in held)
-        many, one = peaks(make(p, m), rows, hidden), peaks(make(p, 1), rows, hidden)
-        data = (m - 1) * rows * 2 * 16 * 4
-        counted = [a - b - data + saved for a, b in zip(many, one, strict=True)]
-        print(f"{name:8}{predicted}  |" + "".join(f"{n / 1e6:7.2f}" for n in counted))
-
-
-def peaks(schedule, rows, hidden):
-    """peak_bytes by stage; one micro-batch's run has all but what more of them add."""
-    p, m = len(schedule), 1 + max(action.micro_batch for action in schedule[0])
-    weights = random_weights([16, *[hidden, 16] * p])
-    x = torch.zeros(m * rows, 16)
-    return launch(hold, p, (weights, x, torch.zeros_like(x), schedule)).peak_bytes
-
-
-def hold(rank, world_size, weights, x, target, schedule):
-    from byhand.mlp import GELU, mean_squared_error
-
-    layers = MLP.from_weights(weights, GELU).layers
-    stage = MLP(layers[4 * rank : 4 * rank + 3])
-    m = 1 + max(action.micro_batch for action in schedule[0])
-    Pipeline([stage], schedule).step(cut(x, m), cut(target, m), mean_squared_error)
+        both = held_activations(make, p, m)
+        predicted, counted = ("".join(f"{n / 1e6:7.2f}" for n in numbers) for numbers in both)
+        print(f"{name:8}{predicted}  |{counted}")
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ cores: what is measured is the schedule and the messages, not the ranks' fight f
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +15,10 @@ import torch
 from torch import Tensor
 
 from byhand.digits import Digits
-from byhand.mlp import MLP, mean_squared_error, softmax_cross_entropy
+from byhand.mlp import GELU, MLP, mean_squared_error, random_weights, softmax_cross_entropy
 from byhand.optimizers import AdamW
 from byhand.pipeline_parallel import Pipeline, cut, partition, timeline
-from byhand.pipeline_schedules import Schedule, Timeline
+from byhand.pipeline_schedules import Schedule, Timeline, simulate
 from byhand.runtime import Run, launch
 
 
@@ -72,10 +73,43 @@ def sleep_through(
 
 def _sleep_on_rank(rank: int, world_size: int, schedule: Schedule, seconds: tuple) -> Any:
     num_chunks = 1 + max(action.chunk for action in schedule[0])
-    pipeline = Pipeline([Sleep(*seconds) for _ in range(num_chunks)], schedule)
-    batches = [torch.zeros(1, 2048)] * pipeline.num_micro_batches
-    pipeline.step(batches, batches, mean_squared_error)  # learns shapes, and connects
-    return pipeline.step(batches, batches, mean_squared_error)
+    pipeline = Pipeline([Sleep(0, 0, 0) for _ in range(num_chunks)], schedule)
+    inputs = [torch.zeros(1, 2048)] * pipeline.num_micro_batches
+    pipeline.step(inputs, inputs, mean_squared_error)  # learns shapes, and connects
+    pipeline.chunks = [Sleep(*seconds) for _ in range(num_chunks)]
+    return pipeline.step(inputs, inputs, mean_squared_error)
+
+
+def held_activations(
+    make: Callable[[int, int], Schedule],
+    num_stages: int,
+    num_micro_batches: int,
+    num_rows: int = 64,
+    hidden: int = 512,
+) -> tuple[list[int], list[int]]:
+    """Bytes of activations that each stage holds at most: predicted, and counted on real ranks.
+
+    A stage is 16 -> hidden -> 16 with a GELU between; `num_rows` is those of a micro-batch.
+    Counted is what many micro-batches hold more than one, and what one saves.
+    """
+    saved = num_rows * (16 + 2 * hidden) * 4  # x, and both sides of the GELU
+    predicted = simulate(make(num_stages, num_micro_batches)).peak_in_flight
+    peaks = []
+    for m in (1, num_micro_batches):
+        run = launch(_hold_on_rank, num_stages, (make(num_stages, m), num_rows, hidden))
+        peaks.append(run.peak_bytes)
+    counted = [many - one + saved for one, many in zip(*peaks, strict=True)]
+    return [held * saved for held in predicted], counted
+
+
+def _hold_on_rank(
+    rank: int, world_size: int, schedule: Schedule, num_rows: int, hidden: int
+) -> None:
+    stage = MLP.from_weights(random_weights([16, hidden, 16]), GELU)
+    x = torch.zeros(num_rows, 16)
+    pipeline = Pipeline([stage], schedule)
+    inputs = [x] * pipeline.num_micro_batches
+    pipeline.step(inputs, inputs, mean_squared_error)
 
 
 def train_digits(

@@ -4,6 +4,15 @@ import ipywidgets
 
 from byhand.data_parallel_demonstrations import LAYER_BYTES, NAIVE, NUM_LAYERS, watch
 from byhand.demonstrations import MOST_RANKS, NAMES, ROOTED, demonstrate, picture
+from byhand.figures import schedule_timeline
+from byhand.pipeline_schedules import (
+    ScheduleError,
+    gpipe,
+    interleaved,
+    one_forward_one_backward,
+    simulate,
+    zero_bubble_h1,
+)
 from byhand.runtime import RankError
 from byhand.tensor_parallel_demonstrations import SPLITS, block_bytes
 
@@ -128,6 +137,51 @@ def draw_split(
     except Exception as error:
         return b"", 0, _sentence(error)
     return png, size["width"], ""
+
+
+SCHEDULES = {
+    "GPipe": lambda p, m: simulate(gpipe(p, m)),
+    "1F1B": lambda p, m: simulate(one_forward_one_backward(p, m)),
+    "interleaved 1F1B, 2 chunks": lambda p, m: simulate(interleaved(p, m, 2), 0.5, 0.5, 0.5),
+    "zero bubble (ZB-H1)": lambda p, m: simulate(zero_bubble_h1(p, m)),
+}
+
+
+def pipeline_explorer(
+    schedule: str = "1F1B", num_stages: int = 4, num_micro_batches: int = 8
+) -> ipywidgets.VBox:
+    """Choose a schedule, stages and micro-batches; see the simulated timeline, and what is held.
+
+    A forward takes 1, each half of a backward too. What goes wrong is shown as a sentence.
+    """
+    shown, sentence = ipywidgets.Image(format="png"), ipywidgets.Label()
+    choices = [
+        ipywidgets.Dropdown(options=list(SCHEDULES), value=schedule, description="schedule"),
+        _slider("stages", num_stages, 1, 8),
+        _slider("micro-batches", num_micro_batches, 1, 32),
+    ]
+
+    def draw(_=None) -> None:
+        png, width, sentence.value = draw_pipeline(*(box.value for box in choices))
+        shown.value, shown.width = png, str(width)
+        shown.layout.display = None if png else "none"
+
+    for box in choices:
+        box.observe(draw, "value")
+    draw()
+    return ipywidgets.VBox([ipywidgets.HBox(choices), shown, sentence])
+
+
+def draw_pipeline(schedule: str, num_stages: int, num_micro_batches: int) -> tuple[bytes, int, str]:
+    """A simulated step's picture (PNG), its width, and a sentence; or no picture, and why."""
+    try:
+        timeline = SCHEDULES[schedule](num_stages, num_micro_batches)
+        png, size = schedule_timeline(timeline, unit="forwards")._repr_png_()
+    except ScheduleError as error:
+        return b"", 0, str(error)
+    held = max(timeline.peak_in_flight) / (2 if "chunks" in schedule else 1)
+    took = f"The step takes the time of {timeline.seconds:g} forwards"
+    return png, size["width"], f"{took}; a stage holds up to {held:g} micro-batches' activations."
 
 
 def _sentence(error: Exception) -> str:
