@@ -28,16 +28,32 @@ NAIVE = 0  # as bucket_bytes: every gradient by itself, after backward
 
 @dataclass(repr=False)
 class WatchedSteps:
-    """The steps of a run, and the fastest of them as the figure `byhand.figures.overlap` shows it.
+    """The steps of a run; steps[number][rank] is what `byhand.figures.overlap` draws.
 
-    seconds: of each step, the slowest rank's. buckets: lists of layers; empty for NAIVE.
+    buckets: lists of layers; empty for NAIVE.
     """
 
     bucket_bytes: int
     buckets: list[list[int]]
-    seconds: list[float]
-    fastest: list[Step]
+    steps: list[list[Step]]
     run: Run
+
+    @property
+    def seconds(self) -> list[float]:
+        """Of each step: from its first rank's start to its last rank's end."""
+        return [max(s.end for s in step) - min(s.start for s in step) for step in self.steps]
+
+    @property
+    def shares_still(self) -> list[float]:
+        """Of each step: the share of it that the ranks stand still after backward."""
+        from byhand.figures.overlap import standing_still
+
+        return [standing_still(step) for step in self.steps]
+
+    @property
+    def fastest(self) -> list[Step]:
+        """The step that other programs disturbed least."""
+        return min(zip(self.seconds, self.steps, strict=True))[1]
 
     def __repr__(self) -> str:
         calls = len(self.fastest[0].flights)
@@ -47,7 +63,7 @@ class WatchedSteps:
         return self.picture()._repr_png_()
 
     def picture(self, title: str | None = None) -> CourseFigure:
-        """The fastest step: the one that other programs disturbed least."""
+        """The fastest step, drawn."""
         from byhand.figures import overlap
 
         return overlap(self.fastest, title)
@@ -69,8 +85,7 @@ def watch(
     layers = [LAYER_BYTES if i % 2 == 0 else 0 for i in range(2 * NUM_LAYERS - 1)]
     buckets = assign_buckets(layers, bucket_bytes) if bucket_bytes else []
     steps = [_step(run, number) for number in range(num_steps)]
-    seconds = [max(s.end for s in step) - min(s.start for s in step) for step in steps]
-    return WatchedSteps(bucket_bytes, buckets, seconds, steps[seconds.index(min(seconds))], run)
+    return WatchedSteps(bucket_bytes, buckets, steps, run)
 
 
 def _steps(rank: int, world_size: int, bucket_bytes: int, num_steps: int) -> list[list[float]]:
