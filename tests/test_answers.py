@@ -16,7 +16,13 @@ from autograder.judge import judge_cells
 from byhand.runtime import Launcher
 from byhand.runtime.isolation import why_no_sandbox
 
-STEMS = ("01_ranks", "02_collectives", "07_tensor_parallel", "05_data_parallel", "09_pipeline_parallel")
+STEMS = (
+    "01_ranks",
+    "02_collectives",
+    "05_data_parallel",
+    "07_tensor_parallel",
+    "09_pipeline_parallel",
+)
 BUILDS_ON = {
     "test-all-reduce": "test-all-gather-reduce-scatter",
     "test-gpipe": "test-stage",
