@@ -32,15 +32,19 @@ KEY = {
 
 
 def schedule_timeline(
-    *timelines, titles: Sequence[str] | None = None, unit: str | None = None
+    *timelines, names: Sequence[str] | None = None, unit: str | None = None
 ) -> Figure:
     """A row per stage, stage 0 on top, time from 0; several timelines share the axis of time.
 
-    timelines: what `simulate` or `pipeline_parallel.timeline` returned. The titles, unless given,
-    say how long the stages idle. At the right: the most micro-batches that a stage held at once.
+    timelines: what `simulate` or `pipeline_parallel.timeline` returned. The titles say how long the
+    stages idle, after the timelines' names where given. At the right: the most micro-batches, or
+    micro-batches' chunks, that a stage held at once.
     unit: what the spans' numbers are; seconds, suitably scaled, when None.
     """
-    titles = titles or [finding(timeline) for timeline in timelines]
+    titles = [finding(timeline) for timeline in timelines]
+    if names is not None:
+        pairs = zip(names, titles, strict=True)
+        titles = [f"{name}: {title[0].lower()}{title[1:]}" for name, title in pairs]
     longest = max(timeline.seconds for timeline in timelines)
     factor, label = (1.0, unit) if unit else time_unit(longest)
     rows = [timeline.num_stages for timeline in timelines]
@@ -96,8 +100,9 @@ def _draw_spans(axes: Axes, timeline, factor: float, right: float) -> None:
 def _draw_held(axes: Axes, timeline) -> None:
     """At the right end of each row, the most that its stage held."""
     place = {"xycoords": ("axes fraction", "data"), "va": "center_baseline"}
+    what = "chunks" if any(span.action.chunk for span in timeline.spans) else "in flight"
     for stage, held in enumerate(timeline.peak_in_flight):
-        axes.annotate(f"{held} in flight", (1.02, stage), fontsize=style.TEXT_POINTS, **place)
+        axes.annotate(f"{held} {what}", (1.02, stage), fontsize=style.TEXT_POINTS, **place)
 
 
 def _draw_key(figure: Figure, timelines: Sequence) -> None:
