@@ -83,7 +83,7 @@ class DataParallel:
         self,
         model: Any,
         group: dist.ProcessGroup | None = None,
-        bucket_bytes: int = 1 << 20,
+        bucket_bytes: int = 4 << 20,
         reducer: Callable[[Tensor], Any] = Sum,
     ):
         """Take over rank 0's parameters (one broadcast), and lay the gradients out in buckets.
