@@ -31,7 +31,7 @@ from byhand.pipeline_schedules import gpipe, interleaved, one_forward_one_backwa
 WORLD_SIZE, MICRO_BATCHES, REPETITIONS, WARM_UP = 2, 8, 15, 3
 SHAPES = {"small": (16, 64), "medium": (64, 256), "large": (64, 1024)}  # rows, features
 SCHEDULES = {"ScheduleGPipe": gpipe, "Schedule1F1B": one_forward_one_backward}
-SECONDS = 0.05  # that a stage sleeps for a forward, and for each half of a backward
+SECONDS = 0.1  # that a stage sleeps for a forward, and for each half of a backward
 
 
 def by_hand(rank, world_size, weights, x, labels, name):
@@ -189,7 +189,7 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true", help="without the ledger's recorder")
     options = parser.parse_args()
     print_ratios(options.repetitions, options.plain)
-    print_idle(min(5, options.repetitions))
+    print_idle(min(3, options.repetitions))
     print_memory()
 
 

@@ -14,6 +14,7 @@ from byhand.pipeline_schedules import (
     simulate,
     zero_bubble_h1,
 )
+from byhand.widgets import pipeline_explorer
 
 FIGURES = {
     "one": lambda: schedule_timeline(simulate(gpipe(3, 4)), unit="forwards"),
@@ -79,3 +80,23 @@ def test_the_same_timeline_gives_the_same_svg(tmp_path):
     for name in ("a.svg", "b.svg"):
         save_svg(FIGURES["two"](), tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_names_stand_before_what_each_timeline_shows():
+    timelines = simulate(gpipe(2, 2)), simulate(gpipe(2, 4))
+    shown = words(schedule_timeline(*timelines, names=("A", "B"), unit="forwards"))
+    assert {"A: each stage idles 33% of the step", "B: each stage idles 20% of the step"} <= set(
+        shown
+    )
+
+
+def test_the_explorer_draws_what_is_chosen_and_says_what_cannot_be():
+    choices, shown, sentence = pipeline_explorer("1F1B", 4, 8).children
+    assert "33 forwards; a stage holds up to 4 micro-batches" in sentence.value
+    before = bytes(shown.value)
+    choices.children[0].value = "interleaved 1F1B, 2 chunks"
+    assert bytes(shown.value).startswith(b"\x89PNG")
+    assert bytes(shown.value) != before
+    choices.children[2].value = 7
+    assert bytes(shown.value) == b""
+    assert "7 micro-batches are not a multiple of 4 stages" in sentence.value
