@@ -363,21 +363,25 @@ def test_a_fraction_that_sends_nothing_is_refused():
             TopK(torch.ones(4), fraction)
 
 
-@pytest.mark.gpu
-@pytest.mark.parametrize("world_size", [1, 2])
-def test_five_steps_on_gpus_equal_one_device(world_size):
-    def drive(rank, world_size, x, labels):
-        here = device(rank)
-        weights = [(w.to(here), b.to(here)) for w, b in random_weights(SIZES, rank, torch.float64)]
-        model = DataParallel(MLP.from_weights(weights, GELU), bucket_bytes=600)
-        optimizer = AdamW(model.parameters(), 0.01)
-        for _ in range(5):
-            training_step(model, optimizer, x.to(here), labels.to(here), 2)
-        return [p.cpu() for p in model.parameters()]
+def train_on_gpus(rank, world_size, x, labels, reducer):
+    here = device(rank)
+    weights = [(w.to(here), b.to(here)) for w, b in random_weights(SIZES, rank, torch.float64)]
+    model = DataParallel(MLP.from_weights(weights, GELU), bucket_bytes=600, reducer=reducer)
+    optimizer = AdamW(model.parameters(), 0.01)
+    for _ in range(5):
+        training_step(model, optimizer, x.to(here), labels.to(here), 2)
+    return [p.cpu() for p in model.parameters()], evaluate(model, x.to(here), labels.to(here))
 
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("world_size", [1, 2, 3])
+@pytest.mark.parametrize("reducer", [Sum, partial(TopK, fraction=0.5)], ids=["sum", "top half"])
+def test_five_steps_on_gpus_equal_those_on_the_cpu(world_size, reducer):
     x, labels = data(11)
-    for parameters in launch(drive, world_size, (x, labels)).results:
-        assert_close(parameters, one_device(x, labels, steps=5)[2])
+    on_cpu = launch(train, world_size, (x, labels, SIZES, 5, 2, 600, reducer)).results[0][2]
+    for parameters, accuracy in launch(train_on_gpus, world_size, (x, labels, reducer)).results:
+        assert_close(parameters, on_cpu)
+        assert 0 <= accuracy <= 1
 
 
 # What the lecture shows

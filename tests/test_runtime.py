@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -20,6 +21,7 @@ import byhand
 from byhand import PerRank, RankError, call, cleanup, launch, setup
 from byhand.runtime import DeadlineError, Launcher, LaunchError, SandboxError, StandIn
 from byhand.runtime.isolation import why_no_sandbox
+from byhand.runtime.member import Member
 
 
 def add_up(rank, world_size, x):
@@ -182,6 +184,15 @@ def ddp_step(rank, world_size):
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 4))
     dist.barrier()
     model(torch.ones(2, 8)).sum().backward()
+
+
+def test_threads_of_a_rank_append_to_its_log_and_output():
+    # gloo's thread says that a call is done while the main thread logs the next one
+    member, (theirs, *_) = Member.create(0)
+    for fd in (member.log_fd, member.output_fd):
+        assert fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_APPEND
+    member.close()
+    theirs.close()
 
 
 def test_the_reducer_of_ddp_and_batched_messages_are_recorded():
