@@ -319,7 +319,7 @@ def test_five_steps_of_training_attention_equal_one_devices(world_size):
     for rank, (their_losses, theirs) in enumerate(run.results):
         assert_close(their_losses, losses)
         expected = [own_heads(p, world_size, rank) for p in parameters[:2]]
-        # Softmax does not see a key's bias, so its gradient is rounding alone, which AdamW enlarges.
+        # Softmax does not see a key's bias: its gradient is rounding alone, which AdamW enlarges.
         for bias in (theirs[1], expected[1]):
             bias.tensor_split(3)[1].zero_()
         assert_close(theirs, [*expected, cut(parameters[2], 1, world_size, rank), parameters[3]])
