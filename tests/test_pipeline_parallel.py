@@ -10,6 +10,7 @@ from functools import partial
 
 import pytest
 import torch
+import torch.distributed as dist
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -163,6 +164,22 @@ def test_weights_after_five_adamw_steps_are_the_unsplit_models(world_size):
         optimizer.step(model.gradients())
     for number in range(len(some)):
         assert_close(in_order([result[number] for result in run.results]), model.parameters())
+
+
+def in_a_group(rank, world_size, weights, x, labels):
+    group, reverse_group = (dist.new_group([1, 2]) for _ in range(2))
+    if rank == 0:
+        return None
+    chunks = chunks_of(weights, rank - 1, 2, 2)
+    pipeline = Pipeline(chunks, interleaved(2, 4, 2), group, reverse_group)
+    step = pipeline.step(cut(x, 4), cut(labels, 4), softmax_cross_entropy)
+    return step, [chunk.gradients() for chunk in chunks]
+
+
+def test_stages_may_be_some_of_the_ranks_and_have_a_group_for_each_direction():
+    weights, x, labels = digits_like(SIZES, 13)
+    run = launch(in_a_group, 3, (weights, x, labels))
+    assert_unsplit(run.results[1:], unsplit(weights, x, labels, softmax_cross_entropy))
 
 
 def with_torch(rank, world_size, weights, x, labels, name, m):

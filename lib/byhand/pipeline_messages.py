@@ -67,19 +67,27 @@ class Wire:
         return tensor
 
 
+class Routes:
+    """The messages of one stage, the same in every step."""
+
+    def __init__(self, schedule: Schedule, stage: int):
+        p, last = len(schedule), last_global_stage(schedule)
+        self.stage = stage
+        self.made_at = _places(schedule, lambda a, s: outgoing(a, s, p, last))
+        self.needed_at = _places(schedule, lambda a, s: incoming(a, s, p, last))
+        self.arriving: dict[int, list[Message]] = {}  # by sender, in the order of its sends
+        for message in self.made_at:
+            if message.receiver == stage != message.sender:
+                self.arriving.setdefault(message.sender, []).append(message)
+
+
 class Mailbox:
     """One stage's messages of one step."""
 
-    def __init__(self, schedule: Schedule, stage: int, wire: Wire, shapes: dict):
+    def __init__(self, routes: Routes, wire: Wire, shapes: Any):
         """`shapes[message]` is the (shape, dtype) of each message that this stage receives."""
-        self.stage, self._wire, self._shapes = stage, wire, shapes
-        p, last = len(schedule), last_global_stage(schedule)
-        self._made_at = _places(schedule, lambda a, s: outgoing(a, s, p, last))
-        self._needed_at = _places(schedule, lambda a, s: incoming(a, s, p, last))
-        self._expected: dict[int, deque[Message]] = {}  # by sender, in the order of its sends
-        for message in self._made_at:
-            if message.receiver == stage != message.sender:
-                self._expected.setdefault(message.sender, deque()).append(message)
+        self.stage, self._routes, self._wire, self._shapes = routes.stage, routes, wire, shapes
+        self._expected = {sender: deque(some) for sender, some in routes.arriving.items()}
         self._posted: dict[Message, tuple[dist.Work, Tensor]] = {}
         self._sent: dict[Message, tuple[dist.Work, Tensor]] = {}
         self._own: dict[Message, Tensor] = {}  # from one chunk of this stage to another
@@ -123,7 +131,7 @@ class Mailbox:
             message
             for message in self._sent
             if message.receiver == arrived.sender
-            and self._needed_at[message] <= self._made_at[arrived]
+            and self._routes.needed_at[message] <= self._routes.made_at[arrived]
         ]
         for message in known:
             self._sent.pop(message)[0].wait()  # complete already: returns at once

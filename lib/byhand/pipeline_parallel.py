@@ -23,7 +23,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.pipeline_actions import Action, Schedule, check, incoming, last_global_stage, outgoing
-from byhand.pipeline_messages import Mailbox, Wire
+from byhand.pipeline_messages import Mailbox, Routes, Wire
 from byhand.pipeline_schedules import Span, Timeline
 from byhand.pipeline_shapes import Shapes, learn_shapes
 
@@ -136,6 +136,7 @@ class Pipeline:
         parameters = [tensor for chunk in self.chunks for tensor in chunk.parameters()]
         self.device = parameters[0].device if parameters else torch.device("cpu")
         self._wire = Wire(group, reverse_group, self.device)
+        self._routes = Routes(schedule, self.stage)
         self._shapes: Shapes | None = None
 
     def step(
@@ -167,7 +168,7 @@ class Pipeline:
         def score(micro_batch: int, y: Tensor) -> tuple[Tensor, Tensor]:
             return loss(y, targets[micro_batch], num_rows)
 
-        mail = Mailbox(self.schedule, self.stage, self._wire, self._shapes)
+        mail = Mailbox(self._routes, self._wire, self._shapes)
         work = _Work(mail, micro_batches, score)
         spans = [self._do(action, work) for action in self.schedule[self.stage]]
         mail.close()
