@@ -13,7 +13,12 @@ CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.leftovers_before = leftovers.begin()
+    config.leftovers_before = leftovers.begin(part_of_a_session=_is_worker(config))
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    """Whether this process runs a part of the tests for another, which looks for leftovers."""
+    return hasattr(config, "workerinput")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -46,6 +51,8 @@ def _why_no_browser() -> str | None:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Fail a session that leaves a process or a shared-memory segment behind."""
     _close_the_runtime()
+    if _is_worker(session.config):
+        return
     mark, pids, segments = session.config.leftovers_before
     left = [f"process {line}" for line in leftovers.processes(mark, pids)]
     left += [f"/dev/shm/{name}" for name in leftovers.abandoned_segments(segments)]

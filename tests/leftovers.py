@@ -18,10 +18,13 @@ RUNTIME = "byhand.runtime"
 TRACKER = "multiprocessing.resource_tracker"  # Python's own; ends with the process it serves
 
 
-def begin() -> tuple[str, set[int], set[str]]:
-    """Mark this process's future children: the mark, and the pids and segments already there."""
-    mark = f"{os.getpid()}-{uuid.uuid4().hex}"
-    os.environ[MARK] = mark
+def begin(part_of_a_session: bool = False) -> tuple[str, set[int], set[str]]:
+    """Mark this process's future children: the mark, and the pids and segments already there.
+
+    A process that is `part_of_a_session` goes on with the mark that it inherited.
+    """
+    inherited = os.environ.get(MARK) if part_of_a_session else None
+    mark = os.environ[MARK] = inherited or f"{os.getpid()}-{uuid.uuid4().hex}"
     return mark, set(_pids()), segments()
 
 

@@ -155,7 +155,7 @@ class ForkClient:
         try:
             socket.send_fds(self.connection, [json.dumps(message).encode()], numbers)
         except OSError as error:
-            words = f"the fork server is gone ({error}); {self.last_words()}"
+            words = f"the fork server ended by itself ({error}); {self.last_words()}"
             raise SandboxError(words) from None
 
     def receive(self, seconds: float) -> dict[str, Any] | None:
