@@ -30,7 +30,7 @@ course: $(INSTALLED) sandbox
 test: $(INSTALLED) sandbox browser
 	ruff check .
 	ruff format --check .
-	python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 lab: $(INSTALLED) sandbox
 	@JUPYTER_CONFIG_PATH="$(CURDIR)/autograder" jupyter lab --ServerApp.root_dir="$(CURDIR)" \
