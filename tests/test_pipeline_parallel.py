@@ -135,7 +135,8 @@ def test_any_shapes_and_any_number_of_micro_batches(world_size, sizes, num_rows,
 
 def train(rank, world_size, weights, x, labels, schedule, num_chunks):
     chunks = chunks_of(weights, rank, world_size, num_chunks)
-    pipeline, m = Pipeline(chunks, schedule), 4
+    pipeline = Pipeline(chunks, schedule)
+    m = pipeline.num_micro_batches
     parameters = [tensor for chunk in chunks for tensor in chunk.parameters()]
     optimizer = AdamW(parameters, lr=0.01)
     for _ in range(5):
