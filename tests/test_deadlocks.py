@@ -19,6 +19,10 @@ from byhand.runtime import DeadlineError
 SECONDS = 2.0
 
 
+def returned_alone(rank, world_size):
+    pass
+
+
 def different_collectives(rank, world_size):
     x = torch.ones(4)
     if rank == 2:
@@ -147,6 +151,7 @@ CASES = [
     ("program", "world_size", "words"), CASES, ids=[f"{c[0].__name__}-{c[1]}" for c in CASES]
 )
 def test_a_deadlock_is_named_by_rank_call_line_and_reason(program, world_size, words):
+    launch(returned_alone, 1)  # so that the fork server is there
     begun = time.monotonic()
     with pytest.raises(DeadlockError) as caught:
         launch(program, world_size, deadline=30)
@@ -158,7 +163,7 @@ def test_a_deadlock_is_named_by_rank_call_line_and_reason(program, world_size, w
     lines = [report.source for report in error.reports if report.call]
     assert lines, error
     assert all(line.startswith("test_deadlocks.py:") for line in lines), error
-    assert seconds < SECONDS + 8, f"{seconds:.1f} s"  # 8: a cold fork server on a busy machine
+    assert seconds < 2 * SECONDS, f"{seconds:.1f} s, of which cold ranks take some"
 
 
 def raises_while_others_wait(rank, world_size):

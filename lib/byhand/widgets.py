@@ -1,5 +1,7 @@
 """Explorers for a notebook: each change of a control runs real ranks and redraws their picture."""
 
+from collections.abc import Callable
+
 import ipywidgets
 
 from byhand.data_parallel_demonstrations import LAYER_BYTES, NAIVE, NUM_LAYERS, watch
@@ -23,26 +25,16 @@ def collective_explorer(name: str = "broadcast", world_size: int = 4) -> ipywidg
     Each choice launches that many ranks. What goes wrong is shown as a sentence in the picture's
     place.
     """
-    # The picture is an Image and not an Output: nbclient can wait for ever for a cell that draws
-    # into an Output (its answer to the widget may hide the cell's reply).
-    shown, sentence = ipywidgets.Image(format="png"), ipywidgets.Label()
-    choices = {
-        "name": ipywidgets.Dropdown(options=NAMES, value=name, description="collective"),
-        "world_size": _slider("ranks", world_size, 1, MOST_RANKS),
-        "root": _slider("root", 0, 0, world_size - 1),
-    }
+    collective = ipywidgets.Dropdown(options=NAMES, value=name, description="collective")
+    ranks = _slider("ranks", world_size, 1, MOST_RANKS)
+    root = _slider("root", 0, 0, world_size - 1)
 
-    def draw(_=None) -> None:
-        choices["root"].max = choices["world_size"].value - 1
-        choices["root"].disabled = choices["name"].value not in ROOTED
-        png, width, sentence.value = draw_collective(*(box.value for box in choices.values()))
-        shown.value, shown.width = png, str(width)
-        shown.layout.display = None if png else "none"
+    def drawn(name: str, world_size: int, _: int) -> tuple[bytes, int, str]:
+        root.max = world_size - 1  # which may lower the root's value
+        root.disabled = name not in ROOTED
+        return draw_collective(name, world_size, root.value)
 
-    for box in choices.values():
-        box.observe(draw, "value")
-    draw()
-    return ipywidgets.VBox([ipywidgets.HBox(list(choices.values())), shown, sentence])
+    return _explorer([[collective, ranks, root]], drawn)
 
 
 def draw_collective(name: str, world_size: int, root: int) -> tuple[bytes, int, str]:
@@ -68,23 +60,10 @@ def bucket_explorer(bucket_bytes: int = LAYER_BYTES, world_size: int = 2) -> ipy
     The model has six layers with 1.05 MB of gradients each. What goes wrong is shown as a sentence
     in the picture's place.
     """
-    shown, sentence = ipywidgets.Image(format="png"), ipywidgets.Label()
-    choices = [
-        ipywidgets.Dropdown(
-            options=list(BUCKETS.items()), value=bucket_bytes, description="bucket"
-        ),
-        _slider("ranks", world_size, 1, 4),
-    ]
-
-    def draw(_=None) -> None:
-        png, width, sentence.value = draw_buckets(*(box.value for box in choices))
-        shown.value, shown.width = png, str(width)
-        shown.layout.display = None if png else "none"
-
-    for box in choices:
-        box.observe(draw, "value")
-    draw()
-    return ipywidgets.VBox([ipywidgets.HBox(choices), shown, sentence])
+    size = ipywidgets.Dropdown(
+        options=list(BUCKETS.items()), value=bucket_bytes, description="bucket"
+    )
+    return _explorer([[size, _slider("ranks", world_size, 1, 4)]], draw_buckets)
 
 
 def draw_buckets(bucket_bytes: int, world_size: int) -> tuple[bytes, int, str]:
@@ -103,27 +82,11 @@ def split_explorer(split: str = "column, then row", world_size: int = 4) -> ipyw
 
     hidden: in multiples of the features. What goes wrong is shown in the picture's place.
     """
-    shown, sentence = ipywidgets.Image(format="png"), ipywidgets.Label()
-    choices = {
-        "split": ipywidgets.Dropdown(options=list(SPLITS), value=split, description="split"),
-        "world_size": _slider("ranks", world_size, 1, MOST_RANKS),
-        "rows": _slider("rows", 32, 1, 128),
-        "features": _slider("features", 48, 24, 240),
-        "hidden": _slider("hidden ×", 4, 1, 8),
-    }
-
-    def draw(_=None) -> None:
-        png, width, sentence.value = draw_split(*(box.value for box in choices.values()))
-        shown.value, shown.width = png, str(width)
-        shown.layout.display = None if png else "none"
-
-    for box in choices.values():
-        box.observe(draw, "value")
-    draw()
-    boxes = list(choices.values())
-    return ipywidgets.VBox(
-        [ipywidgets.HBox(boxes[:2]), ipywidgets.HBox(boxes[2:]), shown, sentence]
-    )
+    how = ipywidgets.Dropdown(options=list(SPLITS), value=split, description="split")
+    rows = _slider("rows", 32, 1, 128)
+    features, hidden = _slider("features", 48, 24, 240), _slider("hidden ×", 4, 1, 8)
+    ranks = _slider("ranks", world_size, 1, MOST_RANKS)
+    return _explorer([[how, ranks], [rows, features, hidden]], draw_split)
 
 
 def draw_split(
@@ -154,22 +117,11 @@ def pipeline_explorer(
 
     A forward takes 1, each half of a backward too. What goes wrong is shown as a sentence.
     """
-    shown, sentence = ipywidgets.Image(format="png"), ipywidgets.Label()
-    choices = [
-        ipywidgets.Dropdown(options=list(SCHEDULES), value=schedule, description="schedule"),
-        _slider("stages", num_stages, 1, 8),
-        _slider("micro-batches", num_micro_batches, 1, 32),
-    ]
-
-    def draw(_=None) -> None:
-        png, width, sentence.value = draw_pipeline(*(box.value for box in choices))
-        shown.value, shown.width = png, str(width)
-        shown.layout.display = None if png else "none"
-
-    for box in choices:
-        box.observe(draw, "value")
-    draw()
-    return ipywidgets.VBox([ipywidgets.HBox(choices), shown, sentence])
+    which = ipywidgets.Dropdown(options=list(SCHEDULES), value=schedule, description="schedule")
+    stages = _slider("stages", num_stages, 1, 8)
+    return _explorer(
+        [[which, stages, _slider("micro-batches", num_micro_batches, 1, 32)]], draw_pipeline
+    )
 
 
 def draw_pipeline(schedule: str, num_stages: int, num_micro_batches: int) -> tuple[bytes, int, str]:
@@ -182,6 +134,27 @@ def draw_pipeline(schedule: str, num_stages: int, num_micro_batches: int) -> tup
     held = max(timeline.peak_in_flight) / (2 if "chunks" in schedule else 1)
     took = f"The step takes the time of {timeline.seconds:g} forwards"
     return png, size["width"], f"{took}; a stage holds up to {held:g} micro-batches' activations."
+
+
+def _explorer(rows: list[list[ipywidgets.Widget]], drawn: Callable) -> ipywidgets.VBox:
+    """Rows of controls above the picture that `drawn(*their values)` gives, drawn at each change.
+
+    `drawn` returns the picture (PNG), its width and a sentence; without a picture, why.
+    """
+    # The picture is an Image and not an Output: nbclient can wait for ever for a cell that draws
+    # into an Output (its answer to the widget may hide the cell's reply).
+    shown, sentence = ipywidgets.Image(format="png"), ipywidgets.Label()
+    controls = [control for row in rows for control in row]
+
+    def redraw(_=None) -> None:
+        png, width, sentence.value = drawn(*(control.value for control in controls))
+        shown.value, shown.width = png, str(width)
+        shown.layout.display = None if png else "none"
+
+    for control in controls:
+        control.observe(redraw, "value")
+    redraw()
+    return ipywidgets.VBox([*map(ipywidgets.HBox, rows), shown, sentence])
 
 
 def _sentence(error: Exception) -> str:

@@ -217,7 +217,7 @@ def _wrap_reduction(name: str, position: int) -> None:
             setattr(module, name, reduce)
 
 
-def _wrap_setup(name: str, op: str, detail: Any) -> None:
+def _wrap_setup(name: str, detail: Any) -> None:
     original = getattr(c10d, name)
 
     @functools.wraps(original)
@@ -277,5 +277,5 @@ def install() -> None:
         ("all_reduce_coalesced", 1),
     ):
         _wrap_reduction(name, position)
-    _wrap_setup("_new_group_with_tag", "new_group", _new_group)
-    _wrap_setup("init_process_group", "init_process_group", _init)
+    _wrap_setup("_new_group_with_tag", _new_group)
+    _wrap_setup("init_process_group", _init)
