@@ -7,7 +7,7 @@ Layers, top to bottom; a module imports only from layers below its own, or from 
     teaching modules                torch, and the pure ones
     digits                          the data: torch and scikit-learn
     runtime                         torch and cloudpickle
-    pure                            numbers in, numbers out: no torch, no process
+    pure                            numbers in, numbers out: no torch, no process; numpy where arrays are large
 """
 
 from __future__ import annotations
@@ -19,9 +19,14 @@ from pathlib import Path
 
 PURE = {
     "rank_groups",
+    "mesh",
+    "placement",
     "pipeline_actions",
     "pipeline_schedules",
     "communication_cost",
+    "communication_fit",
+    "communication_networks",
+    "communication_rounds",
     "memory",
     "planner",
 }
@@ -53,7 +58,7 @@ MAY_IMPORT_OF_OTHERS = {
     "teaching": {"torch"},
     "data": {"torch", "sklearn"},
     "runtime": {"torch", "cloudpickle"},
-    "pure": set(),
+    "pure": {"numpy"},
 }
 
 
