@@ -7,7 +7,7 @@ Layers, top to bottom; a module imports only from layers below its own, or from 
     teaching modules                torch, and the pure ones
     digits                          the data: torch and scikit-learn
     runtime                         torch and cloudpickle
-    pure                            numbers in, numbers out: no torch, no process; numpy where arrays are large
+    pure                            numbers in, numbers out: no torch (numpy), no process
 """
 
 from __future__ import annotations
