@@ -11,11 +11,13 @@ busiest port in them, added up. P ranks, m bytes (nccl-tests' size), c chunks, H
     recursive_doubling    log2 P                        log2 P · m
     halving_doubling      2 log2 P                      2(P-1)/P · m
     tree                  2(D + c - 1)                  2(D + c - 1)/c · 2m    D = floor(log2 P)
-    double_tree           2(D + c - 1)                  2(D + c - 1)/c · m     P even, c even
+    double_tree           2(D + c - 1)                  2(D + c - 1)/c · m     c chunks a tree
+    direct                2                             2(P-1)/P · m
     hierarchical          2(P/H - 1) + 2(H-1)           2(P/H - 1)/(P/H) · m + 2(H-1)/P · m
 
 recursive_doubling and halving_doubling need a power of two: other numbers of ranks send the tensor
-of those too many to a neighbour first and back last, 2 rounds and 2m bytes more. What links between
+of those too many to a neighbour first and back last, 2 rounds and 2m bytes more. In the trees the
+lowest level may hold one rank only, whose two rounds are half as full. What links between
 ranks add to this, and rounds that meet on one link, are `communication_networks`.
 Simplified: a sum costs no time of its own (it hides in a fitted beta); no message slows another
 except in a port. The table holds for m much larger than P and c.
@@ -87,6 +89,7 @@ ALL_REDUCES = (
     "halving_doubling",
     "hierarchical",
 )
+ALGORITHMS = (*COLLECTIVES, *ALL_REDUCES, "direct")
 
 
 def cost(
@@ -98,14 +101,15 @@ def cost(
 ) -> Cost:
     """Rounds and bytes of one of COLLECTIVES or of ALL_REDUCES. One rank alone costs nothing.
 
-    The collectives are those of byhand.collectives: broadcast and reduce are chains (pipelined in
+    "direct" is an all-reduce in which every rank sends to all others at once. The collectives are
+    those of byhand.collectives: broadcast and reduce are chains (pipelined in
     `num_chunks`), scatter and gather one message after another at the root, the others rings.
     num_chunks: for the chains and trees. ranks_per_host: for hierarchical.
 
     Raises:
         ValueError: an unknown algorithm, a count below 1, or ranks that do not fill the hosts.
     """
-    _check(algorithm, num_ranks, num_bytes, num_chunks, ranks_per_host)
+    check_counts(algorithm, num_ranks, num_bytes, num_chunks, ranks_per_host)
     p, m, c = num_ranks, num_bytes, num_chunks
     if p == 1:
         return Cost(0, 0)
@@ -117,6 +121,8 @@ def cost(
         return Cost(p - 1, (p - 1) * m / p)
     if algorithm in ("all_reduce", "ring", "double_ring"):
         return Cost(2 * (p - 1), 2 * (p - 1) * m / p)
+    if algorithm == "direct":
+        return Cost(2, 2 * (p - 1) * m / p)
     if algorithm in ("tree", "double_tree"):
         return _trees(p, m, c, algorithm == "double_tree")
     if algorithm == "hierarchical":
@@ -128,8 +134,11 @@ def cost(
 def _trees(p: int, m: float, c: int, double: bool) -> Cost:
     """A reduce up the tree, then a broadcast down; a parent has two children on one port."""
     rounds = 2 * (p.bit_length() - 1 + c - 1)
-    at_once = m if double or p == 2 else 2 * m
-    return Cost(rounds, rounds * at_once / c)
+    one_child = m / (2 * c) if double else m / c
+    if p == 2:
+        return Cost(rounds, rounds * one_child)
+    lonely = p & (p - 1) == 0  # a power of two: the lowest level holds one rank
+    return Cost(rounds, 2 * (rounds - lonely) * one_child)
 
 
 def _powers_of_two(algorithm: str, p: int, m: float) -> Cost:
@@ -206,11 +215,11 @@ def bus_factor(collective: str, num_ranks: int) -> float:
     2(n-1)/n for an all-reduce by any algorithm; (n-1)/n for all_gather, reduce_scatter, all_to_all,
     scatter and gather; 1 for broadcast, reduce and send.
     """
-    _check(collective, num_ranks, 0, 1, 1)
+    check_counts(collective, num_ranks, 0, 1, 1)
     if collective in ("send", "broadcast", "reduce"):
         return 1.0
     share = (num_ranks - 1) / num_ranks
-    return 2 * share if collective in ("all_reduce", *ALL_REDUCES) else share
+    return 2 * share if collective in ("all_reduce", "direct", *ALL_REDUCES) else share
 
 
 def bus_bandwidth(collective: str, num_ranks: int, num_bytes: float, seconds: float) -> float:
@@ -218,9 +227,12 @@ def bus_bandwidth(collective: str, num_ranks: int, num_bytes: float, seconds: fl
     return algorithm_bandwidth(num_bytes, seconds) * bus_factor(collective, num_ranks)
 
 
-def _check(algorithm: str, num_ranks: int, num_bytes: float, chunks: int, per_host: int) -> None:
-    if algorithm not in COLLECTIVES + ALL_REDUCES:
-        known = ", ".join(COLLECTIVES + ALL_REDUCES)
+def check_counts(
+    algorithm: str, num_ranks: int, num_bytes: float, chunks: int, per_host: int
+) -> None:
+    """Raises ValueError where `cost` must."""
+    if algorithm not in ALGORITHMS:
+        known = ", ".join(ALGORITHMS)
         raise ValueError(f"unknown algorithm {algorithm!r}; known are {known}")
     for name, count in (("ranks", num_ranks), ("chunks", chunks), ("ranks per host", per_host)):
         if count < 1:
