@@ -5,8 +5,8 @@ processor was busy elsewhere. So the residuals are relative, (measured - predict
 one beyond 1.345 standard deviations counts less, the farther the less (Huber's weights, found by
 reweighted least squares; the deviation is estimated from the median residual).
 
-Intervals come from a bootstrap: the residuals, drawn anew, make measurements that might have been,
-and each such set is fitted again. Pure Python; the same measurements give the same numbers.
+Intervals come from a bootstrap: the scatter about the line, drawn anew, makes measurements that
+might have been, and each such set is fitted again. Pure Python; the same measurements give the same numbers.
 Sources: Huber 1964; Holland and Welsch 1977; Efron 1979.
 """
 
@@ -40,14 +40,14 @@ class Fit:
     line: AlphaBeta
     alpha_interval: tuple[float, float]
     beta_interval: tuple[float, float]
-    residuals: tuple[float, ...]  # relative: (measured - predicted) / predicted
+    scatter: tuple[float, ...]  # measured / predicted, of each measurement
     resampled: tuple[AlphaBeta, ...]
     confidence: float
 
     def predict(self, cost: Cost) -> Prediction:
         """The seconds of `cost`, and the interval of one new measurement of it."""
         draw = random.Random(0)
-        again = [line.of(cost) * (1 + draw.choice(self.residuals)) for line in self.resampled * 5]
+        again = [line.of(cost) * draw.choice(self.scatter) for line in self.resampled * 5]
         return Prediction(self.line.of(cost), *_interval(again, self.confidence))
 
 
@@ -67,16 +67,16 @@ def fit(
     """
     _check(costs, seconds)
     line = _huber_line(costs, seconds)
-    # Two numbers were fitted, so the residuals came out too small by this much.
+    # Two numbers were fitted, so the measurements lie closer to the line than new ones will.
     wider = (len(costs) / (len(costs) - 2)) ** 0.5
-    residuals = tuple(wider * (t / line.of(c) - 1) for c, t in zip(costs, seconds, strict=True))
+    scatter = tuple((t / line.of(c)) ** wider for c, t in zip(costs, seconds, strict=True))
     draw, resampled = random.Random(0), []
     for _ in range(num_resamples):
-        again = [max(0.05, 1 + draw.choice(residuals)) * line.of(cost) for cost in costs]
+        again = [draw.choice(scatter) * line.of(cost) for cost in costs]
         resampled.append(_huber_line(costs, again))
     alphas, betas = [r.alpha for r in resampled], [r.beta for r in resampled]
     intervals = _interval(alphas, confidence), _interval(betas, confidence)
-    return Fit(line, *intervals, residuals, tuple(resampled), confidence)
+    return Fit(line, *intervals, scatter, tuple(resampled), confidence)
 
 
 def least_squares(costs: Sequence[Cost], seconds: Sequence[float]) -> AlphaBeta:
