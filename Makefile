@@ -20,14 +20,14 @@ KEY := $(shell { cat pyproject.toml constraints.txt; pwd; } | cksum | cut -d' ' 
 INSTALLED := .venv/installed-$(KEY)
 INSTALLED_FOR_BENCH := .venv/installed-for-bench-$(KEY)
 
-.PHONY: help course test lab bench exercises figures format sandbox browser python
+.PHONY: help course test lab bench exercises figures format sandbox network browser python
 help:
 	@sed -n 's/^#   //p' Makefile
 
-course: $(INSTALLED) sandbox
+course: $(INSTALLED) sandbox network
 	@python -m autograder.course
 
-test: $(INSTALLED) sandbox browser
+test: $(INSTALLED) sandbox network browser
 	ruff check .
 	ruff format --check .
 	python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
@@ -84,6 +84,10 @@ python:
 
 sandbox:
 	$(call system_package,command -v bwrap,bubblewrap,the sandbox that student code is graded in)
+
+network:
+	$(call system_package,PATH="$$PATH:/usr/sbin:/sbin" command -v tc,iproute2,the tools that lay a virtual\
+	 network)
 
 browser:
 	$(call system_package,command -v chromium || command -v google-chrome,chromium,the browser that\

@@ -9,6 +9,7 @@ from byhand.runtime import (
     PerRank,
     RankError,
     Run,
+    VirtualNetwork,
     call,
     cleanup,
     device,
@@ -17,8 +18,8 @@ from byhand.runtime import (
 )
 
 __all__ = [
-    "DeadlockError", "PerRank", "RankError", "Run", "call", "cleanup", "device", "launch",
-    "load_ipython_extension", "setup",
+    "DeadlockError", "PerRank", "RankError", "Run", "VirtualNetwork", "call", "cleanup",
+    "device", "launch", "load_ipython_extension", "setup",
 ]  # fmt: skip
 
 

@@ -111,6 +111,10 @@ class SandboxError(LaunchError):
     """The ranks' fork server could not be started, or ended by itself."""
 
 
+class NetworkError(LaunchError):
+    """The kernel, or a missing tool, does not allow a virtual network here."""
+
+
 @dataclass
 class Failure:
     """One rank's end that is not a result, as the supervisor collects it."""

@@ -10,11 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from byhand.runtime.errors import LaunchError, SandboxError
+from byhand.runtime.errors import LaunchError, NetworkError, SandboxError
 from byhand.runtime.member import Member, read_all
+from byhand.runtime.virtual_network import Bytes, Traffic, VirtualNetwork
 
 START_SECONDS = 120.0
 # Memory in huge pages: forking a rank and ending it then cost a quarter of the time, because
@@ -73,23 +75,31 @@ class ForkClient:
             return False
         return self._process is None or self._process.poll() is None
 
-    def fresh(self, isolate: bool, scratch_bytes: int) -> ForkClient:
+    def fresh(
+        self, isolate: bool, scratch_bytes: int = 0, network: VirtualNetwork | None = None
+    ) -> ForkClient:
         """A fork server forked from this one; with `isolate` in namespaces of its own.
 
+        With `network`, the ranks it forks live on that network's hosts.
+
         Raises:
-            SandboxError: the kernel refuses the namespaces.
+            SandboxError, NetworkError: the kernel refuses the namespaces, or the network.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._teams += 1
         child = ForkClient(ours, parent=(self, self._teams))
-        message = {"isolate": isolate, "scratch_bytes": scratch_bytes}
+        message = {"isolate": isolate, "scratch_bytes": scratch_bytes, "network": None}
+        if network is not None:
+            message["network"] = asdict(network)
         with theirs:
             self.send({"do": "fresh", "team": self._teams, **message}, [theirs])
         try:
             child.expect("hello", START_SECONDS)
-        except LaunchError:
+        except LaunchError as error:
             child.close()
-            words = f"the kernel refuses fresh namespaces for a question; {self.last_words()}"
+            if network is not None:
+                raise NetworkError(f"no virtual network can be made here: {error}") from None
+            words = f"the kernel refuses fresh namespaces for a question: {error}"
             raise SandboxError(words) from None
         return child
 
@@ -149,6 +159,20 @@ class ForkClient:
         self.send({"do": "devices"})
         return self.expect("devices", START_SECONDS)["devices"]
 
+    def answers(self) -> bool:
+        """Whether the server still answers."""
+        try:
+            self.traffic()
+        except LaunchError:
+            return False
+        return True
+
+    def traffic(self) -> Traffic:
+        """The byte counters of the network that this server's ranks live on."""
+        self.send({"do": "traffic"})
+        ports = self.expect("traffic", 5.0)["traffic"]
+        return Traffic(*([Bytes(**port) for port in ports[kind]] for kind in ("hosts", "ranks")))
+
     def send(self, message: dict[str, Any], fds: Sequence[Any] = ()) -> None:
         """Send a message and descriptors."""
         numbers = [fd if isinstance(fd, int) else fd.fileno() for fd in fds]
@@ -182,7 +206,7 @@ class ForkClient:
             if message is None:
                 break
             if "failed" in message:
-                raise SandboxError(f"the fork server could not: {message['failed']}")
+                raise SandboxError(message["failed"])
             if kind in message and team in (None, message[kind]):
                 return message
         raise SandboxError(f"the fork server said no {kind!r} within {seconds:.0f} s")

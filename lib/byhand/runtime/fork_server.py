@@ -6,14 +6,15 @@ All that a rank leaves behind becomes this process's child (it is a subreaper) a
 the rank's team; when the notebook's process is gone, its socket closes and everything ends.
 
 Messages are JSON, one per packet:
-    in   rank (4 descriptors), end, stacks, fresh (1 descriptor), devices
-    out  hello, exit, ended, devices, cpu_seconds, failed
+    in   rank (4 descriptors), end, stacks, fresh (1 descriptor), devices, traffic
+    out  hello, exit, ended, devices, cpu_seconds, traffic, failed
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import dataclasses
 import json
 import os
 import resource
@@ -29,7 +30,9 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from byhand.runtime import namespaces, rank_process, recorder
+from byhand.runtime import namespaces, rank_process, recorder, wires
+from byhand.runtime.processes import children_of, cpu_seconds
+from byhand.runtime.virtual_network import VirtualNetwork
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER, _PR_SET_NAME = 1, 36, 15
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -53,9 +56,15 @@ class Team:
 class Server:
     """Forks ranks on request, reports their ends, and kills what they leave."""
 
-    def __init__(self, connection: socket.socket, owns_namespace: bool = False):
+    def __init__(
+        self,
+        connection: socket.socket,
+        owns_namespace: bool = False,
+        network: wires.Wires | None = None,
+    ):
         self.connection = connection
         self.owns_namespace = owns_namespace
+        self.network = network
         self.teams: dict[int, Team] = {}
         self.wake_read, self.wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
@@ -109,21 +118,36 @@ class Server:
         if team.port is None:
             team.port, team.store = reserve_port(), os.memfd_create("byhand store")
         port = team.port.getsockname()[1]
-        pid = self.fork(lambda: rank_process.main(fds, message, port, team.store), fds)
-        team.ranks[pid] = message["rank"]
+
+        def body() -> None:
+            address = "127.0.0.1"
+            if self.network is not None:
+                address = self.network.address(0)
+                self.network.join(message["rank"])
+            rank_process.main(fds, message, (address, port), team.store)
+
+        team.ranks[self.fork(body, fds)] = message["rank"]
 
     def do_fresh(self, message: dict[str, Any], fds: list[int]) -> None:
-        """Fork a server like this one, in namespaces of its own if so asked."""
+        """Fork a server like this one, in namespaces or on a network of its own if so asked."""
         team = self.teams.setdefault(message["team"], Team())
 
         def body() -> None:
             connection = socket.socket(fileno=os.dup(fds[0]))
             os.close(fds[0])
-            if message["isolate"]:
-                namespaces.enter(message["scratch_bytes"])
+            network, inside = None, message["isolate"] or message["network"] is not None
+            try:
+                if message["isolate"]:
+                    namespaces.enter(message["scratch_bytes"])
+                if message["network"] is not None:
+                    network = wires.lay(VirtualNetwork(**message["network"]))
+            except OSError as error:
+                connection.send(json.dumps({"failed": str(error.strerror or error)}).encode())
+                return
+            if inside:
                 prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             signal.set_wakeup_fd(-1)
-            Server(connection, owns_namespace=message["isolate"]).serve()
+            Server(connection, inside, network).serve()
 
         team.ranks[self.fork(body, fds)] = 0
 
@@ -146,6 +170,10 @@ class Server:
             return self.send({"devices": 0})
         pid = self.fork(lambda: os._exit(min(torch.cuda.device_count(), 255)), [])
         self.send({"devices": os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])})
+
+    def do_traffic(self, message: dict[str, Any], _: list[int]) -> None:
+        """The byte counters of the network's ports so far."""
+        self.send({"traffic": dataclasses.asdict(self.network.traffic())})
 
     def fork(self, body: Any, keep: list[int]) -> int:
         """Fork a child that runs `body` with none of the server's descriptors but `keep`."""
@@ -224,32 +252,6 @@ class Server:
                 os.waitpid(pid, 0)
                 found = True
         return found
-
-
-def cpu_seconds(pid: int) -> float:
-    """CPU time a process has used (the kernel's clock number for a process is made from its id)."""
-    return time.clock_gettime((~pid << 3) | 2)
-
-
-def children_of(parent: int) -> set[int]:
-    """Process ids of the direct children of `parent`."""
-    try:
-        text = open(f"/proc/{parent}/task/{parent}/children").read()
-        return {int(pid) for pid in text.split()}
-    except OSError:
-        return {
-            pid
-            for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
-            if parent_of(pid) == parent
-        }
-
-
-def parent_of(pid: int) -> int | None:
-    """The parent of a process; None when it is gone."""
-    try:
-        return int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
-    except OSError:
-        return None
 
 
 def reserve_port() -> socket.socket:

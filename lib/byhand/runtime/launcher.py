@@ -1,8 +1,7 @@
-"""`launch`: run a function on fresh processes, one per rank, and get back what each returned."""
+"""Starts ranks, hands them their call, and waits for what comes back: one Launcher per wall."""
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import json
 import os
@@ -23,8 +22,10 @@ from byhand.runtime.process_group import choose_backend
 from byhand.runtime.request import check_arguments, memory_file, pickled
 from byhand.runtime.run import Run
 from byhand.runtime.supervise import Supervisor
+from byhand.runtime.virtual_network import VirtualNetwork
 
 WARM_TEAMS = 2
+NETWORKS_KEPT = 2
 
 
 class Launcher:
@@ -51,6 +52,8 @@ class Launcher:
         self.limits = dict(limits or {})
         self.prelude = [list(cell) for cell in prelude]
         self.until = until
+        self.network: VirtualNetwork | None = None
+        self._networks: dict[VirtualNetwork, Launcher] = {}
         self._keeps_warm = True
         self._client: ForkClient | None = None
         self._warm: dict[tuple, tuple[int, list[Member]]] = {}
@@ -68,7 +71,7 @@ class Launcher:
         backend: str = "auto",
         deadline: float = 60.0,
         threads_per_rank: int = 1,
-        network: None = None,
+        network: VirtualNetwork | None = None,
         setup: bool = True,
         alone: bool = False,
     ) -> Run:
@@ -77,6 +80,10 @@ class Launcher:
         With `alone`, `fn(*args)`.
         """
         check_arguments(fn, world_size, args, deadline, threads_per_rank, network)
+        if network != self.network:
+            options = {"backend": backend, "deadline": deadline, "setup": setup, "alone": alone}
+            options.update(threads_per_rank=threads_per_rank, network=network)
+            return self._on(network).launch(fn, world_size, args, **options)
         with self._lock:
             self.start()
             calls = pickled(fn, world_size, args)
@@ -91,8 +98,12 @@ class Launcher:
                 deadline = max(0.0, min(deadline, self.until - time.monotonic()))
             team, members = self._take_team(spec)
             try:
+                before = self._client.traffic() if network is not None else None
                 self._request(members, calls, alone)
-                return self._supervisor(team, members).run(self._client.connection, deadline)
+                run = self._supervisor(team, members).run(self._client.connection, deadline)
+                if network is not None:
+                    run.traffic = self._client.traffic() - before
+                return run
             finally:
                 self._client.end_team(team, members)
                 self._warm_up(spec)
@@ -122,10 +133,26 @@ class Launcher:
             child._keeps_warm, child._gpus = False, self._gpus
             return child
 
+    def _on(self, network: VirtualNetwork) -> Launcher:
+        """The launcher whose ranks live on `network`; the last few are kept."""
+        with self._lock:
+            self.start()
+            child = self._networks.pop(network, None)
+            if child is None or not child._client.answers():
+                options = {"limits": self.limits, "prelude": self.prelude, "until": self.until}
+                child = Launcher(trusted=self.trusted, **options)
+                child._client = self._client.fresh(isolate=False, network=network)
+                child.network, child._keeps_warm, child._gpus = network, False, 0
+            while len(self._networks) >= NETWORKS_KEPT:
+                self._networks.pop(next(iter(self._networks))).close()
+            self._networks[network] = child
+            return child
+
     def start(self) -> None:
         """Start the fork server, unless it runs. It imports torch: a second or two."""
         if self._client is not None and not self._client.is_usable():
             self._warm.clear()
+            self._networks.clear()
             self.close()
         if self._client is None:
             self._client = ForkClient.start(self.command)
@@ -137,6 +164,9 @@ class Launcher:
                 for member in members:
                     member.close()
             self._warm.clear()
+            for child in self._networks.values():
+                child.close()
+            self._networks.clear()
             if self._client is not None:
                 self._client.close()
                 self._client = None
@@ -196,68 +226,3 @@ class Launcher:
 
 def _key(spec: dict[str, Any]) -> tuple:
     return (spec["world_size"], spec["backend"], spec["threads"], spec["setup"])
-
-
-_default: Launcher | None = None
-
-
-def default_launcher() -> Launcher:
-    """The launcher that `launch` and `call` use; made at first need."""
-    global _default
-    if _default is None:
-        _default = Launcher()
-        atexit.register(_default.close)
-    return _default
-
-
-def set_default(launcher: Launcher | None) -> Launcher | None:
-    """Let `launch` and `call` use this launcher from now on; returns the one used so far."""
-    global _default
-    before, _default = _default, launcher
-    return before
-
-
-def shutdown() -> None:
-    """End the fork server that `launch` uses; the next launch starts another."""
-    if _default is not None:
-        _default.close()
-
-
-def launch(
-    fn: Callable[..., Any],
-    world_size: int,
-    args: Sequence[Any] = (),
-    *,
-    backend: str = "auto",
-    deadline: float = 60.0,
-    threads_per_rank: int = 1,
-    network: None = None,
-    setup: bool = True,
-) -> Run:
-    """Run `fn(rank, world_size, *args)` on `world_size` fresh processes, one per rank.
-
-    The function and its arguments travel by value, so both may come from a notebook cell. An
-    argument PerRank([a, b, ...]) gives rank r only item r. With `setup`, each rank has joined the
-    default process group before `fn` begins; without, `fn` calls setup and cleanup itself.
-    `backend`: "auto", "gloo" or "nccl". No process outlives the call.
-
-    Raises:
-        ValueError: an argument makes no sense, or cannot travel; the message says which and why.
-        RankError: a rank raised, or its process died. DeadlockError: the ranks' calls do not fit
-            together. DeadlineError: ranks still run after `deadline` seconds.
-    """
-    return default_launcher().launch(
-        fn,
-        world_size,
-        args,
-        backend=backend,
-        deadline=deadline,
-        threads_per_rank=threads_per_rank,
-        network=network,
-        setup=setup,
-    )
-
-
-def call(fn: Callable[..., Any], *args: Any) -> Any:
-    """`fn(*args)` in one fresh process; its value. Raises as `launch` does."""
-    return default_launcher().launch(fn, 1, args, setup=False, alone=True).results[0]

@@ -1,7 +1,8 @@
-"""Fresh Linux namespaces for one question's ranks, entered by a forked process.
+"""Fresh Linux namespaces, entered by a forked process: a question's, or a virtual network's.
 
-Used inside the sandbox that already hides the file system: here each question gets its own
-processes, network and /tmp, so that nothing it starts, binds or writes meets the next one.
+A question's are used inside the sandbox that already hides the file system: there each question
+gets its own processes, network and /tmp, so that nothing it starts, binds or writes meets the next
+one. A virtual network's only separate networks, and end with the process that entered them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ _CLONE_NEWNS, _CLONE_NEWIPC = 0x00020000, 0x08000000
 _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 0x1000, 0x4000, 1 << 18
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
-_CAPABILITY_VERSION_3 = 0x20080522
+_CAPABILITY_VERSION_3, _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 0x20080522, 12, 21
+_PR_CAP_AMBIENT, _PR_SET_NO_NEW_PRIVS = 47, 38
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -36,9 +38,59 @@ def enter(scratch_bytes: int) -> None:
     Raises:
         OSError: the kernel refuses; the message says which step.
     """
+    _unshare(_CLONE_NEWPID | _CLONE_NEWNET | _CLONE_NEWNS | _CLONE_NEWIPC)
+    _check(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "private mounts")
+    for place in ("/tmp", "/dev/shm"):
+        if os.path.isdir(place):
+            _cover(place, scratch_bytes)
+    os.chdir("/tmp")
+    _loopback_up()
+    _become_first_process()
+    drop_privileges()
+
+
+def enter_as_administrator() -> None:
+    """Move to new user, process and network namespaces, free to make and join more of the last.
+
+    Returns in the first process of the new process namespace, as `enter` does. The programs it
+    starts may administer its networks too.
+
+    Raises:
+        OSError: the kernel refuses; the message says which step.
+    """
+    _unshare(_CLONE_NEWPID | _CLONE_NEWNET)
+    _become_first_process()
+    header, sets = struct.pack("Ii", _CAPABILITY_VERSION_3, 0), ctypes.create_string_buffer(24)
+    _check(_libc.capget(header, sets), "capget")
+    effective, permitted, _, effective_high, permitted_high, _ = struct.unpack("6I", sets.raw)
+    wanted = (effective, permitted, permitted, effective_high, permitted_high, permitted_high)
+    _check(_libc.capset(header, struct.pack("6I", *wanted)), "capset")
+    for capability in (_CAP_NET_ADMIN, _CAP_SYS_ADMIN):
+        _check(_libc.prctl(_PR_CAP_AMBIENT, 2, capability, 0, 0), "ambient capability")
+
+
+def own_network() -> int:
+    """A descriptor of the network namespace this process is in."""
+    return os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+
+
+def new_network() -> int:
+    """Move to a new network namespace; a descriptor of it, which programs started here inherit."""
+    _check(_libc.unshare(_CLONE_NEWNET), "a network namespace")
+    descriptor = own_network()
+    os.set_inheritable(descriptor, True)
+    return descriptor
+
+
+def set_network(descriptor: int) -> None:
+    """Move to the network namespace of a descriptor."""
+    _check(_libc.setns(descriptor, _CLONE_NEWNET), "joining a network namespace")
+
+
+def _unshare(flags: int) -> None:
+    """Enter new namespaces in a new user namespace, as the same user and group."""
     uid, gid = os.getuid(), os.getgid()
-    flags = _CLONE_NEWUSER | _CLONE_NEWPID | _CLONE_NEWNET | _CLONE_NEWNS | _CLONE_NEWIPC
-    _check(_libc.unshare(flags), "unshare")
+    _check(_libc.unshare(_CLONE_NEWUSER | flags), "unshare")
     for name, text in (
         ("setgroups", "deny"),
         ("uid_map", f"{uid} {uid} 1"),
@@ -46,17 +98,14 @@ def enter(scratch_bytes: int) -> None:
     ):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
-    _check(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "private mounts")
-    for place in ("/tmp", "/dev/shm"):
-        if os.path.isdir(place):
-            _cover(place, scratch_bytes)
-    os.chdir("/tmp")
-    _loopback_up()
+
+
+def _become_first_process() -> None:
+    """Go on in a child, the first of the new process namespace; the caller exits as it does."""
     child = os.fork()
     if child:
         _, status = os.waitpid(child, 0)
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
-    _drop_privileges()
 
 
 def _cover(place: str, num_bytes: int) -> None:
@@ -82,7 +131,8 @@ def _loopback_up() -> None:
         fcntl.ioctl(probe, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _IFF_UP))
 
 
-def _drop_privileges() -> None:
+def drop_privileges() -> None:
+    """Give up every capability, for good."""
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
     _check(_libc.capset(header, struct.pack("6I", *[0] * 6)), "capset")
-    _libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
+    _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)

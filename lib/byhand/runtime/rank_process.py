@@ -56,8 +56,8 @@ def rehearse() -> None:
     codec.decode(codec.encode([x, {"a": 1.5}]))
 
 
-def main(fds: list[int], spec: dict[str, Any], port: int, store_fd: int) -> None:
-    """Be rank `spec["rank"]`, from the fork to the kill."""
+def main(fds: list[int], spec: dict[str, Any], address: tuple[str, int], store_fd: int) -> None:
+    """Be rank `spec["rank"]`, from the fork to the kill. `address`: rank 0's, for a TCP store."""
     control_fd, log_fd, output_fd, stack_fd = fds
     _redirect(output_fd)
     faulthandler.enable(file=stack_fd, all_threads=False)
@@ -67,8 +67,8 @@ def main(fds: list[int], spec: dict[str, Any], port: int, store_fd: int) -> None
             resource.setrlimit(_LIMITS[name], (value, value))
     rank, world_size = spec["rank"], spec["world_size"]
     os.environ.update(
-        MASTER_ADDR="127.0.0.1",
-        MASTER_PORT=str(port),
+        MASTER_ADDR=address[0],
+        MASTER_PORT=str(address[1]),
         RANK=str(rank),
         WORLD_SIZE=str(world_size),
         LOCAL_RANK=str(rank),

@@ -9,6 +9,7 @@ from typing import Any
 import cloudpickle
 
 from byhand.runtime.errors import LaunchError
+from byhand.runtime.virtual_network import VirtualNetwork
 
 
 class PerRank:
@@ -51,8 +52,11 @@ def check_arguments(
         )
     if type(deadline) not in (int, float) or not deadline > 0:
         raise ValueError(f"deadline is a positive number of seconds, not {deadline!r}")
-    if network is not None:
-        raise ValueError(f"network is None: ranks talk over loopback; not {network!r}")
+    if network is not None and not isinstance(network, VirtualNetwork):
+        raise ValueError(f"network is None or a VirtualNetwork, not {network!r}")
+    if network is not None and network.world_size != world_size:
+        hosts = f"{network.hosts} hosts × {network.ranks_per_host} ranks"
+        raise ValueError(f"{hosts} = {network.world_size} is not world_size {world_size}")
     for position, arg in enumerate(args):
         if isinstance(arg, PerRank) and len(arg.items) != world_size:
             raise ValueError(

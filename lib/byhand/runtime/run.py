@@ -8,6 +8,7 @@ from typing import Any
 
 from byhand.runtime.errors import table
 from byhand.runtime.ledger import OPS, Ledger
+from byhand.runtime.virtual_network import Traffic
 
 MAX_SHOWN = 400
 
@@ -20,7 +21,8 @@ class Run:
     communication call. `peak_bytes`: the most bytes of tensor storage the rank held at once.
     `spans`: (start, end) of the function, in seconds since the first rank began. `seconds`: from
     the first rank's beginning to the last one's end. `notes`: what went wrong in the cells that
-    ran before the function (only in a grader's sandbox).
+    ran before the function (only in a grader's sandbox). `traffic`: what the kernel counted on the
+    wires of a virtual network, by host and by rank; None on loopback.
     """
 
     results: list[Any]
@@ -31,6 +33,7 @@ class Run:
     seconds: float
     backend: str | None
     notes: list[str] = field(default_factory=list)
+    traffic: Traffic | None = None
 
     @property
     def world_size(self) -> int:

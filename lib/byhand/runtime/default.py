@@ -1,0 +1,93 @@
+"""`launch`: run a function on fresh processes, one per rank, and get back what each returned."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from byhand.runtime.errors import LaunchError
+from byhand.runtime.launcher import Launcher
+from byhand.runtime.run import Run
+from byhand.runtime.virtual_network import VirtualNetwork
+
+_default: Launcher | None = None
+
+
+def default_launcher() -> Launcher:
+    """The launcher that `launch` and `call` use; made at first need."""
+    global _default
+    if _default is None:
+        _default = Launcher()
+        atexit.register(_default.close)
+    return _default
+
+
+def set_default(launcher: Launcher | None) -> Launcher | None:
+    """Let `launch` and `call` use this launcher from now on; returns the one used so far."""
+    global _default
+    before, _default = _default, launcher
+    return before
+
+
+def shutdown() -> None:
+    """End the fork server that `launch` uses; the next launch starts another."""
+    if _default is not None:
+        _default.close()
+
+
+def launch(
+    fn: Callable[..., Any],
+    world_size: int,
+    args: Sequence[Any] = (),
+    *,
+    backend: str = "auto",
+    deadline: float = 60.0,
+    threads_per_rank: int = 1,
+    network: VirtualNetwork | None = None,
+    setup: bool = True,
+) -> Run:
+    """Run `fn(rank, world_size, *args)` on `world_size` fresh processes, one per rank.
+
+    The function and its arguments travel by value, so both may come from a notebook cell. An
+    argument PerRank([a, b, ...]) gives rank r only item r. With `setup`, each rank has joined the
+    default process group before `fn` begins; without, `fn` calls setup and cleanup itself.
+    `backend`: "auto", "gloo" or "nccl". With `network`, each rank lives on a host of that virtual
+    network, and run.traffic counts the bytes. No process outlives the call.
+
+    Raises:
+        ValueError: an argument makes no sense, or cannot travel; the message says which and why.
+        RankError: a rank raised, or its process died. DeadlockError: the ranks' calls do not fit
+            together. DeadlineError: ranks still run after `deadline` seconds.
+        NetworkError: the kernel, or a missing tool, allows no virtual network here.
+    """
+    return default_launcher().launch(
+        fn,
+        world_size,
+        args,
+        backend=backend,
+        deadline=deadline,
+        threads_per_rank=threads_per_rank,
+        network=network,
+        setup=setup,
+    )
+
+
+@functools.cache
+def why_no_network() -> str | None:
+    """None where a virtual network can be made; otherwise one sentence on why not. It is tried."""
+    try:
+        launch(_nothing, 2, network=VirtualNetwork(2, 1), deadline=30.0)
+    except LaunchError as error:
+        return str(error).splitlines()[0]
+    return None
+
+
+def _nothing(rank: int, world_size: int) -> None:
+    """The program of a trial."""
+
+
+def call(fn: Callable[..., Any], *args: Any) -> Any:
+    """`fn(*args)` in one fresh process; its value. Raises as `launch` does."""
+    return default_launcher().launch(fn, 1, args, setup=False, alone=True).results[0]

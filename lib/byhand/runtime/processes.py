@@ -1,0 +1,32 @@
+"""What the kernel tells about processes: their children, their parents, their time."""
+
+from __future__ import annotations
+
+import os
+import time
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time a process has used (the kernel's clock number for a process is made from its id)."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def children_of(parent: int) -> set[int]:
+    """Process ids of the direct children of `parent`."""
+    try:
+        text = open(f"/proc/{parent}/task/{parent}/children").read()
+        return {int(pid) for pid in text.split()}
+    except OSError:
+        return {
+            pid
+            for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+            if parent_of(pid) == parent
+        }
+
+
+def parent_of(pid: int) -> int | None:
+    """The parent of a process; None when it is gone."""
+    try:
+        return int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
+    except OSError:
+        return None

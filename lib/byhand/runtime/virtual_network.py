@@ -1,0 +1,89 @@
+"""Several hosts on one machine, joined by links of a chosen rate: what a launch may run over.
+
+Every rank has a network namespace of its own, as a process on a real cluster has an address of
+its own; the ranks of a host meet on that host's bridge, and the hosts on a switch:
+
+    rank 0 ─┐                                        ┌─ rank 2
+            ├─ host 0 ══ uplink ══ switch ══ uplink ══ host 1 ─┤
+    rank 1 ─┘                                        └─ rank 3
+
+Each uplink carries `bytes_per_second` in each direction, by itself; within a host nothing is
+slowed down. The kernel counts every byte at every port, so a ledger can be held against it.
+The namespaces belong to processes that end with the notebook's: nothing is left behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MTU = 9000  # bytes in a packet, as in a data centre: headers are then 0.7 % of what is carried
+MOST_RANKS = 64
+LEAST_RATE = 1e4
+
+
+@dataclass(frozen=True)
+class VirtualNetwork:
+    """`hosts` × `ranks_per_host` ranks; rank r lives on host r // ranks_per_host.
+
+    `bytes_per_second` is the rate of each host's link in each direction, frames' headers included.
+
+    Raises:
+        ValueError: fewer than one host or rank, more than 64 ranks, or a rate below 10 kB/s.
+    """
+
+    hosts: int = 2
+    ranks_per_host: int = 2
+    bytes_per_second: float = 25e6
+
+    def __post_init__(self) -> None:
+        for name in ("hosts", "ranks_per_host"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise ValueError(f"{name} is a whole number of at least 1, not {value!r}")
+        if self.world_size > MOST_RANKS:
+            ranks = f"{self.hosts} hosts × {self.ranks_per_host} = {self.world_size} ranks"
+            raise ValueError(f"{ranks} are more than a virtual network's {MOST_RANKS}")
+        rate = self.bytes_per_second
+        if type(rate) not in (int, float) or not LEAST_RATE <= rate < float("inf"):
+            raise ValueError(f"bytes_per_second is a number of at least 10 000, not {rate!r}")
+
+    @property
+    def world_size(self) -> int:
+        """How many ranks there are on all hosts together."""
+        return self.hosts * self.ranks_per_host
+
+    def host(self, rank: int) -> int:
+        """The host that `rank` lives on."""
+        if not 0 <= rank < self.world_size:
+            last = self.world_size - 1
+            raise ValueError(f"rank {rank} is on no host of this network: ranks are 0 to {last}")
+        return rank // self.ranks_per_host
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """What one port carried, as the kernel counted it: whole frames, their headers included."""
+
+    sent: int
+    received: int
+
+    def __sub__(self, before: Bytes) -> Bytes:
+        return Bytes(self.sent - before.sent, self.received - before.received)
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes by host (over its uplink) and by rank (whoever it talked to) during a launch.
+
+    Gloo's greetings, acknowledgements and headers are in it; what ranks of one host exchanged is
+    in `ranks` and not in `hosts`.
+    """
+
+    hosts: list[Bytes]
+    ranks: list[Bytes]
+
+    def __sub__(self, before: Traffic) -> Traffic:
+        return Traffic(
+            [now - then for now, then in zip(self.hosts, before.hosts, strict=True)],
+            [now - then for now, then in zip(self.ranks, before.ranks, strict=True)],
+        )
