@@ -18,6 +18,7 @@ backward. Sources: Huang et al. 2019 (GPipe); Narayanan et al. 2021 (1F1B, inter
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from byhand.pipeline_actions import (
@@ -173,18 +174,25 @@ def simulate(
     forward: float = 1.0,
     backward_input: float = 1.0,
     backward_weight: float = 1.0,
-    send: float = 0.0,
+    send: float | Callable[[int, int], float] = 0.0,
 ) -> Timeline:
     """The schedule on paper: every action of a kind takes as long on every stage and chunk.
 
     A whole backward takes backward_input + backward_weight; what crosses to another stage arrives
-    `send` seconds after it was made, and stages do not wait for their sends.
+    `send` seconds after it was made, or send(sender, receiver) seconds where boundaries differ;
+    stages do not wait for their sends.
 
     Raises:
         ScheduleError: see `check`.
     """
     check(schedule)
     last = last_global_stage(schedule)
+
+    def travel(sender: int, receiver: int) -> float:
+        if sender == receiver:
+            return 0.0
+        return send(sender, receiver) if callable(send) else send
+
     costs = {
         "forward": forward,
         "backward_input": backward_input,
@@ -196,7 +204,7 @@ def simulate(
     spans = []
     for stage, action in in_order(schedule):
         arrivals = [
-            made[other, product, a.micro_batch, a.chunk] + (send if other != stage else 0.0)
+            made[other, product, a.micro_batch, a.chunk] + travel(other, stage)
             for other, product, a in needs(action, stage, len(schedule), last)
         ]
         start = max([free[stage], *arrivals])
