@@ -24,10 +24,9 @@ def test_two_ranks_are_really_started():
 
 def test_a_missing_program_is_found_missing_and_its_package_named(monkeypatch):
     monkeypatch.setattr(doctor.shutil, "which", lambda name, path=None: None)
-    for finding in (doctor.virtual_network(), doctor.slurm(), doctor.nbgrader()):
+    for finding in (doctor.slurm(), doctor.nbgrader()):
         assert not finding.works, finding
         assert not finding.needed, "the lectures run without it"
-    assert "apt-get install util-linux" in doctor.table([doctor.virtual_network()])
     assert "slurm-wlm" in doctor.table([doctor.slurm()])
 
 
