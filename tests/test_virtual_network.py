@@ -11,7 +11,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from byhand import RankError, VirtualNetwork, launch
+from byhand import DeadlockError, RankError, VirtualNetwork, launch
 from byhand.runtime import Launcher, why_no_network, wires
 
 MEBIBYTE = 1 << 20
@@ -41,6 +41,10 @@ def send_to_the_last(rank, world_size, num_bytes):
 
 def fail(rank, world_size):
     raise ValueError(f"rank {rank} gives up")
+
+
+def receive_from_the_next(rank, world_size):
+    dist.recv(torch.zeros(1), (rank + 1) % world_size)
 
 
 def wait_for_ever(rank, world_size):
@@ -85,6 +89,12 @@ def test_ranks_of_one_host_do_not_load_its_link():
 def test_a_rank_that_raises_on_a_network_is_named_as_ever():
     with pytest.raises(RankError, match=r"rank \d gives up"):
         launch(fail, 2, network=VirtualNetwork(2, 1))
+
+
+def test_a_deadlock_across_hosts_is_named_as_ever():
+    with pytest.raises(DeadlockError, match="0 → 1 → 0|rank 0 waits") as caught:
+        launch(receive_from_the_next, 2, network=VirtualNetwork(2, 1))
+    assert [report.call for report in caught.value.reports] == ["recv", "recv"]
 
 
 def test_loopback_has_no_traffic_to_show():
