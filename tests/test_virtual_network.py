@@ -92,7 +92,7 @@ def test_a_rank_that_raises_on_a_network_is_named_as_ever():
 
 
 def test_a_deadlock_across_hosts_is_named_as_ever():
-    with pytest.raises(DeadlockError, match="0 → 1 → 0|rank 0 waits") as caught:
+    with pytest.raises(DeadlockError, match=r"0 → 1 → 0|rank 0 waits") as caught:
         launch(receive_from_the_next, 2, network=VirtualNetwork(2, 1))
     assert [report.call for report in caught.value.reports] == ["recv", "recv"]
 
