@@ -92,3 +92,7 @@ network:
 browser:
 	$(call system_package,command -v chromium || command -v google-chrome,chromium,the browser that\
 	 page tests draw in)
+
+slurm:
+	$(call system_package,PATH="$$PATH:/usr/sbin" command -v slurmctld,slurm-wlm munge,the cluster of two\
+	 nodes that Slurm tests run on)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from autograder.places import CourseError, Places, chosen_assignments, places
-from autograder.run import run
+from autograder.run_command import run
 
 
 @click.group()

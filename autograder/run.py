@@ -1,7 +1,8 @@
 """Execute notebooks by papermill, several at a time, and say whether every cell really ran.
 
 Each notebook has a process of its own (autograder.run_notebook), which has a kernel of its own.
-The executed notebook and its page go to build/, under the path the source has in the course.
+The executed notebook, its page and its log go to build/, under the path the source has in the
+course. The command line is in run_command.py; the same on Slurm is in run_slurm.py.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import click
 import nbformat
 from tqdm import tqdm
 
@@ -31,18 +31,34 @@ SHUTDOWN_SECONDS = 20.0
 
 @dataclass
 class Ran:
-    """How one notebook fared: `error` is None, or a sentence that names notebook and cell."""
+    """How one notebook fared: `error` is None, or a sentence that names notebook and cell.
+
+    `done` of its `cells` came to an end; `node` is where it ran, "" for this machine.
+    """
 
     notebook: Path
     output: Path
     cells: int
+    done: int = 0
     seconds: float = 0.0
     error: str | None = None
+    node: str = ""
 
     @property
     def html(self) -> Path:
         """Its page, written when it ran to the end."""
         return self.output.with_suffix(".html")
+
+    @property
+    def log(self) -> Path:
+        """What papermill and the kernel wrote, and every output, line by line."""
+        return self.output.with_suffix(".log")
+
+    @property
+    def name(self) -> str:
+        """The notebook as a reader of the course knows it."""
+        inside = self.notebook.is_relative_to(COURSE)
+        return str(self.notebook.relative_to(COURSE) if inside else self.notebook)
 
 
 @dataclass
@@ -86,8 +102,26 @@ def run_notebooks(
     Raises:
         CourseError: a file is not a notebook, or no notebook has a parameter of a given name.
     """
-    results = [_prepare(notebook, options.out) for notebook in notebooks]
+    results = prepare(notebooks, options)
+    execute(results, options, on_cell)
+    return results
+
+
+def prepare(notebooks: Sequence[Path], options: Options) -> list[Ran]:
+    """What is to be run, where it goes, and how many cells it has.
+
+    Raises:
+        CourseError: as run_notebooks does.
+    """
+    results = [_prepared(notebook, options) for notebook in notebooks]
     _check_parameters(results, options.parameters)
+    return results
+
+
+def execute(
+    results: Sequence[Ran], options: Options, on_cell: Callable[[Ran], None] = lambda ran: None
+) -> None:
+    """Execute what was prepared, `options.jobs` at a time, and note how each fared."""
     waiting, workers = list(results), []
     selector = selectors.DefaultSelector()
     try:
@@ -103,7 +137,6 @@ def run_notebooks(
         for worker in workers:
             worker.end()
         selector.close()
-    return results
 
 
 class _Worker:
@@ -115,17 +148,18 @@ class _Worker:
         read_end, write_end = os.pipe()
         command = [sys.executable, "-m", "autograder.run_notebook", _order(ran, options, write_end)]
         self.ran, self.selector, self.started = ran, selector, time.monotonic()
-        self.process = subprocess.Popen(
-            command,
-            pass_fds=[write_end],
-            stdin=subprocess.PIPE,  # its end tells the worker that nobody waits any more
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C reaches this process, which tells the worker once
-        )
+        with open(ran.log, "w") as log:
+            self.process = subprocess.Popen(
+                command,
+                pass_fds=[write_end],
+                stdin=subprocess.PIPE,  # its end tells the worker that nobody waits any more
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C reaches this process, which tells the worker once
+            )
         os.close(write_end)
         self.pipe = os.fdopen(read_end)
-        self.ran.error = f"{_name(ran.notebook)}: its process ended without a word"
+        self.ran.error = f"{ran.name}: its process ended without a word"
         selector.register(self.pipe, selectors.EVENT_READ, self)
 
     def read(self, on_cell: Callable[[Ran], None]) -> bool:
@@ -138,6 +172,7 @@ class _Worker:
         if "error" in message:
             self.ran.error = message["error"]
         else:
+            self.ran.done += 1
             on_cell(self.ran)
         return True
 
@@ -156,7 +191,7 @@ class _Worker:
 
 def _order(ran: Ran, options: Options, report: int) -> str:
     order = {
-        "name": _name(ran.notebook),
+        "name": ran.name,
         "notebook": str(ran.notebook),
         "output": str(ran.output),
         "parameters": options.parameters,
@@ -167,15 +202,18 @@ def _order(ran: Ran, options: Options, report: int) -> str:
     return json.dumps(order)
 
 
-def _prepare(notebook: Path, out: Path) -> Ran:
-    inside = notebook.is_relative_to(COURSE)
-    place = notebook.relative_to(COURSE if inside else notebook.parent.parent)
+def _prepared(notebook: Path, options: Options) -> Ran:
+    place = notebook.relative_to(
+        COURSE if notebook.is_relative_to(COURSE) else notebook.parent.parent
+    )
+    ran = Ran(notebook, Path(options.out).resolve() / place, 0)
     try:
-        cells = len(nbformat.read(notebook, as_version=4).cells)
+        ran.cells = len(nbformat.read(notebook, as_version=4).cells)
     except Exception as error:
         first_line = str(error).splitlines()[0]
-        raise CourseError(f"{_name(notebook)} is not a notebook: {first_line}") from error
-    return Ran(notebook, Path(out).resolve() / place, cells)
+        raise CourseError(f"{ran.name} is not a notebook: {first_line}") from error
+    ran.cells += bool(options.parameters)  # papermill adds a cell for them
+    return ran
 
 
 def _check_parameters(results: Iterable[Ran], parameters: dict[str, Any]) -> None:
@@ -194,65 +232,21 @@ def _parameters_of(notebook: Path) -> list[str]:
     return [name for source in tagged for name in defined_names(source)]
 
 
-def _name(notebook: Path) -> str:
-    return str(notebook.relative_to(COURSE) if notebook.is_relative_to(COURSE) else notebook)
-
-
 def with_progress(notebooks: Sequence[Path], options: Options) -> list[Ran]:
     """`run_notebooks` with a progress bar that counts cells."""
-    total = sum(_prepare(notebook, options.out).cells for notebook in notebooks)
-    total += len(notebooks) if options.parameters else 0  # papermill adds a cell for them
-    every = 0.1 if sys.stderr.isatty() else 5.0
-    with tqdm(total=total, unit="cell", mininterval=every, dynamic_ncols=True) as bar:
+    results = prepare(notebooks, options)
+    with progress_bar(results) as bar:
 
         def on_cell(ran: Ran) -> None:
             bar.set_description(ran.notebook.stem, refresh=False)
             bar.update()
 
-        return run_notebooks(notebooks, options, on_cell)
+        execute(results, options, on_cell)
+    return results
 
 
-def _parameter(_context, _option, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """-p world_size 2 is a number, -p backend gloo a word: what JSON reads is what it is."""
-    parameters = {}
-    for name, text in pairs:
-        try:
-            parameters[name] = json.loads(text)
-        except ValueError:
-            parameters[name] = text
-    return parameters
-
-
-@click.command("run")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "-p",
-    "--parameter",
-    "parameters",
-    nargs=2,
-    multiple=True,
-    callback=_parameter,
-    metavar="NAME VALUE",
-    help="A value for the notebooks' parameters cell, such as: -p world_size 2",
-)
-@click.option("-j", "--jobs", default=1, type=click.IntRange(1), help="Notebooks at a time.")
-@click.option("--out", default=COURSE / "build", type=click.Path(path_type=Path), show_default=True)
-@click.option("--html/--no-html", default=True, help="Write a page for each notebook.")
-@click.option("--cell-seconds", default=CELL_SECONDS, show_default=True, help="Limit for one cell.")
-def run(paths, parameters, jobs, out, html, cell_seconds):
-    """Execute notebooks, or all notebooks in folders, and check that every cell ran.
-
-    \b
-    autograder run lectures/
-    autograder run lectures/02_collectives.ipynb -p world_size 2
-    """
-    try:
-        notebooks = find_notebooks(paths)
-        results = with_progress(notebooks, Options(out, parameters, jobs, html, cell_seconds))
-    except CourseError as error:
-        raise click.ClickException(str(error)) from error
-    for ran in results:
-        print(f"{'failed' if ran.error else 'ran':7} {ran.seconds:6.1f} s  {_name(ran.notebook)}")
-    failed = [ran.error for ran in results if ran.error]
-    if failed:
-        raise click.ClickException("\n".join(failed))
+def progress_bar(results: Sequence[Ran]) -> tqdm:
+    """A bar of all the notebooks' cells; a line now and then where nobody watches."""
+    every = 0.1 if sys.stderr.isatty() else 5.0
+    total = sum(ran.cells for ran in results)
+    return tqdm(total=total, unit="cell", mininterval=every, dynamic_ncols=True)

@@ -1,13 +1,15 @@
 """Runs one notebook with papermill in a process of its own: started by `autograder.run`.
 
-Reports by lines of JSON on the file descriptor it is given: {"cell": n} after each cell, then
-{"error": sentence or null}. The kernel never sees that descriptor. When the starter goes away, or
-asks with SIGTERM, the kernel is shut down first.
+Reports by lines of JSON on the file descriptor it is given: {"cell": n} after each cell that ran,
+then {"error": sentence or null}. The kernel never sees that descriptor. What goes to standard error
+is the notebook's log. When the starter goes away, or asks with SIGTERM, the kernel is shut down
+first.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
@@ -37,6 +39,7 @@ def execute(order: dict[str, Any], report) -> str | None:
             engine_name=_reporting_engine(report),
             execution_timeout=order["cell_seconds"],
             progress_bar=False,
+            log_output=True,
         )
     except papermill.PapermillExecutionError as error:
         where = _describe(output, lambda cell: _status(cell) == "failed")
@@ -73,7 +76,8 @@ def _reporting_engine(report) -> str:
 
             def complete_and_report(cell, cell_index=None, **kwargs):
                 complete(cell, cell_index=cell_index, **kwargs)
-                report({"cell": cell_index + 1})
+                if _status(cell) != "failed":
+                    report({"cell": cell_index + 1})
 
             nb_man.cell_complete = complete_and_report
             return super().execute_managed_notebook(nb_man, kernel_name, **options)
@@ -128,7 +132,8 @@ def _end_with_the_starter() -> None:
         raise KeyboardInterrupt
 
     def wait() -> None:
-        sys.stdin.buffer.read()
+        while os.read(0, 1):
+            pass
         os.kill(os.getpid(), signal.SIGTERM)
 
     signal.signal(signal.SIGTERM, interrupt_once)
@@ -140,6 +145,7 @@ def main() -> None:
     order = json.loads(sys.argv[1])
     os.set_inheritable(order["report"], False)
     pipe = os.fdopen(order["report"], "w", buffering=1)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     _end_with_the_starter()
     try:
         error = execute(order, lambda message: pipe.write(json.dumps(message) + "\n"))

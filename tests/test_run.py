@@ -13,7 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from autograder.places import CourseError
-from autograder.run import Options, find_notebooks, run, run_notebooks
+from autograder.run import Options, find_notebooks, run_notebooks
+from autograder.run_command import run
 
 
 def notebook(path: Path, *sources: str, parameters: str = "") -> Path:
