@@ -40,6 +40,8 @@ def parallel_state() -> types.ModuleType:
     if "megatron.core.parallel_state" not in sys.modules:
         pytest.importorskip("megatron", reason="megatron-core is not installed")
         spec = importlib.util.find_spec("megatron.core")
+        if spec is None:
+            pytest.skip("megatron-core is not installed")
         package = types.ModuleType("megatron.core")
         package.__path__ = list(spec.submodule_search_locations)
         sys.modules["megatron.core"] = package
