@@ -18,6 +18,9 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 PURE = {
+    "all_reduce_plans",
+    "all_reduce_programs",
+    "all_reduce_trees",
     "rank_groups",
     "mesh",
     "placement",
@@ -44,6 +47,7 @@ SHOWING = {
     "hybrid_parallel_demonstrations",
     "magic",
     "pipeline_demonstrations",
+    "step_demonstrations",
     "tensor_parallel_demonstrations",
     "widgets",
 }
