@@ -68,12 +68,22 @@ def release(where: Places, assignments: tuple[str, ...]) -> None:
 @click.argument("assignment")
 @click.argument("inbox", type=click.Path(path_type=Path))
 def collect(where: Places, assignment: str, inbox: Path) -> None:
-    """Copy submissions from a folder of downloads into the class."""
+    """Copy submissions from a folder or zip of downloads into the class.
+
+    Knows the names that Canvas and Moodle give to what they pack; otherwise INBOX holds a folder
+    for each student, or files called STUDENT_anything.ipynb. Who is who is kept in students.csv.
+    """
     from autograder.collect import collect as collecting
 
     [name] = chosen_assignments(where, [assignment])
     done = collecting(where, name, inbox)
     click.echo(f"collected {len(done.students)} submissions for {name} into {where.submitted}")
+    if done.attempts:
+        click.echo(f"  {done.attempts} earlier attempts gave way to newer ones")
+    if done.late:
+        click.echo(
+            f"  marked late by Canvas, which does not say by how much: {', '.join(done.late)}"
+        )
     for sentence in done.left:
         click.echo(f"  left out {sentence}")
 

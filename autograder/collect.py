@@ -1,66 +1,173 @@
-"""From an inbox of downloaded files to submitted/STUDENT/ASSIGNMENT/STEM.ipynb.
+"""From a folder or zip of downloads to submitted/STUDENT/ASSIGNMENT/STEM.ipynb.
 
-The inbox holds a folder for each student, or files called STUDENT_anything.ipynb. Nothing is
-followed or unpacked; a file is copied as bytes, and what it is shows when it is graded.
+Knows what Canvas and Moodle call the files they pack (see `lms_names`), and a folder or file for
+each student. A notebook is copied as bytes, and what it is shows when it is graded. Of several
+attempts the newest wins; among files handed in together, the one that holds the released cells.
 """
 
 from __future__ import annotations
 
-import datetime
-import re
+from collections import defaultdict
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
-from autograder.pages import write_page
-from autograder.places import CourseError, Places
-from autograder.uploads import read_file, take
+import nbformat
 
-_STUDENT = re.compile(r"[^\s/_][^/_]*")
+from autograder.inbox import File, files, zipped
+from autograder.lms_names import PLAIN, Sender, sender_of
+from autograder.pages import write_page
+from autograder.places import Places
+from autograder.roster import Roster
+from autograder.uploads import SUFFIXES, found_notebook, read_file
+
+MAX_NOTEBOOKS_IN_ZIP = 10
+_FORMAT = "%Y-%m-%d %H:%M:%S UTC"
 
 
 @dataclass
 class Collected:
-    """Students whose work was copied, and a sentence for each thing that could not be placed."""
+    """What became of an inbox: students whose work was copied, and sentences about the rest.
+
+    `left` has one for each thing that could not be placed; `late`, students whom Canvas marks
+    late (its downloads do not say by how much); `attempts`, files that a newer one replaced.
+    """
 
     students: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
+    late: list[str] = field(default_factory=list)
+    attempts: int = 0
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A notebook that may be a student's answer."""
+
+    file: File
+    sender: Sender
+    data: bytes
+    num_known: int
+    num_cells: int
+    right_name: bool
+
+    @property
+    def rank(self) -> tuple:
+        """Grows with what makes it the answer."""
+        moment = self.file.modified or datetime.min.replace(tzinfo=UTC)
+        return (self.num_known > 0, self.num_cells > 0, self.sender.order, moment,
+                self.right_name, self.num_known)  # fmt: skip
 
 
 def collect(where: Places, assignment: str, inbox: Path) -> Collected:
-    """Copy an inbox into submitted/; a student's earlier hand-in is replaced.
+    """Copy an inbox into submitted/; a student's earlier hand-in is replaced by a newer one.
 
     Raises:
-        CourseError: the inbox is no folder.
+        CourseError: the inbox is neither a folder nor a zip, or students.csv lacks a column.
     """
-    if not inbox.is_dir():
-        raise CourseError(f"{inbox} is not a folder; give the one with the downloaded submissions")
-    stem, done = where.source(assignment).stem, Collected()
-    for path in sorted(inbox.iterdir()):
-        student = path.name if path.is_dir() else path.stem.partition("_")[0]
-        why_not = "it is a link" if path.is_symlink() else _why_not(path, student)
-        if not why_not:
-            data = take(path, stem, set())[0] if path.is_dir() else read_file(path)[0]
-            why_not = "" if data is not None else "no notebook in it can be read"
-        if why_not:
-            done.left.append(f"{path.name}: {why_not}")
-            continue
-        _place(where.submitted / student / assignment, stem, data, path)
-        done.students.append(student)
+    done, roster = Collected(), Roster(where.class_dir / "students.csv")
+    by_sender: dict[tuple[str, str], list[tuple[Sender, File]]] = defaultdict(list)
+    for file in files(inbox):
+        sender = sender_of(file.path)
+        nameless = sender == Sender(PLAIN, where.source(assignment).stem)
+        if sender is None or nameless or not sender.notebook:
+            done.left.append(f"{file.path}: {_why_nobodys(file, sender)}")
+        else:
+            by_sender[sender.key].append((sender, file))
+    for sent in by_sender.values():
+        _collect_one(where, assignment, sent, roster, done)
+    roster.save()
     return done
 
 
-def _why_not(path: Path, student: str) -> str:
-    if not _STUDENT.fullmatch(student) or student in (".", ".."):
-        return "no student's name can be made of its name"
-    if not path.is_dir() and path.suffix != ".ipynb":
-        return "it is neither a folder nor a notebook"
-    return ""
+def _collect_one(where: Places, assignment: str, sent: list[tuple[Sender, File]], roster: Roster,
+                 done: Collected) -> None:  # fmt: skip
+    """One person's files: the best of them becomes the hand-in."""
+    candidates, problems = _candidates(where, assignment, sent)
+    who = sent[0][1].path.parts[0]
+    if not candidates:
+        done.left.append(f"{who}: {problems[0] if problems else 'there is no notebook in it'}")
+        return
+    best = max(candidates, key=lambda candidate: candidate.rank)
+    try:
+        student = roster.student(best.sender, assignment)
+    except LookupError as error:
+        done.left.append(f"{who}: {error.args[0]}")
+        return
+    if not _place(where.submitted / student / assignment, where.source(assignment).stem, best):
+        done.left.append(f"{who}: what was collected before is newer")
+        return
+    done.students.append(student)
+    done.late += [student] if best.sender.late else []
+    done.attempts += sum(c.num_known > 0 for c in candidates) - (best.num_known > 0)
 
 
-def _place(folder: Path, stem: str, data: bytes, path: Path) -> None:
+def _candidates(where: Places, assignment: str, sent: list[tuple[Sender, File]],
+                ) -> tuple[list[_Candidate], list[str]]:  # fmt: skip
+    """The notebooks among a person's files, and why others could not be read."""
+    stem, released = where.source(assignment).stem, where.released(assignment)
+    known = _names(released) if released.exists() else set()
+    found, problems = [], []
+    for sender, file in sent:
+        for inner, data, why_not in _contents(file):
+            if data is None:
+                problems.append(why_not)
+                continue
+            cells, _ = found_notebook(data)
+            if cells or inner.path.suffix == ".ipynb":
+                hits = len({cell.grade_id for cell in cells} & known)
+                right = inner.path.name.endswith(f"{stem}.ipynb")
+                found.append(_Candidate(file, sender, data, hits, len(cells), right))
+    return found, problems
+
+
+def _contents(file: File) -> list[tuple[File, bytes | None, str]]:
+    """The file itself, or what lies in it if it is a zip; only what may be a notebook is read."""
+    suffix = file.path.suffix.lower()
+    if suffix not in (*SUFFIXES, ".zip"):
+        why_not = file.read()[1] if not suffix else "it is neither a folder nor a notebook"
+        return [(file, None, why_not or "it is neither a folder nor a notebook")]
+    data, why_not = file.read()
+    if data is None or suffix != ".zip":
+        return [(file, data, why_not)]
+    inside = [f for f in zipped(data, file.path) if f.path.suffix.lower() in SUFFIXES]
+    inside = inside[:MAX_NOTEBOOKS_IN_ZIP]
+    return [(inner, *inner.read()) for inner in inside] or [(file, None, "its zip has no notebook")]
+
+
+def _why_nobodys(file: File, sender: Sender | None) -> str:
+    if sender is not None and not sender.notebook:
+        return "it is text typed into Moodle, not a notebook"
+    if file.path.suffix.lower() != ".ipynb":
+        return file.read()[1] or "it is neither a folder nor a notebook"
+    return "no student's name can be made of its name"
+
+
+def _place(folder: Path, stem: str, chosen: _Candidate) -> bool:
+    """Write the hand-in, unless the one that is there is newer; whether it was written.
+
+    Downloads of an LMS carry the time of the download, so only plain files get a timestamp.txt.
+    """
+    moment = chosen.file.modified if chosen.sender.lms == PLAIN else None
+    before = _moment(folder / "timestamp.txt")
+    if moment and before and before > moment.replace(microsecond=0):
+        return False
     folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.ipynb"):
-        old.unlink()
-    (folder / f"{stem}.ipynb").write_bytes(data)
-    moment = datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC)
-    write_page(folder / "timestamp.txt", f"{moment:%Y-%m-%d %H:%M:%S} UTC\n")
+    for old in [*folder.glob("*.ipynb"), folder / "timestamp.txt"]:
+        old.unlink(missing_ok=True)
+    (folder / f"{stem}.ipynb").write_bytes(chosen.data)
+    if moment:
+        write_page(folder / "timestamp.txt", f"{moment:{_FORMAT}}\n")
+    return True
+
+
+def _moment(path: Path) -> datetime | None:
+    data, _ = read_file(path, limit=100)
+    try:
+        return datetime.strptime((data or b"").decode().strip(), _FORMAT).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _names(released: Path) -> set[str]:
+    cells = nbformat.read(released, as_version=4).cells
+    return {cell.metadata.get("nbgrader", {}).get("grade_id", cell.id) for cell in cells}
