@@ -37,6 +37,7 @@ from byhand.pipeline_schedules import Span
 from byhand.tensor_parallel import TensorParallelAttention, TensorParallelMLP
 
 Groups = Mapping[str, dist.ProcessGroup | None]
+GROUPS = ("tp", "dp", "pp", "tp-pp", "embedding")  # what byhand.process_groups is to create
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 All ranks together send, in one step on B sequences (d = dp, t = tp, p = pp, n ranks in all):
 
-    tp         2(t-1) · (4 L · activations + L · gain + tokens)
+    tp         2(t-1) · (4 L · activations + d · L · gain + tokens)
     pp         2(p-1) · t · activations
     dp         2(d-1) · (sharded + t · replicated)
     embedding  2 · t · d · table                                              where p > 1
@@ -72,7 +72,7 @@ def sent_bytes(sizes: Sizes, dp: int, tp: int, pp: int, num_sequences: int) -> d
     ranks, which tell a pipeline its shapes.
     """
     activations = sizes.activation_bytes(num_sequences)
-    in_blocks = sizes.num_blocks * (4 * activations + sizes.gain_bytes)
+    in_blocks = sizes.num_blocks * (4 * activations + dp * sizes.gain_bytes)
     tokens = num_sequences * sizes.num_positions * 8
     return {
         "tp": 2 * (tp - 1) * (in_blocks + tokens),

@@ -42,8 +42,17 @@ class Embedding:
 
     def backward_first(self, grad_y: Tensor, saved: Tensor) -> None:
         """grad_y [B, S, D] -> nothing: tokens have no gradient."""
-        self.grad_table.index_add_(0, saved.flatten(), grad_y.flatten(0, 1))
-        self.grad_positions[: saved.shape[1]] += grad_y.sum(dim=0)
+        self.backward_weight((grad_y, saved))
+
+    def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[None, Pair]:
+        """Nothing; keeps grad_y and the tokens."""
+        return None, (grad_y, saved)
+
+    def backward_weight(self, kept: Pair) -> None:
+        """Add to the gradients of the table and of the positions."""
+        grad_y, tokens = kept
+        self.grad_table.index_add_(0, tokens.flatten(), grad_y.flatten(0, 1))
+        self.grad_positions[: tokens.shape[1]] += grad_y.sum(dim=0)
 
     def parameters(self) -> list[Tensor]:
         """The table, then the positions."""
