@@ -2,11 +2,13 @@
 
 Seconds of communication scatter by a share of themselves, and some measurements are far off: the
 processor was busy elsewhere. So the residuals are relative, (measured - predicted) / predicted, and
-one beyond 1.345 standard deviations counts less, the farther the less (Huber's weights, found by
-reweighted least squares; the deviation is estimated from the median residual).
+over the measurement's own doubt where that is known. One beyond 1.345 standard deviations counts
+less, the farther the less (Huber's weights, found by reweighted least squares; the deviation is
+estimated from the median residual).
 
 Intervals come from a bootstrap: the scatter about the line, drawn anew, makes measurements that
-might have been, and each such set is fitted again. Pure Python; the same measurements give the same numbers.
+might have been, and each such set is fitted again. Pure Python; the same measurements give the
+same numbers.
 Sources: Huber 1964; Holland and Welsch 1977; Efron 1979.
 """
 
@@ -15,6 +17,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import exp, log
 from statistics import median
 
 from byhand.communication_cost import AlphaBeta, Cost
@@ -40,40 +43,45 @@ class Fit:
     line: AlphaBeta
     alpha_interval: tuple[float, float]
     beta_interval: tuple[float, float]
-    scatter: tuple[float, ...]  # measured / predicted, of each measurement
+    scatter: tuple[float, ...]  # log(measured / predicted) over the doubt, of each measurement
     resampled: tuple[AlphaBeta, ...]
     confidence: float
 
-    def predict(self, cost: Cost) -> Prediction:
-        """The seconds of `cost`, and the interval of one new measurement of it."""
+    def predict(self, cost: Cost, doubt: float = 1.0) -> Prediction:
+        """The seconds of `cost`, and the interval of one new measurement of it, of that doubt."""
         draw = random.Random(0)
-        again = [line.of(cost) * draw.choice(self.scatter) for line in self.resampled * 5]
+        lines = self.resampled * 5
+        again = [line.of(cost) * _factor(doubt * draw.choice(self.scatter)) for line in lines]
         return Prediction(self.line.of(cost), *_interval(again, self.confidence))
 
 
 def fit(
     costs: Sequence[Cost],
     seconds: Sequence[float],
+    doubts: Sequence[float] | None = None,
     confidence: float = 0.95,
     num_resamples: int = 200,
 ) -> Fit:
     """Alpha and beta from `seconds` measured for `costs`, robustly; neither comes out negative.
 
-    costs: what was measured, for example `cost("ring", 4, num_bytes)` of each size.
+    costs: what was measured, for example `cost("ring", 4, num_bytes)` of each size. doubts: how
+    uncertain each measurement is, as a share of itself; None: all alike.
 
     Raises:
         ValueError: fewer than three measurements, of different lengths, not above 0, or all of one
             size, which no line can be drawn through.
     """
     _check(costs, seconds)
-    line = _huber_line(costs, seconds)
+    doubts = [1.0] * len(costs) if doubts is None else list(doubts)
+    line = _huber_line(costs, seconds, doubts)
     # Two numbers were fitted, so the measurements lie closer to the line than new ones will.
     wider = (len(costs) / (len(costs) - 2)) ** 0.5
-    scatter = tuple((t / line.of(c)) ** wider for c, t in zip(costs, seconds, strict=True))
+    each = list(zip(costs, seconds, doubts, strict=True))
+    scatter = tuple(wider * log(t / line.of(c)) / d for c, t, d in each)
     draw, resampled = random.Random(0), []
     for _ in range(num_resamples):
-        again = [draw.choice(scatter) * line.of(cost) for cost in costs]
-        resampled.append(_huber_line(costs, again))
+        again = [line.of(c) * _factor(d * draw.choice(scatter)) for c, _, d in each]
+        resampled.append(_huber_line(costs, again, doubts))
     alphas, betas = [r.alpha for r in resampled], [r.beta for r in resampled]
     intervals = _interval(alphas, confidence), _interval(betas, confidence)
     return Fit(line, *intervals, scatter, tuple(resampled), confidence)
@@ -84,20 +92,28 @@ def least_squares(costs: Sequence[Cost], seconds: Sequence[float]) -> AlphaBeta:
     return _weighted_line(costs, seconds, [1.0] * len(costs))
 
 
-def _huber_line(costs: Sequence[Cost], seconds: Sequence[float]) -> AlphaBeta:
-    line = _weighted_line(costs, seconds, [1 / t**2 for t in seconds])
+def _huber_line(
+    costs: Sequence[Cost], seconds: Sequence[float], doubts: Sequence[float]
+) -> AlphaBeta:
+    each = list(zip(seconds, doubts, strict=True))
+    line = _weighted_line(costs, seconds, [1 / (t * d) ** 2 for t, d in each])
     for _ in range(ROUNDS_OF_WEIGHTS):
-        predicted = [line.of(cost) for cost in costs]
-        residuals = [t / p - 1 for t, p in zip(seconds, predicted, strict=True)]
+        units = [line.of(c) * d for c, d in zip(costs, doubts, strict=True)]
+        residuals = [(t - line.of(c)) / u for c, t, u in zip(costs, seconds, units, strict=True)]
         allowed = HUBER * DEVIATION_FROM_MEDIAN * median(map(abs, residuals)) + 1e-9
         weights = [
-            min(1, allowed / abs(r)) / p**2 if r else 1 / p**2
-            for r, p in zip(residuals, predicted, strict=True)
+            min(1, allowed / max(abs(r), 1e-12)) / u**2
+            for r, u in zip(residuals, units, strict=True)
         ]
         before, line = line, _weighted_line(costs, seconds, weights)
-        if abs(line.alpha - before.alpha) + abs(line.beta - before.beta) == 0:
+        if line == before:
             break
     return line
+
+
+def _factor(scatter: float) -> float:
+    """What a measurement is off by: at most seven times."""
+    return exp(max(-2.0, min(2.0, scatter)))
 
 
 def _weighted_line(
@@ -110,6 +126,8 @@ def _weighted_line(
         rr, rb, bb = rr + w * r * r, rb + w * r * b, bb + w * b * b
         rt, bt = rt + w * r * t, bt + w * b * t
     area = rr * bb - rb * rb
+    if area <= 1e-12 * rr * bb:  # all the weight lies on one size
+        return AlphaBeta(0.0, bt / bb)
     alpha, beta = (bb * rt - rb * bt) / area, (rr * bt - rb * rt) / area
     if alpha < 0:
         return AlphaBeta(0.0, bt / bb)

@@ -47,6 +47,12 @@ class Timing:
         low, _, high = statistics.quantiles(self.seconds, n=4, method="inclusive")
         return low, high
 
+    @property
+    def doubt(self) -> float:
+        """How uncertain the median is, as a share of itself: its standard error, at least 2 %."""
+        low, high = self.quartiles
+        return max(0.02, 0.93 * (high - low) / self.median / len(self.seconds) ** 0.5)
+
     def __str__(self) -> str:
         low, high = (1e3 * seconds for seconds in self.quartiles)
         return f"{1e3 * self.median:.3g} ms ({low:.3g} to {high:.3g})"
@@ -64,10 +70,12 @@ def take_turns(
     repetitions: int = 15,
     warm_up: int = 3,
     group: Group = None,
+    before: Callable[[], Any] | None = None,
 ) -> dict[Any, Timing]:
     """The times of several calls that take turns, by their names; every rank gets the same.
 
-    calls: the same names in the same order on every rank.
+    calls: the same names in the same order on every rank. before: called, and not timed, before the
+    barrier of each.
 
     Raises:
         ValueError: nothing to time.
@@ -77,7 +85,7 @@ def take_turns(
     edges = []
     with _disable_current_modes():
         for repetition in range(-warm_up, repetitions):
-            now = [_one(call, group) for call in calls.values()]
+            now = [_one(call, group, before) for call in calls.values()]
             edges += [now] if repetition >= 0 else []
         seconds = _slowest(torch.tensor(edges, dtype=torch.float64), group)
     return {name: Timing(tuple(seconds[:, i].tolist())) for i, name in enumerate(calls)}
@@ -95,8 +103,12 @@ def naive_bandwidth(tensor: Tensor, group: Group = None) -> float:
     return tensor.nbytes / (time.time() - start)
 
 
-def _one(call: Callable[[], Any], group: Group) -> tuple[float, float]:
+def _one(
+    call: Callable[[], Any], group: Group, before: Callable[[], Any] | None
+) -> tuple[float, float]:
     """When this rank called, and when it was done."""
+    if before is not None:
+        before()
     dist.barrier(group=group)
     _wait_for_device()
     start = time.monotonic()

@@ -1,0 +1,167 @@
+"""Collectives timed on real ranks, over sizes: what lectures, benchmarks and widgets draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from byhand.communication_cost import bus_bandwidth, cost
+from byhand.communication_fit import Fit, fit
+from byhand.measure import Timing, naive_bandwidth, take_turns, time_call
+from byhand.runtime import Run, launch
+
+ELEMENT_BYTES = 4
+FLOOD_BYTES = 1 << 18
+SIZES = tuple(4**power for power in range(1, 12))  # 4 B to 4 MB
+
+
+@dataclass(repr=False)
+class Sweep:
+    """One collective's timings by its number of bytes, on `num_ranks` ranks."""
+
+    collective: str
+    num_ranks: int
+    timings: dict[int, Timing]
+    run: Run
+
+    @property
+    def seconds(self) -> dict[int, float]:
+        """The median of each size."""
+        return {num_bytes: timing.median for num_bytes, timing in self.timings.items()}
+
+    def fit(self, sizes: Sequence[int] | None = None, algorithm: str | None = None) -> Fit:
+        """Alpha and beta of these sizes (None: all), under an algorithm (None: the default)."""
+        chosen = list(self.timings) if sizes is None else list(sizes)
+        name = algorithm or self.collective
+        costs = [cost(name, self.num_ranks, num_bytes) for num_bytes in chosen]
+        timings = [self.timings[num_bytes] for num_bytes in chosen]
+        return fit(costs, [t.median for t in timings], [t.doubt for t in timings])
+
+    def __repr__(self) -> str:
+        lines = [
+            f"{'bytes':>10} {'time (us)':>10} {'quartiles':>17} {'algbw':>8} {'busbw':>8}  MB/s"
+        ]
+        for num_bytes, timing in self.timings.items():
+            low, high = (1e6 * seconds for seconds in timing.quartiles)
+            bus = bus_bandwidth(self.collective, self.num_ranks, num_bytes, timing.median)
+            lines.append(
+                f"{num_bytes:>10,} {1e6 * timing.median:>10.0f} {f'{low:.0f} to {high:.0f}':>17} "
+                f"{num_bytes / timing.median / 1e6:>8.1f} {bus / 1e6:>8.1f}"
+            )
+        return "\n".join(lines)
+
+
+def sweep(
+    collective: str = "all_reduce",
+    world_size: int = 2,
+    sizes: Sequence[int] = SIZES,
+    repetitions: int = 15,
+    **options: Any,
+) -> Sweep:
+    """Time torch's collective for every size, the sizes taking turns. options: of `launch`.
+
+    sizes: in bytes as nccl-tests counts them; rounded up to whole elements for every rank.
+    Over a `network`, each call follows an all-reduce of FLOOD_BYTES that is not timed: a shaped
+    link lets what follows a pause pass at full speed, up to some 100 KB, as no real link does.
+
+    Raises:
+        ValueError: a collective not in CALLS.
+    """
+    if collective not in CALLS:
+        raise ValueError(f"unknown collective {collective!r}; known are {', '.join(CALLS)}")
+    step = 1 if collective in ("send", "broadcast", "all_reduce") else world_size
+    counts = [-(-num_bytes // (ELEMENT_BYTES * step)) * step for num_bytes in sizes]
+    args = (collective, counts, repetitions, options.get("network") is not None)
+    run = launch(_sweep_on_rank, world_size, args, **options)
+    timings = {ELEMENT_BYTES * n: t for n, t in zip(counts, run.results[0], strict=True)}
+    return Sweep(collective, world_size, timings, run)
+
+
+def _sweep_on_rank(
+    rank: int, world_size: int, collective: str, counts: list[int], repetitions: int, flood: bool
+) -> list[Timing]:
+    calls = {number: CALLS[collective](count) for number, count in enumerate(counts)}
+    before = _all_reduce(FLOOD_BYTES // ELEMENT_BYTES) if flood else None
+    return list(take_turns(calls, repetitions, before=before).values())
+
+
+@dataclass
+class Naive:
+    """Bytes per second: what the usual snippet says on each of several tries, and what is so."""
+
+    first_try: list[float]  # by rank
+    later_tries: list[float]  # of rank 0
+    algorithm: float
+    bus: float
+    barrier_share: float  # of the time that the snippet takes, once connected
+
+
+def naive(
+    num_bytes: int = 1 << 18, world_size: int = 2, repetitions: int = 15, **options: Any
+) -> Naive:
+    """The usual snippet beside a measurement of the same all-reduce on the same ranks."""
+    results = launch(_naive_on_rank, world_size, (num_bytes, repetitions), **options).results
+    seconds, barrier = results[0][2].median, results[0][3].median
+    bus = bus_bandwidth("all_reduce", world_size, num_bytes, seconds)
+    first = [result[0] for result in results]
+    return Naive(first, results[0][1], num_bytes / seconds, bus, barrier / (barrier + seconds))
+
+
+def _naive_on_rank(rank: int, world_size: int, num_bytes: int, repetitions: int) -> tuple:
+    tensor = torch.zeros(num_bytes // ELEMENT_BYTES)
+    first = naive_bandwidth(tensor)
+    later = [naive_bandwidth(tensor) for _ in range(repetitions)]
+    seconds = time_call(lambda: dist.all_reduce(tensor), repetitions)
+    return first, later, seconds, time_call(dist.barrier, repetitions)
+
+
+def _device() -> str:
+    return "cuda" if "nccl" in dist.get_backend() else "cpu"
+
+
+def _all_reduce(count: int) -> Callable[[], Any]:
+    tensor = torch.zeros(count, device=_device())
+    return lambda: dist.all_reduce(tensor)
+
+
+def _broadcast(count: int) -> Callable[[], Any]:
+    tensor = torch.zeros(count, device=_device())
+    return lambda: dist.broadcast(tensor, 0)
+
+
+def _shards(collective: Callable, to_whole: bool) -> Callable[[int], Callable[[], Any]]:
+    """A collective between a whole tensor and this rank's shard of it."""
+
+    def make(count: int) -> Callable[[], Any]:
+        whole = torch.zeros(count, device=_device())
+        shard = torch.zeros(count // dist.get_world_size(), device=_device())
+        return lambda: collective(whole, shard) if to_whole else collective(shard, whole)
+
+    return make
+
+
+def _all_to_all(count: int) -> Callable[[], Any]:
+    given, taken = (torch.zeros(count, device=_device()) for _ in range(2))
+    return lambda: dist.all_to_all_single(taken, given)
+
+
+def _send(count: int) -> Callable[[], Any]:
+    """From rank 0 to the last rank."""
+    tensor, last = torch.zeros(count, device=_device()), dist.get_world_size() - 1
+    if dist.get_rank() == 0:
+        return lambda: dist.send(tensor, last)
+    return (lambda: dist.recv(tensor, 0)) if dist.get_rank() == last else (lambda: None)
+
+
+CALLS: dict[str, Callable[[int], Callable[[], Any]]] = {
+    "all_reduce": _all_reduce,
+    "broadcast": _broadcast,
+    "all_gather": _shards(dist.all_gather_into_tensor, True),
+    "reduce_scatter": _shards(dist.reduce_scatter_tensor, False),
+    "all_to_all": _all_to_all,
+    "send": _send,
+}

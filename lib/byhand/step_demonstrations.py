@@ -1,0 +1,210 @@
+"""A training step of an MLP, predicted from a fitted alpha and beta and then taken on real ranks.
+
+On the same ranks, in one launch: the compute of one layer (all ranks at once, so that cores they
+share are shared here too), and the step itself, with the library's data_parallel, tensor_parallel
+and pipeline_parallel as they stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from byhand.communication_cost import AlphaBeta
+from byhand.data_parallel import DataParallel, assign_buckets
+from byhand.measure import Timing, take_turns, time_call
+from byhand.mlp import MLP, mean_squared_error, random_weights
+from byhand.pipeline_parallel import Pipeline, cut
+from byhand.pipeline_schedules import one_forward_one_backward
+from byhand.runtime import launch
+from byhand.step_cost import (
+    LayerSeconds,
+    StepCost,
+    data_parallel_step,
+    pipeline_step,
+    tensor_parallel_step,
+)
+from byhand.tensor_parallel import TensorParallelMLP
+
+MICRO_BATCHES = 4
+PLANS = ("data", "tensor", "pipeline")
+
+
+@dataclass(frozen=True)
+class Model:
+    """`num_layers` layers of width × width, and a global batch of `num_rows` rows."""
+
+    width: int
+    num_layers: int
+    num_rows: int
+
+    def __str__(self) -> str:
+        return f"{self.num_layers} layers of {self.width}², {self.num_rows} rows"
+
+    @property
+    def layer_bytes(self) -> int:
+        """The parameters of one layer."""
+        return 4 * (self.width**2 + self.width)
+
+    @property
+    def output_bytes(self) -> int:
+        """One layer's output for the whole batch."""
+        return 4 * self.num_rows * self.width
+
+
+MODELS = (Model(256, 4, 256), Model(512, 4, 256), Model(768, 8, 256))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One plan's step: as predicted, as timed, and the bytes each rank sent by the ledger."""
+
+    plan: str
+    model: Model
+    predicted: StepCost
+    measured: Timing
+    sent_bytes: tuple[int, ...]
+
+    @property
+    def error(self) -> float:
+        """(predicted - measured) / measured."""
+        return self.predicted.seconds / self.measured.median - 1
+
+
+def take_step(
+    plan: str,
+    model: Model,
+    all_reduce: AlphaBeta,
+    send: AlphaBeta,
+    world_size: int = 2,
+    repetitions: int = 9,
+    **options: Any,
+) -> Step:
+    """Predict the step of a plan of PLANS from measured compute and fitted lines; then take it.
+
+    all_reduce, send: lines fitted to the ring's cost and to one message's, on the same ranks.
+
+    Raises:
+        ValueError: an unknown plan.
+    """
+    if plan not in PLANS:
+        raise ValueError(f"unknown plan {plan!r}; known are {', '.join(PLANS)}")
+    run = launch(_step_on_rank, world_size, (plan, model, repetitions), **options)
+    layer, measured = run.results[0]
+    predicted = predict(plan, model, layer, all_reduce, send, world_size)
+    sent = tuple(_one_step_bytes(run, rank) for rank in range(world_size))
+    return Step(plan, model, predicted, measured, sent)
+
+
+def predict(
+    plan: str,
+    model: Model,
+    layer: LayerSeconds,
+    all_reduce: AlphaBeta,
+    send: AlphaBeta,
+    world_size: int,
+) -> StepCost:
+    """The step's cost. layer: what a rank computes of one layer, for its rows or a micro-batch."""
+
+    def ring(num_bytes: float) -> float:
+        return all_reduce.seconds("ring", world_size, num_bytes)
+
+    if plan == "data":
+        buckets = _buckets(model)
+        return data_parallel_step(layer, buckets, model.layer_bytes, world_size, ring)
+    if plan == "tensor":
+        pairs = model.num_layers // 2
+        return tensor_parallel_step(layer, pairs, model.output_bytes, world_size, ring)
+    stage = layer.times(model.num_layers / world_size)
+    schedule = one_forward_one_backward(world_size, MICRO_BATCHES)
+    message_bytes = model.output_bytes / MICRO_BATCHES
+    return pipeline_step(schedule, stage, message_bytes, lambda m: send.seconds("send", 2, m))
+
+
+def _buckets(model: Model) -> list[list[int]]:
+    """One bucket per layer."""
+    return assign_buckets([model.layer_bytes] * model.num_layers, model.layer_bytes)
+
+
+def _step_on_rank(
+    rank: int, world_size: int, plan: str, model: Model, repetitions: int
+) -> tuple[LayerSeconds, Timing]:
+    torch.manual_seed(0)
+    weights = random_weights([model.width] * (model.num_layers + 1))
+    x = torch.randn(model.num_rows, model.width)
+    step = _STEPS[plan](weights, x, rank, world_size)
+    step()  # on the record: the bytes
+    return _layer_seconds(plan, model, world_size), time_call(step, repetitions)
+
+
+def _layer_seconds(plan: str, model: Model, world_size: int) -> LayerSeconds:
+    """One layer of what this rank computes, without communication, timed on all ranks at once.
+
+    All layers are timed together, and the time shared out: a layer alone would find its weights in
+    the processor's cache.
+    """
+    rows = model.num_rows // {"data": world_size, "tensor": 1, "pipeline": MICRO_BATCHES}[plan]
+    inside = model.width // (world_size if plan == "tensor" else 1)
+    num_layers = model.num_layers // (world_size if plan == "pipeline" else 1)
+    sizes = [inside if number % 2 else model.width for number in range(num_layers + 1)]
+    local = MLP.from_weights(random_weights(sizes))
+    x = torch.randn(rows, model.width)
+    y, saved = local.forward(x)
+    _, kept = local.backward_input(y, saved)
+    calls = {
+        "forward": lambda: local.forward(x),
+        "input": lambda: local.backward_input(y, saved),
+        "weight": lambda: local.backward_weight(kept),
+    }
+    seconds = [timing.median / num_layers for timing in take_turns(calls, 9).values()]
+    return LayerSeconds(*seconds)
+
+
+def _data_step(weights: list, x: torch.Tensor, rank: int, world_size: int) -> Callable[[], Any]:
+    model = DataParallel(MLP.from_weights(weights), bucket_bytes=1)
+    rows = x.tensor_split(world_size)[rank]
+
+    def step() -> None:
+        model.zero_gradients()
+        y, saved = model.forward(rows)
+        _, grad_y = mean_squared_error(y, rows, len(x))
+        model.backward(grad_y, saved)
+
+    return step
+
+
+def _tensor_step(weights: list, x: torch.Tensor, rank: int, world_size: int) -> Callable[[], Any]:
+    model = TensorParallelMLP(weights)
+
+    def step() -> None:
+        model.zero_gradients()
+        y, saved = model.forward(x)
+        _, grad_y = mean_squared_error(y, x)
+        model.backward_first(grad_y, saved)
+
+    return step
+
+
+def _pipeline_step(weights: list, x: torch.Tensor, rank: int, world_size: int) -> Callable[[], Any]:
+    per_stage = len(weights) // world_size
+    stage = MLP.from_weights(weights[rank * per_stage : (rank + 1) * per_stage])
+    pipeline = Pipeline([stage], one_forward_one_backward(world_size, MICRO_BATCHES))
+    parts = cut(x, MICRO_BATCHES)
+
+    def step() -> None:
+        stage.zero_gradients()
+        pipeline.step(parts, parts, mean_squared_error)
+
+    return step
+
+
+_STEPS = {"data": _data_step, "tensor": _tensor_step, "pipeline": _pipeline_step}
+
+
+def _one_step_bytes(run: Any, rank: int) -> int:
+    """What a rank sent on the record; the broadcast at the start left out."""
+    events = run.ledger.select(rank=rank)
+    return sum(e.sent_bytes for e in events if e.op in ("all_reduce", "send"))
