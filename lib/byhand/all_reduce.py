@@ -227,7 +227,7 @@ def _place(group: Group) -> tuple[int, int]:
 
 def _flat(tensor: Tensor, group: Group) -> Tensor:
     """The elements in one row, where the group's backend can send them: gloo from the host."""
-    flat = tensor.detach().reshape(-1)
+    flat = tensor.detach().contiguous().view(-1)
     return flat.cpu() if flat.is_cuda and "nccl" not in dist.get_backend(group) else flat
 
 

@@ -6,16 +6,17 @@ Every algorithm is such a list; `check` proves that it sums, `byhand.all_reduce`
 
 n ranks, S bytes; p the largest power of two up to n; L ranks on each of H hosts:
 
-    algorithm            rounds                  bytes sent by a rank
-    ring                 2(n-1)                  2(n-1)/n · S
-    double ring          2(n-1)                  2(n-1)/n · S, half of it each way round
-    tree                 2⌊log₂ n⌋               S times its neighbours in the tree: 1 to 3
-    double tree          2⌊log₂ n⌋               S/2 times its neighbours in both: at most 2S
-    recursive doubling   log₂ p, n > p: +2       log₂ p · S, n > p: +S on the first n-p; the rest S
-    halving-doubling     2 log₂ p, n > p: +2     2(p-1)/p · S, n > p: +S on the first n-p; the rest S
-    hierarchical         2(L-1) + 2(H-1)         2(LH-1)/(LH) · S, of which 2(H-1)/H · S/L leaves
-                                                 the host: 2(H-1)/H · S for a host, S where H = 2
+    algorithm           rounds             bytes sent by a rank
+    ring                2(n-1)             2(n-1)/n · S
+    double ring         2(n-1)             2(n-1)/n · S, half of it each way round
+    tree                2⌊log₂ n⌋          S times its neighbours in the tree, 1 to 3
+    double tree         2⌊log₂ n⌋          S/2 times its neighbours in both trees: at most 2S
+    recursive doubling  log₂ p (*)         log₂ p · S (*)
+    halving-doubling    2 log₂ p (*)       2(p-1)/p · S (*)
+    hierarchical        2(L-1) + 2(H-1)    2(LH-1)/(LH) · S, of which 2(H-1)/H · S/L to other hosts
 
+(*) n not a power of two: 2 rounds more; ranks from p on send S in all, their n-p partners S more.
+A host so sends 2(H-1)/H · S to others: S where H is 2, and a ring's link 2(n-1)/n · S.
 Sources: Thakur, Rabenseifner & Gropp 2005, Optimization of collective communication operations in
 MPICH; Patarasuk & Yuan 2009 (ring); Sanders, Speck & Träff 2009 (double tree).
 """

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 from byhand.all_reduce_plans import Plan, Transfer, cut
@@ -73,16 +74,16 @@ def block_spans(num_elements: int, num_pieces: int, num_blocks: int) -> Spans:
     for block in range(num_blocks):
         bounds = cut(blocks[block + 1] - blocks[block], num_pieces)
         bounds = [blocks[block] + bound for bound in bounds]
-        spans.append(list(zip(bounds, bounds[1:])))
+        spans.append(list(pairwise(bounds)))
     return spans
 
 
 def piece_spans(bounds: list[int], num_blocks: int) -> Spans:
     """spans[block][piece]: the pieces are given; each is cut into blocks."""
     pieces = []
-    for start, stop in zip(bounds, bounds[1:]):
+    for start, stop in pairwise(bounds):
         inner = [start + bound for bound in cut(stop - start, num_blocks)]
-        pieces.append(list(zip(inner, inner[1:])))
+        pieces.append(list(pairwise(inner)))
     return [list(block) for block in zip(*pieces, strict=True)]
 
 
