@@ -40,6 +40,8 @@ def settings(where: Places) -> Config:
         "autograder.gradebook.Judge",
         *_preprocessors("SaveAutoGrades", "AssignLatePenalties", "CheckCellMetadata"),
     ]
+    config.AssignLatePenalties.plugin_class = "autograder.late.LatePenalty"
+    config.LatePenalty.policy_file = str(where.class_dir / "class.toml")
     return config
 
 

@@ -1,0 +1,49 @@
+"""What every command of the command line shares: the group, --class, and errors as sentences."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from autograder.places import CourseError, places
+
+
+@click.group()
+def main() -> None:
+    """Release, grade and return the exercises; execute lectures.
+
+    \b
+    From release to marks:
+      autograder release
+      autograder collect 01_ranks inbox/
+      autograder grade
+      autograder feedback
+      autograder export grades.csv
+    """
+
+
+def command(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A command on one class: --class, and errors as sentences."""
+
+    @main.command()
+    @click.option("--class", "class_dir", type=click.Path(path_type=Path), metavar="DIR",
+                  help="The class directory (default: $CLASS, else build/class).")  # fmt: skip
+    @functools.wraps(function)
+    def wrapped(class_dir: Path | None, **options: Any) -> None:
+        try:
+            function(places(class_dir), **options)
+        except CourseError as error:
+            raise click.ClickException(str(error)) from None
+        except OSError as error:
+            raise click.ClickException(f"{error}. What was graded so far is kept.") from None
+
+    return wrapped
+
+
+assignments_argument = click.argument("assignments", nargs=-1, metavar="[ASSIGNMENT]...")
+student_option = click.option("--student", "students", multiple=True, metavar="NAME",
+                              help="Only this student; may be repeated.")  # fmt: skip

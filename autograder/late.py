@@ -1,0 +1,146 @@
+"""Late hand-ins: due dates and a policy in class.toml, penalties by nbgrader's own mechanism.
+
+    [late]                                  # all three may be left out
+    percent_per_day = 10                    # of the score, for each day begun
+    most_percent = 50
+    grace_minutes = 15
+
+    [due]
+    01_ranks = 2026-03-01T23:59:00+01:00    # without an offset: this machine's time
+
+    [extension.01_ranks]                    # days for one student
+    ada = 2
+
+nbgrader compares the due date in its gradebook with a submission's timestamp.txt, asks a
+LateSubmissionPlugin what that costs, and keeps the answer. `LatePenalty` is that plugin; `apply`
+does the same for all that was graded, so a changed policy, a due date set in the formgrader or a
+mark given by hand later needs no grading.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+import warnings
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+
+from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment
+from nbgrader.plugins import LateSubmissionPlugin
+from sqlalchemy.exc import OperationalError
+from traitlets import Unicode
+
+from autograder.places import CourseError, Places
+
+FILE = "class.toml"
+_SECONDS_PER_DAY = 86_400
+_NUMBERS = ("percent_per_day", "most_percent", "grace_minutes")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What lateness costs; `due` is in UTC, `extensions` in days by (assignment, student)."""
+
+    percent_per_day: float = 0
+    most_percent: float = 100
+    grace_minutes: float = 0
+    due: dict[str, datetime] = field(default_factory=dict)
+    extensions: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def penalty(self, score: float, seconds_late: float) -> float:
+        """Points that a score loses, to two decimals; never more than the score."""
+        late = seconds_late - 60 * self.grace_minutes
+        if late <= 0 or score <= 0:
+            return 0.0
+        percent = self.percent_per_day * math.ceil(late / _SECONDS_PER_DAY)
+        return round(score * min(percent, self.most_percent, 100) / 100, 2)
+
+
+class LatePenalty(LateSubmissionPlugin):
+    """nbgrader's question what lateness costs, answered from class.toml."""
+
+    policy_file = Unicode(help="The class.toml of the class.").tag(config=True)
+
+    def late_submission_penalty(self, student_id, score, total_seconds_late):
+        """Points to take off; nbgrader asks only for late submissions."""
+        return read_policy(Path(self.policy_file)).penalty(score, total_seconds_late)
+
+
+def read_policy(path: Path) -> Policy:
+    """The policy in a class.toml; one without penalties where there is no file.
+
+    Raises:
+        CourseError: the file cannot be read, or says something that is no policy.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        late = data.get("late", {})
+        numbers = {name: _number(name, value) for name, value in late.items()}
+        due = {name: _moment(name, value) for name, value in data.get("due", {}).items()}
+        extensions = {(name, student): _number(f"{name}.{student}", days)
+                      for name, students in data.get("extension", {}).items()
+                      for student, days in students.items()}  # fmt: skip
+        unknown = set(data) - {"late", "due", "extension"} | set(late) - set(_NUMBERS)
+        if unknown:
+            raise ValueError(f"nothing here is called {', '.join(sorted(unknown))}")
+    except (tomllib.TOMLDecodeError, ValueError, AttributeError, UnicodeDecodeError) as error:
+        raise CourseError(f"{path} is no description of due dates: {error}") from None
+    return Policy(**numbers, due=due, extensions=extensions)
+
+
+def apply(where: Places) -> int:
+    """Bring due dates, extensions and penalties in the gradebook up to date; how many changed.
+
+    Raises:
+        CourseError: class.toml is wrong, or another program is using the gradebook.
+    """
+    policy = read_policy(where.class_dir / FILE)
+    if not where.gradebook.exists():
+        return 0
+    try:
+        with warnings.catch_warnings(), Gradebook(f"sqlite:///{where.gradebook}") as gradebook:
+            warnings.simplefilter("ignore")
+            changed = sum(_apply_to(gradebook, policy, name) for name in where.assignments())
+            gradebook.db.commit()
+    except OperationalError as error:
+        raise CourseError(f"the gradebook cannot be written now: {error.orig}") from None
+    return changed
+
+
+def _apply_to(gradebook: Gradebook, policy: Policy, assignment: str) -> int:
+    try:
+        entry = gradebook.find_assignment(assignment)
+    except MissingEntry:
+        return 0
+    entry.duedate = policy.due.get(assignment, entry.duedate)
+    for submission in entry.submissions:
+        days = policy.extensions.get((assignment, submission.student.id))
+        submission.extension = timedelta(days=days) if days else submission.extension
+    return sum(_charge(submission, policy) for submission in entry.submissions)
+
+
+def _charge(submission: SubmittedAssignment, policy: Policy) -> bool:
+    """Set one submission's penalties; whether any of them changed."""
+    late, changed = submission.total_seconds_late, False
+    for notebook in submission.notebooks:
+        penalty = policy.penalty(notebook.score, late) or None
+        changed |= penalty != (notebook.late_submission_penalty or None)
+        notebook.late_submission_penalty = penalty
+    return changed
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+        raise ValueError(f"{name} has to be a number that is not negative, and is {value!r}")
+    return value
+
+
+def _moment(name: str, value: Any) -> datetime:
+    """A date or time as nbgrader keeps it: in UTC, without saying so. A date is its last second."""
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime.combine(value, time(23, 59, 59))
+    if not isinstance(value, datetime):
+        raise ValueError(f"{name} has to be a date or a time, and is {value!r}")
+    return value.astimezone(UTC).replace(tzinfo=None)

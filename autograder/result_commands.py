@@ -1,0 +1,120 @@
+"""Commands for what comes after grading: feedback, regrades, the class page, CSV."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from autograder.commands import assignments_argument, command, student_option
+from autograder.places import CourseError, Places, chosen_assignments
+
+if TYPE_CHECKING:
+    from autograder.export_lms import Sheet
+
+
+@command
+@assignments_argument
+@student_option
+def feedback(where: Places, assignments: tuple[str, ...], students: tuple[str, ...]) -> None:
+    """Write a page for each student: verdicts, messages, and their code."""
+    from autograder.feedback import write_feedback
+
+    _bring_penalties_up_to_date(where)
+    pages = write_feedback(where, chosen_assignments(where, assignments), list(students))
+    if not pages:
+        raise CourseError("there is nothing to return yet: run autograder grade first")
+    click.echo(f"{len(pages)} pages in {where.feedback}")
+
+
+@command
+@assignments_argument
+@student_option
+@click.option("--reason", default="", help="The request, in words; kept with the answer.")
+@click.option("--unsandboxed", is_flag=True, help="Run submissions without walls: own work only.")
+@click.option("--seed", type=int, help="Of the random inputs (default: fixed by the tests).")
+def regrade(
+    where: Places,
+    assignments: tuple[str, ...],
+    students: tuple[str, ...],
+    reason: str,
+    unsandboxed: bool,
+    seed: int | None,
+) -> None:
+    """Judge again, and say task by task what changed and why; kept in regrades.csv."""
+    from autograder.grade import Options
+    from autograder.regrade import regrade as regrading
+
+    options = Options(sandboxed=not unsandboxed, seed=seed, progress=sys.stderr.isatty())
+    names = chosen_assignments(where, assignments)
+    made, failures = regrading(where, names, list(students), options, reason)
+    _bring_penalties_up_to_date(where)
+    for one in made:
+        click.echo(str(one))
+    changed = sum(one.old_score != one.new_score for one in made)
+    click.echo(f"{len(made)} graded again, {changed} with another score")
+    if failures:
+        raise click.ClickException("\n".join(failures[:20]))
+
+
+@command
+@click.option("--to", "path", type=click.Path(path_type=Path), metavar="FILE",
+              help="Where to write it (default: grades.html in the class directory).")  # fmt: skip
+def report(where: Places, path: Path | None) -> None:
+    """Write the class page: distributions, hardest tasks, every verdict."""
+    from autograder.report import write_report
+
+    _bring_penalties_up_to_date(where)
+    click.echo(write_report(where, path or where.class_dir / "grades.html"))
+
+
+@command
+@click.argument("path", type=click.Path(path_type=Path, dir_okay=False), required=False)
+@click.option("--form", type=click.Choice(["plain", "canvas", "moodle"]), default="plain",
+              help="Whose CSV it is (default: plain, a row for each submission).")  # fmt: skip
+@click.option("--assignment", "assignments", multiple=True, metavar="NAME",
+              help="Only this assignment; may be repeated.")  # fmt: skip
+@click.option("--fill", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+              metavar="FILE", help="Fill in this file, exported by the LMS.")  # fmt: skip
+@click.option("--column", default="", metavar="TITLE", help="The assignment's column in FILE.")
+def export(
+    where: Places,
+    path: Path | None,
+    form: str,
+    assignments: tuple[str, ...],
+    fill: Path | None,
+    column: str,
+) -> None:
+    """Write the grades as CSV, to a file or to the terminal."""
+    from autograder import export as exporting
+
+    _bring_penalties_up_to_date(where)
+    if form == "plain" and path is None:
+        exporting.export(where, sys.stdout)
+    elif form == "plain":
+        click.echo(f"{exporting.export_file(where, path)} rows in {path}")
+    else:
+        names = chosen_assignments(where, assignments)
+        sheet = (exporting.canvas(where, names, fill, column) if form == "canvas"
+                 else exporting.moodle(where, names, fill))  # fmt: skip
+        _write_sheet(sheet, path)
+
+
+def _write_sheet(sheet: Sheet, path: Path | None) -> None:
+    """A sheet to a file or the terminal, and what is not in it to the other stream."""
+    if path is None:
+        click.echo(sheet.text(), nl=False)
+    else:
+        path.write_text(sheet.text(), encoding="utf-8")
+        click.echo(f"{len(sheet.rows)} rows in {path}")
+    for sentence in sheet.left:
+        click.echo(f"  {sentence}", err=True)
+
+
+def _bring_penalties_up_to_date(where: Places) -> None:
+    """Due dates may have moved, and marks been given, since the class was graded."""
+    from autograder import late
+
+    late.apply(where)
