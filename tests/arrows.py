@@ -44,6 +44,7 @@ SHOWING = {
     "differences",
     "doctor",
     "figures",
+    "grid_explorer",
     "hybrid_parallel_demonstrations",
     "magic",
     "pipeline_demonstrations",

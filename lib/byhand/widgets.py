@@ -1,5 +1,6 @@
 """Explorers for a notebook: each change of a control runs real ranks and redraws their picture."""
 
+import html
 from collections.abc import Callable
 
 import ipywidgets
@@ -26,15 +27,15 @@ def collective_explorer(name: str = "broadcast", world_size: int = 4) -> ipywidg
     place.
     """
     collective = ipywidgets.Dropdown(options=NAMES, value=name, description="collective")
-    ranks = _slider("ranks", world_size, 1, MOST_RANKS)
-    root = _slider("root", 0, 0, world_size - 1)
+    ranks = slider("ranks", world_size, 1, MOST_RANKS)
+    root = slider("root", 0, 0, world_size - 1)
 
     def drawn(name: str, world_size: int, _: int) -> tuple[bytes, int, str]:
         root.max = world_size - 1  # which may lower the root's value
         root.disabled = name not in ROOTED
         return draw_collective(name, world_size, root.value)
 
-    return _explorer([[collective, ranks, root]], drawn)
+    return explorer([[collective, ranks, root]], drawn)
 
 
 def draw_collective(name: str, world_size: int, root: int) -> tuple[bytes, int, str]:
@@ -63,7 +64,7 @@ def bucket_explorer(bucket_bytes: int = LAYER_BYTES, world_size: int = 2) -> ipy
     size = ipywidgets.Dropdown(
         options=list(BUCKETS.items()), value=bucket_bytes, description="bucket"
     )
-    return _explorer([[size, _slider("ranks", world_size, 1, 4)]], draw_buckets)
+    return explorer([[size, slider("ranks", world_size, 1, 4)]], draw_buckets)
 
 
 def draw_buckets(bucket_bytes: int, world_size: int) -> tuple[bytes, int, str]:
@@ -83,10 +84,10 @@ def split_explorer(split: str = "column, then row", world_size: int = 4) -> ipyw
     hidden: in multiples of the features. What goes wrong is shown in the picture's place.
     """
     how = ipywidgets.Dropdown(options=list(SPLITS), value=split, description="split")
-    rows = _slider("rows", 32, 1, 128)
-    features, hidden = _slider("features", 48, 24, 240), _slider("hidden ×", 4, 1, 8)
-    ranks = _slider("ranks", world_size, 1, MOST_RANKS)
-    return _explorer([[how, ranks], [rows, features, hidden]], draw_split)
+    rows = slider("rows", 32, 1, 128)
+    features, hidden = slider("features", 48, 24, 240), slider("hidden ×", 4, 1, 8)
+    ranks = slider("ranks", world_size, 1, MOST_RANKS)
+    return explorer([[how, ranks], [rows, features, hidden]], draw_split)
 
 
 def draw_split(
@@ -118,9 +119,9 @@ def pipeline_explorer(
     A forward takes 1, each half of a backward too. What goes wrong is shown as a sentence.
     """
     which = ipywidgets.Dropdown(options=list(SCHEDULES), value=schedule, description="schedule")
-    stages = _slider("stages", num_stages, 1, 8)
-    return _explorer(
-        [[which, stages, _slider("micro-batches", num_micro_batches, 1, 32)]], draw_pipeline
+    stages = slider("stages", num_stages, 1, 8)
+    return explorer(
+        [[which, stages, slider("micro-batches", num_micro_batches, 1, 32)]], draw_pipeline
     )
 
 
@@ -136,18 +137,19 @@ def draw_pipeline(schedule: str, num_stages: int, num_micro_batches: int) -> tup
     return png, size["width"], f"{took}; a stage holds up to {held:g} micro-batches' activations."
 
 
-def _explorer(rows: list[list[ipywidgets.Widget]], drawn: Callable) -> ipywidgets.VBox:
+def explorer(rows: list[list[ipywidgets.Widget]], drawn: Callable) -> ipywidgets.VBox:
     """Rows of controls above the picture that `drawn(*their values)` gives, drawn at each change.
 
     `drawn` returns the picture (PNG), its width and a sentence; without a picture, why.
     """
     # The picture is an Image and not an Output: nbclient can wait for ever for a cell that draws
     # into an Output (its answer to the widget may hide the cell's reply).
-    shown, sentence = ipywidgets.Image(format="png"), ipywidgets.Label()
+    shown, sentence = ipywidgets.Image(format="png"), ipywidgets.HTML()  # a Label would not wrap
     controls = [control for row in rows for control in row]
 
     def redraw(_=None) -> None:
-        png, width, sentence.value = drawn(*(control.value for control in controls))
+        png, width, text = drawn(*(control.value for control in controls))
+        sentence.value = html.escape(text, quote=False)
         shown.value, shown.width = png, str(width)
         shown.layout.display = None if png else "none"
 
@@ -164,6 +166,6 @@ def _sentence(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _slider(label: str, value: int, least: int, most: int) -> ipywidgets.IntSlider:
+def slider(label: str, value: int, least: int, most: int) -> ipywidgets.IntSlider:
     # Without continuous updates a drag launches ranks once, where it ends.
     return ipywidgets.IntSlider(value, least, most, description=label, continuous_update=False)

@@ -8,6 +8,7 @@ curves               loss curves, and what a setting does to a time
 overlap              one training step: what hides behind backward
 bucket_layout        which layer's gradient travels in which bucket
 schedule_timeline    which stage of a pipeline computed which micro-batch, when
+rank_grid            which ranks form a group along each axis, and on which nodes
 shard_picture        which rank holds which part of a matrix
 save_svg             the same figure gives the same file
 """
@@ -16,6 +17,7 @@ from byhand.figures.bars import bytes_bars
 from byhand.figures.buckets import bucket_layout
 from byhand.figures.collective import Block, Picture, collective_picture, collective_pictures
 from byhand.figures.curves import curves
+from byhand.figures.grid import rank_grid
 from byhand.figures.messages import message_diagram
 from byhand.figures.overlap import overlap
 from byhand.figures.schedule import schedule_timeline
@@ -34,6 +36,7 @@ __all__ = [
     "curves",
     "message_diagram",
     "overlap",
+    "rank_grid",
     "save_svg",
     "schedule_timeline",
     "shard_picture",

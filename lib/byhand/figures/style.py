@@ -1,7 +1,8 @@
 """The look that all figures share: one palette, one width, one type size, and a reproducible SVG.
 
-Ranks have one colour each and collectives one colour each, everywhere in the course. The hues are
-those of Okabe and Ito (ranks) and of Paul Tol (collectives), made for colour-blind readers.
+Ranks have one colour each, collectives one each and mesh axes one each, everywhere in the course.
+The hues are those of Okabe and Ito (ranks, axes) and of Paul Tol (collectives), made for
+colour-blind readers.
 """
 
 import io
@@ -32,6 +33,13 @@ OP_COLOURS = {
     "recv": "#dddddd",
     "barrier": "#bbbbbb",
 }
+AXIS_COLOURS = {
+    "tp": "#0072b2",
+    "cp": "#cc79a7",
+    "ep": "#e69f00",
+    "dp": "#d55e00",
+    "pp": "#009e73",
+}  # one hue per mesh axis, everywhere in the course
 WIDTH_INCHES = 7.0
 TEXT_POINTS, SMALL_POINTS, SCREEN_DPI = 9, 8, 110
 TITLE = {"fontsize": 10.5, "weight": "bold"}
@@ -94,6 +102,12 @@ def axes_at(figure: Figure, left: float, top: float, right: float, bottom: float
 
 def rank_colour(rank: int) -> str:
     return RANK_COLOURS[rank % len(RANK_COLOURS)]
+
+
+def tint(colour: str, strength: float) -> tuple[float, float, float]:
+    """The colour mixed with the paper: 1 is the colour itself, 0 the paper."""
+    pairs = zip(to_rgb(colour), to_rgb(PAPER), strict=True)
+    return tuple(strength * ours + (1 - strength) * paper for ours, paper in pairs)
 
 
 def readable_on(colour: str) -> str:

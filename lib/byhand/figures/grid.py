@@ -1,0 +1,167 @@
+"""The rank grid: every rank at the same place in each panel, coloured by a group in each."""
+
+from collections.abc import Sequence
+from math import ceil, log2
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from byhand.figures import style
+from byhand.placement import stays_inside
+from byhand.rank_groups import RankGrid
+
+MOST_CELLS = 512  # of ranks; above, a cell is a whole node
+ASPECT, PANEL_INCHES, GAP_INCHES = 2.2, 3.3, 0.2
+TITLE_INCHES, CAPTION_INCHES, MARGIN_INCHES = 0.36, 0.42, 0.12
+MOST_CELL_INCHES, MOST_PANEL_INCHES = 0.27, 1.65
+# Groups one after the other differ well; a group's colour comes again after eight.
+STRENGTHS = (0.10, 0.34, 0.18, 0.42, 0.14, 0.38, 0.22, 0.46)
+MOST_RANKS_NAMED = 4
+
+
+def rank_grid(
+    grid: RankGrid,
+    ranks_per_node: int = 8,
+    names: Sequence[str] | None = None,
+    follow: int = 0,
+    title: str = "",
+) -> Figure:
+    """One panel for each group name, its groups in tints of the axis' hue.
+
+    The group of rank `follow` has the full hue. A cell is a rank, nodes are outlined; of large
+    worlds a cell is a node, in the colours of its first rank. names: None shows each axis of more
+    than one rank. A group over several axes has the hue of the first, embedding groups that of pp.
+    """
+    names = default_names(grid) if names is None else list(names)
+    layout = _Layout(grid.world_size, ranks_per_node)
+    lines = ceil(len(names) / 2)
+    step = CAPTION_INCHES + layout.height + MARGIN_INCHES
+    with style.styled():
+        height = TITLE_INCHES + lines * step
+        figure = style.new_figure(height, title or _title(grid))
+        cell = "each square: a node" if layout.whole_nodes else "each frame: a node"
+        right = {"ha": "right", "va": "top", "fontsize": style.SMALL_POINTS}
+        figure.text(0.985, 1 - 0.1 / height, f"{cell} of {ranks_per_node}", **right)
+        for number, name in enumerate(names):
+            left = 0.1 + number % 2 * (PANEL_INCHES + GAP_INCHES)
+            top = TITLE_INCHES + number // 2 * step
+            _draw_panel(figure, (left, top), grid, name, follow, layout)
+    return figure
+
+
+def default_names(grid: RankGrid) -> list[str]:
+    """The axes that have more than one rank."""
+    sizes = {**grid.expert_sizes, **grid.dense_sizes}
+    return [axis for axis in ("tp", "cp", "ep", "dp", "pp") if sizes[axis] > 1] or ["dp"]
+
+
+class _Layout:
+    """Where each rank's cell is: the same in every panel."""
+
+    def __init__(self, world_size: int, ranks_per_node: int):
+        self.ranks_per_node = ranks_per_node
+        self.whole_nodes = world_size > MOST_CELLS
+        self.ranks_per_cell = ranks_per_node if self.whole_nodes else 1
+        num_cells = ceil(world_size / self.ranks_per_cell)
+        self.cells_per_node = 1 if self.whole_nodes else ranks_per_node
+        nodes = (ASPECT * num_cells) ** 0.5 / self.cells_per_node
+        most = max(1, num_cells // self.cells_per_node)
+        self.columns = min(2 ** max(0, round(log2(nodes))), most) * self.cells_per_node
+        self.rows = ceil(num_cells / self.columns)
+        self.first_ranks = np.arange(num_cells) * self.ranks_per_cell
+        side = min(MOST_CELL_INCHES, PANEL_INCHES / self.columns)
+        self.height = min(self.rows * side, MOST_PANEL_INCHES)
+
+    def place(self, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Row and column of each rank's cell."""
+        return np.divmod(ranks // self.ranks_per_cell, self.columns)
+
+
+def _draw_panel(figure: Figure, corner, grid: RankGrid, name: str, follow: int, layout: _Layout):
+    (left, top), (width, height) = corner, figure.get_size_inches()
+    right = width - left - PANEL_INCHES
+    bottom = height - top - CAPTION_INCHES - layout.height
+    axes = style.axes_at(figure, left, top + CAPTION_INCHES, right, bottom)
+    groups, followed = grid.groups(name), grid.group(name, follow)
+    followed = groups[0, :0] if followed is None else followed
+    axis = "pp" if "embedding" in name else name.removeprefix("expert-").split("-")[0]
+    colour = style.AXIS_COLOURS[axis]
+    axes.imshow(_image(groups, followed, colour, layout), aspect="auto", interpolation="nearest")
+    axes.set(xlim=(-0.5, layout.columns - 0.5), ylim=(layout.rows - 0.5, -0.5))
+    axes.axis("off")
+    _draw_cells(axes, followed, colour, grid.world_size, layout)
+    inside = stays_inside(groups, layout.ranks_per_node)
+    place = {"fontsize": style.SMALL_POINTS, "va": "top", "linespacing": 1.35}
+    x, y = left / width, 1 - top / height
+    figure.text(x, y, "■", color=colour, **place)
+    heading = f"{name.replace('_', ' ')}  {_counts(groups)}"
+    figure.text(x + 0.14 / width, y, heading, weight="bold", **place)
+    told = f"{_where(inside)} · rank {follow}: {_members(followed)}"
+    figure.text(x, 1 - (top + 0.17) / height, told, **place)
+
+
+def _image(groups: np.ndarray, followed: np.ndarray, colour: str, layout: _Layout) -> np.ndarray:
+    """The cells' colours [rows, columns, 3]."""
+    number = np.full(layout.first_ranks[-1] + layout.ranks_per_cell, -1)
+    number[groups] = np.arange(len(groups))[:, None]
+    tints = np.array([style.tint(colour, strength) for strength in STRENGTHS])
+    image = np.ones((layout.rows * layout.columns, 3))
+    shown = number[layout.first_ranks]
+    # Where a cell is a node, only some groups are seen: they are numbered anew.
+    _, order = np.unique(shown, return_inverse=True)
+    image[: len(shown)] = np.where(shown[:, None] < 0, to_rgb(style.FAINT), tints[order % 8])
+    image = image.reshape(layout.rows, layout.columns, 3)
+    image[layout.place(followed)] = to_rgb(colour)
+    return image
+
+
+def _draw_cells(axes: Axes, followed, colour: str, world_size: int, layout: _Layout) -> None:
+    """The nodes' outlines, and the ranks' numbers where they fit."""
+    if layout.whole_nodes:
+        return
+    for first in range(0, world_size, layout.ranks_per_node):
+        row, column = divmod(first, layout.columns)
+        corner, wide = (column - 0.5, row - 0.5), layout.ranks_per_node
+        axes.add_patch(
+            Rectangle(corner, wide, 1, fill=False, ec=style.PAPER, lw=2.2, clip_on=False)
+        )
+        axes.add_patch(Rectangle(corner, wide, 1, fill=False, ec=style.INK, lw=0.6, clip_on=False))
+    room = PANEL_INCHES / layout.columns
+    if room < 0.09 * len(str(world_size - 1)) or layout.height / layout.rows < 0.13:
+        return
+    dark = set(followed.tolist())
+    for rank in range(world_size):
+        row, column = divmod(rank, layout.columns)
+        ink = style.readable_on(colour) if rank in dark else style.INK
+        text = {"ha": "center", "va": "center_baseline", "fontsize": style.SMALL_POINTS}
+        axes.text(column, row, str(rank), color=ink, **text)
+
+
+def _title(grid: RankGrid) -> str:
+    sizes = grid.dense_sizes
+    shown = " × ".join(f"{axis} {sizes[axis]}" for axis in sizes if sizes[axis] > 1)
+    experts = f", ep {grid.ep}" if grid.ep > 1 else ""
+    return f"{grid.world_size:,} ranks" + (f": {shown}" if shown else "") + experts
+
+
+def _counts(groups: np.ndarray) -> str:
+    number, size = groups.shape
+    return f"{number:,} group{'s' if number > 1 else ''} of {size:,}"
+
+
+def _where(inside: np.ndarray) -> str:
+    if inside.all():
+        return "all inside a node"
+    if not inside.any():
+        return "all across nodes"
+    return f"{inside.sum():,} inside a node"
+
+
+def _members(followed: np.ndarray) -> str:
+    if len(followed) == 0:
+        return "in none"
+    shown = ", ".join(str(rank) for rank in followed[:MOST_RANKS_NAMED].tolist())
+    return shown + (", ..." if len(followed) > MOST_RANKS_NAMED else "")
