@@ -215,7 +215,7 @@ def test_every_algorithm_reduces_as_gloo_does(world_size):
 
 
 def sums_in_float(rank, world_size, message_bytes):
-    all_reduce.MESSAGE_BYTES = message_bytes
+    all_reduce.MESSAGE_BYTES = all_reduce.WAVE_BYTES = message_bytes
     generator = torch.Generator().manual_seed(rank)
     tensor = torch.randn(10_007, generator=generator)
     return {name: function(tensor) for name, function in algorithms(world_size).items()}
@@ -256,7 +256,7 @@ def test_any_shape_can_be_reduced(shapes, world_size):
 
 
 def reduce_in_turn(rank, world_size, num_elements, message_bytes):
-    all_reduce.MESSAGE_BYTES = message_bytes
+    all_reduce.MESSAGE_BYTES = all_reduce.WAVE_BYTES = message_bytes
     for function in algorithms(world_size).values():
         function(torch.ones(num_elements))
         dist.barrier()
@@ -291,7 +291,7 @@ def test_the_ledger_counts_the_plans_bytes_and_messages(world_size, num_elements
 
 
 def test_blocks_make_more_messages_and_no_more_bytes():
-    whole, blocks = (messages_by_algorithm(4, 4000, num_bytes) for num_bytes in (1 << 20, 500))
+    whole, blocks = (messages_by_algorithm(4, 4096, num_bytes) for num_bytes in (1 << 20, 512))
     for name in NAMES:
         for few, many in zip(whole[name], blocks[name], strict=True):
             assert sum(few) == sum(many), name

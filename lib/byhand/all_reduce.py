@@ -24,14 +24,15 @@ from torch import Tensor
 
 from byhand import all_reduce_plans as plans
 from byhand import all_reduce_trees as trees
-from byhand.all_reduce_plans import cut
+from byhand.all_reduce_plans import Plan, cut
 from byhand.all_reduce_programs import block_spans, piece_spans, program
 from byhand.all_reduce_running import Group, Pending, Pipeline, combination, run_rounds
 
 Op = dist.ReduceOp
 Result = Tensor | Pending
 
-MESSAGE_BYTES = 1 << 20  # about as much per message: less costs calls, more leaves adders idle
+MESSAGE_BYTES = 1 << 20  # a large tensor's message in a plan without waves: fewer would not overlap
+WAVE_BYTES = 1 << 18  # a block in a plan with waves: the first and the last leave links idle
 MOST_BLOCKS = 64
 _calls: WeakKeyDictionary[dist.ProcessGroup, count] = WeakKeyDictionary()
 
@@ -198,7 +199,7 @@ def _begin(
 def _blocks_program(make, sizes, world_size, rank, num_elements, itemsize):
     """A plan over equal pieces: the plan, its pieces in one block, this rank's program."""
     plan = make(world_size, *sizes)
-    num_blocks = _num_blocks(num_elements * itemsize, plan.num_pieces)
+    num_blocks = _num_blocks(num_elements * itemsize, plan)
     spans = block_spans(num_elements, plan.num_pieces, num_blocks)
     return plan, block_spans(num_elements, plan.num_pieces, 1), program(plan, rank, spans)
 
@@ -207,13 +208,13 @@ def _blocks_program(make, sizes, world_size, rank, num_elements, itemsize):
 def _shards_program(make, bounds, held, world_size, rank, num_elements, itemsize):
     """The same over the ranks' shards, which begin at `bounds`."""
     plan = make(world_size)
-    num_blocks = _num_blocks(num_elements * itemsize, world_size)
+    num_blocks = _num_blocks(num_elements * itemsize, plan)
     return plan, piece_spans(bounds, 1), program(plan, rank, piece_spans(bounds, num_blocks), held)
 
 
-def _num_blocks(num_bytes: int, num_pieces: int) -> int:
-    """So many that a piece of a block is one message of about MESSAGE_BYTES."""
-    return max(1, min(MOST_BLOCKS, num_bytes // (num_pieces * MESSAGE_BYTES)))
+def _num_blocks(num_bytes: int, plan: Plan) -> int:
+    block_bytes = WAVE_BYTES if plan.in_waves else plan.num_pieces * MESSAGE_BYTES
+    return max(1, min(MOST_BLOCKS, num_bytes // block_bytes))
 
 
 def _place(group: Group) -> tuple[int, int]:
