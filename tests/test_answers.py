@@ -19,9 +19,11 @@ from byhand.runtime.isolation import why_no_sandbox
 STEMS = (
     "01_ranks",
     "02_collectives",
+    "04_communication_cost",
     "05_data_parallel",
     "07_tensor_parallel",
     "09_pipeline_parallel",
+    "12_hybrid_parallel",
 )
 BUILDS_ON = {
     "test-all-reduce": "test-all-gather-reduce-scatter",

@@ -1,0 +1,20 @@
+"""alpha log P + beta m P, fitted and predicted."""
+
+
+def ring_seconds(alpha: float, beta: float, num_ranks: int, num_bytes: float) -> float:
+    return alpha * math.log2(num_ranks) + beta * num_bytes * (num_ranks if num_ranks > 1 else 0)
+
+
+def fit_ring(measurements: list[tuple[int, int, float]]) -> tuple[float, float]:
+    repeated = {}
+    for num_ranks, num_bytes, seconds in measurements:
+        repeated.setdefault((num_ranks, num_bytes), []).append(seconds)
+    rows = []
+    for (p, m), times in repeated.items():
+        middle = statistics.median(times)
+        rows.append([math.log2(p) / middle, m * p / middle])
+    rows = torch.tensor(rows, dtype=torch.float64)
+    scale = rows.amax(dim=0)
+    ones = torch.ones(len(rows), 1, dtype=torch.float64)
+    solved = torch.linalg.lstsq(rows / scale, ones).solution[:, 0] / scale
+    return solved[0].item(), solved[1].item()

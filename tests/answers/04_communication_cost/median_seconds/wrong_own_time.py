@@ -1,0 +1,15 @@
+"""Each rank's own median."""
+
+
+def median_seconds(machine, warm_up: int, repetitions: int) -> float:
+    for _ in range(warm_up):
+        machine.call()
+    machine.wait()
+    seconds = torch.zeros(repetitions, dtype=torch.float64)
+    for number in range(repetitions):
+        machine.barrier()
+        start = machine.clock()
+        machine.call()
+        machine.wait()
+        seconds[number] = machine.clock() - start
+    return seconds.median().item()
