@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from byhand.runtime.errors import LaunchError, NetworkError, SandboxError
+from byhand.runtime.kernel_count import Counters
 from byhand.runtime.member import Member, read_all
 from byhand.runtime.virtual_network import Bytes, Traffic, VirtualNetwork
 
@@ -172,6 +173,11 @@ class ForkClient:
         self.send({"do": "traffic"})
         ports = self.expect("traffic", 5.0)["traffic"]
         return Traffic(*([Bytes(**port) for port in ports[kind]] for kind in ("hosts", "ranks")))
+
+    def count(self, team: int) -> Counters:
+        """What a team's ranks have sent each other so far, by the kernel's count."""
+        self.send({"do": "count", "team": team})
+        return Counters(**self.expect("count", 5.0)["count"])
 
     def send(self, message: dict[str, Any], fds: Sequence[Any] = ()) -> None:
         """Send a message and descriptors."""

@@ -31,6 +31,7 @@ import torch
 import torch.distributed as dist
 
 from byhand.runtime import namespaces, rank_process, recorder, wires
+from byhand.runtime.kernel_count import Counters
 from byhand.runtime.processes import children_of, cpu_seconds
 from byhand.runtime.virtual_network import VirtualNetwork
 
@@ -50,6 +51,7 @@ class Team:
 
     port: socket.socket | None = None
     store: int = -1  # a memory file in which the ranks find each other
+    before: Counters | None = None  # what had crossed this namespace's loopback before it
     ranks: dict[int, int] = field(default_factory=dict)  # process id -> rank
 
 
@@ -117,6 +119,7 @@ class Server:
         team = self.teams.setdefault(message["team"], Team())
         if team.port is None:
             team.port, team.store = reserve_port(), os.memfd_create("byhand store")
+            team.before = Counters.read() if message.get("private") else None
         port = team.port.getsockname()[1]
 
         def body() -> None:
@@ -147,6 +150,7 @@ class Server:
             if inside:
                 prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             signal.set_wakeup_fd(-1)
+            namespaces.trust_nobody(message["isolate"])
             Server(connection, inside, network).serve()
 
         team.ranks[self.fork(body, fds)] = 0
@@ -175,6 +179,12 @@ class Server:
         """The byte counters of the network's ports so far."""
         self.send({"traffic": dataclasses.asdict(self.network.traffic())})
 
+    def do_count(self, message: dict[str, Any], _: list[int]) -> None:
+        """What the ranks of a team have sent each other so far, by the kernel's count."""
+        team = self.teams[message["team"]]
+        carried = dataclasses.asdict(Counters.read().since(team.before))
+        self.send({"count": carried, "team": message["team"]})
+
     def fork(self, body: Any, keep: list[int]) -> int:
         """Fork a child that runs `body` with none of the server's descriptors but `keep`."""
         parent = os.getpid()
@@ -187,6 +197,7 @@ class Server:
             if os.getppid() != parent:
                 os._exit(1)
             signal.set_wakeup_fd(-1)
+            namespaces.trust_nobody(False)
             for number in (signal.SIGCHLD, signal.SIGINT):
                 signal.signal(number, signal.SIG_DFL)
             self.connection.close()

@@ -17,6 +17,7 @@ import torch.distributed as dist
 from byhand.runtime import sources
 from byhand.runtime.errors import LaunchError
 from byhand.runtime.fork_client import ForkClient
+from byhand.runtime.kernel_count import Audit
 from byhand.runtime.member import Member
 from byhand.runtime.process_group import choose_backend
 from byhand.runtime.request import check_arguments, memory_file, pickled
@@ -52,6 +53,7 @@ class Launcher:
         self.limits = dict(limits or {})
         self.prelude = [list(cell) for cell in prelude]
         self.until = until
+        self.private = False  # each rank has its own /tmp, and the kernel counts what they send
         self.network: VirtualNetwork | None = None
         self._networks: dict[VirtualNetwork, Launcher] = {}
         self._keeps_warm = True
@@ -93,6 +95,7 @@ class Launcher:
                 "setup": setup,
                 "backend": self._backend(backend, world_size),
                 "limits": self.limits,
+                "private": self.private,
             }
             if self.until is not None:
                 deadline = max(0.0, min(deadline, self.until - time.monotonic()))
@@ -100,7 +103,8 @@ class Launcher:
             try:
                 before = self._client.traffic() if network is not None else None
                 self._request(members, calls, alone)
-                run = self._supervisor(team, members).run(self._client.connection, deadline)
+                supervisor = self._supervisor(team, members, spec)
+                run = supervisor.run(self._client.connection, deadline)
                 if network is not None:
                     run.traffic = self._client.traffic() - before
                 return run
@@ -130,6 +134,7 @@ class Launcher:
             limits = self.limits if limits is None else limits
             child = Launcher(trusted=self.trusted, limits=limits, prelude=prelude, until=until)
             child._client = self._client.fresh(isolate, scratch_bytes)
+            child.private = isolate and not limits.get("shared_files")
             child._keeps_warm, child._gpus = False, self._gpus
             return child
 
@@ -197,13 +202,17 @@ class Launcher:
         for file in files.values():
             os.close(file)
 
-    def _supervisor(self, team: int, members: list[Member]) -> Supervisor:
+    def _supervisor(self, team: int, members: list[Member], spec: dict[str, Any]) -> Supervisor:
+        audit = None
+        if self.private and spec["backend"] == "gloo":
+            audit = Audit(lambda: self._client.count(team), len(members), spec["setup"])
         return Supervisor(
             members,
             lambda: self._client.exits_of(team),
             lambda: self._client.dump_stacks(team),
             self.trusted,
             self.limits,
+            audit,
         )
 
     def _take_team(self, spec: dict[str, Any]) -> tuple[int, list[Member]]:

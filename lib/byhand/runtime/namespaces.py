@@ -19,7 +19,8 @@ _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x4000000
 _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 0x1000, 0x4000, 1 << 18
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 _CAPABILITY_VERSION_3, _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 0x20080522, 12, 21
-_PR_CAP_AMBIENT, _PR_SET_NO_NEW_PRIVS = 47, 38
+_PR_CAP_AMBIENT, _PR_SET_NO_NEW_PRIVS, _PR_SET_DUMPABLE = 47, 38, 4
+_NOT_ROOT = 1000
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -38,15 +39,26 @@ def enter(scratch_bytes: int) -> None:
     Raises:
         OSError: the kernel refuses; the message says which step.
     """
-    _unshare(_CLONE_NEWPID | _CLONE_NEWNET | _CLONE_NEWNS | _CLONE_NEWIPC)
-    _check(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "private mounts")
-    for place in ("/tmp", "/dev/shm"):
-        if os.path.isdir(place):
-            _cover(place, scratch_bytes)
-    os.chdir("/tmp")
+    _unshare(_CLONE_NEWPID | _CLONE_NEWNET | _CLONE_NEWNS | _CLONE_NEWIPC, _NOT_ROOT)
+    _empty_places(scratch_bytes)
     _loopback_up()
     _become_first_process()
     drop_privileges()
+
+
+def enter_alone(scratch_bytes: int) -> None:
+    """Move to new mount and IPC namespaces, with an empty /tmp; the network stays the team's.
+
+    What one rank writes there no other rank can read. The caller keeps no privilege, and no
+    process of its own user may trace it or read its memory.
+
+    Raises:
+        OSError: the kernel refuses; the message says which step.
+    """
+    _unshare(_CLONE_NEWNS | _CLONE_NEWIPC)
+    _empty_places(scratch_bytes)
+    drop_privileges()
+    trust_nobody()
 
 
 def enter_as_administrator() -> None:
@@ -87,14 +99,18 @@ def set_network(descriptor: int) -> None:
     _check(_libc.setns(descriptor, _CLONE_NEWNET), "joining a network namespace")
 
 
-def _unshare(flags: int) -> None:
-    """Enter new namespaces in a new user namespace, as the same user and group."""
+def _unshare(flags: int, instead_of_root: int = 0) -> None:
+    """Enter new namespaces in a new user namespace, as the same user and group.
+
+    `instead_of_root`: the number that user 0 goes by inside. Only a privileged process may call
+    itself 0 in a user namespace below, so a rank could have none of its own.
+    """
     uid, gid = os.getuid(), os.getgid()
     _check(_libc.unshare(_CLONE_NEWUSER | flags), "unshare")
     for name, text in (
         ("setgroups", "deny"),
-        ("uid_map", f"{uid} {uid} 1"),
-        ("gid_map", f"{gid} {gid} 1"),
+        ("uid_map", f"{uid or instead_of_root} {uid} 1"),
+        ("gid_map", f"{gid or instead_of_root} {gid} 1"),
     ):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
@@ -106,6 +122,15 @@ def _become_first_process() -> None:
     if child:
         _, status = os.waitpid(child, 0)
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def _empty_places(num_bytes: int) -> None:
+    """An empty /tmp and /dev/shm, seen by this process and its children alone."""
+    _check(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "private mounts")
+    for place in ("/tmp", "/dev/shm"):
+        if os.path.isdir(place):
+            _cover(place, num_bytes)
+    os.chdir("/tmp")
 
 
 def _cover(place: str, num_bytes: int) -> None:
@@ -136,3 +161,8 @@ def drop_privileges() -> None:
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
     _check(_libc.capset(header, struct.pack("6I", *[0] * 6)), "capset")
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+
+
+def trust_nobody(closed: bool = True) -> None:
+    """Let no process of the same user trace this one or open its files; `closed=False` lets."""
+    _libc.prctl(_PR_SET_DUMPABLE, 0 if closed else 1, 0, 0, 0)

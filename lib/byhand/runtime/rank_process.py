@@ -26,10 +26,11 @@ import cloudpickle
 import torch
 import torch.distributed as dist
 
-from byhand.runtime import codec, prelude, process_group
+from byhand.runtime import codec, landlock, namespaces, prelude, process_group
 from byhand.runtime.recorder import Recorder
 
 MAX_TEXT = 20_000
+SCRATCH_BYTES = 64 << 20
 _LIMITS = {
     "memory_bytes": resource.RLIMIT_AS,
     "processes": resource.RLIMIT_NPROC,
@@ -65,6 +66,9 @@ def main(fds: list[int], spec: dict[str, Any], address: tuple[str, int], store_f
     for name, value in spec["limits"].items():
         if name in _LIMITS:
             resource.setrlimit(_LIMITS[name], (value, value))
+    if spec.get("private"):
+        namespaces.enter_alone(spec["limits"].get("scratch_bytes", SCRATCH_BYTES))
+        landlock.separate()
     rank, world_size = spec["rank"], spec["world_size"]
     os.environ.update(
         MASTER_ADDR=address[0],
@@ -76,6 +80,7 @@ def main(fds: list[int], spec: dict[str, Any], address: tuple[str, int], store_f
         BYHAND_WORLD_SIZE=str(world_size),
         BYHAND_STORE=f"/proc/self/fd/{store_fd}",
     )
+    os.environ.update(spec.get("environ", {}))  # where ranks live on several machines
     torch.set_num_threads(spec["threads"])
     control = socket.socket(fileno=os.dup(control_fd))
     try:

@@ -15,6 +15,7 @@ from typing import Any
 
 from byhand.runtime import codec, sources
 from byhand.runtime.errors import Failure, TamperedError
+from byhand.runtime.kernel_count import Audit
 from byhand.runtime.ledger import OPS, Ledger
 from byhand.runtime.matching import Matcher, stuck
 from byhand.runtime.member import Member, read_all
@@ -32,7 +33,8 @@ class Supervisor:
     """Waits for one team; `run` returns its Run or raises the LaunchError that explains.
 
     `exits()` gives {rank: exit code} of the ranks that ended; `dump_stacks()` lets every live
-    rank write its Python stack and gives {rank: CPU seconds used}.
+    rank write its Python stack and gives {rank: CPU seconds used}. An `audit` holds what the ranks
+    say they sent against the kernel's count.
     """
 
     def __init__(
@@ -42,10 +44,12 @@ class Supervisor:
         dump_stacks: Callable[[], dict[int, float]],
         trusted: bool,
         limits: dict[str, int],
+        audit: Audit | None = None,
     ):
         self.members = members
         self.exits = exits
         self.dump_stacks = dump_stacks
+        self.audit = audit
         self.trusted = trusted
         self.output_bytes = limits.get("output_bytes", OUTPUT_BYTES)
         self.reply_bytes = limits.get("reply_bytes", codec.MAX_BYTES)
@@ -143,6 +147,8 @@ class Supervisor:
         logs = [member.log for member in self.members]
         if any(log.began is None or log.ended is None for log in logs):
             raise TamperedError("a rank returned without the beginning and end in its log")
+        if self.audit is not None:
+            self.audit.hold([call for log in logs for call in log.calls])
         zero = min(log.began for log in logs)
         spans = [(log.began - zero, log.ended - zero) for log in logs]
         calls = [call for log in logs for call in log.calls if call.op in OPS]

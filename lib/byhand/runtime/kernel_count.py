@@ -1,0 +1,233 @@
+"""What ranks really sent, by the kernel's count, held against what their logs say.
+
+A rank's log is written by the rank, so a submission can write it too. The kernel's counters it
+cannot: a question's ranks talk over the loopback device of a network namespace of their own, and
+the fork server reads what crossed it. gloo sends 144 bytes around each message, and its algorithms
+are fixed, so a log says to the byte what the counters must have grown by:
+
+    send                         one message
+    broadcast, scatter, gather   n-1 messages
+    all-to-all                   n(n-1) messages
+    all-gather                   2n(n-1): each rank's part in two halves, around the ring
+    barrier                      n log2 n, rounded up, of no bytes
+    all-reduce, reduce-scatter   a ring over 2n segments or more: 2(n-1) messages a segment
+    reduce                       the first half of that ring, then the sums to the root
+    a group                      24 bytes for each pair of its ranks, to connect
+
+TCP adds repeats of its own now and then; the kernel counts those too.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from byhand.runtime.errors import TamperedError
+from byhand.runtime.trace import SETUP_OPS, Call
+
+MESSAGE = 144  # gloo: two notices and a header of 48 bytes each
+HEADERS = 52  # IP and TCP with time stamps, on every packet
+PAIR = 24  # a connection's first bytes, and the longer headers of its first two packets
+RESET = 12  # a reset has shorter headers
+MAX_SEGMENT = 1 << 20
+PACKET = 65_536  # the most that one packet, and so one repeat of TCP's own, can hold
+ROUNDING = 1  # of shares of ranks
+JOINING = 1 << 15  # a store of the program's own, to find the other ranks by, per rank
+ARRIVAL_SECONDS = 0.3
+ANSWER = 600  # the most that a question to a name server, and its refusal, hold
+STRAY_DATAGRAMS = 64  # questions to a name server that is not there
+_ELEMENT = {"int8": 1, "uint8": 1, "bool": 1, "float16": 2, "bfloat16": 2, "int16": 2,
+            "float64": 8, "int64": 8, "complex64": 8, "complex128": 16}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Counters:
+    """What a network namespace has carried so far, by the kernel."""
+
+    num_bytes: int
+    packets: int
+    repeated: int
+    datagrams: int  # sent by UDP; gloo sends none
+    unanswered: int  # datagrams that reached no program
+
+    @classmethod
+    def read(cls) -> Counters:
+        """The counters of this process's network namespace, where only loopback is up."""
+        loopback = _loopback(Path("/proc/self/net/dev").read_text())
+        named = _snmp(Path("/proc/self/net/snmp").read_text())
+        pairs = (line.split() for line in Path("/proc/self/net/snmp6").read_text().splitlines())
+        named |= {name: int(value) for name, value in pairs}
+        sent = ("UdpOutDatagrams", "UdpLiteOutDatagrams", "Udp6OutDatagrams",
+                "UdpLite6OutDatagrams")  # fmt: skip
+        return cls(
+            *loopback,
+            named.get("TcpRetransSegs", 0),
+            sum(named.get(name, 0) for name in sent),
+            named.get("UdpNoPorts", 0) + named.get("Udp6NoPorts", 0),
+        )
+
+    def since(self, before: Counters) -> Counters:
+        """What was added since `before`."""
+        return Counters(*(mine - theirs for mine, theirs in zip(
+            vars(self).values(), vars(before).values(), strict=True)))  # fmt: skip
+
+    @property
+    def payload(self) -> int:
+        """Bytes carried inside TCP, repeats included."""
+        return self.num_bytes - HEADERS * self.packets
+
+
+def _loopback(text: str) -> tuple[int, int]:
+    fields = re.search(r"^\s*lo:(.*)$", text, re.MULTILINE).group(1).split()
+    return int(fields[0]), int(fields[1])
+
+
+def _snmp(text: str) -> dict[str, int]:
+    lines = text.splitlines()
+    named = {}
+    for names, values in zip(lines[::2], lines[1::2], strict=True):
+        protocol, *columns = names.split()
+        pairs = zip(columns, values.split()[1:], strict=True)
+        named |= {protocol.rstrip(":") + column: int(value) for column, value in pairs}
+    return named
+
+
+class Audit:
+    """Holds the logs of one launch against `read()`, what the kernel has counted for it so far.
+
+    `joined`: the runtime set up the world, and not the function.
+    """
+
+    def __init__(self, read: Callable[[], Counters], world_size: int, joined: bool):
+        self.read = read
+        self.world_size = world_size
+        self.joined = joined
+
+    def hold(self, calls: list[Call]) -> None:
+        """Compare, once what was sent last has arrived.
+
+        Raises:
+            TamperedError: the logs and the counters cannot both be right.
+        """
+        bounds = expected(calls, self.world_size, self.joined)
+        groups = 1 + sum(1 for call in calls if call.op in SETUP_OPS)
+        until = time.monotonic() + ARRIVAL_SECONDS
+        while words := complaint(self.read(), bounds, self.world_size, groups):
+            if time.monotonic() > until:
+                raise TamperedError(words)
+            time.sleep(0.01)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Least and most bytes that some calls put on the wire."""
+
+    least: float
+    most: float
+    message: float = 0  # the largest single one
+
+    def __add__(self, other: Bounds) -> Bounds:
+        message = max(self.message, other.message)
+        return Bounds(self.least + other.least, self.most + other.most, message)
+
+
+def expected(calls: Iterable[Call], world_size: int, joined: bool) -> Bounds:
+    """What these calls of all ranks put on the wire; `joined`: the runtime set up the world.
+
+    A call that no partner answered may have sent all, some or nothing.
+    """
+    total = Bounds(0, 0)
+    if joined:  # and sent a first message of four numbers on every connection
+        total = exactly(PAIR * world_size * (world_size - 1) / 2 + _ring(world_size, 16, 4))
+    for call in calls:
+        share = _share(call)
+        total += Bounds(share.least if call.matched else 0, share.most, MESSAGE + call.payload)
+    return total
+
+
+def complaint(carried: Counters, bounds: Bounds, world_size: int, groups: int) -> str | None:
+    """Why the counters and the logs cannot both be right; None when they can."""
+    pairs = groups * world_size * (world_size - 1) // 2  # each may have ended in a reset
+    heard = carried.datagrams - carried.unanswered
+    if heard > 0 or carried.datagrams > STRAY_DATAGRAMS:
+        return f"the ranks sent each other {carried.datagrams} datagrams past torch.distributed"
+    least = bounds.least - RESET * pairs - HEADERS * carried.datagrams - ROUNDING
+    repeat = min(PACKET, bounds.message + MESSAGE)
+    most = bounds.most + repeat * carried.repeated + ANSWER * carried.datagrams + ROUNDING
+    if least <= carried.payload <= most:
+        return None
+    return (
+        f"the ranks' logs tell of calls that put {round(bounds.least):,} bytes on the wire; the"
+        f" kernel counted {carried.payload:,}"
+    )
+
+
+def exactly(num_bytes: float) -> Bounds:
+    """Neither less nor more."""
+    return Bounds(num_bytes, num_bytes)
+
+
+def _share(call: Call) -> Bounds:
+    """One rank's share of what its call puts on the wire."""
+    n, payload = len(call.group), call.payload
+    if call.op == "send":
+        return exactly(MESSAGE + payload)
+    if call.op in SETUP_OPS:
+        return _group(call)
+    if n < 2 or call.op == "recv":
+        return exactly(0)
+    if call.op == "all_to_all":
+        return _all_to_all(call)
+    element = _ELEMENT.get(call.dtype or "", 4)
+    if call.op in ("all_reduce", "reduce_scatter"):
+        return exactly(_ring(n, payload, element) / n)
+    if call.op == "reduce":
+        return _reduce(n, payload, element)
+    messages = {"all_gather": 2 * n * (n - 1), "barrier": n * math.ceil(math.log2(n))}
+    carried = {"barrier": 0, "scatter": (n - 1) / n, "gather": (n - 1) / n}
+    return exactly(
+        (MESSAGE * messages.get(call.op, n - 1) + payload * carried.get(call.op, n - 1)) / n
+    )
+
+
+def _segments(n: int, payload: int, element: int) -> tuple[int, int, int]:
+    """gloo's ring: bytes in a segment, how many are not empty, how many a rank owns."""
+    largest = element * max(1, MAX_SEGMENT // element)
+    count = n * math.ceil(max(math.ceil(payload / largest), 2 * n) / n)
+    size = max(element, element * math.ceil(math.ceil(payload / count) / element))
+    return size, math.ceil(payload / size), count // n
+
+
+def _ring(n: int, payload: int, element: int) -> float:
+    _, filled, _ = _segments(n, payload, element)
+    return 2 * (n - 1) * (MESSAGE * filled + payload) if n > 1 else 0
+
+
+def _reduce(n: int, payload: int, element: int) -> Bounds:
+    """Half a ring, and then to the root, in one message from each rank, the segments it owns."""
+    size, filled, own = _segments(n, payload, element)
+    around = (n - 1) * (MESSAGE * filled + payload)
+    least = max(0, payload - own * size) + MESSAGE * max(0, math.ceil(filled / own) - 1)
+    return Bounds((around + least) / n, (around + MESSAGE * (n - 1) + payload) / n)
+
+
+def _all_to_all(call: Call) -> Bounds:
+    rows = sum(call.sends)
+    here = call.group.index(call.rank) if call.rank in call.group else 0
+    away = [count for rank, count in enumerate(call.sends) if rank != here]
+    carried = call.payload * sum(away) / rows if rows else 0
+    filled = sum(1 for count in away if count)
+    return Bounds(MESSAGE * filled + carried, MESSAGE * len(away) + carried)
+
+
+def _group(call: Call) -> Bounds:
+    """Connections of a new group; a program that joins by itself also talks to its own store."""
+    if call.op == "init_process_group":
+        n = len(call.group)
+        return Bounds(0, PAIR * (n - 1) / 2 + JOINING)
+    members = len(re.findall(r"\d+", call.detail))
+    return Bounds(0, PAIR * members * (members - 1) / 2 / len(call.group))
