@@ -71,6 +71,20 @@ def report(where: Places, path: Path | None) -> None:
 
 
 @command
+@assignments_argument
+@click.option("--ring", type=click.IntRange(min=2), default=10, show_default=True,
+              metavar="N", help="What more than N share counts as the task's own.")  # fmt: skip
+@click.option("--to", "path", type=click.Path(path_type=Path), metavar="FILE",
+              help="Where to write it (default: similarity.html of the class).")  # fmt: skip
+def similarity(where: Places, assignments: tuple[str, ...], ring: int, path: Path | None) -> None:
+    """Write a page of the submissions that are most alike, side by side."""
+    from autograder.similarity_report import write_similarity
+
+    names = chosen_assignments(where, assignments)
+    click.echo(write_similarity(where, names, path or where.class_dir / "similarity.html", ring))
+
+
+@command
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False), required=False)
 @click.option("--form", type=click.Choice(["plain", "canvas", "moodle"]), default="plain",
               help="Whose CSV it is (default: plain, a row for each submission).")  # fmt: skip
