@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import re
 from pathlib import Path
 
 from nbconvert.exporters import NotebookExporter
@@ -22,7 +23,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import is_grade, is_solution, parse_utc
 
-from autograder.grader import Grader, Submission
+from autograder.grader import Grader
 from autograder.journal import Judgement
 from autograder.nbgrader_config import settings
 from autograder.places import CourseError, Places
@@ -31,32 +32,42 @@ from autograder.uploads import read_file
 from autograder.verdicts import PASSED, Verdict
 
 UNSANDBOXED_VARIABLE = "AUTOGRADER_UNSANDBOXED"
+_BROKEN = re.compile(
+    r"database is locked|disk is full|disk I/O error|readonly database|unable to open database"
+    r"|No space left|Disk quota exceeded|File too large"
+)
 
 
-def record(grader: Grader, submission: Submission) -> None:
+class GradebookError(CourseError):
+    """The gradebook cannot be written now: no submission can be recorded, whichever it is."""
+
+
+def record(grader: Grader, student: str, assignment: str) -> None:
     """Write one judged submission to nbgrader's gradebook and autograded/. Safe to repeat.
 
     Raises:
         CourseError: nbgrader refused; the message holds its last words.
+        GradebookError: it is locked, or there is no room on the disk.
     """
     config = settings(grader.where)
-    config.CourseDirectory.student_id = submission.student
-    config.CourseDirectory.assignment_id = submission.assignment
+    config.CourseDirectory.student_id = student
+    config.CourseDirectory.assignment_id = assignment
     with quiet_nbgrader() as said:
         converter = _OneSubmission(coursedir=SafeDirectory(config=config), config=config)
         converter.force, converter.grader = True, grader
         try:
             converter.start()
         except NbGraderException as error:
-            who = f"{submission.student}, {submission.assignment}"
+            who = f"{student}, {assignment}"
             words = last_words(said)
-            raise CourseError(f"nbgrader could not record {who}: {error}\n{words}") from None
+            kind = GradebookError if any(_BROKEN.search(text) for text in said) else CourseError
+            raise kind(f"nbgrader could not record {who}: {error}\n{words}") from None
 
 
-def is_recorded(where: Places, submission: Submission, judgement: Judgement) -> bool:
+def is_recorded(where: Places, judgement: Judgement) -> bool:
     """Whether autograded/ holds exactly this judgement, which is written after the scores are."""
-    stem = where.source(submission.assignment).stem
-    path = where.autograded / submission.student / submission.assignment / f"{stem}.ipynb"
+    stem = where.source(judgement.assignment).stem
+    path = where.autograded / judgement.student / judgement.assignment / f"{stem}.ipynb"
     try:
         stamp = json.loads(path.read_text())["metadata"]["autograder"]
     except (OSError, ValueError, KeyError, TypeError):

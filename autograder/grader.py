@@ -22,6 +22,7 @@ from autograder.judge import plan
 from autograder.judge_notebook import WarmKernel
 from autograder.places import CourseError, Places
 from autograder.uploads import found_notebook, take
+from autograder.verdicts import Verdict, infrastructure
 from byhand.runtime.isolation import why_no_sandbox
 
 SANDBOXED, UNSANDBOXED = "bubblewrap", "none"
@@ -73,8 +74,26 @@ class Grader:
 
     def judged(self, submission: Submission, again: bool = False) -> Judgement:
         """The judgement on a submission: from the journal, or made now and written there."""
-        known = None if again else self.journal.find(submission.key)
-        return known or self._judge(submission)
+        judgement = None if again else self.journal.find(submission.key)
+        if judgement is None:
+            judgement = self.judge(submission)
+            self.journal.append(judgement)
+        return judgement
+
+    def judge(self, submission: Submission) -> Judgement:
+        """A judgement made now, and written nowhere."""
+        source = self.read(self.where.source(submission.assignment))
+        began = time.monotonic()
+        todo = plan(source, submission.intake.notebook, self.limit)
+        judged = self.kernel.judge(todo, self.seed_of(source))
+        return self._judgement(submission, judged.verdicts, judged.notes, began)
+
+    def unjudged(self, submission: Submission, why: str) -> Judgement:
+        """The judgement on a submission that cannot be judged; it scores nothing and is retried."""
+        source = self.read(self.where.source(submission.assignment))
+        questions = plan(source, submission.intake.notebook, self.limit).questions
+        verdicts = [infrastructure(q.name, q.points, why) for q in questions]
+        return self._judgement(submission, verdicts, [], time.monotonic())
 
     def close(self) -> None:
         """End the judge's kernel, if one was started."""
@@ -114,19 +133,16 @@ class Grader:
             self._notebooks[path] = (changed, nbformat.read(path, as_version=4))
         return self._notebooks[path][1]
 
-    def _judge(self, submission: Submission) -> Judgement:
+    def _judgement(self, submission: Submission, verdicts: list[Verdict], notes: list[str],
+                   began: float) -> Judgement:  # fmt: skip
         source = self.read(self.where.source(submission.assignment))
-        began, seed = time.monotonic(), self.seed_of(source)
-        judged = self.kernel.judge(plan(source, submission.intake.notebook, self.limit), seed)
-        judgement = Judgement(
+        return Judgement(
             submission.key, submission.student, submission.assignment,
-            datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"), seed, self.level,
-            round(time.monotonic() - began, 3),
-            submission.intake.notes + [f"Your {note}." for note in judged.notes],
-            judged.verdicts, students_cells(submission.intake.notebook),
+            datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            self.seed_of(source), self.level, round(time.monotonic() - began, 3),
+            submission.intake.notes + [f"Your {note}." for note in notes],
+            verdicts, students_cells(submission.intake.notebook),
         )  # fmt: skip
-        self.journal.append(judgement)
-        return judgement
 
 
 def rebuilt(where: Places, released: NotebookNode, student: str, assignment: str) -> intake.Intake:

@@ -6,6 +6,7 @@ never made twice. A line that a crash cut short is ignored, and the next one beg
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import hashlib
 import json
@@ -77,6 +78,7 @@ class Journal:
     def __init__(self, path: Path):
         self.path = path
         self._by_key: dict[str, Judgement] = {}
+        self._by_place: dict[tuple[str, str], Judgement] = {}
         self._read_to = 0
         self.torn = 0
 
@@ -88,8 +90,12 @@ class Journal:
     def latest(self) -> list[Judgement]:
         """The latest judgement of each student's assignment, by assignment and student."""
         self._read()
-        newest = {(j.assignment, j.student): j for j in self._by_key.values()}
-        return [newest[place] for place in sorted(newest)]
+        return [self._by_place[place] for place in sorted(self._by_place)]
+
+    def last(self, student: str, assignment: str) -> Judgement | None:
+        """The latest complete judgement on a student's assignment."""
+        self._read()
+        return self._by_place.get((assignment, student))
 
     def append(self, judgement: Judgement) -> None:
         """Write one judgement; it is on the disk when this returns.
@@ -100,12 +106,28 @@ class Journal:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # the formgrader may be writing too
             end = os.fstat(descriptor).st_size
             torn = end and os.pread(descriptor, 1, end - 1) != b"\n"
             _write_all(descriptor, (b"\n" if torn else b"") + judgement.as_line())
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def merge(self, other: Journal) -> int:
+        """Append the judgements of another journal that this one has not; how many those were.
+
+        Raises:
+            OSError: the disk is full; merging again goes on from there.
+        """
+        new = [j for j in other.latest() if self._is_older(self.find(j.key), j)]
+        for judgement in new:
+            self.append(judgement)
+        return len(new)
+
+    @staticmethod
+    def _is_older(known: Judgement | None, new: Judgement) -> bool:
+        return known is None or (known != new and known.when <= new.when)
 
     def _read(self) -> None:
         """Take in what was appended since the last look."""
@@ -116,8 +138,8 @@ class Journal:
                 self.torn += 1
                 continue
             if judgement.complete:
-                self._by_key.pop(judgement.key, None)  # the latest comes last
                 self._by_key[judgement.key] = judgement
+                self._by_place[judgement.assignment, judgement.student] = judgement
 
     def _new_lines(self) -> Iterator[bytes]:
         if not self.path.exists():
