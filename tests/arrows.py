@@ -31,6 +31,7 @@ PURE = {
     "communication_fit",
     "communication_networks",
     "communication_rounds",
+    "hardware",
     "memory",
     "planner",
     "step_cost",
@@ -39,6 +40,7 @@ DATA = {"digits"}
 SHOWING = {
     "check",
     "communication_demonstrations",
+    "communication_explorer",
     "data_parallel_demonstrations",
     "demonstrations",
     "differences",
@@ -47,6 +49,7 @@ SHOWING = {
     "grid_explorer",
     "hybrid_parallel_demonstrations",
     "magic",
+    "monitoring",
     "pipeline_demonstrations",
     "step_demonstrations",
     "tensor_parallel_demonstrations",

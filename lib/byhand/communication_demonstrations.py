@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
 
-from byhand.communication_cost import bus_bandwidth, cost
+from byhand.communication_cost import bus_bandwidth, cost, literature_formula
 from byhand.communication_fit import Fit, fit
 from byhand.measure import Timing, naive_bandwidth, take_turns, time_call
-from byhand.runtime import Run, launch
+from byhand.runtime import Run, VirtualNetwork, launch
 
+if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
+    from byhand.figures.style import CourseFigure
+
+LITERATURE = "alpha log P + beta m P"
 ELEMENT_BYTES = 4
 FLOOD_BYTES = 1 << 18
 SIZES = tuple(4**power for power in range(1, 12))  # 4 B to 4 MB
@@ -40,6 +47,11 @@ class Sweep:
         costs = [cost(name, self.num_ranks, num_bytes) for num_bytes in chosen]
         timings = [self.timings[num_bytes] for num_bytes in chosen]
         return fit(costs, [t.median for t in timings], [t.doubt for t in timings])
+
+    def points(self, sizes: Sequence[int] | None = None) -> list[tuple[float, ...]]:
+        """(bytes, seconds, and the quartiles) of these sizes (None: all), for a figure."""
+        chosen = list(self.timings) if sizes is None else list(sizes)
+        return [(size, self.timings[size].median, *self.timings[size].quartiles) for size in chosen]
 
     def __repr__(self) -> str:
         lines = [
@@ -89,6 +101,66 @@ def _sweep_on_rank(
     return list(take_turns(calls, repetitions, before=before).values())
 
 
+@dataclass(repr=False)
+class FormulaRace:
+    """An all-reduce's time over numbers of hosts; two formulas that were fitted to the first."""
+
+    num_hosts: tuple[int, ...]
+    num_bytes: int
+    measured: list[Timing]
+    predicted: dict[str, list[float]]
+
+    def __repr__(self) -> str:
+        lines = []
+        for index, (hosts, timing) in enumerate(zip(self.num_hosts, self.measured, strict=True)):
+            off = {name: s[index] / timing.median - 1 for name, s in self.predicted.items()}
+            told = ", ".join(f"{name} {error:+.0%}" for name, error in off.items())
+            lines.append(f"{hosts} hosts: {timing}; {told}")
+        return "\n".join(lines)
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        return self.picture()._repr_png_()
+
+    def picture(self) -> CourseFigure:
+        """Milliseconds over hosts."""
+        from byhand.figures import curves
+
+        lines = {"measured": [1e3 * timing.median for timing in self.measured]}
+        lines |= {name: [1e3 * s for s in found] for name, found in self.predicted.items()}
+        band = {"measured": [tuple(1e3 * s for s in t.quartiles) for t in self.measured]}
+        off = max(found[-1] for found in self.predicted.values()) / self.measured[-1].median
+        title = f"Fitted to {self.num_hosts[0]} hosts, one formula is {off:.1f} times too slow at "
+        title += f"{self.num_hosts[-1]}"
+        return curves(lines, "hosts", "milliseconds", title, list(self.num_hosts), band)
+
+
+def formula_race(
+    num_hosts: Sequence[int] = (2, 4, 8),
+    num_bytes: int = 1 << 20,
+    repetitions: int = 7,
+    bytes_per_second: float = 25e6,
+) -> FormulaRace:
+    """Fit both formulas to the first number of hosts, and hold both against the others.
+
+    Hosts of one rank each, on a virtual network; the fit sees sizes up to `num_bytes`.
+    """
+    small = [num_bytes >> shift for shift in range(2, 17, 2)]
+    sweeps = {}
+    for hosts in num_hosts:
+        network = VirtualNetwork(hosts, 1, bytes_per_second)
+        sizes = [*small, num_bytes] if hosts == num_hosts[0] else [num_bytes]
+        sweeps[hosts] = sweep("all_reduce", hosts, sizes, repetitions, network=network)
+    formulas = {"ring": partial(cost, "ring"), LITERATURE: literature_formula}
+    first, predicted = sweeps[num_hosts[0]], {}
+    for name, formula in formulas.items():
+        timings = list(first.timings.values())
+        costs = [formula(num_hosts[0], size) for size in first.timings]
+        line = fit(costs, [t.median for t in timings], [t.doubt for t in timings]).line
+        predicted[name] = [line.of(formula(hosts, num_bytes)) for hosts in num_hosts]
+    measured = [sweeps[hosts].timings[num_bytes] for hosts in num_hosts]
+    return FormulaRace(tuple(num_hosts), num_bytes, measured, predicted)
+
+
 @dataclass
 class Naive:
     """Bytes per second: what the usual snippet says on each of several tries, and what is so."""
@@ -117,6 +189,15 @@ def _naive_on_rank(rank: int, world_size: int, num_bytes: int, repetitions: int)
     later = [naive_bandwidth(tensor) for _ in range(repetitions)]
     seconds = time_call(lambda: dist.all_reduce(tensor), repetitions)
     return first, later, seconds, time_call(dist.barrier, repetitions)
+
+
+def gpu_topology() -> str:
+    """How this machine's GPUs are joined, by `nvidia-smi topo -m`; or a sentence."""
+    found = shutil.which("nvidia-smi")
+    if found is None:
+        return "no nvidia-smi on this machine: its ranks meet in main memory"
+    done = subprocess.run([found, "topo", "-m"], capture_output=True, text=True, timeout=30)
+    return done.stdout.strip() or done.stderr.strip()
 
 
 def _device() -> str:

@@ -10,16 +10,21 @@ bucket_layout        which layer's gradient travels in which bucket
 schedule_timeline    which stage of a pipeline computed which micro-batch, when
 rank_grid            which ranks form a group along each axis, and on which nodes
 shard_picture        which rank holds which part of a matrix
+costs                time over size: measured points, lines, and where lines cross
+bandwidth_over_time  what each rank sends, when
+link_ladder          what kinds of links carry
 save_svg             the same figure gives the same file
 """
 
 from byhand.figures.bars import bytes_bars
 from byhand.figures.buckets import bucket_layout
 from byhand.figures.collective import Block, Picture, collective_picture, collective_pictures
+from byhand.figures.costs import costs
 from byhand.figures.curves import curves
 from byhand.figures.grid import rank_grid
 from byhand.figures.messages import message_diagram
 from byhand.figures.overlap import overlap
+from byhand.figures.rates import bandwidth_over_time, link_ladder
 from byhand.figures.schedule import schedule_timeline
 from byhand.figures.shards import Matrix, shard_picture
 from byhand.figures.style import save_svg
@@ -29,11 +34,14 @@ __all__ = [
     "Block",
     "Matrix",
     "Picture",
+    "bandwidth_over_time",
     "bucket_layout",
     "bytes_bars",
     "collective_picture",
     "collective_pictures",
+    "costs",
     "curves",
+    "link_ladder",
     "message_diagram",
     "overlap",
     "rank_grid",

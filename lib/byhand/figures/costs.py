@@ -1,0 +1,107 @@
+"""Times over sizes, both by powers of ten: what was measured, what lines say, where they cross."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from byhand.figures import style
+
+HEIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES, LEFT_INCHES = 3.4, 0.5, 0.55, 0.78
+CHARACTER_INCHES, LINE_INCHES = 0.078, 0.17
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f", "#56b4e9", "#e69f00")
+MARKERS = ("o", "s", "^", "D")
+
+Point = tuple[float, float, float, float]  # bytes, seconds, and between what
+
+
+def costs(
+    points: Mapping[str, Sequence[Point]],
+    lines: Mapping[str, Callable[[float], float]],
+    title: str,
+    marks: Mapping[str, float] | None = None,
+    reach: tuple[float, float] | None = None,
+) -> Figure:
+    """Points with their spread; for each name in `lines` the seconds of every size.
+
+    A line and points of one name share a colour; lines are named where they end. marks: sizes to
+    mark, with what happens there. reach: (least, most) bytes drawn.
+    """
+    names = list(dict.fromkeys([*lines, *points]))
+    right = 0.35 + CHARACTER_INCHES * max(map(len, names))
+    sizes = [point[0] for some in points.values() for point in some]
+    least, most = reach or (min(sizes), max(sizes))
+    with style.styled():
+        figure = style.new_figure(HEIGHT_INCHES, title)
+        axes = style.axes_at(figure, LEFT_INCHES, TOP_INCHES, right, BOTTOM_INCHES)
+        _set_axes(axes, least, most)
+        for name, line in lines.items():
+            colour = COLOURS[names.index(name) % len(COLOURS)]
+            axes.plot(*_drawn(line, least, most), color=colour, linewidth=1.8, zorder=2)
+        for number, (name, some) in enumerate(points.items()):
+            look = {"color": COLOURS[names.index(name) % len(COLOURS)], "zorder": 3 + number}
+            _draw_points(axes, some, MARKERS[number % len(MARKERS)], look)
+        for text, size in (marks or {}).items():
+            _mark(axes, text, size, least, most)
+        ends = {name: line(most) for name, line in lines.items()}
+        ends |= {name: some[-1][1] for name, some in points.items() if name not in lines}
+        _name(axes, ends, names)
+    return figure
+
+
+def _drawn(line: Callable[[float], float], least: float, most: float) -> tuple[list, list]:
+    places = [least * (most / least) ** (step / 200) for step in range(201)]
+    return places, [line(place) for place in places]
+
+
+def _set_axes(axes: Axes, least: float, most: float) -> None:
+    axes.set(xscale="log", yscale="log", xlim=(least / 1.6, most * 1.6))
+    axes.set_xlabel("bytes of the tensor")
+    axes.grid(color=style.FAINT, linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.xaxis.set_major_locator(LogLocator(10, numticks=8))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: style.num_bytes_text(size)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: seconds_text(seconds)))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_formatter(NullFormatter())
+
+
+def _draw_points(axes: Axes, some: Sequence[Point], marker: str, look: dict) -> None:
+    sizes, seconds, low, high = zip(*some, strict=True)
+    axes.vlines(sizes, low, high, linewidth=1.2, **look)
+    axes.plot(sizes, seconds, marker, markersize=5, markeredgecolor=style.PAPER, **look)
+
+
+def _mark(axes: Axes, text: str, size: float, least: float, most: float) -> None:
+    if not least <= size <= most:
+        return
+    axes.axvline(size, color=style.INK, linewidth=0.9, linestyle=(0, (3, 3)), zorder=1)
+    leftwards = size > (least * most) ** 0.5
+    place = {"xy": (size, 0.97), "xycoords": axes.get_xaxis_transform(), "va": "top"}
+    place |= {"xytext": (-4 if leftwards else 4, 0), "textcoords": "offset points"}
+    look = {"ha": "right" if leftwards else "left", "fontsize": style.SMALL_POINTS}
+    axes.annotate(f"{text}: {style.num_bytes_text(size)}", **place, **look)
+
+
+def _name(axes: Axes, ends: Mapping[str, float], names: Sequence[str]) -> None:
+    """Each line's name beside its end, moved down where two would touch."""
+    height = axes.get_position().height * axes.figure.get_figheight()
+    axes.autoscale_view()
+    place_of = axes.transScale + axes.transLimits
+    x = axes.get_xlim()[1]
+    shares = {name: place_of.transform((x, seconds))[1] for name, seconds in ends.items()}
+    taken = float("inf")
+    for name in sorted(shares, key=lambda name: -shares[name]):
+        taken = min(shares[name] * height, taken - LINE_INCHES)
+        look = {"color": COLOURS[names.index(name) % len(COLOURS)], "fontsize": style.TEXT_POINTS}
+        place = {"xy": (1, taken / height), "xycoords": "axes fraction", "va": "center"}
+        axes.annotate(name, xytext=(6, 0), textcoords="offset points", **place, **look)
+
+
+def seconds_text(seconds: float) -> str:
+    """0.0015 -> '1.5 ms'."""
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if seconds >= 0.9995 * factor:
+            return f"{seconds / factor:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"

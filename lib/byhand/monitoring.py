@@ -1,0 +1,96 @@
+"""A run watched: achieved bandwidth over time, from the ledger, and as TensorBoard scalars.
+
+The bytes of a call are spread evenly over the time from the call to its end, so a rank that waits
+for others shows a low rate for long. Times are seconds since the first rank began. The third view,
+a timeline for ui.perfetto.dev, is `run.ledger.to_perfetto(path)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from byhand.runtime import Run
+from byhand.runtime.ledger import Event
+
+if TYPE_CHECKING:
+    from byhand.figures.style import CourseFigure
+
+
+@dataclass(repr=False)
+class Rates:
+    """Bytes per second that each rank sent, in intervals of equal length."""
+
+    interval_seconds: float
+    by_rank: list[list[float]]
+
+    @property
+    def total_bytes(self) -> float:
+        """What all ranks sent together."""
+        return self.interval_seconds * sum(map(sum, self.by_rank))
+
+    def __repr__(self) -> str:
+        busiest = max((max(rates) for rates in self.by_rank), default=0.0)
+        return f"{self.total_bytes:,.0f} bytes sent; {busiest / 1e6:.1f} MB/s by one rank at most"
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        return self.picture()._repr_png_()
+
+    def picture(self, title: str | None = None, limit: float | None = None) -> CourseFigure:
+        """One row a rank; `limit` draws the link's rate."""
+        from byhand.figures import bandwidth_over_time
+
+        return bandwidth_over_time(
+            self.by_rank, self.interval_seconds, repr(self) if title is None else title, limit
+        )
+
+
+def rates(run: Run, num_intervals: int = 120) -> Rates:
+    """What each rank of a run sent, over time.
+
+    Raises:
+        ValueError: no interval.
+    """
+    if num_intervals < 1:
+        raise ValueError(f"{num_intervals} intervals: at least 1")
+    end = max([span[1] for span in run.spans] + [event.end for event in run.ledger.events])
+    interval = max(end, 1e-9) / num_intervals
+    by_rank = [
+        _spread(run.ledger.select(rank=rank), interval, num_intervals)
+        for rank in range(run.world_size)
+    ]
+    return Rates(interval, by_rank)
+
+
+def _spread(events: Sequence[Event], interval: float, num_intervals: int) -> list[float]:
+    found = [0.0] * num_intervals
+    for event in events:
+        start = min(max(event.start, 0.0), interval * num_intervals * (1 - 1e-9))
+        seconds = max(event.end - start, 1e-9)
+        number = int(start / interval)
+        while number < num_intervals and number * interval < start + seconds:
+            inside = min((number + 1) * interval, start + seconds) - max(number * interval, start)
+            found[number] += event.sent_bytes * max(inside, 0.0) / seconds / interval
+            number += 1
+    return found
+
+
+def to_tensorboard(run: Run, folder: str | Path, num_intervals: int = 120) -> Path:
+    """Write each rank's megabytes per second, and its bytes by collective, for `tensorboard`.
+
+    A step is a millisecond of the run.
+    """
+    from torch.utils.tensorboard import SummaryWriter
+
+    watched = rates(run, num_intervals)
+    with SummaryWriter(str(folder)) as writer:
+        for rank, sent in enumerate(watched.by_rank):
+            for number, rate in enumerate(sent):
+                step = round(1e3 * number * watched.interval_seconds)
+                writer.add_scalar(f"MB per second/rank {rank}", rate / 1e6, step)
+            for op in sorted({event.op for event in run.ledger.select(rank=rank)}):
+                total = run.ledger.sent_bytes(op, rank)
+                writer.add_scalar(f"bytes sent/rank {rank} {op}", total, 0)
+    return Path(folder)
