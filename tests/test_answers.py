@@ -19,6 +19,7 @@ from byhand.runtime.isolation import why_no_sandbox
 STEMS = (
     "01_ranks",
     "02_collectives",
+    "03_all_reduce",
     "04_communication_cost",
     "05_data_parallel",
     "07_tensor_parallel",
@@ -27,6 +28,7 @@ STEMS = (
 )
 BUILDS_ON = {
     "test-all-reduce": "test-all-gather-reduce-scatter",
+    "test-hierarchical-all-reduce": "test-ring-all-reduce",
     "test-gpipe": "test-stage",
     "test-train": "test-one-forward-one-backward",
 }
