@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,15 +13,39 @@ from byhand.runtime.launcher import Launcher
 from byhand.runtime.run import Run
 from byhand.runtime.virtual_network import VirtualNetwork
 
+VARIABLE = "BYHAND_LAUNCHER"
+
 _default: Launcher | None = None
+_made: dict[str, Launcher] = {}
+
+
+def named_launcher(name: str) -> Launcher:
+    """ "local": ranks on this machine. "slurm": on the nodes of the allocation we are in.
+
+    Each is made at first need, and then kept.
+
+    Raises:
+        ValueError: another name.
+    """
+    if name not in ("local", "slurm"):
+        raise ValueError(f'launcher is "local" or "slurm", not {name!r}')
+    if name not in _made:
+        _made[name] = Launcher() if name == "local" else _cluster_launcher()
+        atexit.register(_made[name].close)
+    return _made[name]
+
+
+def _cluster_launcher() -> Launcher:
+    from byhand.runtime.cluster import ClusterLauncher
+
+    return ClusterLauncher()
 
 
 def default_launcher() -> Launcher:
-    """The launcher that `launch` and `call` use; made at first need."""
+    """The launcher that `launch` and `call` use; BYHAND_LAUNCHER in the environment names it."""
     global _default
     if _default is None:
-        _default = Launcher()
-        atexit.register(_default.close)
+        _default = named_launcher(os.environ.get(VARIABLE) or "local")
     return _default
 
 
@@ -32,9 +57,9 @@ def set_default(launcher: Launcher | None) -> Launcher | None:
 
 
 def shutdown() -> None:
-    """End the fork server that `launch` uses; the next launch starts another."""
-    if _default is not None:
-        _default.close()
+    """End the fork servers that `launch` uses; the next launch starts another."""
+    for launcher in {*_made.values(), *([_default] if _default else [])}:
+        launcher.close()
 
 
 def launch(
@@ -47,6 +72,7 @@ def launch(
     threads_per_rank: int = 1,
     network: VirtualNetwork | None = None,
     setup: bool = True,
+    launcher: str | None = None,
 ) -> Run:
     """Run `fn(rank, world_size, *args)` on `world_size` fresh processes, one per rank.
 
@@ -54,7 +80,9 @@ def launch(
     argument PerRank([a, b, ...]) gives rank r only item r. With `setup`, each rank has joined the
     default process group before `fn` begins; without, `fn` calls setup and cleanup itself.
     `backend`: "auto", "gloo" or "nccl". With `network`, each rank lives on a host of that virtual
-    network, and run.traffic counts the bytes. No process outlives the call.
+    network, and run.traffic counts the bytes. With `launcher="slurm"` (or BYHAND_LAUNCHER=slurm in
+    the environment) the ranks live on the nodes of the Slurm allocation that this process is in.
+    No process outlives the call.
 
     Raises:
         ValueError: an argument makes no sense, or cannot travel; the message says which and why.
@@ -62,7 +90,8 @@ def launch(
             together. DeadlineError: ranks still run after `deadline` seconds.
         NetworkError: the kernel, or a missing tool, allows no virtual network here.
     """
-    return default_launcher().launch(
+    chosen = default_launcher() if launcher is None else named_launcher(launcher)
+    return chosen.launch(
         fn,
         world_size,
         args,

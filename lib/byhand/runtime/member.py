@@ -68,12 +68,16 @@ class Member:
             data = self.control.recv(1 << 20)
         except ConnectionError:
             return False
+        self.take(data, max_bytes)
+        return bool(data)
+
+    def take(self, data: bytes, max_bytes: int) -> None:
+        """Add to the reply. Raises as `receive` does."""
         self._reply += data
         if self.header is None and len(self._reply) >= 8:
             self._read_header()
         if len(self._reply) > max_bytes + MAX_HEADER:
             raise TamperedError(f"rank {self.rank} returned more than {max_bytes:,} bytes")
-        return bool(data)
 
     def _read_header(self) -> None:
         length = int.from_bytes(self._reply[:8], "big")

@@ -115,6 +115,7 @@ class RankLog:
     began: float | None = None
     ended: float | None = None
     peak_bytes: int = 0
+    clock_ahead: float = 0.0  # seconds by which the rank's clock is ahead of the reader's
     _rest: bytes = b""
 
     def outstanding(self) -> Call | None:
@@ -147,22 +148,25 @@ class RankLog:
     def _take(self, record: list[Any]) -> None:
         kind = record[0]
         if kind == "begin":
-            self.began = float(record[1])
+            self.began = self._moment(record[1])
         elif kind == "end":
-            self.ended, self.peak_bytes = float(record[1]), int(record[2])
+            self.ended, self.peak_bytes = self._moment(record[1]), int(record[2])
         elif kind == "call":
             self._take_call(record)
         elif kind == "wait":
             call = self._call(record[1])
-            call.wait_from, call.overlapped = float(record[2]), bool(record[3])
+            call.wait_from, call.overlapped = self._moment(record[2]), bool(record[3])
             self.waiting = call
         elif kind == "awake":
-            self._call(record[1]).wait_until = float(record[2])
+            self._call(record[1]).wait_until = self._moment(record[2])
             self.waiting = None
         elif kind == "done":
-            self._call(record[1]).done = float(record[2])
+            self._call(record[1]).done = self._moment(record[2])
         else:
             raise ValueError(f"unknown record {kind!r}")
+
+    def _moment(self, there: Any) -> float:
+        return float(there) - self.clock_ahead
 
     def _call(self, index: int) -> Call:
         if type(index) is not int or not 0 <= index < len(self.calls):
@@ -181,4 +185,5 @@ class RankLog:
                 if not all(type(item) in kinds for item in value):
                     raise ValueError(f"{name} is {value!r}")
                 fields[name] = tuple(value)
-        self.calls.append(Call(index=index, rank=self.rank, start=float(start), **fields))
+        moment = self._moment(start)
+        self.calls.append(Call(index=index, rank=self.rank, start=moment, **fields))
