@@ -24,6 +24,7 @@ STEMS = (
     "05_data_parallel",
     "07_tensor_parallel",
     "09_pipeline_parallel",
+    "11_rank_groups",
     "12_hybrid_parallel",
 )
 BUILDS_ON = {
@@ -31,6 +32,7 @@ BUILDS_ON = {
     "test-hierarchical-all-reduce": "test-ring-all-reduce",
     "test-gpipe": "test-stage",
     "test-train": "test-one-forward-one-backward",
+    "test-expert-groups": "test-groups",
 }
 ALL = [answer for stem in STEMS for answer in answers.all_answers(stem)]
 WRONG = [answer for answer in ALL if not answer.right]
@@ -119,6 +121,25 @@ def test_a_wrong_answer_loses_its_task(verdict_of, answer):
     assert verdict.points == 0
     assert verdict.verdict in ("failed", "deadlock"), verdict
     assert verdict.message
+
+
+BREAKS = {
+    "micro_batches": "with 3 micro-batches: loss, norm or weights are not those of one device",
+    "table": "the first and the last stage have different tables of tokens",
+    "direction": "a max_norm that clips: one stage's update was scaled by",
+    "whole_parameters": "of the parameters that both hold whole differ between them",
+    "rows": "Two tensor-parallel ranks that loaded different rows: the first loss is",
+}
+HALF_MENDED = [a for a in WRONG if a.name.startswith(("wrong_left_", "wrong_mended_"))]
+
+
+@pytest.mark.parametrize("answer", HALF_MENDED, ids=str)
+def test_a_half_mended_step_is_told_what_is_still_broken_and_nothing_else(verdict_of, answer):
+    _, what, name = answer.name.split("_", 2)
+    left = {error for error in BREAKS if (error == name) == (what == "left")}
+    message = verdict_of(answer).message
+    assert {error for error, sentence in BREAKS.items() if sentence in message} == left
+    assert f"{len(left)} of the five errors remain" in message
 
 
 @pytest.mark.parametrize("answer", RIGHT, ids=str)

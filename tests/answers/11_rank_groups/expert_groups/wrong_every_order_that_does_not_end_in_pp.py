@@ -1,0 +1,12 @@
+"""Refuses whatever does not end in pp, also where it would do."""
+
+
+def expert_groups(world_size, tp, cp, ep, pp, expert_tp, order):
+    copy = expert_tp * ep * pp
+    if world_size % copy:
+        raise ValueError(f"{world_size} ranks are not a multiple of the experts' {copy}")
+    expert = {"tp": expert_tp, "cp": 1, "ep": ep, "dp": world_size // copy, "pp": pp}
+    if not order.endswith("pp"):
+        raise ValueError(f"order {order!r} gives dense and expert layers different pipelines")
+    names = {"ep": "ep", "expert-tp": "tp", "expert-dp": "dp"}
+    return {name: groups_over(axis, expert, order) for name, axis in names.items()}

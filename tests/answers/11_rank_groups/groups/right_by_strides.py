@@ -1,0 +1,17 @@
+"""Each group is its first rank plus all sums of strides."""
+
+
+def groups_over(axes, sizes, order):
+    strides, stride = {}, 1
+    for axis in order.split("-"):
+        strides[axis], stride = stride, stride * sizes[axis]
+
+    def offsets(names):
+        found = [0]
+        for axis in names:
+            found = [i * strides[axis] + o for i in range(sizes[axis]) for o in found]
+        return found
+
+    inside = [axis for axis in order.split("-") if axis in axes.split("-")]
+    outside = [axis for axis in order.split("-") if axis not in inside]
+    return [[first + offset for offset in offsets(inside)] for first in offsets(outside)]
