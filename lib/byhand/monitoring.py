@@ -1,8 +1,7 @@
 """A run watched: achieved bandwidth over time, from the ledger, and as TensorBoard scalars.
 
 The bytes of a call are spread evenly over the time from the call to its end, so a rank that waits
-for others shows a low rate for long. Times are seconds since the first rank began. The third view,
-a timeline for ui.perfetto.dev, is `run.ledger.to_perfetto(path)`.
+for others shows a low rate for long. Times begin with the first call. The third view, a timeline for ui.perfetto.dev, is `run.ledger.to_perfetto(path)`.
 """
 
 from __future__ import annotations
@@ -27,6 +26,11 @@ class Rates:
     by_rank: list[list[float]]
 
     @property
+    def seconds(self) -> float:
+        """From the first call to the end of the last."""
+        return self.interval_seconds * max(map(len, self.by_rank))
+
+    @property
     def total_bytes(self) -> float:
         """What all ranks sent together."""
         return self.interval_seconds * sum(map(sum, self.by_rank))
@@ -47,28 +51,31 @@ class Rates:
         )
 
 
-def rates(run: Run, num_intervals: int = 120) -> Rates:
-    """What each rank of a run sent, over time.
+def rates(run: Run, num_intervals: int = 120, op: str | None = None) -> Rates:
+    """What each rank of a run sent, in all calls or those of one `op`, from the first to the last.
 
     Raises:
-        ValueError: no interval.
+        ValueError: no interval, or nothing to draw.
     """
-    if num_intervals < 1:
-        raise ValueError(f"{num_intervals} intervals: at least 1")
-    end = max([span[1] for span in run.spans] + [event.end for event in run.ledger.events])
-    interval = max(end, 1e-9) / num_intervals
+    events = run.ledger.select(op)
+    if num_intervals < 1 or not events:
+        raise ValueError(f"{num_intervals} intervals, {len(events)} calls: at least 1 of each")
+    begin = min(event.start for event in events)
+    interval = max(max(event.end for event in events) - begin, 1e-9) / num_intervals
     by_rank = [
-        _spread(run.ledger.select(rank=rank), interval, num_intervals)
+        _spread(run.ledger.select(op, rank), begin, interval, num_intervals)
         for rank in range(run.world_size)
     ]
     return Rates(interval, by_rank)
 
 
-def _spread(events: Sequence[Event], interval: float, num_intervals: int) -> list[float]:
+def _spread(
+    events: Sequence[Event], begin: float, interval: float, num_intervals: int
+) -> list[float]:
     found = [0.0] * num_intervals
     for event in events:
-        start = min(max(event.start, 0.0), interval * num_intervals * (1 - 1e-9))
-        seconds = max(event.end - start, 1e-9)
+        start = min(event.start - begin, interval * num_intervals * (1 - 1e-9))
+        seconds = max(event.end - begin - start, 1e-9)
         number = int(start / interval)
         while number < num_intervals and number * interval < start + seconds:
             inside = min((number + 1) * interval, start + seconds) - max(number * interval, start)

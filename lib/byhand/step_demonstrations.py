@@ -129,13 +129,24 @@ def _buckets(model: Model) -> list[list[int]]:
     return assign_buckets([model.layer_bytes] * model.num_layers, model.layer_bytes)
 
 
-def _step_on_rank(
-    rank: int, world_size: int, plan: str, model: Model, repetitions: int
-) -> tuple[LayerSeconds, Timing]:
+def take_steps(rank: int, world_size: int, plan: str, model: Model, num_steps: int) -> None:
+    """For `launch`: that many steps of a plan, on the record."""
+    step = _make_step(rank, world_size, plan, model)
+    for _ in range(num_steps):
+        step()
+
+
+def _make_step(rank: int, world_size: int, plan: str, model: Model) -> Callable[[], Any]:
     torch.manual_seed(0)
     weights = random_weights([model.width] * (model.num_layers + 1))
     x = torch.randn(model.num_rows, model.width)
-    step = _STEPS[plan](weights, x, rank, world_size)
+    return _STEPS[plan](weights, x, rank, world_size)
+
+
+def _step_on_rank(
+    rank: int, world_size: int, plan: str, model: Model, repetitions: int
+) -> tuple[LayerSeconds, Timing]:
+    step = _make_step(rank, world_size, plan, model)
     step()  # on the record: the bytes
     return _layer_seconds(plan, model, world_size), time_call(step, repetitions)
 
