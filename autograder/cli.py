@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,6 +12,8 @@ from autograder import result_commands  # noqa: F401  (its commands add themselv
 from autograder.commands import assignments_argument, command, main, student_option
 from autograder.places import Places, chosen_assignments
 from autograder.run_command import run
+from autograder.slurm import Request, tell
+from autograder.slurm_options import slurm_options
 
 
 @command
@@ -55,6 +58,9 @@ def collect(where: Places, assignment: str, inbox: Path) -> None:
 @student_option
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N",
               help="Submissions judged at once (default: one for each CPU).")  # fmt: skip
+@slurm_options(cpus=4)
+@click.option("--shards", type=click.IntRange(min=1), metavar="N",
+              help="With --slurm: jobs (default: one for every 25 submissions).")  # fmt: skip
 @click.option("--again", is_flag=True, help="Judge again what was judged before.")
 @click.option("--unsandboxed", is_flag=True, help="Run submissions without walls: own work only.")
 @click.option("--seed", type=int, help="Of the random inputs (default: fixed by the tests).")
@@ -65,6 +71,8 @@ def grade(
     assignments: tuple[str, ...],
     students: tuple[str, ...],
     jobs: int | None,
+    request: Request | None,
+    shards: int | None,
     again: bool,
     unsandboxed: bool,
     seed: int | None,
@@ -74,11 +82,15 @@ def grade(
     from autograder import late
     from autograder.grade import Options
     from autograder.grade import grade as grading
+    from autograder.grade_slurm import judge_on_slurm
     from autograder.workers import cores
 
     names = chosen_assignments(where, assignments)
     late.read_policy(where.class_dir / late.FILE)  # a wrong one is said before a night of grading
     options = Options(again, not unsandboxed, seed, limit, sys.stderr.isatty(), jobs or cores())
+    if request is not None:
+        judge = judge_on_slurm(request, shards, again, tell(options.progress))
+        options = replace(options, jobs=jobs or request.cpus, judge=judge)
     try:
         outcome = grading(where, names, list(students), options)
     except KeyboardInterrupt:

@@ -13,7 +13,7 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,7 +42,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Options:
-    """How to grade; see `autograder grade --help`."""
+    """How to grade; see `autograder grade --help`. `judge` does what workers.judge_all does."""
 
     again: bool = False
     sandboxed: bool = True
@@ -50,6 +50,7 @@ class Options:
     limit: float | None = None
     progress: bool = True
     jobs: int = 1
+    judge: Callable[..., Iterator[Judgement]] = judge_all
 
     @property
     def engine(self) -> dict[str, Any]:
@@ -98,7 +99,8 @@ class _Run:
             known = bar.n
             bar.reset()  # what was known says nothing of the speed
             bar.n = bar.initial = known
-            judged = judge_all(self.grader.where, missing, self.options.engine, self.options.jobs)
+            where, options = self.grader.where, self.options
+            judged = options.judge(where, missing, options.engine, options.jobs)
             with contextlib.closing(judged):
                 for judgement in judged:
                     with uninterrupted():

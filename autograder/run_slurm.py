@@ -7,16 +7,16 @@ written there, also when a job was lost and is done a second time.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from autograder.run import Options, Ran, execute, prepare, progress_bar
-from autograder.slurm import Queue, Request, carry_out
+from autograder.slurm import Array, Request, new_folder
 
 
 def on_slurm(notebooks: Sequence[Path], options: Options, request: Request) -> list[Ran]:
@@ -25,27 +25,23 @@ def on_slurm(notebooks: Sequence[Path], options: Options, request: Request) -> l
     With several nodes, `launch` in a notebook starts its ranks on all of them.
 
     Raises:
-        CourseError: as autograder.run.run_notebooks and autograder.slurm.carry_out say.
+        CourseError: as autograder.run.run_notebooks and autograder.slurm.Array say.
     """
     results = prepare(notebooks, options)
-    folder = (
-        Path(options.out).resolve() / "slurm" / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
-    )
+    folder = new_folder(Path(options.out).resolve() / "slurm")
     tasks = [
         NotebookTask(ran, options, folder / str(place), request.nodes > 1)
         for place, ran in enumerate(results)
     ]
-    with progress_bar(results) as bar:
-
-        def watch(queue: Queue) -> None:
+    array = Array(tasks, folder, request)
+    with progress_bar(results) as bar, contextlib.closing(array.follow()) as looks:
+        for queue in looks:
             for task in tasks:
                 task.look()
             bar.set_description(str(queue), refresh=False)
             bar.update(sum(ran.done for ran in results) - bar.n)
-
-        given_up = carry_out(tasks, folder / "jobs", request, watch)
     for place, task in enumerate(tasks):
-        task.take_over(given_up.get(place))
+        task.take_over(array.given_up.get(place))
     return results
 
 

@@ -10,18 +10,23 @@ that small clusters lack.
 from __future__ import annotations
 
 import getpass
+import os
 import shutil
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
+
+from tqdm import tqdm
 
 from autograder.places import CourseError
 
 ATTEMPTS = 3
 CANCEL_SECONDS = 30.0
+PATIENCE_SECONDS = 600.0  # with a Slurm that takes no jobs for the moment
 COMMAND_SECONDS = 60.0
 
 
@@ -63,87 +68,118 @@ class Queue:
         return f"{self.running} running" + (f", {waiting}" if self.waiting else "")
 
 
-def carry_out(
-    tasks: Sequence[Task],
-    folder: Path,
-    request: Request,
-    watch: Callable[[Queue], None] = lambda queue: None,
-) -> dict[int, str]:
-    """Do the tasks as jobs. Returns those given up after ATTEMPTS jobs: {position: last words}.
+def tell(progress: bool) -> Callable[[Queue], None]:
+    """Writes the state of the queue to the terminal, above a progress bar, when it changes."""
+    said = [""]
 
-    `folder`, which the nodes must share, takes the jobs' files. `watch` is called at every look
-    at the queue. However this call ends, none of its jobs is left in the queue.
+    def show(queue: Queue) -> None:
+        if progress and str(queue) != said[0]:
+            said[0] = str(queue)
+            tqdm.write(f"Slurm: {queue}", file=sys.stderr)
+
+    return show
+
+
+def new_folder(parent: Path) -> Path:
+    """A folder of its own for one array, named after the time and this process."""
+    folder = parent / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    folder.mkdir(parents=True)
+    return folder
+
+
+class Array:
+    """Tasks that are done as the jobs of an array.
+
+    `folder`, which the nodes must share, takes the jobs' files; its name is in the jobs' name.
+    `given_up` holds what was lost ATTEMPTS times, by position: the last job's last words.
 
     Raises:
-        CourseError: there is no Slurm here, or it refuses the jobs.
+        CourseError: there is no Slurm here.
     """
-    if shutil.which("sbatch") is None:
-        raise CourseError("there is no Slurm here: sbatch is not on PATH")
-    jobs = _Jobs(tasks, folder, request)
-    try:
-        jobs.submit(range(len(tasks)))
-        while jobs.active:
-            time.sleep(request.poll_seconds)
-            queue, ended = jobs.look()
-            watch(queue)
-            jobs.submit(jobs.lost(ended))
-    finally:
-        cancel(list(jobs.active))
-    return jobs.given_up
-
-
-class _Jobs:
-    """The jobs of one call: which task each one does, and how often each task was tried."""
 
     def __init__(self, tasks: Sequence[Task], folder: Path, request: Request):
-        self.tasks = tasks
-        self.executor = _executor(folder, request)
-        self.active: dict[str, int] = {}
-        self.tries = [0] * len(tasks)
-        self.logs: dict[int, Path] = {}
+        if shutil.which("sbatch") is None:
+            raise CourseError("there is no Slurm here: sbatch is not on PATH")
+        self.tasks, self.request = tasks, request
         self.given_up: dict[int, str] = {}
-        self.queue = Queue()
+        self._executor = _executor(folder, request)
+        self._active: dict[str, int] = {}
+        self._tries = [0] * len(tasks)
+        self._logs: dict[int, Path] = {}
+        self._queue = Queue()
+        self._refused_since: float | None = None
 
-    def submit(self, positions: Sequence[int]) -> None:
+    def follow(self) -> Iterator[Queue]:
+        """Submit, and look at the queue every few seconds until every task is done or given up.
+
+        However this ends, and it may be closed at any time, none of the jobs is left in the queue.
+
+        Raises:
+            CourseError: Slurm refuses the jobs.
+        """
+        waiting: list[int] = []
+        try:
+            self._submit(range(len(self.tasks)))
+            while self._active or waiting:
+                time.sleep(self.request.poll_seconds)
+                ended = self._look()
+                yield self._queue
+                waiting = self._submit_later(waiting + self._lost(ended))
+        finally:
+            cancel(list(self._active))
+
+    def _submit_later(self, positions: list[int]) -> list[int]:
+        """Submit these again. Those that Slurm does not take now, as when it is being restarted."""
+        try:
+            self._submit(positions)
+            self._refused_since = None
+            return []
+        except CourseError:
+            self._refused_since = self._refused_since or time.monotonic()
+            if time.monotonic() - self._refused_since > PATIENCE_SECONDS:
+                raise
+            return positions
+
+    def _submit(self, positions: Sequence[int]) -> None:
         """One job array for these tasks."""
         if not positions:
             return
         for position in positions:
-            self.tries[position] += 1
-            self.tasks[position].begin(self.tries[position])
+            self.tasks[position].begin(self._tries[position] + 1)
         try:
-            jobs = self.executor.map_array(_do, [self.tasks[n] for n in positions])
+            jobs = self._executor.map_array(_do, [self.tasks[n] for n in positions])
         except Exception as error:  # submitit wraps what sbatch said in errors of several kinds
             raise CourseError(f"Slurm refuses the jobs: {_last_line(str(error))}") from error
         for position, job in zip(positions, jobs, strict=True):
-            self.active[job.job_id] = position
-            self.logs[position] = job.paths.stderr
+            self._active[job.job_id] = position
+            self._tries[position] += 1
+            self._logs[position] = job.paths.stderr
 
-    def look(self) -> tuple[Queue, list[int]]:
-        """The queue, and the tasks whose jobs have left it."""
+    def _look(self) -> list[int]:
+        """Look at the queue; the tasks whose jobs have left it."""
         listed = queued_jobs()
         if listed is None:  # the controller is busy or restarting: nothing is known to have ended
-            return self.queue, []
-        states = [listed[job] for job in self.active if job in listed]
+            return []
+        states = [listed[job] for job in self._active if job in listed]
         reasons = [reason for state, reason in states if state == "PENDING"]
-        self.queue = Queue(len(reasons), len(states) - len(reasons), next(iter(reasons), ""))
-        ended = [job for job in self.active if job not in listed]
-        return self.queue, [self.active.pop(job) for job in ended]
+        self._queue = Queue(len(reasons), len(states) - len(reasons), next(iter(reasons), ""))
+        ended = [job for job in self._active if job not in listed]
+        return [self._active.pop(job) for job in ended]
 
-    def lost(self, ended: Sequence[int]) -> list[int]:
+    def _lost(self, ended: Sequence[int]) -> list[int]:
         """Those of these tasks that are to be tried again; notes those that were too often."""
         undone = [position for position in ended if not self.tasks[position].is_done()]
         for position in undone:
-            if self.tries[position] >= ATTEMPTS:
+            if self._tries[position] >= ATTEMPTS:
                 self.given_up[position] = self._last_words(position)
         return [position for position in undone if position not in self.given_up]
 
     def _last_words(self, position: int) -> str:
         try:
-            words = _last_line(self.logs[position].read_text(errors="replace"))
+            words = _last_line(self._logs[position].read_text(errors="replace"))
         except OSError:
             words = ""
-        sentence = f"its job was lost {self.tries[position]} times"
+        sentence = f"its job was lost {self._tries[position]} times"
         return f"{sentence}; the last one's last words: {words}" if words else sentence
 
 
@@ -163,6 +199,15 @@ def queued_jobs() -> dict[str, tuple[str, str]] | None:
     return {job: (state, reason) for job, state, reason in rows}
 
 
+def cancel_named(folder: Path) -> None:
+    """Cancel the jobs of an array that a process which is gone has left in the queue."""
+    command = ["squeue", "--noheader", "--array", f"--name={_name(folder)}", "--format=%i"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False
+    )
+    cancel(done.stdout.split())
+
+
 def cancel(jobs: Sequence[str]) -> None:
     """Cancel these jobs; return when they have left the queue."""
     if not jobs:
@@ -179,7 +224,7 @@ def _executor(folder: Path, request: Request) -> Any:
     executor = submitit.SlurmExecutor(folder)
     more = {name.replace("-", "_"): value for name, value in request.sbatch.items()}
     executor.update_parameters(
-        job_name="autograder",
+        job_name=_name(folder),
         nodes=request.nodes,
         ntasks_per_node=1,
         cpus_per_task=request.cpus,
@@ -190,6 +235,10 @@ def _executor(folder: Path, request: Request) -> Any:
         **({"gpus_per_node": request.gpus_per_node} if request.gpus_per_node else {}),
     )
     return executor
+
+
+def _name(folder: Path) -> str:
+    return f"autograder-{folder.name}"
 
 
 def _do(task: Task) -> None:
