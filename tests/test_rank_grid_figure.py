@@ -6,7 +6,7 @@ import matplotlib.colors
 import numpy as np
 import pytest
 
-from byhand.figures import rank_grid, save_svg, style
+from byhand.figures import leaving_bars, rank_grid, save_svg, style
 from byhand.grid_explorer import draw_grid, grid_explorer
 from byhand.rank_groups import NAMES, RankGrid
 
@@ -84,3 +84,12 @@ def test_the_explorer_redraws_at_each_change():
     box.children[2].children[0].value = 2  # ep
     assert sentence.value.startswith("Refused: order 'tp-dp-pp' lacks ep")
     assert picture.layout.display == "none"
+
+
+def test_bars_of_what_leaves_are_as_long_as_their_bytes():
+    figure = leaving_bars({"tp-dp": {"dp-cp": 2e6}, "dp-tp": {"tp": 16e6, "pp": 1e6}}, "t")
+    widths = [bar.get_width() for bar in figure.axes[0].patches]
+    assert widths == [2e6, 16e6, 1e6]
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert {"tp", "2 MB", "17 MB"} <= set(texts)
+    assert figure.axes[0].patches[0].get_facecolor()[:3] == matplotlib.colors.to_rgb("#d55e00")

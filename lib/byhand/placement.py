@@ -88,8 +88,9 @@ def transformer_bytes(
 
     Counted are a layer's four tensor-parallel all-reduces, the keys and values that travel round
     the context-parallel ring (three times: backward needs them again, with their gradients), the
-    gradients of 12·hidden² weights a layer, and the activations between stages. Embeddings are
-    left out, and so is what a schedule with several chunks per stage sends more often.
+    gradients of 12·hidden² weights a layer, and the activations between stages. Left out are
+    embeddings, recomputation, what several chunks per stage send more often, and the paper's
+    scatter/gather, by which the ranks of a tp group send each its share to the next stage.
     """
     tp, cp, pp = grid.tp, grid.cp, grid.pp
     copies, layers = grid.dp * cp, num_layers / pp

@@ -8,6 +8,7 @@ curves               loss curves, and what a setting does to a time
 overlap              one training step: what hides behind backward
 bucket_layout        which layer's gradient travels in which bucket
 schedule_timeline    which stage of a pipeline computed which micro-batch, when
+leaving_bars         what leaves a node in a step, for each order of the axes
 rank_grid            which ranks form a group along each axis, and on which nodes
 shard_picture        which rank holds which part of a matrix
 costs                time over size: measured points, lines, and where lines cross
@@ -22,6 +23,7 @@ from byhand.figures.collective import Block, Picture, collective_picture, collec
 from byhand.figures.costs import costs
 from byhand.figures.curves import curves
 from byhand.figures.grid import rank_grid
+from byhand.figures.leaving import leaving_bars
 from byhand.figures.messages import message_diagram
 from byhand.figures.overlap import overlap
 from byhand.figures.rates import bandwidth_over_time, link_ladder
@@ -41,6 +43,7 @@ __all__ = [
     "collective_pictures",
     "costs",
     "curves",
+    "leaving_bars",
     "link_ladder",
     "message_diagram",
     "overlap",

@@ -58,7 +58,7 @@ def _draw_bar(axes: Axes, top: float, ops: Mapping[str, float], factor: float, k
     inches_per_unit = axes.get_position().width * style.WIDTH_INCHES / axes.get_xlim()[1]
     for op, num_bytes in ops.items():
         length = num_bytes / factor
-        colour = _towards_white(style.OP_COLOURS.get(op, style.COMMUNICATION), pale)
+        colour = _towards_white(style.wire_colour(op), pale)
         place = {"y": top + BAR_INCHES / 2, "height": BAR_INCHES - 0.03, "left": start}
         axes.barh(width=length, color=colour, edgecolor=style.PAPER, linewidth=0.8, **place)
         name = op.replace("_", "-")

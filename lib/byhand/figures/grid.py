@@ -87,8 +87,7 @@ def _draw_panel(figure: Figure, corner, grid: RankGrid, name: str, follow: int, 
     axes = style.axes_at(figure, left, top + CAPTION_INCHES, right, bottom)
     groups, followed = grid.groups(name), grid.group(name, follow)
     followed = groups[0, :0] if followed is None else followed
-    axis = "pp" if "embedding" in name else name.removeprefix("expert-").split("-")[0]
-    colour = style.AXIS_COLOURS[axis]
+    colour = style.axis_colour(name)
     axes.imshow(_image(groups, followed, colour, layout), aspect="auto", interpolation="nearest")
     axes.set(xlim=(-0.5, layout.columns - 0.5), ylim=(layout.rows - 0.5, -0.5))
     axes.axis("off")

@@ -104,6 +104,19 @@ def rank_colour(rank: int) -> str:
     return RANK_COLOURS[rank % len(RANK_COLOURS)]
 
 
+def axis_colour(name: str) -> str:
+    """The hue of a mesh axis, or of groups such as "tp-pp" (the first's) and "expert-dp" (dp's).
+
+    Embedding groups, which are the ends of a pipeline, have that of pp.
+    """
+    return AXIS_COLOURS["pp" if "embedding" in name else name.removeprefix("expert-").split("-")[0]]
+
+
+def wire_colour(name: str) -> str:
+    """The colour of a collective, or of a mesh axis; grey for what is neither."""
+    return {**OP_COLOURS, **AXIS_COLOURS}.get(name, COMMUNICATION)
+
+
 def tint(colour: str, strength: float) -> tuple[float, float, float]:
     """The colour mixed with the paper: 1 is the colour itself, 0 the paper."""
     pairs = zip(to_rgb(colour), to_rgb(PAPER), strict=True)
@@ -118,7 +131,7 @@ def readable_on(colour: str) -> str:
 
 def num_bytes_text(num_bytes: float) -> str:
     """1536 -> '1.5 KB'. Exact below 1000; KB is 1000 bytes, as on a network's label."""
-    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
+    for factor, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
         if num_bytes >= factor:
             return f"{num_bytes / factor:.3g} {unit}"
     return f"{num_bytes:.0f} B"
