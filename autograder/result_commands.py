@@ -132,3 +132,16 @@ def _bring_penalties_up_to_date(where: Places) -> None:
     from autograder import late
 
     late.apply(where)
+
+
+@command
+@click.option("--port", default=8888, show_default=True, help="The next free one from here on.")
+@click.option("--browser/--no-browser", default=True, help="Whether to open a browser.")
+@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[-- JUPYTER_OPTION]...")
+def serve(where: Places, port: int, browser: bool, options: tuple[str, ...]) -> None:
+    """Start JupyterLab on the course, with the formgrader on the class."""
+    from autograder import serve as serving
+
+    click.echo(f"Class: {where.class_dir}")
+    click.echo("Formgrader: the menu Nbgrader in JupyterLab, or /formgrader in the address.")
+    serving.serve(where, port, browser, options)
