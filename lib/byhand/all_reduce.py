@@ -155,6 +155,12 @@ def ring_all_gather(
     return _result(finish, async_op)
 
 
+def num_blocks(plan: Plan, num_bytes: int) -> int:
+    """In how many blocks a tensor goes through `plan`."""
+    block_bytes = WAVE_BYTES if plan.in_waves else plan.num_pieces * MESSAGE_BYTES
+    return max(1, min(MOST_BLOCKS, num_bytes // block_bytes))
+
+
 def _all_reduce(
     make: Callable, sizes: tuple, tensor: Tensor, group: Group, op: Op, async_op: bool, out
 ) -> Result:
@@ -199,8 +205,8 @@ def _begin(
 def _blocks_program(make, sizes, world_size, rank, num_elements, itemsize):
     """A plan over equal pieces: the plan, its pieces in one block, this rank's program."""
     plan = make(world_size, *sizes)
-    num_blocks = _num_blocks(num_elements * itemsize, plan)
-    spans = block_spans(num_elements, plan.num_pieces, num_blocks)
+    blocks = num_blocks(plan, num_elements * itemsize)
+    spans = block_spans(num_elements, plan.num_pieces, blocks)
     return plan, block_spans(num_elements, plan.num_pieces, 1), program(plan, rank, spans)
 
 
@@ -208,13 +214,8 @@ def _blocks_program(make, sizes, world_size, rank, num_elements, itemsize):
 def _shards_program(make, bounds, held, world_size, rank, num_elements, itemsize):
     """The same over the ranks' shards, which begin at `bounds`."""
     plan = make(world_size)
-    num_blocks = _num_blocks(num_elements * itemsize, plan)
-    return plan, piece_spans(bounds, 1), program(plan, rank, piece_spans(bounds, num_blocks), held)
-
-
-def _num_blocks(num_bytes: int, plan: Plan) -> int:
-    block_bytes = WAVE_BYTES if plan.in_waves else plan.num_pieces * MESSAGE_BYTES
-    return max(1, min(MOST_BLOCKS, num_bytes // block_bytes))
+    blocks = num_blocks(plan, num_elements * itemsize)
+    return plan, piece_spans(bounds, 1), program(plan, rank, piece_spans(bounds, blocks), held)
 
 
 def _place(group: Group) -> tuple[int, int]:
