@@ -1,10 +1,10 @@
 """Winnowing: a few hashes of a program such that copied passages share some, whatever the names.
 
-A program becomes tokens: comments, docstrings and layout are dropped; every literal, and every name
-but Python's own and a library's (what follows a dot, unless it is self's), becomes the same as any
-other. From the hashes of all runs of K
-tokens, each window of W consecutive ones keeps its smallest. Any passage of K + W - 1 equal tokens
-then shares a hash, and none shorter than K does. Pure text in, numbers out.
+A program becomes tokens: comments, docstrings and layout are dropped; every literal becomes the
+same as any other, and so does every name but Python's own and a library's (what follows a dot,
+unless it is self's). From the hashes of all runs of K tokens, each window of W consecutive ones
+keeps its smallest. Any passage of K + W - 1 equal tokens then shares a hash, and none shorter than
+K does. Pure text in, numbers out.
 
 Source: Schleimer, Wilkerson and Aiken, Winnowing: local algorithms for document fingerprinting,
 SIGMOD 2003.
@@ -27,7 +27,8 @@ _DROPPED = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, to
 _OWN = set(keyword.kwlist) | set(dir(builtins))
 _ROUGH = re.compile(
     r"""#[^\n]*|\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}|(?P<text>"[^"\n]*"|'[^'\n]*')"""
-    r"""|(?P<member>(?<=\.)(?<!\bself\.)[^\W\d]\w*)|(?P<name>[^\W\d]\w*)|(?P<number>\d[\w.]*)|(?P<op>[^\s\w])"""
+    r"""|(?P<member>(?<=\.)(?<!\bself\.)[^\W\d]\w*)|(?P<name>[^\W\d]\w*)"""
+    r"""|(?P<number>\d[\w.]*)|(?P<op>[^\s\w])"""
 )
 
 

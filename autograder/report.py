@@ -22,6 +22,7 @@ from autograder.journal import Journal, Judgement
 from autograder.marks import Marks, read_marks
 from autograder.pages import render, task_cells, task_titles, title_of, write_page
 from autograder.places import CourseError, Places
+from autograder.regrade import read_regrades
 from autograder.report_figures import Drawing
 from autograder.verdicts import PASSED, Verdict
 
@@ -77,6 +78,7 @@ def write_report(where: Places, path: Path) -> Path:
               for name in names]  # fmt: skip
     html = render("grades.html", sheets=sheets, num_submissions=len(judgements),
                   num_students=len({j.student for j in judgements}),
+                  regrades=read_regrades(where),
                   levels=", ".join(sorted({j.sandbox for j in judgements})),
                   seconds=sum(j.seconds for j in judgements))  # fmt: skip
     return write_page(path, html)
