@@ -38,6 +38,7 @@ PURE = {
 }
 DATA = {"digits"}
 SHOWING = {
+    "all_reduce_demonstrations",
     "check",
     "communication_demonstrations",
     "communication_explorer",
@@ -51,6 +52,7 @@ SHOWING = {
     "magic",
     "monitoring",
     "pipeline_demonstrations",
+    "rank_groups_demonstrations",
     "step_demonstrations",
     "tensor_parallel_demonstrations",
     "widgets",

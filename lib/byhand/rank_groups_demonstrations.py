@@ -1,0 +1,33 @@
+"""What a recorded run sent from node to node, by the group it was sent in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from byhand.rank_groups import RankGrid
+from byhand.runtime import Run
+
+
+def counted_leaving(
+    run: Run, grid: RankGrid, ranks_per_node: int, names: Sequence[str], node: int = 0
+) -> dict[str, float]:
+    """By group name, the bytes that `node` sent to other nodes in ring collectives: the ledger's.
+
+    A rank of a ring sends all it sends to the next rank of its group. Point-to-point messages and
+    groups of other names are left out.
+    """
+    leaving = dict.fromkeys(names, 0.0)
+    for event in run.ledger.events:
+        if event.peer is not None or event.rank // ranks_per_node != node:
+            continue
+        after = event.group[(event.group.index(event.rank) + 1) % len(event.group)]
+        for name in names:
+            if after // ranks_per_node != node and event.group == _members(grid, name, event.rank):
+                leaving[name] += event.sent_bytes
+                break
+    return leaving
+
+
+def _members(grid: RankGrid, name: str, rank: int) -> tuple[int, ...]:
+    group = grid.group(name, rank)
+    return () if group is None else tuple(group.tolist())
