@@ -17,6 +17,7 @@ from traitlets.config import Config
 
 from autograder.places import Places, places
 
+COURSE_ID = "byhand"
 PUBLIC = ("*.ipynb", "timestamp.txt")
 
 
@@ -26,7 +27,7 @@ def settings(where: Places) -> Config:
     config = Config()
     course = config.CourseDirectory
     course.root = str(where.course)
-    course.course_id = "byhand"
+    course.course_id = COURSE_ID
     course.source_directory = str(where.solutions)
     course.release_directory = str(where.exercises)
     course.submitted_directory = str(where.submitted)

@@ -16,12 +16,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
+from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateAssignment
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
-from autograder.nbgrader_config import prepare, settings
+from autograder.nbgrader_config import COURSE_ID, prepare, settings
 from autograder.places import CourseError, Places
 from autograder.source_rules import problems
 
@@ -69,10 +70,27 @@ def register(where: Places, assignment: str) -> None:
     source = where.source(assignment)
     check(source)
     prepare(where)
+    new_gradebook(where)
     with tempfile.TemporaryDirectory() as folder:
         config = settings(where)
         config.CourseDirectory.release_directory = folder
         _generate(assignment, config)
+
+
+def new_gradebook(where: Places) -> None:
+    """Make the gradebook, unless there is one: whole or not at all.
+
+    nbgrader makes the tables first and notes their version a second later; a gradebook from
+    between the two could never be upgraded.
+    """
+    if where.gradebook.exists():
+        return
+    unfinished = where.gradebook.with_name("gradebook.db.unfinished")
+    for path in (unfinished, unfinished.with_name(unfinished.name + "-journal")):
+        path.unlink(missing_ok=True)
+    with quiet_nbgrader(), Gradebook(f"sqlite:///{unfinished}", course_id=COURSE_ID):
+        pass
+    os.replace(unfinished, where.gradebook)
 
 
 def check(source: Path) -> None:

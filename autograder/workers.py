@@ -43,16 +43,14 @@ def judge_shard(
 ) -> int:
     """Judge these submissions into the journal at `path`, but for those that stand in it already.
 
-    Each is on the disk before the next is counted, so a shard that was ended goes on where it was.
-    Returns how many were judged now.
+    So a shard that was ended goes on where it was. Returns how many were judged now.
     """
     journal = Journal(path)
     with Grader(where, **engine) as grader:
         missing = [place for place in todo if not journal.find(grader.take_in(*place).key)]
-    done = 0
-    for done, judgement in enumerate(judge_all(where, missing, engine, jobs), 1):
+    for judgement in judge_all(where, missing, engine, jobs):
         journal.append(judgement)
-    return done
+    return len(missing)
 
 
 def judge_all(
