@@ -1,7 +1,8 @@
 """A run watched: achieved bandwidth over time, from the ledger, and as TensorBoard scalars.
 
 The bytes of a call are spread evenly over the time from the call to its end, so a rank that waits
-for others shows a low rate for long. Times begin with the first call. The third view, a timeline for ui.perfetto.dev, is `run.ledger.to_perfetto(path)`.
+for others shows a low rate for long. Times begin with the first call. The third view, a timeline
+for ui.perfetto.dev, is `run.ledger.to_perfetto(path)`.
 """
 
 from __future__ import annotations
