@@ -135,9 +135,22 @@ def check(plan: Plan) -> None:
         PlanError: a term would be added twice, or is missing at the end; says where.
     """
     everyone = set(range(plan.num_ranks))
-    terms = {(rank, piece): {rank} for rank in everyone for piece in range(plan.num_pieces)}
+    for (rank, piece), found in history(plan)[-1].items():
+        if found != everyone:
+            missing = min(everyone - found)
+            raise PlanError(f"piece {piece} on rank {rank} ends without the term of rank {missing}")
+
+
+def history(plan: Plan) -> list[dict[tuple[int, int], set[int]]]:
+    """Before the first round and after each: by (rank, piece), whose terms it is the sum of.
+
+    Raises:
+        PlanError: a term would be added twice.
+    """
+    ranks, pieces = range(plan.num_ranks), range(plan.num_pieces)
+    moments = [{(rank, piece): {rank} for rank in ranks for piece in pieces}]
     for number, transfers in enumerate(plan.rounds, 1):
-        before = dict(terms)
+        before, terms = moments[-1], dict(moments[-1])
         for transfer in transfers:
             for piece in range(transfer.start, transfer.stop):
                 sent, place = before[transfer.sender, piece], (transfer.receiver, piece)
@@ -148,10 +161,8 @@ def check(plan: Plan) -> None:
                         f"{min(twice)} to piece {piece} a second time"
                     )
                 terms[place] = sent | terms[place] if transfer.reduces else sent
-    for (rank, piece), found in terms.items():
-        if found != everyone:
-            missing = min(everyone - found)
-            raise PlanError(f"piece {piece} on rank {rank} ends without the term of rank {missing}")
+        moments.append(terms)
+    return moments
 
 
 def reduce_scatter_rounds(ranks: Sequence[int], pieces: Sequence[tuple[int, int]]) -> Rounds:

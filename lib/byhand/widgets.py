@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import ipywidgets
 
+from byhand.all_reduce_demonstrations import PLANS, watch_rounds
 from byhand.data_parallel_demonstrations import LAYER_BYTES, NAIVE, NUM_LAYERS, watch
 from byhand.demonstrations import MOST_RANKS, NAMES, ROOTED, demonstrate, picture
 from byhand.figures import schedule_timeline
@@ -46,6 +47,37 @@ def draw_collective(name: str, world_size: int, root: int) -> tuple[bytes, int, 
     except Exception as error:
         return b"", 0, f"{type(error).__name__}: {error}"
     return png, size["width"], ""
+
+
+def all_reduce_explorer(name: str = "ring", world_size: int = 4) -> ipywidgets.VBox:
+    """Choose the algorithm, the ranks and the tensor; go through the rounds by hand, or play them.
+
+    Each choice runs it once on that many ranks; the sentence is what the run's ledger says. What
+    goes wrong is shown as a sentence in the picture's place.
+    """
+    algorithm = ipywidgets.Dropdown(options=list(PLANS), value=name, description="algorithm")
+    ranks = slider("ranks", world_size, 1, MOST_RANKS)
+    size = ipywidgets.Dropdown(options=[1, 7, 1024, 1 << 20], value=1024, description="floats")
+    number, play = slider("round", 1, 0, 1), ipywidgets.Play(interval=900, max=1)
+
+    def drawn(name: str, num_ranks: int, num_elements: int, _: int) -> tuple[bytes, int, str]:
+        number.max = play.max = len(PLANS[name](num_ranks).rounds)  # may lower its value
+        return draw_round(name, num_ranks, num_elements, number.value)
+
+    box = explorer([[algorithm, ranks, size], [number]], drawn)
+    ipywidgets.jslink((play, "value"), (number, "value"))
+    box.children[1].children = (number, play)
+    return box
+
+
+def draw_round(name: str, num_ranks: int, num_elements: int, number: int) -> tuple[bytes, int, str]:
+    """A round's picture (PNG), its width in pixels, and what the ledger counted; or why not."""
+    try:
+        rounds = watch_rounds(name, num_ranks, num_elements)
+        png, size = rounds.picture(number)._repr_png_()
+    except Exception as error:
+        return b"", 0, _sentence(error)
+    return png, size["width"], str(rounds)
 
 
 BUCKETS = {

@@ -1,0 +1,94 @@
+"""One round of an all-reduce: whose terms each rank holds, who sends to whom, bytes by link."""
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from byhand.figures import style
+
+ROW_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.36, 0.66, 0.14
+PIECES, ARROWS, LINKS = (0.68, 3.0), (3.15, 4.25), (4.72, 6.9)  # from left to right, in inches
+MOST_COLUMNS_WITH_TEXT = 8
+
+Terms = Mapping[tuple[int, int], set[int]]
+Links = Mapping[tuple[int, int], float]
+
+
+def round_picture(terms: Terms, transfers: Sequence, sent: Links, title: str) -> Figure:
+    """A row per rank. Left: its pieces, with a stripe for each rank in the sum, which the number
+    counts. Middle: the round's messages, in their sender's colour. Right: what each link has
+    carried so far, in tensors: from the row's rank to the column's.
+
+    terms: by (rank, piece), the ranks in the sum, after the round. transfers: have sender and
+    receiver. sent: by (sender, receiver).
+    """
+    num_ranks, num_pieces = (1 + max(place[axis] for place in terms) for axis in (0, 1))
+    with style.styled():
+        figure = style.new_figure(TOP_INCHES + ROW_INCHES * num_ranks + BOTTOM_INCHES, title)
+        axes = style.canvas(figure)
+        headings = ("holds the sum of", "sends", "has sent, in tensors, to rank")
+        for (left, right), text in zip((PIECES, ARROWS, LINKS), headings, strict=True):
+            axes.text((left + right) / 2, TOP_INCHES - 0.3, text, ha="center", va="center")
+        for rank in range(num_ranks):
+            for left in (PIECES[0], LINKS[0]):
+                axes.text(left - 0.08, _middle(rank), _label(left, rank), ha="right", va="center")
+        for (rank, piece), origins in terms.items():
+            _draw_piece(axes, rank, piece, num_pieces, sorted(origins))
+        _draw_messages(axes, transfers)
+        _draw_links(axes, num_ranks, sent)
+    return figure
+
+
+def _label(left: float, rank: int) -> str:
+    return f"rank {rank}" if left == PIECES[0] else str(rank)
+
+
+def _middle(rank: int) -> float:
+    return TOP_INCHES + ROW_INCHES * (rank + 0.5)
+
+
+def _draw_piece(axes: Axes, rank: int, piece: int, num_pieces: int, origins: list[int]) -> None:
+    cell = (PIECES[1] - PIECES[0]) / num_pieces
+    gap = min(0.03, cell / 10)
+    stripe = (cell - 2 * gap) / len(origins)
+    left, top = PIECES[0] + cell * piece + gap, TOP_INCHES + ROW_INCHES * rank + 0.025
+    for index, origin in enumerate(origins):
+        place = (left + index * stripe, top)
+        look = {"fc": style.rank_colour(origin), "lw": 0}
+        axes.add_patch(Rectangle(place, stripe, ROW_INCHES - 0.05, **look))
+    if num_pieces <= MOST_COLUMNS_WITH_TEXT:
+        middle = (PIECES[0] + cell * (piece + 0.5), _middle(rank))
+        box = {"boxstyle": "round,pad=0.12", "fc": style.PAPER, "ec": "none"}
+        look = {"fontsize": style.SMALL_POINTS, "bbox": box}
+        axes.text(*middle, len(origins), ha="center", va="center", **look)
+
+
+def _draw_messages(axes: Axes, transfers: Sequence) -> None:
+    width = (ARROWS[1] - ARROWS[0]) / max(len(transfers), 1)
+    for index, transfer in enumerate(transfers):
+        x = ARROWS[0] + width * (index + 0.5)
+        colour = style.rank_colour(transfer.sender)
+        arrow = {"arrowstyle": "-|>", "color": colour, "lw": 1.7, "shrinkA": 0, "shrinkB": 0}
+        ends = {"xytext": (x, _middle(transfer.sender)), "xy": (x, _middle(transfer.receiver))}
+        axes.annotate("", arrowprops=arrow, **ends)
+        axes.plot(x, _middle(transfer.sender), "o", color=colour, markersize=4)
+
+
+def _draw_links(axes: Axes, num_ranks: int, sent: Links) -> None:
+    cell, most = (LINKS[1] - LINKS[0]) / num_ranks, max(sent.values(), default=0) or 1
+    for receiver in range(num_ranks):
+        x = LINKS[0] + cell * (receiver + 0.5)
+        look = {"ha": "center", "va": "center", "fontsize": style.SMALL_POINTS}
+        axes.text(x, TOP_INCHES - 0.1, receiver, **look)
+        for sender in range(num_ranks):
+            share = sent.get((sender, receiver), 0)
+            place = (LINKS[0] + cell * receiver + 0.015, TOP_INCHES + ROW_INCHES * sender + 0.025)
+            colour = style.tint(style.OP_COLOURS["send"], share / most)
+            size = (cell - 0.03, ROW_INCHES - 0.05)
+            axes.add_patch(Rectangle(place, *size, fc=colour, ec=style.FAINT, lw=0.6))
+            if share:
+                text = f"{share:.2f}".rstrip("0").rstrip(".").removeprefix("0")
+                look["color"] = style.readable_on(colour)
+                axes.text(x, _middle(sender), text, **look)
