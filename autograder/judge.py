@@ -10,8 +10,9 @@ drives. Both ask each question through `Judge.ask`.
 
 from __future__ import annotations
 
+import functools
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nbformat import NotebookNode
@@ -21,17 +22,22 @@ from autograder import verdicts
 from autograder.cells import defined_names
 from autograder.verdicts import Verdict
 from byhand import check
-from byhand.runtime import Launcher, LaunchError, StandIn, set_default
+from byhand.runtime import Launcher, LaunchError, Run, StandIn, set_default
 
 LIMIT_SECONDS = 30.0
 CELL_SECONDS = 5.0
 _ON_A_RANK = "launch was called on a rank"
 LIMITS = {
-    "memory_bytes": 8 << 30,  # address space: torch alone maps about 3 GB
-    "processes": 4096,
-    "file_bytes": 256 << 20,
+    "memory_bytes": 2 << 30,  # that a rank may write to; torch takes 0.3 GB of it
+    "address_bytes": 16 << 30,  # mapped, read-only libraries included
+    "processes": 256,  # of all ranks, threads included
+    "cpu_seconds": 120,
+    "file_bytes": 64 << 20,
+    "scratch_bytes": 64 << 20,  # each rank's /tmp
     "open_files": 256,
     "output_bytes": 4 << 20,
+    "log_bytes": 32 << 20,
+    "reply_bytes": 256 << 20,
 }
 
 
@@ -167,16 +173,31 @@ class Judge:
                                           until=began + question.limit)  # fmt: skip
         except LaunchError as error:
             return verdicts.infrastructure(question.name, question.points, str(error))
-        before = set_default(sandbox)
+        before, peaks = set_default(sandbox), _watched(sandbox)
         try:
             exec(compile(question.source, f"<{question.name}>", "exec"), self.namespace)
-            return verdicts.passed(question.name, question.points, time.monotonic() - began)
+            verdict = verdicts.passed(question.name, question.points, time.monotonic() - began)
         except Exception as error:
-            return verdicts.failed(question.name, question.points, question.source, error,
-                                   question.limit, time.monotonic() - began)  # fmt: skip
+            verdict = verdicts.failed(question.name, question.points, question.source, error,
+                                      question.limit, time.monotonic() - began)  # fmt: skip
         finally:
             set_default(before)
             sandbox.close()
+        return replace(verdict, peak_bytes=max(peaks, default=0))
+
+
+def _watched(sandbox: Launcher) -> list[int]:
+    """A list that fills with the most bytes that a rank held, one number for each launch."""
+    launch, peaks = sandbox.launch, []
+
+    @functools.wraps(launch)
+    def watched(*args: Any, **options: Any) -> Run:
+        run = launch(*args, **options)
+        peaks.append(max(run.peak_bytes, default=0))
+        return run
+
+    sandbox.launch = watched
+    return peaks
 
 
 def judge_cells(

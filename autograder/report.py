@@ -25,6 +25,7 @@ from autograder.places import CourseError, Places
 from autograder.regrade import read_regrades
 from autograder.report_figures import Drawing
 from autograder.verdicts import PASSED, Verdict
+from byhand.figures.style import num_bytes_text
 
 LIMITS = ("timeout", "resource")
 NUM_ALIKE_SHOWN = 12
@@ -131,7 +132,9 @@ def _task(title: str, verdicts: list[Verdict | None]) -> dict[str, Any]:
         "title": title, "total": len(given), "passed": counts[PASSED], "counts": counts,
         "parts": [(part, hidden, count) for (part, hidden), count in parts.most_common(3)],
         "seconds": [v.seconds for v in given], "median": median(v.seconds for v in given),
-        "slowest": max(v.seconds for v in given), "limits": sum(counts[v] for v in LIMITS),
+        "slowest": max(v.seconds for v in given),
+        "held": num_bytes_text(max(v.peak_bytes for v in given)),
+        "limits": sum(counts[v] for v in LIMITS),
     }  # fmt: skip
 
 

@@ -33,7 +33,10 @@ _LIMIT_SIGNALS = (-24, -25)  # SIGXCPU, SIGXFSZ
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of one test cell: `part` is where it ended, `table` where each rank was."""
+    """What became of one test cell: `part` is where it ended, `table` where each rank was.
+
+    `peak_bytes`: the most bytes of tensors that one rank held, by its own account.
+    """
 
     question: str
     verdict: str
@@ -44,6 +47,7 @@ class Verdict:
     message: str = ""
     table: str = ""
     seconds: float = 0.0
+    peak_bytes: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, for the journal and for a notebook's output."""
