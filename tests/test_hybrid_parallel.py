@@ -318,14 +318,14 @@ def held(rank, world_size, weights, tp, pp):
 # How long it takes, on paper
 
 
-FREE = AlphaBeta(0.0, 0.0)
+FREE = dict.fromkeys((2, 4, 8), AlphaBeta(0.0, 0.0))
 SIZES = Sizes(7, 3, 16, 8, 8)
 
 
 @given(st.sampled_from(FACTORS), st.integers(1, 6))
 def test_with_a_free_network_only_the_bubble_is_idle(factors, m):
     _, tp, pp = factors
-    machine = Machine(1.0, FREE, FREE, 4)
+    machine = Machine(1.0, FREE)
     groups = rank_groups(8, tp=tp, pp=pp)
     found = predict(SIZES, groups, machine, one_forward_one_backward(pp, m), 8 * m)
     assert found.idle_fraction == pytest.approx((pp - 1) / (m + pp - 1))
@@ -333,13 +333,12 @@ def test_with_a_free_network_only_the_bubble_is_idle(factors, m):
 
 
 def test_only_groups_that_leave_their_host_pay_for_the_slow_link():
-    machine = Machine(1.0, FREE, AlphaBeta(0.0, 1.0), 4)
+    machine = Machine(1.0, FREE, between=1.0, ranks_per_host=4)
     added = {}
     for _, tp, pp in FACTORS:
         groups = rank_groups(8, tp=tp, pp=pp)
         free, slow = (
-            predict(SIZES, groups, m, gpipe(pp, 2), 16)
-            for m in (replace(machine, between=FREE), machine)
+            predict(SIZES, groups, m, gpipe(pp, 2), 16) for m in (Machine(1.0, FREE), machine)
         )
         added[tp, pp] = slow.seconds - free.seconds
     # Four groups of two ranks share the link for their gradients:

@@ -16,6 +16,7 @@ ends of a pipeline. L blocks, each with two all-reduces forward and two backward
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -94,29 +95,30 @@ class Machine:
     """How fast one rank computes, and how fast messages are within a host and between hosts.
 
     forward: seconds of half a block (an attention, or an MLP) for one sequence on one rank; its
-    backward takes twice as long. What the ranks of a host send to another host shares one link.
+    backward takes twice as long. lines: by number of ranks in a group, an all-reduce within a host.
+    between: bytes per second of each host's link; all that its ranks send to others shares it.
     """
 
     forward: float
-    within: AlphaBeta
-    between: AlphaBeta
-    ranks_per_host: int
+    lines: Mapping[int, AlphaBeta]
+    between: float = math.inf
+    ranks_per_host: int = 1 << 30
 
     def all_reduce(self, groups: Lists, num_bytes: float) -> float:
         """Seconds of one all-reduce in each of these groups, all at once."""
-        alone = self.within.seconds("all_reduce", len(groups[0]), num_bytes)
-        sharing = self.crossing(groups)
-        if not sharing:
-            return alone
-        shared = AlphaBeta(self.between.alpha, self.between.beta * sharing)
-        return max(alone, shared.seconds("all_reduce", len(groups[0]), num_bytes))
+        num_ranks = len(groups[0])
+        if num_ranks == 1:
+            return 0.0
+        line = self.lines[num_ranks]
+        shared = AlphaBeta(line.alpha, max(line.beta, self.crossing(groups) / self.between))
+        return shared.seconds("all_reduce", num_ranks, num_bytes)
 
     def send(self, pipelines: Lists, num_bytes: float, sender: int, receiver: int) -> float:
         """Seconds of a message between two stages, in all pipelines at once."""
         pairs = [(pipeline[sender], pipeline[receiver]) for pipeline in pipelines]
-        sharing = self.crossing(pairs)
-        line = self.between if sharing else self.within
-        return line.alpha + line.beta * num_bytes * max(sharing, 1)
+        line = self.lines[2]
+        beta = max(line.beta, self.crossing(pairs) / self.between)
+        return line.alpha + beta * num_bytes
 
     def crossing(self, groups: Lists) -> int:
         """How many of the groups have ranks both on one host and elsewhere; the most of a host."""
