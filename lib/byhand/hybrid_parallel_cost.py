@@ -144,6 +144,12 @@ class Prediction:
         return self.pipeline.seconds + self.sums
 
     @property
+    def parts(self) -> tuple[float, float, float, float]:
+        """The seconds in which a rank computes, all-reduces over tp, idles, and sums gradients."""
+        idle = self.pipeline.seconds - self.computing - self.all_reduces
+        return self.computing, self.all_reduces, idle, self.sums
+
+    @property
     def idle_fraction(self) -> float:
         """The share of the step in which a rank does not compute."""
         return 1 - self.computing / self.seconds

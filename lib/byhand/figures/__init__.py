@@ -8,6 +8,7 @@ bytes_bars           bytes predicted beside bytes counted
 curves               loss curves, and what a setting does to a time
 overlap              one training step: what hides behind backward
 bucket_layout        which layer's gradient travels in which bucket
+layout_seconds       which layout of the ranks is fastest, and what the others wait for
 schedule_timeline    which stage of a pipeline computed which micro-batch, when
 leaving_bars         what leaves a node in a step, for each order of the axes
 rank_grid            which ranks form a group along each axis, and on which nodes
@@ -24,6 +25,7 @@ from byhand.figures.collective import Block, Picture, collective_picture, collec
 from byhand.figures.costs import costs
 from byhand.figures.curves import curves
 from byhand.figures.grid import rank_grid
+from byhand.figures.layouts import layout_seconds
 from byhand.figures.leaving import leaving_bars
 from byhand.figures.messages import message_diagram
 from byhand.figures.overlap import overlap
@@ -45,6 +47,7 @@ __all__ = [
     "collective_pictures",
     "costs",
     "curves",
+    "layout_seconds",
     "leaving_bars",
     "link_ladder",
     "message_diagram",
