@@ -176,7 +176,9 @@ class Array:
 
     def _last_words(self, position: int) -> str:
         try:
-            words = _last_line(self._logs[position].read_text(errors="replace"))
+            log = self._logs[position].read_text(errors="replace")
+            said = [line for line in log.splitlines() if not line.startswith("srun:")]
+            words = _last_line("\n".join(said))
         except OSError:
             words = ""
         sentence = f"its job was lost {self._tries[position]} times"
@@ -214,7 +216,10 @@ def cancel(jobs: Sequence[str]) -> None:
         return
     subprocess.run(["scancel", *jobs], capture_output=True, timeout=COMMAND_SECONDS, check=False)
     until = time.monotonic() + CANCEL_SECONDS
-    while time.monotonic() < until and set(jobs) & set(queued_jobs() or jobs):
+    while time.monotonic() < until:
+        listed = queued_jobs()
+        if listed is not None and not set(jobs) & set(listed):
+            return
         time.sleep(0.5)
 
 

@@ -26,6 +26,7 @@ PROGRAMS = ("munged", "slurmctld", "slurmd", "srun", "sbatch", "squeue", "scontr
 PACKAGES = ("slurm-wlm", "munge")
 DAEMONS = ("munged", "slurmctld", "slurmscriptd", "slurmd", "slurmstepd")
 NODES = ("n1", "n2")
+WORKING = {"idle", "mixed", "allocated"}
 START_SECONDS = 30.0
 PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
@@ -59,7 +60,7 @@ SchedulerType=sched/builtin
 SchedulerParameters=sched_interval=1,batch_sched_delay=0,sched_min_interval=0
 SlurmdParameters=config_overrides
 """
-NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=4 State=UNKNOWN\n"
+NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=16 State=UNKNOWN\n"
 PARTITION = "PartitionName=course Nodes={nodes} Default=YES MaxTime=INFINITE State=UP\n"
 
 
@@ -134,7 +135,7 @@ class Cluster:
     def stop(self) -> None:
         """End every job and every daemon; return when no process of this cluster is left."""
         until = time.monotonic() + START_SECONDS
-        while (pids := self._all()) and time.monotonic() < until:
+        while (pids := self.processes()) and time.monotonic() < until:
             _kill(_tree(pids))
             time.sleep(0.05)
 
@@ -173,14 +174,14 @@ class Cluster:
 
     def _wait_for_nodes(self) -> None:
         until = time.monotonic() + START_SECONDS
-        while (states := self.states()) != dict.fromkeys(NODES, "idle"):
+        while {(states := self.states()).get(node) for node in NODES} - WORKING:
             if time.monotonic() > until:
                 logs = sorted(self.folder.glob("*.log"))
                 words = [f"{log.name}: {log.read_text()[-500:]}" for log in logs]
                 raise RuntimeError(f"the nodes are {states}\n" + "\n".join(words))
             time.sleep(0.1)
 
-    def _all(self) -> list[int]:
+    def processes(self) -> list[int]:
         """The daemons, and the steps of jobs with all that they started."""
         mark = f"SLURM_CONF={self.folder}/slurm.conf".encode()
         ours = [pid for pid in _pids() if mark in _variables(pid)]
@@ -188,12 +189,12 @@ class Cluster:
 
     def _pids(self, program: str, node: str = "") -> list[int]:
         """The daemons of this cluster by that name (and for that node)."""
-        return [pid for pid in self._all() if _name(pid) == program and node in _words(pid)]
+        return [pid for pid in self.processes() if _name(pid) == program and node in _words(pid)]
 
     def _steps(self, node: str) -> list[int]:
         """What runs on a node, marked with its name by slurmd."""
         mark = f"SLURMD_NODENAME={node}".encode()
-        return _steps([pid for pid in self._all() if mark in _variables(pid)])
+        return _steps([pid for pid in self.processes() if mark in _variables(pid)])
 
 
 def _steps(pids: list[int]) -> list[int]:

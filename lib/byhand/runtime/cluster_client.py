@@ -100,8 +100,8 @@ class ClusterClient:
         team, placed = self._teams, placement(spec["world_size"], len(self.nodes))
         self._members[team] = [self._member(rank, node) for rank, node in enumerate(placed)]
         self._exits[team] = {}
-        [(_, _, port)] = self._ask("port", ANSWER_SECONDS, team, [0], ("reserve", team))
-        spec = {**spec, "master": [self.nodes[0].address, port]}
+        [(_, _, *ports)] = self._ask("ports", ANSWER_SECONDS, team, [0], ("reserve", team))
+        spec = {**spec, "master": [self.nodes[0].address, *ports]}
         for number in sorted(set(placed)):
             ranks = [rank for rank, node in enumerate(placed) if node == number]
             self._send(self.nodes[number], ("fork", team, {**spec, "ranks": ranks}))

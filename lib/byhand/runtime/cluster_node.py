@@ -8,7 +8,7 @@ Messages are tuples. From the notebook:
     clock · devices · reserve team · fork team spec · request team header cells calls
     stacks team · end team
 To the notebook:
-    hello node_id name address · clock seconds · devices n · port team port
+    hello node_id name address · clock seconds · devices n · ports team port port
     data team rank channel bytes · exit team rank code · stacks team seconds · ended team
 """
 
@@ -60,12 +60,12 @@ class Server(fork_server.Server):
     def do_rank(self, message: dict[str, Any], fds: list[int]) -> None:
         """Fork one rank."""
         team = self.teams.setdefault(message["team"], fork_server.Team())
-        host, port = message["master"]
+        host, store_port, port = message["master"]
         ranks = message["ranks"]
         message["environ"] = {
             "LOCAL_RANK": str(ranks.index(message["rank"])),
             "LOCAL_WORLD_SIZE": str(len(ranks)),
-            "BYHAND_STORE": f"tcp://{host}:{port}",
+            "BYHAND_STORE": f"tcp://{host}:{store_port}",
         }
         pid = self.fork(lambda: rank_process.main(fds, message, (host, port), -1), fds)
         team.ranks[pid] = message["rank"]
@@ -94,7 +94,7 @@ class Node:
         self.notebook = notebook
         self.server = server
         self.teams: dict[int, Team] = {}
-        self.ports: dict[int, socket.socket] = {}
+        self.ports: dict[int, list[socket.socket]] = {}
         self.selector = selectors.DefaultSelector()
         self.selector.register(notebook.fileno(), selectors.EVENT_READ)
         self.selector.register(server.connection, selectors.EVENT_READ)
@@ -123,11 +123,13 @@ class Node:
         self.notebook.send(("devices", None, self.server.count_gpus()))
 
     def do_reserve(self, number: int) -> None:
-        """Keep a free port for a team's store, which its rank 0 opens here."""
-        reserved = self.ports[number] = socket.socket()
-        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        reserved.bind(("", 0))
-        self.notebook.send(("port", number, reserved.getsockname()[1]))
+        """Keep two free ports for a team: for `setup`, and for a store of the ranks' own."""
+        reserved = [socket.socket(), socket.socket()]
+        for one in reserved:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            one.bind(("", 0))
+        self.ports[number] = reserved
+        self.notebook.send(("ports", number, *(one.getsockname()[1] for one in reserved)))
 
     def do_fork(self, number: int, spec: dict[str, Any]) -> None:
         """Fork the ranks spec["ranks"] of a team."""
@@ -164,8 +166,8 @@ class Node:
                 with contextlib.suppress(KeyError):
                     self.selector.unregister(member.control)
             self.server.end_team(team.number, list(team.members.values()))
-        if number in self.ports:
-            self.ports.pop(number).close()
+        for reserved in self.ports.pop(number, ()):
+            reserved.close()
         self.notebook.send(("ended", number))
 
     def pass_on_reply(self, number: int, member: Member) -> None:
