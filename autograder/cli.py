@@ -32,7 +32,9 @@ def release(where: Places, assignments: tuple[str, ...]) -> None:
 @command
 @click.argument("assignment")
 @click.argument("inbox", type=click.Path(path_type=Path))
-def collect(where: Places, assignment: str, inbox: Path) -> None:
+@click.option("--worksheet", type=click.Path(path_type=Path, exists=True, dir_okay=False),
+              metavar="FILE", help="Moodle's grading worksheet: when each handed in.")  # fmt: skip
+def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None) -> None:
     """Copy submissions from a folder or zip of downloads into the class.
 
     Knows the names that Canvas and Moodle give to what they pack; otherwise INBOX holds a folder
@@ -41,7 +43,7 @@ def collect(where: Places, assignment: str, inbox: Path) -> None:
     from autograder.collect import collect as collecting
 
     [name] = chosen_assignments(where, [assignment])
-    done = collecting(where, name, inbox)
+    done = collecting(where, name, inbox, worksheet)
     click.echo(f"collected {len(done.students)} submissions for {name} into {where.submitted}")
     if done.attempts:
         click.echo(f"  {done.attempts} earlier attempts gave way to newer ones")

@@ -8,14 +8,15 @@ attempts the newest wins; among files handed in together, the one that holds the
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import nbformat
 
 from autograder.inbox import File, files, zipped
-from autograder.lms_names import PLAIN, Sender, sender_of
+from autograder.lms_csv import hand_in_times
+from autograder.lms_names import CANVAS, MOODLE, PLAIN, Sender, sender_of
 from autograder.pages import write_page
 from autograder.places import Places
 from autograder.roster import Roster
@@ -58,13 +59,17 @@ class _Candidate:
                 self.right_name, self.num_known)  # fmt: skip
 
 
-def collect(where: Places, assignment: str, inbox: Path) -> Collected:
+def collect(where: Places, assignment: str, inbox: Path,
+            worksheet: Path | None = None) -> Collected:  # fmt: skip
     """Copy an inbox into submitted/; a student's earlier hand-in is replaced by a newer one.
 
+    `worksheet` is Moodle's grading worksheet, which knows when each participant handed in.
+
     Raises:
-        CourseError: the inbox is neither a folder nor a zip, or students.csv lacks a column.
+        CourseError: the inbox is neither a folder nor a zip, or a CSV file lacks columns.
     """
     done, roster = Collected(), Roster(where.class_dir / "students.csv")
+    times = hand_in_times(worksheet) if worksheet else {}
     by_sender: dict[tuple[str, str], list[tuple[Sender, File]]] = defaultdict(list)
     for file in files(inbox):
         sender = sender_of(file.path)
@@ -72,7 +77,8 @@ def collect(where: Places, assignment: str, inbox: Path) -> Collected:
         if sender is None or nameless or not sender.notebook:
             done.left.append(f"{file.path}: {_why_nobodys(file, sender)}")
         else:
-            by_sender[sender.key].append((sender, file))
+            moment = times.get(sender.number) if sender.lms == MOODLE else file.modified
+            by_sender[sender.key].append((sender, replace(file, modified=moment)))
     for sent in by_sender.values():
         _collect_one(where, assignment, sent, roster, done)
     roster.save()
@@ -145,9 +151,10 @@ def _why_nobodys(file: File, sender: Sender | None) -> str:
 def _place(folder: Path, stem: str, chosen: _Candidate) -> bool:
     """Write the hand-in, unless the one that is there is newer; whether it was written.
 
-    Downloads of an LMS carry the time of the download, so only plain files get a timestamp.txt.
+    What an LMS packs carries the time of the download: only a plain file's own time counts, and
+    what Moodle's worksheet says.
     """
-    moment = chosen.file.modified if chosen.sender.lms == PLAIN else None
+    moment = chosen.file.modified if chosen.sender.lms != CANVAS else None
     before = _moment(folder / "timestamp.txt")
     if moment and before and before > moment.replace(microsecond=0):
         return False

@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autograder.lms_csv import PARTICIPANT, read_csv
 from autograder.lms_names import CANVAS, MOODLE, plain_name
 from autograder.places import CourseError
 from autograder.roster import Roster
@@ -106,7 +107,7 @@ def moodle(grades: list[Grade], roster: Roster) -> Sheet:
     for grade in grades:
         number = roster.number(grade.student, MOODLE, grade.assignment)
         if number:
-            rows.append([f"Participant {number}", roster.name(grade.student), "", "",
+            rows.append([f"{PARTICIPANT}{number}", roster.name(grade.student), "", "",
                          grade.out_of(grade.max_score), f"{grade.max_score:g}", "Yes", "-", "-",
                          _comment(grade)])  # fmt: skip
         else:
@@ -129,7 +130,7 @@ def fill_moodle(path: Path, grades: list[Grade], roster: Roster) -> Sheet:
     at = {name: header.index(name) for name in header}
     by_student, found = _by_student(grades), set()
     for row in sheet.rows[1:]:
-        number = row[at["Identifier"]].removeprefix("Participant ")
+        number = row[at["Identifier"]].removeprefix(PARTICIPANT)
         names = [row[at[name]] for name in ("Full name", "Email address") if name in at]
         student = _person(by_student, roster, MOODLE, number, names, grades[0].assignment)
         for grade in by_student.get(student, {}).values():
@@ -146,15 +147,8 @@ def fill_moodle(path: Path, grades: list[Grade], roster: Roster) -> Sheet:
 
 
 def _read(path: Path) -> Sheet:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CourseError(f"{path} cannot be read: {error}") from None
-    first = text.partition("\n")[0]
-    delimiter = ";" if first.count(";") > first.count(",") else ","
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
-    wide = max(map(len, rows), default=0)
-    return Sheet([row + [""] * (wide - len(row)) for row in rows], delimiter=delimiter)
+    rows, delimiter = read_csv(path)
+    return Sheet(rows, delimiter=delimiter)
 
 
 def _by_student(grades: Iterable[Grade]) -> dict[str, dict[str, Grade]]:

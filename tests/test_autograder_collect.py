@@ -1,5 +1,6 @@
 """Collect: what Canvas, Moodle and plain folders pack, told apart; what is hostile, refused."""
 
+import datetime
 import io
 import os
 import stat
@@ -123,6 +124,22 @@ def test_a_moodle_zip_gives_folders_and_leaves_typed_text(course, where, tmp_pat
     assert len(done.left) == 1
     assert "text typed into Moodle" in done.left[0]
     assert Roster(where.class_dir / "students.csv").number("ada-lovelace", "moodle", NAME) == "12"
+
+
+def test_moodles_worksheet_says_when_each_handed_in(course, where, tmp_path):
+    names = [f"{name}_assignsubmission_file_/tiny.ipynb" for name in ("Ada_12", "Ben_13")]
+    path = zip_of(tmp_path / "moodle.zip", **dict.fromkeys(names, work(course)))
+    sheet = tmp_path / "sheet.csv"
+    header = 'Identifier,"Last modified (submission)"\n'
+    sheet.write_text(header + 'Participant 12,"Friday, 20 November 2026, 11:59 PM"\n13,-\n')
+    collect(where, NAME, path, sheet)
+    moment = datetime.datetime(2026, 11, 20, 23, 59).astimezone(datetime.UTC)
+    stamp = where.submitted / "ada" / NAME / "timestamp.txt"
+    assert stamp.read_text() == f"{moment:%Y-%m-%d %H:%M:%S} UTC\n"
+    assert not (where.submitted / "ben" / NAME / "timestamp.txt").exists()
+    sheet.write_text(header + '12,"vendredi 20 novembre"\n')
+    with pytest.raises(CourseError, match="set Moodle to English"):
+        collect(where, NAME, path, sheet)
 
 
 def test_two_moodle_people_of_one_name_wait_for_a_row_each(course, where, tmp_path):

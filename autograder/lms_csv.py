@@ -1,0 +1,60 @@
+"""The CSV files that Canvas and Moodle export, read whatever their separator is."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import UTC, datetime
+from pathlib import Path
+
+from autograder.places import CourseError
+
+PARTICIPANT = "Participant "
+_SUBMITTED = "Last modified (submission)"
+_FORMATS = ("%A, %d %B %Y, %I:%M %p", "%A, %d %B %Y, %H:%M", "%A, %B %d, %Y, %I:%M %p",
+            "%Y-%m-%d %H:%M:%S", "%d/%m/%y, %H:%M")  # fmt: skip
+
+
+def read_csv(path: Path) -> tuple[list[list[str]], str]:
+    """The rows of a file, all of one length, and its separator.
+
+    Raises:
+        CourseError: it cannot be read as text.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CourseError(f"{path} cannot be read: {error}") from None
+    first = text.partition("\n")[0]
+    delimiter = ";" if first.count(";") > first.count(",") else ","
+    rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
+    wide = max(map(len, rows), default=0)
+    return [row + [""] * (wide - len(row)) for row in rows], delimiter
+
+
+def hand_in_times(path: Path) -> dict[str, datetime]:
+    """When each participant handed in, by number, from a grading worksheet of Moodle.
+
+    Its times say no zone: they are taken for this machine's.
+
+    Raises:
+        CourseError: the file is no worksheet, or says a time in a way not known here.
+    """
+    rows, _ = read_csv(path)
+    header = rows[0] if rows else []
+    if not {"Identifier", _SUBMITTED} <= set(header):
+        raise CourseError(f"{path} is no grading worksheet of Moodle: it lacks the columns"
+                          f" Identifier and {_SUBMITTED}")  # fmt: skip
+    number, moment = header.index("Identifier"), header.index(_SUBMITTED)
+    return {row[number].removeprefix(PARTICIPANT).strip(): _moment(row[moment].strip(), path)
+            for row in rows[1:] if row[moment].strip() not in ("", "-")}  # fmt: skip
+
+
+def _moment(text: str, path: Path) -> datetime:
+    for form in _FORMATS:
+        try:
+            return datetime.strptime(text, form).astimezone(UTC)
+        except ValueError:
+            continue
+    raise CourseError(f"{path}: {text!r} is a time in a form that is not known here; set Moodle to"
+                      " English to export the worksheet")  # fmt: skip
