@@ -1,7 +1,11 @@
-"""Draw the README's picture, timeline.svg, from a run made now.
+"""Draw the stored figures, each from a run made now.
 
-Four ranks take two training steps on batches of unequal length. The gradient of the second layer
-travels while the first layer's is computed; the gradient of the first layer is waited for.
+timeline.svg, the README's picture: four ranks take two training steps on batches of unequal length.
+The gradient of the second layer travels while the first layer's is computed; the gradient of the
+first layer is waited for.
+
+two_hosts.svg, for readers of lecture 03 whose kernel allows no virtual network: the bytes that two
+ways to all-reduce send between two hosts, by ledger and kernel.
 """
 
 import argparse
@@ -10,8 +14,10 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from byhand import launch
+from byhand import VirtualNetwork, launch
+from byhand.all_reduce_demonstrations import compare_on_hosts
 from byhand.figures import save_svg, timeline
+from byhand.runtime import why_no_network
 
 TOKENS = ([2200, 1100, 3300, 1600], [1300, 2900, 1100, 2300])  # by step and rank
 WIDTH = 384
@@ -35,15 +41,30 @@ def train(rank: int, world_size: int) -> None:
         second -= 0.1 * grad_second / world_size
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    beside_this_file = Path(__file__).with_name("timeline.svg")
-    parser.add_argument("path", nargs="?", type=Path, default=beside_this_file)
-    path = parser.parse_args().path
+def draw_timeline(path: Path) -> None:
     launch(train, world_size=4)  # the first launch starts the fork server
     run = launch(train, world_size=4)
     save_svg(timeline(run.ledger.events, run.spans), path)
     print(f"{path}: {run.summary()}")
+
+
+def draw_two_hosts(path: Path) -> None:
+    if (why := why_no_network()) is not None:
+        print(f"{path} stays as it is: {why}")
+        return
+    compared = compare_on_hosts(VirtualNetwork(2, 2, bytes_per_second=10e6), num_bytes=1 << 23)
+    save_svg(compared.picture(), path)
+    print(f"{path}:\n{compared}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent)
+    parser.add_argument("--only", choices=("timeline", "two_hosts"))
+    options = parser.parse_args()
+    for name, draw in {"timeline": draw_timeline, "two_hosts": draw_two_hosts}.items():
+        if options.only in (None, name):
+            draw(options.folder / f"{name}.svg")
 
 
 if __name__ == "__main__":
