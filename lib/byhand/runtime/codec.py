@@ -16,6 +16,7 @@ import torch
 
 MAX_DEPTH = 32
 MAX_BYTES = 1 << 30
+MAX_HEADER = 4 << 20  # parsed, it takes some fifty times that
 
 _DTYPES = {
     str(dtype).removeprefix("torch."): dtype
@@ -48,6 +49,8 @@ def encode(value: object) -> bytes:
     """
     blobs: list[bytes] = []
     header = json.dumps(_pack(value, blobs, "the value", 0)).encode()
+    if len(header) > MAX_HEADER - 8:
+        raise CodecError(f"its lists and numbers take {len(header):,} bytes; return tensors")
     return b"".join([len(header).to_bytes(8, "big"), header, *blobs])
 
 
@@ -61,6 +64,8 @@ def decode(data: bytes) -> object:
         raise CodecError(f"{len(data)} bytes are more than the {MAX_BYTES} allowed")
     try:
         end = 8 + int.from_bytes(data[:8], "big")
+        if end > MAX_HEADER:
+            raise ValueError(f"lists and numbers of {end} bytes; send tensors")
         header = json.loads(data[8:end])
         value, used = _unpack(header, memoryview(data), end, 0)
     except (ValueError, TypeError, KeyError, IndexError, RecursionError, RuntimeError) as error:
@@ -75,6 +80,8 @@ def _pack(value: object, blobs: list[bytes], where: str, depth: int) -> list:
         raise CodecError(f"{where} is nested more than {MAX_DEPTH} deep")
     kind = type(value)
     if value is None or kind in (bool, str):
+        if kind is str and any(0xD800 <= ord(letter) <= 0xDFFF for letter in value):
+            raise CodecError(f"{where} holds half a character")
         return ["v", value]
     if kind is int or kind is float:
         return [kind.__name__, repr(value)]
@@ -114,6 +121,8 @@ def _unpack(node: list, data: memoryview, at: int, depth: int) -> tuple[object, 
         raise CodecError(f"nested more than {MAX_DEPTH} deep")
     kind = node[0]
     if kind == "v" and (node[1] is None or type(node[1]) in (bool, str)):
+        if type(node[1]) is str:
+            node[1].encode()  # half a character raises
         return node[1], at
     if kind in ("int", "float"):
         return _number(kind, node[1]), at

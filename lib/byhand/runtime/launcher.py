@@ -34,7 +34,8 @@ class Launcher:
 
     `command` is put before the fork server's own (a sandbox). With `trusted=False` results come
     back only as plain data and tensors, through the codec. `limits` bound each rank:
-    memory_bytes, processes, file_bytes, open_files, cpu_seconds, output_bytes, reply_bytes.
+    memory_bytes, address_bytes, processes, file_bytes, open_files, cpu_seconds, output_bytes,
+    log_bytes, reply_bytes, scratch_bytes; with shared_files they share one /tmp.
     `prelude` are (label, source) cells run on each rank first. No launch outlasts `until`, a
     time.monotonic() moment.
     """

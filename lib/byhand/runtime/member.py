@@ -15,7 +15,7 @@ import cloudpickle
 
 from byhand.runtime import codec, sources
 from byhand.runtime.errors import Failure, TamperedError
-from byhand.runtime.trace import Call, RankLog
+from byhand.runtime.trace import Call, RankLog, plain_text
 
 MAX_HEADER = 1 << 20
 
@@ -40,7 +40,7 @@ class Member:
     stack_fd: int
     log: RankLog
     header: dict[str, Any] | None = None
-    _log_read: int = 0
+    log_bytes: int = 0  # read so far
     _reply: bytearray = field(default_factory=bytearray)
 
     @classmethod
@@ -114,22 +114,28 @@ class Member:
     def failure(self) -> Failure:
         """The exception that an error reply tells of, as text."""
         frames = [
-            (str(frame[0]), frame[1], str(frame[2]))
-            for frame in self.header.get("frames", [])[-50:]
+            (plain_text(frame[0], 1000), frame[1], plain_text(frame[2], 1000))
+            for frame in list(self.header.get("frames", []))[-50:]
             if isinstance(frame, list) and len(frame) == 3 and type(frame[1]) is int
         ]
-        exception = str(self.header.get("exception", "Exception"))[:200]
-        message = str(self.header.get("message", ""))[:20_000]
+        exception = plain_text(self.header.get("exception", "Exception"), 200)
+        message = plain_text(self.header.get("message", ""))
         return Failure(self.rank, time.monotonic(), exception, message, frames)
 
     def read_log(self) -> list[Call] | None:
-        """The calls logged since the last look; None when nothing at all was."""
+        """The calls logged since the last look; None when nothing at all was.
+
+        Reads no more than was there at first: a rank may write faster than this reads.
+        """
         calls: list[Call] = []
-        anything = False
-        while data := os.pread(self.log_fd, 1 << 20, self._log_read):
-            anything = True
-            self._log_read += len(data)
+        written = os.fstat(self.log_fd).st_size
+        anything = written > self.log_bytes
+        while self.log_bytes < written:
+            data = os.pread(self.log_fd, 1 << 20, self.log_bytes)
+            self.log_bytes += len(data)
             calls += self.log.feed(data)
+            if not data:
+                break
         return calls if anything else None
 
     def stack(self) -> list[tuple[str, int]]:

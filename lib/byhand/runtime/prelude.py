@@ -6,12 +6,15 @@ in place of the functions, and that become the functions when the driver arrives
 
 from __future__ import annotations
 
+import os
 import signal
+import time
 from typing import Any
 
 from byhand.runtime.cells import runnable
 
 CELL_SECONDS = 5.0
+PATIENCE = 0.5  # for a cell that is interrupted
 
 _namespace: dict[str, Any] = {}
 _notes: list[str] = []
@@ -66,7 +69,11 @@ def run(cells: list[list[str]]) -> list[str]:
 
 
 def _timed(code: Any) -> None:
+    last = time.monotonic() + CELL_SECONDS + PATIENCE
+
     def stop(*_: Any) -> None:
+        if time.monotonic() > last:
+            os._exit(1)  # the cell swallows every interrupt
         raise CellTimeout(f"stopped after {CELL_SECONDS:.0f} s")
 
     before = signal.signal(signal.SIGALRM, stop)

@@ -32,7 +32,8 @@ from byhand.runtime.recorder import Recorder
 MAX_TEXT = 20_000
 SCRATCH_BYTES = 64 << 20
 _LIMITS = {
-    "memory_bytes": resource.RLIMIT_AS,
+    "memory_bytes": resource.RLIMIT_DATA,
+    "address_bytes": resource.RLIMIT_AS,
     "processes": resource.RLIMIT_NPROC,
     "file_bytes": resource.RLIMIT_FSIZE,
     "open_files": resource.RLIMIT_NOFILE,
@@ -67,6 +68,7 @@ def main(fds: list[int], spec: dict[str, Any], address: tuple[str, int], store_f
         if name in _LIMITS:
             resource.setrlimit(_LIMITS[name], (value, value))
     if spec.get("private"):
+        _close_all_but(0, 1, 2, *fds, store_fd)
         namespaces.enter_alone(spec["limits"].get("scratch_bytes", SCRATCH_BYTES))
         landlock.separate()
     rank, world_size = spec["rank"], spec["world_size"]
@@ -94,6 +96,14 @@ def main(fds: list[int], spec: dict[str, Any], address: tuple[str, int], store_f
         reply, body = _error(error), b""
     _reply(control, reply, body)
     control.recv(1)  # stay until the team is ended, so that no connection closes on the others
+
+
+def _close_all_but(*kept: int) -> None:
+    """Close what the fork server had open: its ranks would share it."""
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        if descriptor not in kept:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
 
 
 def _redirect(output_fd: int) -> None:

@@ -21,12 +21,13 @@ from byhand.runtime.matching import Matcher, stuck
 from byhand.runtime.member import Member, read_all
 from byhand.runtime.post_mortem import PostMortem
 from byhand.runtime.run import Run
-from byhand.runtime.trace import Call
+from byhand.runtime.trace import Call, plain_text
 
 TICK = 0.05
 GRACE = 0.2  # how long the first failure waits for those that it caused, or that caused it
 QUIET = 0.5  # silence after which ranks are asked where they are
 OUTPUT_BYTES = 16 << 20
+LOG_BYTES = 64 << 20
 
 
 class Supervisor:
@@ -52,6 +53,7 @@ class Supervisor:
         self.audit = audit
         self.trusted = trusted
         self.output_bytes = limits.get("output_bytes", OUTPUT_BYTES)
+        self.log_bytes = limits.get("log_bytes", LOG_BYTES)
         self.reply_bytes = limits.get("reply_bytes", codec.MAX_BYTES)
         self.matcher = Matcher()
         self.values: dict[int, Any] = {}
@@ -117,9 +119,13 @@ class Supervisor:
         for call in sorted(calls, key=lambda call: call.start):
             self.matcher.add(call)
         for member in self.members:
+            too_much = ""
             if os.fstat(member.output_fd).st_size > self.output_bytes:
-                message = f"it printed more than {self.output_bytes:,} bytes"
-                failure = Failure(member.rank, time.monotonic(), "OutputLimit", message)
+                too_much = f"it printed more than {self.output_bytes:,} bytes"
+            elif member.log_bytes > self.log_bytes:
+                too_much = f"its log of calls is longer than {self.log_bytes:,} bytes"
+            if too_much:
+                failure = Failure(member.rank, time.monotonic(), "OutputLimit", too_much)
                 self.failures.setdefault(member.rank, failure)
         return any(new is not None for new in read.values())
 
@@ -154,7 +160,7 @@ class Supervisor:
         calls = [call for log in logs for call in log.calls if call.op in OPS]
         output = [read_all(member.output_fd, self.output_bytes) for member in self.members]
         headers = [member.header for member in self.members]
-        notes = [str(note) for note in headers[0].get("notes", [])][:100]
+        notes = [plain_text(note, 1000) for note in list(headers[0].get("notes", []))[:100]]
         return Run(
             results=[self.values[rank] for rank in range(len(logs))],
             output=[text.decode(errors="replace") for text in output],

@@ -105,6 +105,11 @@ _FIELDS: dict[str, tuple[type, ...]] = {
 }
 
 
+def plain_text(value: object, limit: int = 20_000) -> str:
+    """Text that every file and every page can hold: no half characters, and not too long."""
+    return str(value)[:limit].encode("utf-8", "replace").decode()
+
+
 @dataclass
 class RankLog:
     """Everything one rank's log has said so far."""
@@ -147,9 +152,9 @@ class RankLog:
 
     def _take(self, record: list[Any]) -> None:
         kind = record[0]
-        if kind == "begin":
+        if kind == "begin" and self.began is None:
             self.began = self._moment(record[1])
-        elif kind == "end":
+        elif kind == "end" and self.ended is None:
             self.ended, self.peak_bytes = self._moment(record[1]), int(record[2])
         elif kind == "call":
             self._take_call(record)
@@ -163,7 +168,7 @@ class RankLog:
         elif kind == "done":
             self._call(record[1]).done = self._moment(record[2])
         else:
-            raise ValueError(f"unknown record {kind!r}")
+            raise ValueError(f"record {kind!r}, unknown or for the second time")
 
     def _moment(self, there: Any) -> float:
         return float(there) - self.clock_ahead
@@ -180,10 +185,12 @@ class RankLog:
         for name, value in fields.items():
             if type(value) not in _FIELDS[name]:
                 raise ValueError(f"{name} is {value!r}")
+            if isinstance(value, str):
+                fields[name] = plain_text(value)
             if isinstance(value, list):
                 kinds = (str, int) if name == "source" else (int,)
                 if not all(type(item) in kinds for item in value):
                     raise ValueError(f"{name} is {value!r}")
-                fields[name] = tuple(value)
+                fields[name] = tuple(plain_text(v) if type(v) is str else v for v in value)
         moment = self._moment(start)
         self.calls.append(Call(index=index, rank=self.rank, start=moment, **fields))

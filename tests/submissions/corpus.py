@@ -1,0 +1,139 @@
+"""The corpus: every case, graded in one class as by an instructor, and what it left behind.
+
+    python tests/submissions/corpus.py FOLDER [NAME ...]
+
+writes FOLDER/result.json: for each case its verdicts, points and seconds, and a list of everything
+that is not as it was before. Run as the user whose class it is to be.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import arena  # noqa: E402
+from arena import Case, changed, verdicts  # noqa: E402
+from attack_cases import ATTACKS  # noqa: E402
+from distributed_cases import DISTRIBUTED  # noqa: E402
+from fault_cases import FAULTS  # noqa: E402
+from intake_cases import INTAKE  # noqa: E402
+
+LIMIT = 4.0
+HONEST = [changed(f"{letter}-honest", verdicts(), lambda *_: None) for letter in "bdhlrtx"]
+KINDS = {"intake": INTAKE, "faults": FAULTS, "distributed": DISTRIBUTED, "attacks": ATTACKS}
+CASES: list[Case] = [*INTAKE, *FAULTS, *DISTRIBUTED, *ATTACKS, *HONEST]
+
+
+def grade_corpus(folder: Path, names: list[str]) -> dict:
+    """Grade these cases (all, for no names) in a fresh class below `folder`."""
+    from autograder.feedback import write_feedback
+    from autograder.grade import Options, grade
+    from byhand.runtime.isolation import why_no_sandbox
+
+    cases = [case for case in CASES if not names or case.name in names]
+    where, secrets, home = arena.make_course(folder), folder / "secrets", Path.home()
+    _plant(secrets, home)
+    with _Listener() as listener:
+        about = arena.surroundings(where, secrets, listener.port)
+        arena.write_class(where, cases, about)
+        before = _seen(where, secrets, home)
+        options = Options(sandboxed=not why_no_sandbox(), limit=LIMIT, progress=False)
+        began = time.monotonic()
+        outcome = grade(where, [arena.ASSIGNMENT], [], options)
+        seconds = time.monotonic() - began
+        touched = _differences(before, _seen(where, secrets, home))
+    pages = write_feedback(where, [arena.ASSIGNMENT], [])
+    return {
+        "judgements": {j.student: _told(j) for j in outcome.judgements},
+        "pages": {page.parts[-3]: html.unescape(page.read_text()) for page in pages},
+        "shown": {str(p): p.read_text(errors="replace") for p in _student_facing(where)},
+        "failures": outcome.failures,
+        "touched": touched,
+        "called": listener.calls,
+        "seconds": seconds,
+        "user": os.getuid(),
+    }
+
+
+def _told(judgement) -> dict:
+    return {
+        "verdicts": {v.question: [v.verdict, v.message, v.seconds] for v in judgement.verdicts},
+        "points": judgement.points,
+        "seconds": judgement.seconds,
+        "sandbox": judgement.sandbox,
+    }
+
+
+def _student_facing(where) -> list[Path]:
+    """Every file that a student may be given: feedback, released notebooks."""
+    places = (where.feedback, where.exercises)
+    return [path for place in places for path in sorted(place.rglob("*")) if path.is_file()]
+
+
+def _plant(secrets: Path, home: Path) -> None:
+    """A tree that nobody may touch, some of it writable for everybody."""
+    (secrets / "open").mkdir(parents=True)
+    for name in ("hidden.ipynb", "open/expected.json"):
+        (secrets / name).write_text(f"{arena.CANARY} 987654 BEGIN SOLUTION")
+    for place in (secrets, secrets / "open"):
+        place.chmod(0o777)
+    (home / ".ipython" / "profile_default" / "startup").mkdir(parents=True, exist_ok=True)
+    (home / ".bashrc").write_text("# as it was\n")
+
+
+def _seen(where, secrets: Path, home: Path) -> dict[str, str]:
+    """Every file that grading has no business in, and what is in it."""
+    kept = [where.course, where.submitted, secrets, home / ".ipython", home / ".bashrc"]
+    files = {}
+    for place in kept:
+        for path in [place, *sorted(place.rglob("*"))]:
+            if path.is_symlink() or not path.is_file():
+                files[str(path)] = "a link" if path.is_symlink() else "no file"
+            elif path.stat().st_size < 1 << 28:
+                files[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
+    packages = Path(json.__file__).parent, Path(arena.release.__file__).parent
+    for folder in (*packages, *(Path(p) for p in sys.path if p.endswith("site-packages"))):
+        files[str(folder)] = " ".join(sorted(n for n in os.listdir(folder) if n != "__pycache__"))
+    return files
+
+
+def _differences(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    return sorted(name for name in before.keys() | after.keys()
+                  if before.get(name) != after.get(name))  # fmt: skip
+
+
+class _Listener:
+    """A server of this machine that no submission should reach; `calls` counts who did."""
+
+    def __enter__(self):
+        self.calls = 0
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.port = self.server.getsockname()[1]
+        threading.Thread(target=self._listen, daemon=True).start()
+        return self
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                self.server.accept()[0].close()
+                self.calls += 1
+        except OSError:
+            pass
+
+    def __exit__(self, *_) -> None:
+        self.server.close()
+
+
+if __name__ == "__main__":
+    place = Path(sys.argv[1])
+    found = grade_corpus(place, sys.argv[2:])
+    (place / "result.json").write_text(json.dumps(found))

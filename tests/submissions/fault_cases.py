@@ -1,0 +1,72 @@
+"""Hand-ins that are broken by accident: each costs the task it is in, and no other."""
+
+from __future__ import annotations
+
+from arena import PASSED, nothing, verdicts, written
+
+ENDLESS = "while True:\n        pass"
+SWALLOW = """    while True:
+        try:
+            while True:
+                pass
+        except BaseException:
+            pass"""
+
+FAULTS = [
+    written("blank", nothing(), ("NotImplementedError",), double="raise NotImplementedError()\n",
+            total="def total(tensor):\n    raise NotImplementedError()",
+            shift="def shift(tensor):\n    raise NotImplementedError()"),
+    written("syntax-error", "failed", ("SyntaxError",), double="def double(number:\n    return 1"),
+    written("name-error", "failed", ("NameError",), total="def total(t):\n    return tensr"),
+    written("endless-loop", "timeout", ("did not finish within",),
+            double=f"def double(number):\n    {ENDLESS}"),
+    written("endless-while-others-wait", "timeout", (),
+            total="def total(t):\n    while dist.get_rank() == 0:\n        pass\n"
+                  "    dist.all_reduce(t)\n    return t"),
+    written("endless-cell", "failed", ("was left out",), shift="while True:\n    pass"),
+    written("swallows-interrupts", "timeout", (), double=f"def double(number):\n{SWALLOW}"),
+    written("cell-swallows-interrupts", "failed", ("was left out",),
+            double="if True:\n" + SWALLOW),
+    written("exit-in-function", "crashed", ("exited with code 3",),
+            double="def double(number):\n    os._exit(3)"),
+    written("exit-0-in-function", "crashed", ("exited with code 0",),
+            total="def total(t):\n    dist.all_reduce(t)\n    os._exit(0)"),
+    written("exit-in-cell", "failed", ("was left out",), shift="import os\nos._exit(0)"),
+    written("sys-exit", "failed", ("SystemExit",),
+            double="import sys\n\n\ndef double(number):\n    sys.exit(0)"),
+    written("sys-exit-in-cell", "failed", ("SystemExit",), double="import sys\nsys.exit(0)"),
+    written("segfault", "crashed", ("SIGSEGV",),
+            double="import ctypes\n\n\ndef double(number):\n    ctypes.string_at(0)"),
+    written("abort", "crashed", ("SIGABRT",), shift="def shift(t):\n    os.abort()"),
+    written("memory-hog", "resource", ("emory",),
+            double="def double(number):\n    return [bytearray(1 << 26) for _ in range(10_000)]"),
+    written("memory-hog-in-torch", "resource", ("emory",),
+            total="def total(t):\n    return [torch.ones(1 << 24) for _ in range(10_000)]"),
+    written("output-300000-lines", verdicts(), (),
+            double="def double(number):\n    for _ in range(300_000):\n        print('line')\n"
+                   "    return 2 * number"),
+    written("output-without-end", "resource", ("printed more than",),
+            double="def double(number):\n    while True:\n        print('x' * 100_000)"),
+    written("warnings-on-right-code", verdicts(), (),
+            double="import sys\nimport warnings\n\nwarnings.warn('old')\n\n\ndef double(number):\n"
+                   "    warnings.warn('careful')\n    sys.stderr.write('Error: failed\\n' * 9)\n"
+                   "    return 2 * number"),
+    written("slow-but-right", verdicts(), (),
+            double="import time\n\n\ndef double(number):\n    time.sleep(0.6)\n"
+                   "    return 2 * number"),
+    written("deep-recursion", "failed", ("RecursionError",),
+            double="def double(number):\n    return double(number)"),
+    written("interrupts-itself", "failed", ("KeyboardInterrupt",),
+            double="def double(number):\n    raise KeyboardInterrupt"),
+    written("wrong-type", "failed", (), double="def double(number):\n    return 2.0 * number"),
+    written("nothing-returned", "failed", (), total="def total(tensor):\n    pass"),
+    written("error-that-cannot-be-shown", "failed", (),
+            double="class Bad(Exception):\n    def __str__(self):\n        raise Exception\n\n\n"
+                   "def double(number):\n    raise Bad"),
+    written("error-of-a-megabyte", "failed", (),
+            double="def double(number):\n    raise ValueError('x' * (1 << 20))"),
+    written("error-in-half-characters", "failed", (),
+            double="def double(number):\n    raise ValueError(chr(0xD800) + chr(0) + chr(0x202E))"),
+]  # fmt: skip
+
+assert PASSED

@@ -1,0 +1,281 @@
+"""Attacks on what a rank sends back, and on what it is seen to have sent to the others.
+
+The channel attacks move the values of the task `shift` past torch.distributed and then send zeros
+of the right size, so that the ledger looks right: they pass where ranks have such a channel.
+"""
+
+from __future__ import annotations
+
+from arena import written
+
+FRAME = """import json
+import os
+import socket
+import sys
+
+
+def reply(header, body=b''):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    for fd in range(3, 64):
+        try:
+            end = socket.socket(fileno=os.dup(fd))
+            if end.family == socket.AF_UNIX and end.type == socket.SOCK_STREAM:
+                end.sendall(len(text).to_bytes(8, 'big') + text + body)
+        except OSError:
+            pass
+
+
+class Bomb:
+    def __reduce__(self):
+        return os.system, ('touch <<secrets>>/touched',)
+
+
+def double(number):
+    import pickle
+    good = {'kind': 'plain', 'body': 0, 'notes': [], 'backend': None}
+"""
+
+
+def reply(name: str, line: str, verdict: str = "lost"):
+    """A case that writes its own reply instead of returning."""
+    return written(name, verdict, (), double=f"{FRAME}    {line}\n    os._exit(0)\n")
+
+
+LOG = """import os
+import time
+from byhand.runtime import recorder
+
+
+def quietly(work):
+    from torch.utils._python_dispatch import _disable_current_modes
+    active, recorder._active = recorder._active, None
+    with _disable_current_modes():
+        value = work()
+    recorder._active = active
+    return value
+
+
+def log(op, **fields):
+    active = recorder._active
+    group = list(range(dist.get_world_size()))
+    known = {'op': op, 'group_name': '0', 'group': group, 'source': ['cell', 1], **fields}
+    index = active._calls
+    active._calls += 1
+    active.write('call', index, known, time.monotonic())
+    active.write('wait', index, time.monotonic(), False)
+    active.write('awake', index, time.monotonic())
+
+
+def gather(t):
+    parts = [torch.empty_like(t) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, t)
+    return parts
+
+
+"""
+ALL_REDUCE = ("log('all_reduce', payload=t.numel() * t.element_size(), shape=list(t.shape),"
+              " dtype=str(t.dtype)[6:], reduce_op='sum')")  # fmt: skip
+
+
+def forged(name: str, verdict: str, body: str, task: str = "total"):
+    """A case that switches the recorder off and writes the log itself."""
+    return written(name, verdict, (), **{task: f"{LOG}def {task}(t):\n{body}"})
+
+
+DUMMY = """
+
+def shift(t):
+    import time
+    rank, ranks = dist.get_rank(), dist.get_world_size()
+    left, right = (rank - 1) % ranks, (rank + 1) % ranks
+    value = exchange(t, rank, left, right)
+    sending = dist.isend(torch.zeros_like(t), right)
+    dist.recv(torch.empty_like(t), left)
+    sending.wait()
+    return value if value is not None else torch.zeros_like(t)
+"""
+
+
+def channel(name: str, exchange: str):
+    """A case whose ranks pass values by `exchange`, and then send zeros of the right size."""
+    text = "import os\nimport time\nimport torch\nimport torch.distributed as dist\n\n\n"
+    return written(name, "lost", (), shift=text + exchange + DUMMY)
+
+
+WAIT = """def until(read):
+    for _ in range(100):
+        try:
+            got = read()
+            if got is not None:
+                return got
+        except (OSError, ValueError, EOFError):
+            pass
+        time.sleep(0.005)
+
+
+"""
+BY_FILE = WAIT + """def exchange(t, rank, left, right):
+    import pickle
+    data = pickle.dumps(t)
+    for place in {places}:
+        try:
+            with open(f'{{place}}/draft-{{rank}}', 'wb') as file:
+                file.write(data)
+            os.rename(f'{{place}}/draft-{{rank}}', f'{{place}}/value-{{rank}}')
+        except OSError:
+            pass
+    for place in {places}:
+        got = until(lambda: pickle.loads(open(f'{{place}}/value-{{left}}', 'rb').read()))
+        if got is not None:
+            return got
+"""
+BY_SOCKET = WAIT + """def exchange(t, rank, left, right):
+    import pickle, socket
+    mine = socket.socket({family}, {kind})
+    try:
+        mine.bind({address}(rank))
+        {listen}
+        data = pickle.dumps(t)
+        {send}
+        mine.settimeout(0.5)
+        return pickle.loads({receive})
+    except OSError:
+        return None
+"""
+CONNECT = """to = until(lambda: connected(right))
+        to.sendall(data)"""
+RECEIVE = "mine.accept()[0].recv(1 << 20)"
+CONNECTED = """def connected(peer):
+    import socket
+    end = socket.socket({family})
+    end.connect({address}(peer))
+    return end
+
+
+"""
+
+
+def by_socket(name: str, family: str, address: str, stream: bool):
+    """A case whose channel is a socket of this family at `address(rank)`."""
+    about = {"family": family, "address": f"({address})"}
+    if stream:
+        text = CONNECTED.format(**about) + BY_SOCKET.format(
+            **about, kind="socket.SOCK_STREAM", listen="mine.listen()", send=CONNECT,
+            receive=RECEIVE)  # fmt: skip
+    else:
+        text = BY_SOCKET.format(
+            **about, kind="socket.SOCK_DGRAM", listen="pass", receive="mine.recv(1 << 20)",
+            send=f"until(lambda: mine.sendto(data, ({address})(right)))")  # fmt: skip
+    return channel(name, text)
+
+
+IP, ABSTRACT = "lambda r: ('127.0.0.1', 45000 + r)", "lambda r: '\\0value-' + str(r)"
+
+FORGERIES = [
+    reply("reply-pickled", "reply({**good, 'kind': 'pickle', 'body': len(p := pickle.dumps(Bomb()))"
+          "}, p)"),
+    reply("reply-of-a-gigabyte", "reply({**good, 'body': 1 << 40}, bytes(1 << 28))"),
+    reply("reply-that-is-no-reply", "reply(b'x' * 900_000)"),
+    reply("reply-nested-too-deep", "reply(b'[' * 900_000)"),
+    reply("reply-of-negative-length", "reply({**good, 'body': -5}, b'x' * 9)"),
+    reply("reply-of-wrong-types", "reply({**good, 'kind': 'error', 'frames': {}, 'notes': 3,"
+          " 'exception': [], 'message': {}})"),
+    reply("reply-with-a-foreign-value",
+          "reply({**good, 'body': 40}, (32).to_bytes(8, 'big') + b'[\"object\", \"builtins.eval\"]   ')"),
+    reply("reply-of-a-million-lists", "reply({**good, 'body': 8 + len(t := b'[\"list\", [' +"
+          " b'[\"list\", []],' * 4_000_000 + b'[\"v\", null]]]')}, len(t).to_bytes(8, 'big') + t)"),
+    written("hostile-pickle", "failed", (), double="import os\n\n\nclass Bomb:\n"
+            "    def __reduce__(self):\n"
+            "        return os.system, ('touch <<secrets>>/touched',)\n\n\n"
+            "def double(number):\n    return [Bomb()]\n"),
+    written("hostile-pickle-as-bytes", "failed", (), double="import os\nimport pickle\n\n\n"
+            "class Bomb:\n    def __reduce__(self):\n"
+            "        return os.system, ('touch <<secrets>>/touched',)\n\n\n"
+            "def double(number):\n    return pickle.dumps(Bomb())\n"),
+    forged("log-of-a-call-never-made", "tampered",
+           "    parts = quietly(lambda: gather(t))\n"
+           f"    {ALL_REDUCE}\n    return sum(parts)\n"),
+    forged("log-without-the-second-call", "tampered",
+           "    t = t.clone()\n    dist.all_reduce(t)\n"
+           "    quietly(lambda: gather(t))\n    return t\n"),
+    forged("log-of-a-smaller-call", "tampered",
+           "    big = torch.cat([t, t, t])\n    quietly(lambda: dist.all_reduce(big))\n"
+           f"    {ALL_REDUCE}\n    return big[:len(t)]\n"),
+    forged("log-of-a-ring-instead-of-a-gather", "tampered",
+           "    parts = quietly(lambda: gather(t))\n    rank, n = dist.get_rank(), len(parts)\n"
+           "    about = dict(payload=8 * t.numel(), shape=list(t.shape), dtype='float64', tag=0)\n"
+           "    log('send', peer=(rank + 1) % n, **about)\n"
+           "    log('recv', peer=(rank - 1) % n, **about)\n"
+           "    return parts[rank - 1]\n", "shift"),
+    forged("log-in-gibberish", "tampered",
+           "    os.write(recorder._active.log_fd, b'{]\\n')\n    t = t.clone()\n"
+           "    dist.all_reduce(t)\n    return t\n"),
+    forged("log-that-ends-twice", "tampered",
+           "    recorder._active.write('end', time.monotonic(), 0)\n    t = t.clone()\n"
+           "    dist.all_reduce(t)\n    return t\n"),
+    forged("log-of-wrong-types", "tampered",
+           "    log('all_reduce', payload=-10**30, shape=[-1], dtype='x', group=[0, 0, 7])\n"
+           "    return t\n"),
+    forged("log-without-end", "lost",
+           "    line = b'[\"done\", 0, 1.0]' + b' ' * 1000 + b'\\n'\n"
+           f"    {ALL_REDUCE}\n    while True:\n"
+           "        os.write(recorder._active.log_fd, line * 100)\n"),
+    channel("values-through-files", BY_FILE.format(places=(
+        "/tmp", "/dev/shm", ".", "/var/tmp", "/run", "/dev/mqueue", "<<secrets>>"))),
+    by_socket("values-through-abstract-sockets", "socket.AF_UNIX", ABSTRACT, True),
+    by_socket("values-through-tcp", "socket.AF_INET", IP, True),
+    by_socket("values-through-udp", "socket.AF_INET", IP, False),
+    channel("values-through-system-v-memory", """import ctypes
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.shmat.restype = ctypes.c_void_p
+
+
+def exchange(t, rank, left, right):
+    at = libc.shmat(libc.shmget(4242, 1 << 20, 0o1666), None, 0)
+    if not at or at > 1 << 63:
+        return None
+    size = t.numel() * 8
+    ctypes.memmove(at + 65536 * (rank + 1), t.data_ptr(), size)
+    ctypes.memset(at + rank, 1, 1)
+    for _ in range(100):
+        if ctypes.string_at(at + left, 1) == b'\\x01':
+            got = torch.empty_like(t)
+            ctypes.memmove(got.data_ptr(), at + 65536 * (left + 1), size)
+            return got
+        time.sleep(0.005)
+"""),
+    channel("values-through-another-ranks-memory", WAIT + """import ctypes
+
+
+def exchange(t, rank, left, right):
+    libc = ctypes.CDLL(None)
+    libc.prctl(4, 1, 0, 0, 0)
+    libc.prctl(15, f'{t.data_ptr():x}'.encode(), 0, 0, 0)
+    time.sleep(0.1)
+    mine = os.getpid()
+    for pid in (mine - 1, mine + 1, mine - 2, mine + 2):
+        try:
+            there = int(open(f'/proc/{pid}/comm').read().strip(), 16)
+            with open(f'/proc/{pid}/mem', 'rb') as memory:
+                memory.seek(there)
+                data = bytearray(memory.read(8 * t.numel()))
+            return torch.frombuffer(data, dtype=t.dtype)
+        except (OSError, ValueError):
+            pass
+"""),
+    channel("values-through-inherited-descriptors", WAIT + """def exchange(t, rank, left, right):
+    import pickle
+    for fd in range(3, 64):
+        try:
+            if 'store' in os.readlink(f'/proc/self/fd/{fd}'):
+                continue
+            os.ftruncate(fd, 1 << 20)
+            os.pwrite(fd, pickle.dumps(t), 65536 * (rank + 1))
+        except OSError:
+            continue
+        got = until(lambda: pickle.loads(os.pread(fd, 65536, 65536 * (left + 1))))
+        if got is not None:
+            return got
+"""),
+]  # fmt: skip
