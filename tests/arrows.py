@@ -49,6 +49,7 @@ SHOWING = {
     "figures",
     "grid_explorer",
     "hybrid_parallel_demonstrations",
+    "hybrid_parallel_explorer",
     "magic",
     "monitoring",
     "pipeline_demonstrations",

@@ -16,6 +16,7 @@ ends of a pipeline. L blocks, each with two all-reduces forward and two backward
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -173,13 +174,13 @@ def predict(
     message = sizes.activation_bytes(rows)
     compute = halves * machine.forward * rows / tp
     reduce = halves * machine.all_reduce(groups["tp"], message)
-    timeline = simulate(
-        schedule,
-        forward=compute + reduce,
-        backward_input=2 * compute + reduce,
-        backward_weight=0,
-        send=lambda sender, receiver: machine.send(groups["pp"], message, sender, receiver),
-    )
+
+    @functools.cache
+    def send(sender: int, receiver: int) -> float:
+        return machine.send(groups["pp"], message, sender, receiver)
+
+    costs = {"forward": compute + reduce, "backward_input": 2 * compute + reduce}
+    timeline = simulate(schedule, **costs, backward_weight=0, send=send)
     sums = machine.all_reduce(groups["dp"], held_bytes(sizes, tp, pp) / (tp * pp))
     if pp > 1:
         sums += machine.all_reduce(groups["embedding"], sizes.table_bytes)

@@ -19,25 +19,27 @@ PARTS = {
     "measured": style.COMMUNICATION,
 }
 
-Layouts = Mapping[str, tuple[Sequence[float], float]]
+Layouts = Mapping[str, tuple[Sequence[float], float | None]]
 
 
 def layout_seconds(layouts: Layouts, title: str | None = None) -> Figure:
     """Two bars per layout: predicted, in parts, above measured.
 
-    layouts: by name, (seconds of each of the first four PARTS, measured seconds).
-    The title, unless given, names the fastest as measured and as predicted.
+    layouts: by name, (seconds of each of the first four PARTS, measured seconds); without measured
+    ones, None, there is one bar. The title, unless given, names the fastest.
     """
-    longest = max(max(sum(parts), measured) for parts, measured in layouts.values())
-    pair = 2 * BAR_INCHES + GAP_INCHES
+    longest = max(max(sum(parts), measured or 0) for parts, measured in layouts.values())
+    bars = 1 if all(measured is None for _, measured in layouts.values()) else 2
+    pair = bars * BAR_INCHES + GAP_INCHES
     head = TITLE_INCHES + KEY_INCHES
     with style.styled():
         height = head + pair * len(layouts) + BOTTOM_INCHES
         figure = style.new_figure(height, finding(layouts) if title is None else title)
-        _draw_key(figure)
+        _draw_key(figure, list(PARTS)[: 3 + bars])
         axes = style.axes_at(figure, LEFT_INCHES, head, RIGHT_INCHES, BOTTOM_INCHES)
         axes.set(xlim=(0, longest), ylim=(pair * len(layouts), 0), xlabel="seconds of a step")
-        axes.set_yticks([number * pair + BAR_INCHES for number in range(len(layouts))], layouts)
+        middles = [number * pair + bars * BAR_INCHES / 2 for number in range(len(layouts))]
+        axes.set_yticks(middles, layouts)
         for number, (parts, measured) in enumerate(layouts.values()):
             _draw_pair(axes, number * pair, parts, measured)
     return figure
@@ -45,32 +47,40 @@ def layout_seconds(layouts: Layouts, title: str | None = None) -> Figure:
 
 def finding(layouts: Layouts) -> str:
     """Which layout is fastest, as measured, and whether that was predicted."""
-    measured = min(layouts, key=lambda name: layouts[name][1])
     predicted = min(layouts, key=lambda name: sum(layouts[name][0]))
+    if any(measured is None for _, measured in layouts.values()):
+        return f"{predicted} is predicted to be the fastest"
+    measured = min(layouts, key=lambda name: layouts[name][1])
     if measured == predicted:
         return f"{measured} is the fastest, as predicted"
     return f"{measured} is the fastest; predicted was {predicted}"
 
 
-def _draw_pair(axes: Axes, top: float, parts: Sequence[float], measured: float) -> None:
+def _draw_pair(axes: Axes, top: float, parts: Sequence[float], measured: float | None) -> None:
     start, *colours = 0.0, *PARTS.values()
     for length, colour in zip(parts, colours, strict=False):
         edge = style.FAINT if colour == style.PAPER else style.PAPER
         look = {"color": colour, "edgecolor": edge, "linewidth": 0.6}
         axes.barh(top + BAR_INCHES / 2, length, BAR_INCHES - 0.02, start, **look)
         start += length
-    axes.barh(top + 1.5 * BAR_INCHES, measured, BAR_INCHES - 0.02, color=PARTS["measured"])
+    _name(axes, start, top, "predicted")
+    if measured is not None:
+        axes.barh(top + 1.5 * BAR_INCHES, measured, BAR_INCHES - 0.02, color=PARTS["measured"])
+        _name(axes, measured, top + BAR_INCHES, "measured")
+
+
+def _name(axes: Axes, seconds: float, top: float, word: str) -> None:
+    """What a bar stands for, behind its end."""
     inch = axes.get_xlim()[1] / (style.WIDTH_INCHES - LEFT_INCHES - RIGHT_INCHES)
-    for row, (seconds, word) in enumerate(((start, "predicted"), (measured, "measured"))):
-        place = (seconds + 0.06 * inch, top + (row + 0.5) * BAR_INCHES)
-        text = f"{seconds:.2f} s {word}"
-        axes.text(*place, text, va="center_baseline", fontsize=style.SMALL_POINTS)
+    place = (seconds + 0.06 * inch, top + BAR_INCHES / 2)
+    text = f"{seconds:.2f} s {word}"
+    axes.text(*place, text, va="center_baseline", fontsize=style.SMALL_POINTS)
 
 
-def _draw_key(figure: Figure) -> None:
+def _draw_key(figure: Figure, names: Sequence[str]) -> None:
     canvas, left, middle = style.canvas(figure), 0.1, TITLE_INCHES + 0.1
-    for name, colour in PARTS.items():
-        look = {"facecolor": colour, "edgecolor": style.FAINT, "linewidth": 0.8}
+    for name in names:
+        look = {"facecolor": PARTS[name], "edgecolor": style.FAINT, "linewidth": 0.8}
         canvas.add_patch(Rectangle((left, middle - 0.07), 0.14, 0.14, **look))
         canvas.text(left + 0.2, middle, name, va="center", fontsize=style.TEXT_POINTS)
         left += 0.4 + len(name) * 0.064
