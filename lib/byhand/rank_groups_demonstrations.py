@@ -1,8 +1,10 @@
-"""What a recorded run sent from node to node, by the group it was sent in."""
+"""What a recorded run sent from node to node, and how long arithmetic on many ranks takes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import statistics
+import time
+from collections.abc import Callable, Sequence
 
 from byhand.rank_groups import RankGrid
 from byhand.runtime import Run
@@ -31,3 +33,13 @@ def counted_leaving(
 def _members(grid: RankGrid, name: str, rank: int) -> tuple[int, ...]:
     group = grid.group(name, rank)
     return () if group is None else tuple(group.tolist())
+
+
+def seconds(task: Callable[[], object], repetitions: int) -> tuple[float, float, float]:
+    """The least, the median and the most that the task takes."""
+    found = []
+    for _ in range(repetitions):
+        start = time.perf_counter()
+        task()
+        found.append(time.perf_counter() - start)
+    return min(found), statistics.median(found), max(found)
