@@ -23,6 +23,10 @@ def main() -> None:
       autograder grade
       autograder feedback
       autograder export grades.csv
+
+    Then report and similarity show the class, regrade answers a request, and serve opens
+    JupyterLab with the formgrader. Due dates and what lateness costs stand in the class
+    directory's class.toml, who is who in Canvas or Moodle in its students.csv.
     """
 
 

@@ -72,19 +72,23 @@ def regrade(where: Places, assignments: list[str], students: list[str], options:
     outcome = grade(where, assignments, students, replace(options, again=True))
     after = _latest(where, assignments, students)
     new = read_marks(where, list(after.values()))
-    made = [compare(before[place], after[place], old[place], new[place])
+    made = [compare(before[place], after[place], old[place], new[place], options.seed)
             for place in before if after[place].when != before[place].when
             or after[place] is not before[place]]  # fmt: skip
     _note(where.class_dir / FILE, made, request)
     return made, outcome.failures
 
 
-def compare(before: Judgement, after: Judgement, old: Marks, new: Marks) -> Regrade:
-    """What changed between two judgements of one student's assignment, and why."""
+def compare(before: Judgement, after: Judgement, old: Marks, new: Marks,
+            seed: int | None = None) -> Regrade:  # fmt: skip
+    """What changed between two judgements of one student's assignment, and why.
+
+    `seed`: the one that was asked for; without, the tests decide it.
+    """
     questions = dict.fromkeys(v.question for v in before.verdicts + after.verdicts)
     tasks = [Change(question, _of(before, question), _of(after, question))
              for question in questions]  # fmt: skip
-    why = _why(before, after, any(task.differs for task in tasks))
+    why = _why(before, after, any(task.differs for task in tasks), seed)
     return Regrade(after.student, after.assignment, old.score, new.score, why, tasks)
 
 
@@ -103,8 +107,8 @@ def _latest(where: Places, assignments: list[str],
             if j.assignment in assignments and (not students or j.student in students)}  # fmt: skip
 
 
-def _why(before: Judgement, after: Judgement, differs: bool) -> str:
-    reasons = list(_reasons(before, after))
+def _why(before: Judgement, after: Judgement, differs: bool, seed: int | None) -> str:
+    reasons = list(_reasons(before, after, seed))
     if reasons:
         return "; ".join(reasons)
     if before.key != after.key:
@@ -114,13 +118,14 @@ def _why(before: Judgement, after: Judgement, differs: bool) -> str:
     return "nothing changed: same submission, tests, inputs and environment"
 
 
-def _reasons(before: Judgement, after: Judgement) -> Iterator[str]:
+def _reasons(before: Judgement, after: Judgement, seed: int | None) -> Iterator[str]:
     old, new = ({name: text for name, _, text in j.cells} for j in (before, after))
     cells = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
     if cells:
         yield f"the submission changed, in {', '.join(cells)}"
     if before.seed != after.seed:
-        yield f"the random inputs came from another seed, {after.seed} instead of {before.seed}"
+        yield (f"the random inputs came from seed {seed} instead of {before.seed}"
+               if seed is not None else "the tests changed since")  # fmt: skip
     if before.sandbox != after.sandbox:
         yield f"it ran in another sandbox, {after.sandbox} instead of {before.sandbox}"
 

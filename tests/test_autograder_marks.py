@@ -5,6 +5,7 @@ import datetime
 import io
 import shutil
 import warnings
+from dataclasses import replace
 
 import graded_class
 import pytest
@@ -283,6 +284,14 @@ def test_the_same_again_is_said_too(where, monkeypatch):
     (one,) = regraded(where, monkeypatch, DOUBLE, verdict)
     assert one.old_score == one.new_score == 2
     assert one.why.startswith("nothing changed")
+
+
+def test_another_seed_is_a_reason_and_without_one_the_tests_changed(where):
+    old = Journal(where.journal).latest()[0]
+    new, points = replace(old, seed=old.seed + 1, key="other"), marks(where, "ada")
+    assert "from seed 2 instead of 1" in regrade.compare(old, new, points, points, 2).why
+    assert regrade.compare(old, new, points, points).why == "the tests changed since"
+    assert "library changed" in regrade.compare(old, replace(old, key="x"), points, points).why
 
 
 def test_what_was_never_graded_has_no_regrade(where):
