@@ -3,6 +3,8 @@
 #   make test     install, then lint, tests, notebooks
 #   make lab      JupyterLab on the lectures, with nbgrader's formgrader
 #   make bench    how fast ranks start, against three other ways to start them
+#   make mutants  small mistakes in the solutions: does every test notice?
+#   make soak     grading killed 100 times at random points
 #   make exercises, make figures, make format    write what is generated
 #
 # PYTHON=python3.13 chooses another interpreter. Everything goes into .venv; a second run of any
@@ -20,7 +22,7 @@ KEY := $(shell { cat pyproject.toml constraints.txt; pwd; } | cksum | cut -d' ' 
 INSTALLED := .venv/installed-$(KEY)
 INSTALLED_FOR_BENCH := .venv/installed-for-bench-$(KEY)
 
-.PHONY: help course test lab bench exercises figures format sandbox network browser python
+.PHONY: help course test lab bench mutants soak exercises figures format sandbox network browser python
 help:
 	@sed -n 's/^#   //p' Makefile
 
@@ -37,6 +39,12 @@ lab: $(INSTALLED) sandbox
 
 bench: $(INSTALLED_FOR_BENCH)
 	@set -e; for bench in tests/bench_*.py; do python $$bench; done
+
+mutants: $(INSTALLED)
+	@python tests/mutants.py
+
+soak: $(INSTALLED) sandbox
+	@python tests/soak.py
 
 exercises: $(INSTALLED)
 	@autograder release
