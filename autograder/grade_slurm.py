@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from autograder.grader import Grader
-from autograder.journal import Judgement
-from autograder.places import Places
+from autograder.journal import Judgement, environment
+from autograder.places import CourseError, Places
 from autograder.slurm import Array, Queue, Request, cancel_named, new_folder
 from autograder.workers import Place, judge_shard
 
@@ -33,6 +33,7 @@ class ShardTask:
     folder: Path
     engine: dict[str, Any]
     workers: int
+    environment: str = field(default_factory=environment)
     attempt: int = 0
     judged: dict[Place, Judgement] = field(default_factory=dict)
     _read_to: int = 0
@@ -58,7 +59,16 @@ class ShardTask:
         self.marker.touch()
 
     def do(self) -> None:
-        """Judge the shard."""
+        """Judge the shard.
+
+        Raises:
+            CourseError: this node would judge with another Python, torch or course.
+        """
+        if environment() != self.environment:
+            raise CourseError(
+                f"this node has {environment()}, and the process that submitted the job has"
+                f" {self.environment}: use one environment and one checkout, on a shared disk"
+            )
         judge_shard(self.where, self.todo, self.journal, self.engine, self.workers)
         self.marker.write_text("done")
 

@@ -25,6 +25,7 @@ from tqdm import tqdm
 from autograder.places import CourseError
 
 ATTEMPTS = 3
+POLL_SECONDS = 3.0  # between two looks at the queue
 CANCEL_SECONDS = 30.0
 PATIENCE_SECONDS = 600.0  # with a Slurm that takes no jobs for the moment
 COMMAND_SECONDS = 60.0
@@ -52,7 +53,7 @@ class Request:
     cpus: int = 1
     minutes: int = 240
     sbatch: dict[str, Any] = field(default_factory=dict)
-    poll_seconds: float = 3.0
+    poll_seconds: float = field(default_factory=lambda: POLL_SECONDS)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def slurm_options(cpus: int) -> Callable[..., Any]:
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def wrapped(slurm, gpus, minutes, more, *args: Any, **rest: Any) -> Any:
+        def wrapped(*args: Any, slurm, gpus, minutes, more, **rest: Any) -> Any:
             asked = {"--gpus": gpus, "--cpus": rest["cpus"], "--time": minutes, "--sbatch": more,
                      "--nodes": rest.get("nodes")}  # fmt: skip
             request = _request(slurm, asked, cpus)
