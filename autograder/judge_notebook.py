@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from papermill.engines import NBClientEngine, papermill_engines
 
 from autograder import verdicts
 from autograder.judge import Plan
+from autograder.scratch import Scratch
 from autograder.source_rules import KERNELSPEC
 from autograder.verdicts import Verdict
 
@@ -47,7 +47,7 @@ class WarmKernel:
     def __init__(self, sandboxed: bool = True, hide: tuple[Path, ...] = ()):
         self.sandboxed = sandboxed
         self.hide = [str(path) for path in hide]
-        self._folder = tempfile.TemporaryDirectory(prefix="judge-")
+        self._folder = Scratch()
         self._manager: AsyncKernelManager | None = None
 
     def judge(self, plan: Plan, seed: int) -> Judged:
@@ -69,7 +69,7 @@ class WarmKernel:
     def close(self) -> None:
         """End the kernel, its sandbox, and everything in it."""
         self._stop()
-        self._folder.cleanup()
+        self._folder.close()
 
     def __enter__(self) -> WarmKernel:
         return self
@@ -80,10 +80,10 @@ class WarmKernel:
     def _run(self, plan: Plan, seed: int) -> Judged:
         if self._manager is None:
             self._manager = AsyncKernelManager(kernel_name=KERNELSPEC["name"], transport="ipc",
-                                               ip=f"{self._folder.name}/kernel")  # fmt: skip
-        scratch = Path(self._folder.name) / "empty"
+                                               ip=f"{self._folder.path}/kernel")  # fmt: skip
+        scratch = self._folder.path / "empty"
         scratch.mkdir(exist_ok=True)
-        plan_file = Path(self._folder.name) / "plan.json"
+        plan_file = self._folder.path / "plan.json"
         plan_file.write_text(json.dumps(plan.as_dict()))
         parameters = {"plan_file": str(plan_file), "seed": seed, "sandboxed": self.sandboxed,
                       "hide": self.hide}  # fmt: skip

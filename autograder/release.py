@@ -24,6 +24,7 @@ from traitlets.config import Config
 
 from autograder.nbgrader_config import COURSE_ID, prepare, settings
 from autograder.places import CourseError, Places
+from autograder.scratch import Scratch
 from autograder.source_rules import problems
 
 
@@ -71,9 +72,9 @@ def register(where: Places, assignment: str) -> None:
     check(source)
     prepare(where)
     new_gradebook(where)
-    with tempfile.TemporaryDirectory() as folder:
+    with Scratch() as folder:
         config = settings(where)
-        config.CourseDirectory.release_directory = folder
+        config.CourseDirectory.release_directory = str(folder)
         _generate(assignment, config)
 
 
