@@ -41,6 +41,8 @@ def settings(where: Places) -> Config:
         "autograder.gradebook.Judge",
         *_preprocessors("SaveAutoGrades", "AssignLatePenalties", "CheckCellMetadata"),
     ]
+    config.GenerateFeedback.exporter_class = "autograder.feedback_exporter.FeedbackExporter"
+    config.GenerateFeedback.preprocessors = []
     config.AssignLatePenalties.plugin_class = "autograder.late.LatePenalty"
     config.LatePenalty.policy_file = str(where.class_dir / "class.toml")
     return config

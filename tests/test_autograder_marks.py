@@ -110,6 +110,23 @@ def test_nbgraders_own_command_takes_the_same_points_off(where):
     assert marks(where, "ada").late_penalty == 2
 
 
+def test_nbgraders_own_feedback_is_our_page(where):
+    from nbgrader.converters import GenerateFeedback
+    from nbgrader.coursedir import CourseDirectory
+
+    from autograder.feedback import write_feedback
+    from autograder.nbgrader_config import settings
+    from autograder.release import quiet_nbgrader
+
+    config = settings(where)
+    config.CourseDirectory.assignment_id = NAME
+    with quiet_nbgrader():
+        GenerateFeedback(coursedir=CourseDirectory(config=config), config=config).start()
+    theirs = {path: path.read_text() for path in where.feedback.rglob("*.html")}
+    assert len(theirs) == 4
+    assert theirs == {path: path.read_text() for path in write_feedback(where, [NAME], [])}
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

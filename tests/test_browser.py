@@ -159,6 +159,9 @@ def graded(served, screen):
     screen.reload()
     row.locator("td.status", has_text="graded").wait_for()
     picture(screen, "2-graded")
+    row.locator("td.generate-feedback a").click()
+    screen.get_by_text("Successfully generated feedback").wait_for()
+    screen.reload()
     return {part: row.locator(f"td.{part}").inner_text() for part in ("status", "score")}
 
 
@@ -171,8 +174,10 @@ def marks(served):
     return read_marks(served.where, Journal(served.where.journal).latest())[STEM, STUDENT]
 
 
-def test_the_formgraders_button_grades_through_this_engine(served, graded):
+def test_the_formgraders_buttons_grade_and_write_feedback_through_this_engine(served, graded):
     assert graded == {"status": "graded", "score": "6 / 6"}
+    feedback = served.where.feedback / STUDENT / STEM / "ranks.html"
+    assert "Hidden tests are named here, never shown." in feedback.read_text()
     (judgement,) = Journal(served.where.journal).latest()
     assert judgement.points == 6
 
