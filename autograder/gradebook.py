@@ -11,7 +11,6 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import re
 from pathlib import Path
 
 from nbconvert.exporters import NotebookExporter
@@ -27,15 +26,12 @@ from autograder.grader import Grader
 from autograder.journal import Judgement
 from autograder.nbgrader_config import settings
 from autograder.places import CourseError, Places
-from autograder.release import last_words, quiet_nbgrader
+from autograder.release import NO_ROOM, last_words, quiet_nbgrader
 from autograder.uploads import read_file
 from autograder.verdicts import PASSED, Verdict
 
 UNSANDBOXED_VARIABLE = "AUTOGRADER_UNSANDBOXED"
-_BROKEN = re.compile(
-    r"database is locked|disk is full|disk I/O error|readonly database|unable to open database"
-    r"|No space left|Disk quota exceeded|File too large"
-)
+_BROKEN = ("database is locked", "readonly database", "unable to open database", *NO_ROOM)
 
 
 class GradebookError(CourseError):
@@ -60,7 +56,8 @@ def record(grader: Grader, student: str, assignment: str) -> None:
         except NbGraderException as error:
             who = f"{student}, {assignment}"
             words = last_words(said)
-            kind = GradebookError if any(_BROKEN.search(text) for text in said) else CourseError
+            broken = any(words in text for text in said for words in _BROKEN)
+            kind = GradebookError if broken else CourseError
             raise kind(f"nbgrader could not record {who}: {error}\n{words}") from None
 
 

@@ -27,6 +27,8 @@ from autograder.places import CourseError, Places
 from autograder.scratch import Scratch
 from autograder.source_rules import problems
 
+NO_ROOM = ("disk is full", "disk I/O error", "No space left", "quota exceeded", "File too large")
+
 
 def release(where: Places, assignments: list[str]) -> list[Path]:
     """Write the exercises of these assignments; return the files. All or none are written.
@@ -148,6 +150,8 @@ def last_words(said: list[str]) -> str:
     """The last lines of what nbgrader logged, indented; a sentence where the cause is plain."""
     if any("database is locked" in text for text in said):
         return "  another program is using the gradebook: try again when it is done"
+    if any(words in text for text in said for words in NO_ROOM):
+        return "  there is no room on the disk: make some, and grade again"
     lines = "\n".join(said).strip().splitlines()
     return "\n".join(f"  {line}" for line in lines[-6:])
 
