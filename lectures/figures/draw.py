@@ -6,6 +6,9 @@ first layer is waited for.
 
 two_hosts.svg, for readers of lecture 03 whose kernel allows no virtual network: the bytes that two
 ways to all-reduce send between two hosts, by ledger and kernel.
+
+layouts.svg, for readers of lecture 12 likewise: the seconds of a step under each layout of eight
+ranks on two hosts.
 """
 
 import argparse
@@ -15,8 +18,11 @@ import torch
 import torch.distributed as dist
 
 from byhand import VirtualNetwork, launch
+from byhand import hybrid_parallel_demonstrations as hybrid
 from byhand.all_reduce_demonstrations import compare_on_hosts
-from byhand.figures import save_svg, timeline
+from byhand.figures import layout_seconds, save_svg, timeline
+from byhand.gpt import random_gpt
+from byhand.hybrid_parallel_cost import Machine
 from byhand.runtime import why_no_network
 
 TOKENS = ([2200, 1100, 3300, 1600], [1300, 2900, 1100, 2300])  # by step and rank
@@ -57,12 +63,32 @@ def draw_two_hosts(path: Path) -> None:
     print(f"{path}:\n{compared}")
 
 
+def draw_layouts(path: Path) -> None:
+    if (why := why_no_network()) is not None:
+        print(f"{path} stays as it is: {why}")
+        return
+    weights = random_gpt(128, 16, 32, 8, 4)
+    (batch,) = hybrid.text_batches(1, 16, 16)
+    network = VirtualNetwork(2, 4, bytes_per_second=1e6)
+    machine = Machine(0.005, hybrid.measure_lines(8), 1e6, 4)
+    timed = {
+        str(layout): hybrid.time_layout(weights, layout, batch, machine, network)
+        for layout in hybrid.layouts(8)
+    }
+    drawn = layout_seconds({name: (t.predicted.parts, t.seconds) for name, t in timed.items()})
+    save_svg(drawn, path)
+    print(f"{path}: {min(timed, key=lambda name: timed[name].seconds)} is the fastest")
+
+
+DRAWN = {"timeline": draw_timeline, "two_hosts": draw_two_hosts, "layouts": draw_layouts}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent)
-    parser.add_argument("--only", choices=("timeline", "two_hosts"))
+    parser.add_argument("--only", choices=DRAWN)
     options = parser.parse_args()
-    for name, draw in {"timeline": draw_timeline, "two_hosts": draw_two_hosts}.items():
+    for name, draw in DRAWN.items():
         if options.only in (None, name):
             draw(options.folder / f"{name}.svg")
 
