@@ -338,6 +338,12 @@ def test_the_usual_snippet_is_told_apart_from_a_measurement():
     assert 0 < seen.barrier_share < 1
 
 
+@pytest.mark.gpu
+def test_a_sweep_runs_on_gpus():
+    found = sweep("all_reduce", max(1, torch.cuda.device_count()), [1 << 10, 1 << 20, 1 << 22], 3)
+    assert found.timings[1 << 22].median > 0
+
+
 @needs_network
 def test_beta_of_a_shaped_link_is_one_over_its_rate():
     sizes = [64, 1024, 1 << 18, 1 << 19, 1 << 20]
@@ -363,6 +369,13 @@ def test_buckets_hide_behind_backward_all_but_the_last():
     slow = data_parallel_step(LAYER, [[2], [1], [0]], 100, 2, lambda m: 10.0)
     assert slow.seconds == 6 + 4 + 3 * 10.0  # one bucket after the other, from the first one's end
     assert slow.sent_bytes == (300, 300)
+
+
+def test_without_a_core_to_spare_nothing_hides():
+    data = data_parallel_step(LAYER, [[2], [1], [0]], 100, 2, lambda m: 0.5, overlap=False)
+    assert data.seconds == data.compute_seconds + 3 * 0.5
+    tensor = tensor_parallel_step(LAYER, 2, 100, 2, lambda m: 0.5, overlap=False)
+    assert tensor.seconds == tensor.compute_seconds + 3 * 0.5
 
 
 def test_a_pair_of_layers_waits_forward_and_hides_backward():

@@ -96,9 +96,14 @@ def sweep(
 def _sweep_on_rank(
     rank: int, world_size: int, collective: str, counts: list[int], repetitions: int, flood: bool
 ) -> list[Timing]:
+    group = dist.group.WORLD
+    if collective == "send":  # a rank that does nothing would count as late, or as early
+        group = dist.new_group([0, world_size - 1])
+        if rank not in (0, world_size - 1):
+            return []
     calls = {number: CALLS[collective](count) for number, count in enumerate(counts)}
-    before = _all_reduce(FLOOD_BYTES // ELEMENT_BYTES) if flood else None
-    return list(take_turns(calls, repetitions, before=before).values())
+    before = _all_reduce(FLOOD_BYTES // ELEMENT_BYTES, group) if flood else None
+    return list(take_turns(calls, repetitions, group=group, before=before).values())
 
 
 @dataclass(repr=False)
@@ -204,9 +209,9 @@ def _device() -> str:
     return "cuda" if "nccl" in dist.get_backend() else "cpu"
 
 
-def _all_reduce(count: int) -> Callable[[], Any]:
+def _all_reduce(count: int, group: dist.ProcessGroup | None = None) -> Callable[[], Any]:
     tensor = torch.zeros(count, device=_device())
-    return lambda: dist.all_reduce(tensor)
+    return lambda: dist.all_reduce(tensor, group=group)
 
 
 def _broadcast(count: int) -> Callable[[], Any]:
@@ -235,7 +240,7 @@ def _send(count: int) -> Callable[[], Any]:
     tensor, last = torch.zeros(count, device=_device()), dist.get_world_size() - 1
     if dist.get_rank() == 0:
         return lambda: dist.send(tensor, last)
-    return (lambda: dist.recv(tensor, 0)) if dist.get_rank() == last else (lambda: None)
+    return lambda: dist.recv(tensor, 0)
 
 
 CALLS: dict[str, Callable[[int], Callable[[], Any]]] = {

@@ -12,8 +12,9 @@ alpha and beta. What overlaps is laid out as the library's modules do it:
 
 S bytes of parameters, A bytes of one layer's output for the whole batch, P ranks. Sent per rank:
 data 2(P-1)/P · S; tensor (L - 1) · 2(P-1)/P · A; pipeline A for each neighbour.
-Simplified: loss, optimizer and the filling with zeros take no time; compute and communication do
-not slow each other.
+Simplified: loss, optimizer and the filling with zeros take no time. Compute and communication slow
+each other not at all, or, with overlap=False, wholly: where ranks keep all cores busy, the copying
+and adding of an all-reduce takes a core from them, and hiding it saves nothing.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ def data_parallel_step(
     layer_bytes: float,
     num_ranks: int,
     all_reduce: Seconds,
+    overlap: bool = True,
 ) -> StepCost:
     """Forward and backward with the gradients' all-reduces.
 
@@ -73,10 +75,12 @@ def data_parallel_step(
     wire = now
     for bucket in buckets:
         now += sum(backward if number > 0 else layer.backward_weight for number in bucket)
-        wire = max(wire, now) + all_reduce(len(bucket) * layer_bytes)
+        one = all_reduce(len(bucket) * layer_bytes) if num_ranks > 1 else 0.0
+        wire = max(wire, now) + one
+        now += 0.0 if overlap else one
     compute = num_layers * layer.all - layer.backward_input
     sent = 2 * (num_ranks - 1) / num_ranks * num_layers * layer_bytes
-    return StepCost(wire if num_ranks > 1 else now, compute, (sent,) * num_ranks)
+    return StepCost(max(wire, now), compute, (sent,) * num_ranks)
 
 
 def tensor_parallel_step(
@@ -85,6 +89,7 @@ def tensor_parallel_step(
     output_bytes: float,
     num_ranks: int,
     all_reduce: Seconds,
+    overlap: bool = True,
 ) -> StepCost:
     """Forward and backward of pairs of layers, the first split by column, the second by row.
 
@@ -92,7 +97,8 @@ def tensor_parallel_step(
     """
     one = all_reduce(output_bytes) if num_ranks > 1 else 0.0
     row = layer.backward_input + layer.backward_weight
-    hidden = layer.backward_input + max(layer.backward_weight, one)
+    behind = max(layer.backward_weight, one) if overlap else layer.backward_weight + one
+    hidden = layer.backward_input + behind
     forward = num_pairs * (2 * layer.forward + one)
     backward = num_pairs * row + (num_pairs - 1) * hidden + layer.backward_weight
     compute = 2 * num_pairs * layer.all - layer.backward_input

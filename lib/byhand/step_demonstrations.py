@@ -7,6 +7,7 @@ and pipeline_parallel as they stand.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -55,7 +56,7 @@ class Model:
         return 4 * self.num_rows * self.width
 
 
-MODELS = (Model(256, 4, 256), Model(512, 4, 256), Model(768, 8, 256))
+MODELS = (Model(384, 4, 512), Model(512, 4, 512), Model(640, 6, 512))
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,8 @@ def take_step(
         raise ValueError(f"unknown plan {plan!r}; known are {', '.join(PLANS)}")
     run = launch(_step_on_rank, world_size, (plan, model, repetitions), **options)
     layer, measured = run.results[0]
-    predicted = predict(plan, model, layer, all_reduce, send, world_size)
+    spare = options.get("network") is not None or world_size < (os.cpu_count() or 1)
+    predicted = predict(plan, model, layer, all_reduce, send, world_size, spare)
     sent = tuple(_one_step_bytes(run, rank) for rank in range(world_size))
     return Step(plan, model, predicted, measured, sent)
 
@@ -106,18 +108,22 @@ def predict(
     all_reduce: AlphaBeta,
     send: AlphaBeta,
     world_size: int,
+    overlap: bool = True,
 ) -> StepCost:
-    """The step's cost. layer: what a rank computes of one layer, for its rows or a micro-batch."""
+    """The step's cost. layer: what a rank computes of one layer, for its rows or a micro-batch.
+
+    overlap: whether communication can hide, which it does behind a slow link or on a core to spare.
+    """
 
     def ring(num_bytes: float) -> float:
         return all_reduce.seconds("ring", world_size, num_bytes)
 
     if plan == "data":
         buckets = _buckets(model)
-        return data_parallel_step(layer, buckets, model.layer_bytes, world_size, ring)
+        return data_parallel_step(layer, buckets, model.layer_bytes, world_size, ring, overlap)
     if plan == "tensor":
         pairs = model.num_layers // 2
-        return tensor_parallel_step(layer, pairs, model.output_bytes, world_size, ring)
+        return tensor_parallel_step(layer, pairs, model.output_bytes, world_size, ring, overlap)
     stage = layer.times(model.num_layers / world_size)
     schedule = one_forward_one_backward(world_size, MICRO_BATCHES)
     message_bytes = model.output_bytes / MICRO_BATCHES
