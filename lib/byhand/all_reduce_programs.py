@@ -8,7 +8,7 @@ adds in the same order each time, and no two ranks wait for each other.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -30,8 +30,8 @@ class Send(NamedTuple):
 class Receive(NamedTuple):
     """Elements start..stop-1 from `peer`, replacing the result's or to be added to one's own.
 
-    One's own are in the input if `of_input`, else in the result. Before adding, the sends tagged
-    `after` must be through, because they read what is written; afterwards the sends `then` leave.
+    One's own are in the input if `of_input`, else in the result. Before adding, the sends `after`,
+    by peer and tag, must be through: they read what is written. Afterwards the sends `then` leave.
     """
 
     peer: int
@@ -40,13 +40,16 @@ class Receive(NamedTuple):
     reduces: bool
     of_input: bool
     tag: int
-    after: tuple[int, ...]
+    after: tuple[tuple[int, int], ...]
     then: tuple[Send, ...]
 
 
 @dataclass(frozen=True)
 class Program:
-    """One rank's part of a plan. Peers are ranks within the group; a tag names one message."""
+    """One rank's part of a plan. Peers are ranks within the group.
+
+    A tag names one message among those from its sender to its receiver.
+    """
 
     first: tuple[Send, ...]
     receives: tuple[Receive, ...]
@@ -103,7 +106,7 @@ def program(plan: Plan, rank: int, spans: Spans, held: tuple[int, ...] = ()) -> 
         of_input = last < 0 and not any(piece in held for piece, _ in places)
         ready[last].append(Send(part.transfer.receiver, *part[-2:], of_input, part.tag))
         for place in () if of_input else places:
-            reads[place].append((part.tag, part.round))
+            reads[place].append(((part.transfer.receiver, part.tag), part.round))
     receives = []
     for number, part in enumerate(order):
         of_input = not any(n < number for place in _places(part) for n, _ in writes[place])
@@ -113,23 +116,25 @@ def program(plan: Plan, rank: int, spans: Spans, held: tuple[int, ...] = ()) -> 
 
 
 def _receive(part: _Part, of_input: bool, reads: dict, then: list[Send]) -> Receive:
-    earlier = {tag for p in _places(part) for tag, at in reads[p] if at <= part.round}
+    earlier = {key for p in _places(part) for key, at in reads[p] if at <= part.round}
     after = tuple(sorted(earlier)) if part.transfer.reduces else ()
     sender, reduces = part.transfer.sender, part.transfer.reduces
     return Receive(sender, *part[-2:], reduces, of_input, part.tag, after, tuple(then))
 
 
 def _parts(plan: Plan, rank: int, spans: Spans) -> Iterator[_Part]:
-    """The rank's transfers in blocks, empty ones left out; tags are the same on both ranks."""
-    tag = 0
+    """The rank's transfers in blocks, empty ones left out; a tag is one message of two ranks."""
+    tags = Counter()
     for number, transfers in enumerate(plan.rounds):
         for transfer in transfers:
-            if rank in (transfer.sender, transfer.receiver):
-                for block, pieces in enumerate(spans):
-                    start, stop = pieces[transfer.start][0], pieces[transfer.stop - 1][1]
-                    if start < stop:
-                        yield _Part(number, block, transfer, tag + block, start, stop)
-            tag += len(spans)
+            if rank not in (transfer.sender, transfer.receiver):
+                continue
+            pair = transfer.sender, transfer.receiver
+            for block, pieces in enumerate(spans):
+                start, stop = pieces[transfer.start][0], pieces[transfer.stop - 1][1]
+                if start < stop:
+                    yield _Part(number, block, transfer, tags[pair] + block, start, stop)
+            tags[pair] += len(spans)
 
 
 def _order(plan: Plan):

@@ -13,7 +13,7 @@ from byhand.all_reduce_plans import Plan
 from byhand.all_reduce_programs import Program, Receive, Send, Spans
 
 Group = dist.ProcessGroup | None
-AHEAD = 8  # receives that are posted before they are due: gloo sends only to a posted receive
+AHEAD = 4  # receives that are posted before they are due: gloo sends only to a posted receive
 
 _FOR_ALL = {"SUM": torch.add, "PRODUCT": torch.mul}
 _FOR_ORDERED = {"MIN": torch.minimum, "MAX": torch.maximum}
@@ -111,7 +111,7 @@ class Pipeline:
         self.combine, self.group, self.tag = combine, group, tag
         self.rank = dist.get_rank(group)
         self.arriving: dict[int, tuple[dist.Work, Tensor]] = {}
-        self.leaving: dict[int, dist.Work] = {}
+        self.leaving: dict[tuple[int, int], dist.Work] = {}  # by peer and tag
         self.slots = source.new_empty(min(AHEAD, len(steps.receives)), steps.widest)
         for number in range(min(AHEAD, len(steps.receives))):
             self._post(number)
@@ -130,9 +130,9 @@ class Pipeline:
             work.wait()
 
     def _reduce(self, step: Receive, arrived: Tensor) -> None:
-        for tag in step.after:
-            if tag in self.leaving:
-                self.leaving.pop(tag).wait()
+        for send in step.after:
+            if send in self.leaving:
+                self.leaving.pop(send).wait()
         span = slice(step.start, step.stop)
         own = self.source[span] if step.of_input else self.result[span]
         self.combine(*_in_order(step.peer, self.rank, arrived, own), out=self.result[span])
@@ -141,7 +141,7 @@ class Pipeline:
         for send in sends:
             whole = self.source if send.of_input else self.result
             span, tag = whole[send.start : send.stop], self.tag + send.tag
-            self.leaving[send.tag] = dist.isend(
+            self.leaving[send.peer, send.tag] = dist.isend(
                 span, group=self.group, tag=tag, group_dst=send.peer
             )
 
