@@ -133,7 +133,7 @@ def _task(title: str, verdicts: list[Verdict | None]) -> dict[str, Any]:
         "parts": [(part, hidden, count) for (part, hidden), count in parts.most_common(3)],
         "seconds": [v.seconds for v in given], "median": median(v.seconds for v in given),
         "slowest": max(v.seconds for v in given),
-        "held": num_bytes_text(max(v.peak_bytes for v in given)),
+        "peak": num_bytes_text(peak) if (peak := max(v.peak_bytes for v in given)) else "",
         "limits": sum(counts[v] for v in LIMITS),
     }  # fmt: skip
 

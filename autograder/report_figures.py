@@ -48,14 +48,14 @@ def points_drawing(points: list[float], max_points: int, middle: float) -> Drawi
     bars = axes.bar(range(max_points + 1), [counts[p] for p in range(max_points + 1)],
                     color=COLOURS[PASSED], width=0.8)  # fmt: skip
     axes.bar_label(bars, [str(counts[p] or "") for p in range(max_points + 1)], fontsize=8)
-    axes.axvline(middle, color=INK, linewidth=1, linestyle=(0, (2, 2)), zorder=0)
+    axes.plot(middle, 0, "^", color=COLOURS["crashed"], markersize=8, clip_on=False, zorder=3)
     axes.set(xlabel="points from tests", xlim=(-0.6, max_points + 0.6), yticks=[],
              ylim=(0, max(counts.values(), default=1) * 1.18))  # fmt: skip
     axes.xaxis.get_major_locator().set_params(integer=True)
     spread = ", ".join(f"{p}: {counts[p]}" for p in sorted(counts, reverse=True))
     return Drawing(_address(figure), f"Submissions by points. {spread}.",
-                   f"Half of the submissions have {middle:g} or more of {max_points} points"
-                   " (dashed)")  # fmt: skip
+                   f"At least half have {middle:g} or more of {max_points} points"
+                   " (triangle)")  # fmt: skip
 
 
 def tasks_drawing(tasks: list[tuple[str, Counter[str]]]) -> Drawing:
@@ -97,8 +97,7 @@ def seconds_drawing(tasks: list[tuple[str, list[float]]]) -> Drawing:
         axes.text(0.0, row - 0.2, _short(title, 48), fontsize=8.5, va="bottom",
                   transform=axes.get_yaxis_transform())  # fmt: skip
     axes.set(xscale="log", xlabel="seconds", ylim=(len(tasks) - 0.5, -0.75), yticks=[])
-    axes.xaxis.set_major_formatter(matplotlib.ticker.StrMethodFormatter("{x:g}"))
-    axes.xaxis.set_minor_formatter(matplotlib.ticker.NullFormatter())
+    _readable_ticks(axes, [seconds for _, times in tasks for seconds in times])
     slowest = {title: max(times) for title, times in tasks}
     title = max(slowest, key=slowest.get)
     said = "; ".join(f"{name}: median {median(times):.1f} s, at most {max(times):.1f} s"
@@ -106,6 +105,16 @@ def seconds_drawing(tasks: list[tuple[str, list[float]]]) -> Drawing:
     return Drawing(_address(figure), f"Seconds of each test. {said}.",
                    f"Longest: {slowest[title]:.1f} s, in {title}"
                    " (thick: the middle half of the class)")  # fmt: skip
+
+
+def _readable_ticks(axes: Axes, times: list[float]) -> None:
+    """Ticks at 1, 2 and 5 times powers of ten: all of a narrow range, the powers of a wide one."""
+    low, high = max(min(times), 0.01) / 1.3, max(*times, 0.02) * 1.3
+    steps = (1,) if high / low > 200 else (1, 2, 5)
+    ticks = [step * 10.0**power for power in range(-2, 5) for step in steps]
+    axes.set(xlim=(low, high), xticks=[tick for tick in ticks if low <= tick <= high])
+    axes.xaxis.set_major_formatter(matplotlib.ticker.StrMethodFormatter("{x:g}"))
+    axes.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
 
 
 def _quartiles(times: list[float]) -> list[float]:

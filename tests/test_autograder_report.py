@@ -5,12 +5,13 @@ import html
 import re
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import tiny_course
 from graded_class import DOUBLE, TOTAL, failed
 
-from autograder import report_figures
+from autograder import report_figures, serve
 from autograder.feedback import write_feedback
 from autograder.journal import Journal, Judgement
 from autograder.places import CourseError, Places
@@ -98,11 +99,11 @@ def test_the_page_says_which_wrong_answer_recurs_and_shows_its_code(page):
     assert "2 × Task 2 · Total failed in “two ranks”" in text_of(page)
     assert "rank 0: got [1.0, 2], expected [4.5, 5]" in text_of(page)
     assert "Traceback 1" not in page
-    assert "3 other wrong answers were given once each." in text_of(page)
+    assert "Given once: 3 other wrong answers." in text_of(page)
 
 
 def test_the_page_counts_tasks_parts_times_and_limits(page):
-    row = "Task 2 · Total 1 of 5 two ranks : 3 three ranks : 1 0.9 s 0.9 s 0 B"
+    row = "Task 2 · Total 1 of 5 two ranks : 3 three ranks : 1 0.9 s 0.9 s"
     assert row.replace(" :", ":") in text_of(page).replace(" :", ":")
     assert "Task 1 · Double 4 of 5 two ranks: 1 0.4 s 0.4 s 2.5 MB 1" in text_of(page)
 
@@ -142,10 +143,24 @@ def test_a_picture_is_the_same_file_each_time():
 
 
 def test_a_class_of_one_is_drawn_too():
-    assert report_figures.points_drawing([0], 0, 0).caption.startswith("Half of the submissions")
+    assert report_figures.points_drawing([0], 0, 0).caption.startswith("At least half")
     assert "Task" in report_figures.seconds_drawing([("Task", [0.0])]).description
 
 
 def test_an_ungraded_class_is_answered_with_a_sentence(course, tmp_path):
     with pytest.raises(CourseError, match="nothing was graded yet"):
         write_report(Places(course.course, tmp_path), tmp_path / "grades.html")
+
+
+def test_serve_starts_jupyterlab_with_this_configuration_and_class(where, monkeypatch):
+    """No server is started: only what would run, and with which variables."""
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "/elsewhere")
+    command = serve.command(where, 9000, False, ["--IdentityProvider.token=x"])
+    assert command[1:3] == ["-m", "jupyterlab"]
+    assert command[-1] == "--IdentityProvider.token=x"
+    assert {"--no-browser", "--ServerApp.port=9000"} <= set(command)
+    variables = serve.environment(where)
+    assert variables["CLASS"] == str(where.class_dir)
+    config, other = variables["JUPYTER_CONFIG_PATH"].split(":")
+    assert (Path(config) / "nbgrader_config.py").exists()
+    assert other == "/elsewhere"
