@@ -88,7 +88,7 @@ def grade(
     from autograder.workers import cores
 
     names = chosen_assignments(where, assignments)
-    late.read_policy(where.class_dir / late.FILE)  # a wrong one is said before a night of grading
+    late.class_policy(where)  # a wrong one is said before a night of grading
     options = Options(again, not unsandboxed, seed, limit, sys.stderr.isatty(), jobs or cores())
     if request is not None:
         judge = judge_on_slurm(request, shards, again, tell(options.progress))

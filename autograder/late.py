@@ -90,13 +90,28 @@ def read_policy(path: Path) -> Policy:
     return Policy(**numbers, due=due, extensions=extensions)
 
 
+def class_policy(where: Places) -> Policy:
+    """The policy of a class.
+
+    Raises:
+        CourseError: its class.toml is wrong, or names an assignment that there is not.
+    """
+    path, known = where.class_dir / FILE, where.assignments()
+    policy = read_policy(path)
+    unknown = {*policy.due, *(name for name, _ in policy.extensions)} - set(known)
+    if unknown:
+        names = ", ".join(sorted(unknown))
+        raise CourseError(f"{path} names {names}, no assignment; there are {', '.join(known)}")
+    return policy
+
+
 def apply(where: Places) -> int:
     """Bring due dates, extensions and penalties in the gradebook up to date; how many changed.
 
     Raises:
         CourseError: class.toml is wrong, or another program is using the gradebook.
     """
-    policy = read_policy(where.class_dir / FILE)
+    policy = class_policy(where)
     if not where.gradebook.exists():
         return 0
     try:

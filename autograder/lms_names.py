@@ -26,7 +26,7 @@ _CANVAS_ANONYMOUS = re.compile(
 _MOODLE = re.compile(
     r"(?P<name>[^_/]+)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<rest>.*))?"
 )
-_STUDENT = re.compile(r"[^\W_][\w .@~:,=+-]*")
+STUDENT = re.compile(r"[^\W_][\w .@~:,=+-]*")
 
 
 @dataclass(frozen=True)
@@ -79,4 +79,4 @@ def _moodle(part: str) -> Sender | None:
 
 
 def _plain(name: str) -> Sender | None:
-    return Sender(PLAIN, name) if _STUDENT.fullmatch(name) else None
+    return Sender(PLAIN, name) if STUDENT.fullmatch(name) else None

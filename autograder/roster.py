@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from autograder.lms_names import CANVAS, MOODLE, Sender, plain_name
+from autograder.lms_names import CANVAS, MOODLE, STUDENT, Sender, plain_name
 from autograder.pages import write_page
 from autograder.places import CourseError
 
@@ -32,7 +32,7 @@ class Roster:
     """The rows of students.csv, and new ones until `save`.
 
     Raises:
-        CourseError: the file lacks a column.
+        CourseError: the file lacks a column, or a student's name is no folder's.
     """
 
     def __init__(self, path: Path):
@@ -101,6 +101,9 @@ def _read(path: Path) -> Iterable[Person]:
             raise CourseError(f"{path} lacks the column {', '.join(sorted(missing))}; it has to"
                               f" begin with {','.join(_COLUMNS)}")  # fmt: skip
         for row in reader:
+            if not STUDENT.fullmatch(row["student"] or ""):
+                raise CourseError(f"{path}: {row['student']!r} cannot be the name of a student's"
+                                  " folder")  # fmt: skip
             yield Person(*(row[name] or "" for name in _COLUMNS))
 
 

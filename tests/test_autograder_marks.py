@@ -134,6 +134,7 @@ def test_nbgraders_own_feedback_is_our_page(where):
         ("[late]\npercent_per_day = -1", "percent_per_day has to be a number that is not negative"),
         ("[late]\npercent = 1", "nothing here is called percent"),
         ("[due]\n01_tiny = 'tomorrow'", "01_tiny has to be a date or a time"),
+        ("[due]\n01_tyni = 2026-03-01", "names 01_tyni, no assignment; there are 01_tiny"),
     ],
 )
 def test_a_wrong_policy_is_answered_with_a_sentence(where, text, sentence):
@@ -249,6 +250,13 @@ def test_another_file_is_no_worksheet(where, tmp_path):
 def test_a_roster_without_its_columns_is_refused(tmp_path):
     (tmp_path / "students.csv").write_text("name,id\nada,1\n")
     with pytest.raises(CourseError, match="lacks the column assignment, lms, number, student"):
+        Roster(tmp_path / "students.csv")
+
+
+def test_a_roster_sends_nobody_out_of_the_class(tmp_path):
+    header = "student,name,lms,number,assignment\n"
+    (tmp_path / "students.csv").write_text(header + "../../ada,Ada,canvas,1,\n")
+    with pytest.raises(CourseError, match="cannot be the name of a student's folder"):
         Roster(tmp_path / "students.csv")
 
 
