@@ -134,7 +134,7 @@ class _Run:
         try:
             self._register(assignment)
             gradebook.record(self.grader, student, assignment)
-        except gradebook.GradebookError:
+        except release.GradebookError:
             raise
         except CourseError as error:
             self.outcome.failures.append(str(error))

@@ -26,16 +26,11 @@ from autograder.grader import Grader
 from autograder.journal import Judgement
 from autograder.nbgrader_config import settings
 from autograder.places import CourseError, Places
-from autograder.release import NO_ROOM, last_words, quiet_nbgrader
+from autograder.release import quiet_nbgrader, refusal
 from autograder.uploads import read_file
 from autograder.verdicts import PASSED, Verdict
 
 UNSANDBOXED_VARIABLE = "AUTOGRADER_UNSANDBOXED"
-_BROKEN = ("database is locked", "readonly database", "unable to open database", *NO_ROOM)
-
-
-class GradebookError(CourseError):
-    """The gradebook cannot be written now: no submission can be recorded, whichever it is."""
 
 
 def record(grader: Grader, student: str, assignment: str) -> None:
@@ -54,11 +49,8 @@ def record(grader: Grader, student: str, assignment: str) -> None:
         try:
             converter.start()
         except NbGraderException as error:
-            who = f"{student}, {assignment}"
-            words = last_words(said)
-            broken = any(words in text for text in said for words in _BROKEN)
-            kind = GradebookError if broken else CourseError
-            raise kind(f"nbgrader could not record {who}: {error}\n{words}") from None
+            sentence = f"nbgrader could not record {student}, {assignment}: {error}"
+            raise refusal(sentence, said) from None
 
 
 def is_recorded(where: Places, judgement: Judgement) -> bool:

@@ -27,7 +27,12 @@ from autograder.places import CourseError, Places
 from autograder.scratch import Scratch
 from autograder.source_rules import problems
 
-NO_ROOM = ("disk is full", "disk I/O error", "No space left", "quota exceeded", "File too large")
+_NO_ROOM = ("disk is full", "disk I/O error", "No space left", "quota exceeded", "File too large")
+_BROKEN = ("database is locked", "readonly database", "unable to open database", *_NO_ROOM)
+
+
+class GradebookError(CourseError):
+    """The gradebook cannot be written now, whatever was to be written."""
 
 
 def release(where: Places, assignments: list[str]) -> list[Path]:
@@ -122,9 +127,7 @@ def _generate(assignment: str, config: Config) -> None:
         try:
             converter.start()
         except NbGraderException:
-            raise CourseError(
-                f"nbgrader cannot release {assignment}:\n" + last_words(said)
-            ) from None
+            raise refusal(f"nbgrader cannot release {assignment}", said) from None
 
 
 @contextlib.contextmanager
@@ -146,11 +149,17 @@ def quiet_nbgrader() -> Iterator[list[str]]:
         logger.setLevel(kept[2])
 
 
+def refusal(sentence: str, said: list[str]) -> CourseError:
+    """The error to raise when nbgrader refused, with its last words."""
+    broken = any(words in text for text in said for words in _BROKEN)
+    return (GradebookError if broken else CourseError)(f"{sentence}:\n{last_words(said)}")
+
+
 def last_words(said: list[str]) -> str:
     """The last lines of what nbgrader logged, indented; a sentence where the cause is plain."""
     if any("database is locked" in text for text in said):
         return "  another program is using the gradebook: try again when it is done"
-    if any(words in text for text in said for words in NO_ROOM):
+    if any(words in text for text in said for words in _NO_ROOM):
         return "  there is no room on the disk: make some, and grade again"
     lines = "\n".join(said).strip().splitlines()
     return "\n".join(f"  {line}" for line in lines[-6:])
