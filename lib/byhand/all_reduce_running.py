@@ -13,7 +13,8 @@ from byhand.all_reduce_plans import Plan
 from byhand.all_reduce_programs import Program, Receive, Send, Spans
 
 Group = dist.ProcessGroup | None
-AHEAD = 4  # receives that are posted before they are due: gloo sends only to a posted receive
+AHEAD = 8  # receives that are posted before they are due: gloo sends only to a posted receive
+AHEAD_BYTES = 16 << 20  # of them wait in memory of their own, but two do in any case
 
 _FOR_ALL = {"SUM": torch.add, "PRODUCT": torch.mul}
 _FOR_ORDERED = {"MIN": torch.minimum, "MAX": torch.maximum}
@@ -112,8 +113,10 @@ class Pipeline:
         self.rank = dist.get_rank(group)
         self.arriving: dict[int, tuple[dist.Work, Tensor]] = {}
         self.leaving: dict[tuple[int, int], dist.Work] = {}  # by peer and tag
-        self.slots = source.new_empty(min(AHEAD, len(steps.receives)), steps.widest)
-        for number in range(min(AHEAD, len(steps.receives))):
+        room = AHEAD_BYTES // max(1, steps.widest * source.itemsize)
+        self.ahead = min(AHEAD, max(2, room), len(steps.receives))
+        self.slots = source.new_empty(self.ahead, steps.widest)
+        for number in range(self.ahead):
             self._post(number)
         self._send(steps.first)
 
@@ -125,7 +128,7 @@ class Pipeline:
             if step.reduces:
                 self._reduce(step, arrived)
             self._send(step.then)
-            self._post(number + AHEAD)
+            self._post(number + self.ahead)
         for work in self.leaving.values():
             work.wait()
 
@@ -152,7 +155,7 @@ class Pipeline:
         step = self.steps.receives[number]
         place = self.result[step.start : step.stop]
         if step.reduces:
-            place = self.slots[number % AHEAD][: step.stop - step.start]
+            place = self.slots[number % self.ahead][: step.stop - step.start]
         tag = self.tag + step.tag
         work = dist.irecv(place, group=self.group, tag=tag, group_src=step.peer)
         self.arriving[number] = work, place
