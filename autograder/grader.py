@@ -23,9 +23,7 @@ from autograder.judge_notebook import WarmKernel
 from autograder.places import CourseError, Places
 from autograder.uploads import found_notebook, take
 from autograder.verdicts import Verdict, infrastructure
-from byhand.runtime.isolation import why_no_sandbox
-
-SANDBOXED, UNSANDBOXED = "bubblewrap", "none"
+from byhand.runtime.isolation import NONE, best_level, why_no_sandbox
 
 
 @dataclass(frozen=True)
@@ -54,6 +52,7 @@ class Grader:
             )
         self.where = where
         self.sandboxed = sandboxed
+        self._level = best_level((where.course, where.class_dir)).name if sandboxed else NONE
         self.seed = seed
         self.limit = limit
         self.journal = Journal(where.journal)
@@ -109,7 +108,7 @@ class Grader:
     @property
     def level(self) -> str:
         """What separates student code from this process; recorded with each grade."""
-        return SANDBOXED if self.sandboxed else UNSANDBOXED
+        return self._level
 
     def seed_of(self, source: NotebookNode) -> int:
         """The seed of this assignment's random inputs."""

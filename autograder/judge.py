@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from nbformat import NotebookNode
@@ -28,9 +28,9 @@ LIMIT_SECONDS = 30.0
 CELL_SECONDS = 5.0
 _ON_A_RANK = "launch was called on a rank"
 LIMITS = {
-    "memory_bytes": 2 << 30,  # that a rank may write to; torch takes 0.3 GB of it
+    "memory_bytes": 1 << 30,  # that a rank may write to; torch takes 0.3 GB of it
     "address_bytes": 16 << 30,  # mapped, read-only libraries included
-    "processes": 256,  # of all ranks, threads included
+    "processes": 48,  # of each rank, threads included
     "cpu_seconds": 120,
     "file_bytes": 64 << 20,
     "scratch_bytes": 64 << 20,  # each rank's /tmp
@@ -50,6 +50,7 @@ class Question:
     source: str
     cells: list[tuple[str, str]]
     limit: float = LIMIT_SECONDS
+    limits: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,10 @@ def plan(source: NotebookNode, student: NotebookNode, limit: float | None = None
 
     Only names that the source's solution cells define become stand-ins: nothing that a student
     wrote gives a name, or anything else, to the judge. `limit` overrides each cell's own
-    `metadata.limit_seconds`.
+    `metadata.limit_seconds`. `metadata.limits` of a locked cell changes some of LIMITS for the
+    assignment, and that of a test cell for its question.
     """
+    limits = dict(LIMITS)
     names: list[str] = []
     preparation: list[str] = []
     questions: list[Question] = []
@@ -89,9 +92,11 @@ def plan(source: NotebookNode, student: NotebookNode, limit: float | None = None
             names += defined_names(cell.source)
         elif is_grade(cell):
             seconds = limit or float(cell.metadata.get("limit_seconds", LIMIT_SECONDS))
+            own = {**limits, **cell.metadata.get("limits", {})}
             questions.append(Question(cell.id, cell.metadata.nbgrader.points, cell.source,
-                                      cells_before(student, cell.id), seconds))  # fmt: skip
+                                      cells_before(student, cell.id), seconds, own))  # fmt: skip
         elif is_locked(cell):
+            limits.update(cell.metadata.get("limits", {}))
             preparation.append(cell.source)
     return Plan(list(dict.fromkeys(names)), preparation, questions)
 
@@ -151,7 +156,8 @@ class Judge:
         return bad, _worth_telling(notes) + _never_end(bad)
 
     def _try(self, cells: list[tuple[str, str]], seconds: float) -> list[str]:
-        sandbox = self.launcher.fresh(isolate=self.isolate, prelude=cells, limits=LIMITS,
+        limits = self.plan.questions[-1].limits
+        sandbox = self.launcher.fresh(isolate=self.isolate, prelude=cells, limits=limits,
                                       until=time.monotonic() + seconds)  # fmt: skip
         try:
             return sandbox.launch(int, 1, setup=False, alone=True).notes
@@ -169,7 +175,8 @@ class Judge:
         began = time.monotonic()
         cells = [cell for cell in question.cells if cell[0] not in self.left_out]
         try:
-            sandbox = self.launcher.fresh(isolate=self.isolate, prelude=cells, limits=LIMITS,
+            sandbox = self.launcher.fresh(isolate=self.isolate, prelude=cells,
+                                          limits=question.limits,
                                           until=began + question.limit)  # fmt: skip
         except LaunchError as error:
             return verdicts.infrastructure(question.name, question.points, str(error))

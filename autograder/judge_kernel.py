@@ -17,7 +17,7 @@ from IPython.display import display
 from autograder.judge import Judge, Plan
 from autograder.places import COURSE
 from byhand.runtime import Launcher, set_default
-from byhand.runtime.isolation import sandbox_command
+from byhand.runtime.isolation import NONE, Level, best_level
 
 MIME = "application/vnd.byhand.verdict+json"
 NOTES_MIME = "application/vnd.byhand.notes+json"
@@ -27,6 +27,7 @@ class Session:
     """What lives as long as the kernel: the launcher, and the judge of the current submission."""
 
     launcher: Launcher | None = None
+    level: Level = Level(NONE)
     judge: Judge | None = None
     secret: str = ""
 
@@ -34,8 +35,10 @@ class Session:
 def launcher(sandboxed: bool, hide: list[str]) -> Launcher:
     """The fork server in its sandbox, started at first need."""
     if Session.launcher is None:
-        command = sandbox_command(hide=[COURSE, *hide]) if sandboxed else ()
-        Session.launcher = Launcher(command, trusted=False)
+        Session.level = best_level(hide=[COURSE, *hide]) if sandboxed else Level(NONE)
+        if sandboxed and Session.level.name == NONE:
+            raise RuntimeError("no sandbox stands in this kernel")
+        Session.launcher = Launcher(Session.level.command, trusted=False)
         atexit.register(Session.launcher.close)
     return Session.launcher
 
@@ -47,8 +50,8 @@ def begin(plan_file: str, seed: int, sandboxed: bool, hide: list[str]) -> None:
     shell.register_magic_function(question, "cell", "question")
     set_default(None)
     plan = Plan.from_dict(json.loads(Path(plan_file).read_text()))
-    Session.judge = Judge(plan, launcher(sandboxed, hide), shell.user_ns, seed=seed,
-                          isolate=sandboxed)  # fmt: skip
+    ranks = launcher(sandboxed, hide)
+    Session.judge = Judge(plan, ranks, shell.user_ns, seed=seed, isolate=Session.level.nests)
     _show(NOTES_MIME, Session.judge.notes, "\n".join(Session.judge.notes))
 
 

@@ -68,6 +68,9 @@ def _cell(cell: NotebookNode) -> Iterator[str]:
     """What is wrong with one cell by itself."""
     if cell.cell_type == "code" and (cell.outputs or cell.execution_count is not None):
         yield "it has outputs or an execution count; clear them"
+    limits = cell.metadata.get("limits", {})
+    if not all(type(value) is int and value > 0 for value in limits.values()):
+        yield f"its limits are {dict(limits)}; each must be a whole number above 0"
     if cell.metadata.get("tags"):
         yield f"it has the tags {cell.metadata.tags}, which change how notebooks run"
     yield from _markers(cell)

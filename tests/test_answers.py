@@ -14,7 +14,7 @@ import pytest
 
 from autograder.judge import judge_cells
 from byhand.runtime import Launcher
-from byhand.runtime.isolation import why_no_sandbox
+from byhand.runtime.isolation import why_no_bubblewrap as why_no_sandbox
 
 STEMS = (
     "01_ranks",

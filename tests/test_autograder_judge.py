@@ -12,7 +12,7 @@ from autograder.judge import cells_before, judge_cells, plan
 from byhand.runtime import Launcher, StandIn, isolation
 
 ROOT = Path(__file__).resolve().parent.parent
-NO_SANDBOX = isolation.why_no_sandbox()
+NO_SANDBOX = isolation.why_no_bubblewrap()
 needs_sandbox = pytest.mark.skipif(bool(NO_SANDBOX), reason=str(NO_SANDBOX))
 
 
@@ -190,7 +190,7 @@ def test_the_sandbox_shows_this_python_and_this_library_and_no_more_of_the_check
 
 def test_a_missing_bubblewrap_is_said_in_a_sentence(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    why = isolation.why_no_sandbox.__wrapped__()
+    why = isolation.why_no_bubblewrap.__wrapped__()
     assert why.startswith("bubblewrap is not installed: apt-get install bubblewrap")
 
 
@@ -199,5 +199,5 @@ def test_a_bubblewrap_that_may_not_make_namespaces_is_said_in_a_sentence(tmp_pat
     fake.write_text("#!/bin/sh\necho 'No permissions to create new namespace' >&2\nexit 1\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    why = isolation.why_no_sandbox.__wrapped__()
+    why = isolation.why_no_bubblewrap.__wrapped__()
     assert "cannot make namespaces here (No permissions to create new namespace)" in why

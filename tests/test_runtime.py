@@ -20,7 +20,7 @@ from jupyter_client.manager import start_new_kernel
 import byhand
 from byhand import PerRank, RankError, call, cleanup, launch, setup
 from byhand.runtime import DeadlineError, Launcher, LaunchError, SandboxError, StandIn
-from byhand.runtime.isolation import why_no_sandbox
+from byhand.runtime.isolation import why_no_bubblewrap as why_no_sandbox
 from byhand.runtime.member import Member
 
 

@@ -21,7 +21,13 @@ import torch
 import torch.distributed as dist
 
 from byhand.runtime import LaunchError, launch, why_no_network
-from byhand.runtime.isolation import why_no_sandbox
+from byhand.runtime.isolation import (
+    STRANGER,
+    runs_as_stranger,
+    why_no_bubblewrap,
+    why_no_landlock,
+)
+from byhand.runtime.landlock import version
 
 INSTALL_COURSE = "make course, or pip install -c constraints.txt -e '.[dev]'"
 
@@ -95,11 +101,25 @@ def ranks() -> Finding:
     return Finding("ranks", works, found, f"the sum came out as {run.results}, not [1, 1]")
 
 
-def sandbox() -> Finding:
-    """Where student code is graded."""
-    why_not = why_no_sandbox()
-    fix = "needed only to grade other people's notebooks"
-    return Finding("sandbox", why_not is None, why_not or "bubblewrap", fix, False)
+def bubblewrap() -> Finding:
+    """The best walls around student code."""
+    why_not = why_no_bubblewrap()
+    found = why_not or f"student code is walled in{_as_whom()}; the kernel counts what ranks send"
+    fix = "needed only to grade other people's notebooks; Landlock is the second best"
+    return Finding("bubblewrap", why_not is None, found, fix, False)
+
+
+def landlock() -> Finding:
+    """The second best, used where bubblewrap does not work."""
+    why_not = why_no_landlock()
+    found = why_not or f"version {version()}: a second-best sandbox{_as_whom()}"
+    return Finding("Landlock", why_not is None, found, "needed only without bubblewrap", False)
+
+
+def _as_whom() -> str:
+    return (
+        f", as user {STRANGER} and not as root" if os.getuid() == 0 and runs_as_stranger() else ""
+    )
 
 
 def virtual_network() -> Finding:
@@ -145,7 +165,8 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     devices,
     cores,
     ranks,
-    sandbox,
+    bubblewrap,
+    landlock,
     virtual_network,
     slurm,
     nbgrader,

@@ -3,7 +3,7 @@
     python tests/submissions/corpus.py FOLDER [NAME ...]
 
 writes FOLDER/result.json: for each case its verdicts, points and seconds, and a list of everything
-that is not as it was before. Run as the user whose class it is to be.
+that is not as it was before. Run as the user whose class it is to be; `graded_by` does that.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ import hashlib
 import html
 import json
 import os
+import shutil
 import socket
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -28,6 +31,9 @@ from fault_cases import FAULTS  # noqa: E402
 from intake_cases import INTAKE  # noqa: E402
 
 LIMIT = 4.0
+JOBS = 2
+ORDINARY = 65_534  # the user that root's tests grade as, too
+ROOT = Path(__file__).resolve().parent.parent.parent
 HONEST = [changed(f"{letter}-honest", verdicts(), lambda *_: None) for letter in "bdhlrtx"]
 KINDS = {"intake": INTAKE, "faults": FAULTS, "distributed": DISTRIBUTED, "attacks": ATTACKS}
 CASES: list[Case] = [*INTAKE, *FAULTS, *DISTRIBUTED, *ATTACKS, *HONEST]
@@ -46,7 +52,8 @@ def grade_corpus(folder: Path, names: list[str]) -> dict:
         about = arena.surroundings(where, secrets, listener.port)
         arena.write_class(where, cases, about)
         before = _seen(where, secrets, home)
-        options = Options(sandboxed=not why_no_sandbox(), limit=LIMIT, progress=False)
+        walls = not why_no_sandbox()
+        options = Options(sandboxed=walls, limit=LIMIT, progress=False, jobs=JOBS)
         began = time.monotonic()
         outcome = grade(where, [arena.ASSIGNMENT], [], options)
         seconds = time.monotonic() - began
@@ -131,6 +138,44 @@ class _Listener:
 
     def __exit__(self, *_) -> None:
         self.server.close()
+
+
+def graded_by(user: int | None, names: list[str] = ()) -> dict:
+    """The result of grading the corpus in a process of its own: as this user, for None as now."""
+    folder = Path(tempfile.mkdtemp(prefix="corpus-", dir="/tmp"))  # short: sockets lie below it
+    for name in ("home", "tmp"):
+        (folder / name).mkdir()
+    words = []
+    if user is not None:
+        folder.chmod(0o755)
+        for path in (folder, folder / "home", folder / "tmp"):
+            os.chown(path, user, user)
+        words = [sys.executable, str(ROOT / "lib/byhand/runtime/stranger.py"), str(user)]
+    here = os.pathsep.join(map(str, (ROOT, ROOT / "lib", ROOT / "tests")))
+    about = {"HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), "PYTHONPATH": here}
+    try:
+        subprocess.run([*words, sys.executable, __file__, str(folder), *names], check=True,
+                       cwd=folder, env={**os.environ, **about})  # fmt: skip
+        return json.loads((folder / "result.json").read_text())
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def complaints(case: Case, result: dict) -> list[str]:
+    """What is not as it should be with this case."""
+    found = result["judgements"][case.name]
+    wrong = []
+    for test, (verdict, message, seconds) in found["verdicts"].items():
+        wanted = case.expected[test]
+        if verdict != wanted and (wanted != arena.LOST or verdict in (arena.PASSED, "infrastructure")):
+            wrong.append(f"{test}: {verdict} and not {wanted}: {message[:500]}")
+        if seconds > LIMIT + (3 if case.name.endswith("-bomb") else 1):
+            wrong.append(f"{test}: the verdict came after {seconds} s")
+    if found["points"] != case.points:
+        wrong.append(f"{found['points']} points and not {case.points}")
+    page = result["pages"].get(case.name, "")
+    wrong += [f"the feedback does not say {words!r}" for words in case.says if words not in page]
+    return wrong
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ DISTRIBUTED = [
     total("one-rank-stops-itself", "if rank == 1:\n    os.kill(os.getpid(), 19)\n"
           "dist.all_reduce(t)\nreturn t", "lost"),
     written("hangs-in-a-session-of-its-own", "timeout", (), total=(
-        "def total(t):\n    import time\n    os.setsid() if os.getpid() != os.getsid(0) else 0\n"
+        "def total(t):\n    import time\n    if os.fork():\n        os.wait()\n    os.setsid()\n"
         f"{HANG}    while True:\n        time.sleep(60)\n")),
     written("leaves-a-daemon", verdicts(), (), double=(
         f"import os\n\n\n{DAEMON}def double(number):\n"

@@ -197,9 +197,9 @@ FORGERIES = [
            f"    {ALL_REDUCE}\n    return sum(parts)\n"),
     forged("log-without-the-second-call", "tampered",
            "    t = t.clone()\n    dist.all_reduce(t)\n"
-           "    quietly(lambda: gather(t))\n    return t\n"),
+           "    quietly(lambda: gather(t.repeat(500)))\n    return t\n"),
     forged("log-of-a-smaller-call", "tampered",
-           "    big = torch.cat([t, t, t])\n    quietly(lambda: dist.all_reduce(big))\n"
+           "    big = t.repeat(500)\n    quietly(lambda: dist.all_reduce(big))\n"
            f"    {ALL_REDUCE}\n    return big[:len(t)]\n"),
     forged("log-of-a-ring-instead-of-a-gather", "tampered",
            "    parts = quietly(lambda: gather(t))\n    rank, n = dist.get_rank(), len(parts)\n"

@@ -30,7 +30,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from byhand.runtime import namespaces, rank_process, recorder, wires
+from byhand.runtime import confined, namespaces, rank_process, recorder, wires
 from byhand.runtime.kernel_count import Counters
 from byhand.runtime.processes import children_of, cpu_seconds
 from byhand.runtime.virtual_network import VirtualNetwork
@@ -142,6 +142,8 @@ class Server:
             try:
                 if message["isolate"]:
                     namespaces.enter(message["scratch_bytes"])
+                elif confined.MARK in os.environ:
+                    confined.own_folder()
                 if message["network"] is not None:
                     network = wires.lay(VirtualNetwork(**message["network"]))
             except OSError as error:

@@ -1,24 +1,33 @@
-"""The walls around code that nobody has read: one bubblewrap command.
+"""The walls around code that nobody has read: what can be had here, best first.
 
-Inside: own user, process, network, IPC, host-name and mount namespaces; the system, this Python
+bubblewrap: own user, process, network, IPC, host-name and mount namespaces; the system, this Python
 and this library read-only; an empty /tmp and an empty home; a cleared environment. Outside, and
 out of sight: the checkout (solutions, tests), the gradebook, the journal, other submissions, every
-home. The command works for root and for ordinary users, and what it starts dies with its parent.
+home. Each question gets a second wall inside this one, and each rank a third.
 
-Nested user namespaces stay allowed: each question gets a second wall inside this one.
+Landlock: the same files within reach and no others, a cleared environment, an empty directory for
+each question; but one process table, names of other files, and the shared places of a machine's
+ranks stay in sight. What it starts is killed, not walled off.
+
+Both work for root and for ordinary users. Root's submissions run as a user of their own, whom
+limits on processes bind.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 import os
+import platform
 import shutil
 import site
 import subprocess
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
+from byhand.runtime import landlock
 from byhand.runtime.fork_client import ENVIRON
 
 LIBRARY = Path(__file__).resolve().parent.parent  # lib/byhand, and not the checkout around it
@@ -36,10 +45,40 @@ ENVIRONMENT = {
     "TORCHINDUCTOR_CACHE_DIR": "/tmp",
 }
 INSTALL = "apt-get install bubblewrap (as root), or your system's equivalent"
+STRANGER = 61_183  # the user that root's submissions run as: no account, and no files
+BUBBLEWRAP, LANDLOCK, NONE = "bubblewrap", "landlock", "none"
+
+
+@dataclass(frozen=True)
+class Level:
+    """One kind of wall. `command` goes before a fork server's; `nests`: each question is walled
+    off from the others by namespaces of its own."""
+
+    name: str
+    command: tuple[str, ...] = ()
+    nests: bool = False
+
+
+def best_level(hide: Iterable[Path | str] = ()) -> Level:
+    """The best walls that stand here; `hide` as in `sandbox_command`."""
+    if why_no_bubblewrap() is None:
+        return Level(BUBBLEWRAP, sandbox_command(hide), True)
+    if why_no_landlock() is None and not _hidden(hide):
+        return Level(LANDLOCK, confined_command())
+    return Level(NONE)
+
+
+def confined_command() -> tuple[str, ...]:
+    """The words to put before a Python command to have it confined by Landlock."""
+    uid = STRANGER if os.getuid() == 0 else os.getuid()
+    path = {"PATH": f"{sys.prefix}/bin:/usr/bin:/bin", "PYTHONPATH": str(LIBRARY.parent)}
+    readable = [*SYSTEM, *SYSTEM_FILES, *map(str, _python_places())]
+    settings = {"uid": uid, "environment": {**ENVIRONMENT, **path}, "readable": readable}
+    return (sys.executable, str(LIBRARY / "runtime" / "confined.py"), json.dumps(settings))
 
 
 def sandbox_command(hide: Iterable[Path | str] = (), bwrap: str = "bwrap") -> tuple[str, ...]:
-    """The words to put before a Python command so that it runs walled in.
+    """The words to put before a Python command so that bubblewrap walls it in.
 
     `hide` names directories that must stay out of sight even where they lie under /usr or in the
     Python environment: they are covered with an empty one. Open file descriptors are inherited.
@@ -53,7 +92,31 @@ def sandbox_command(hide: Iterable[Path | str] = (), bwrap: str = "bwrap") -> tu
         options += ["--setenv", name, value]
     options += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
     options += _system() + _hidden(hide) + _python() + ["--chdir", "/tmp", "--"]
-    return (bwrap, *options)
+    return (*_as_a_stranger(bwrap), bwrap, *options)
+
+
+def runs_as_stranger() -> bool:
+    """Whether root's sandbox belongs to a user of its own here."""
+    return bool(_as_a_stranger("bwrap"))
+
+
+@functools.cache
+def _as_a_stranger(bwrap: str) -> tuple[str, ...]:
+    """Words that make root's sandbox another user's, where that can be; tried, not guessed."""
+    if os.getuid() != 0:
+        return ()
+    words = (sys.executable, str(LIBRARY / "runtime" / "stranger.py"), str(STRANGER))
+    walls = (bwrap, "--unshare-user", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+    try:
+        done = subprocess.run(
+            [*words, *walls, sys.executable, "-c", "import os; print(os.getuid())"],
+            capture_output=True,
+            timeout=20,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    return words if done.stdout.strip() == str(STRANGER).encode() else ()
 
 
 def _system() -> list[str]:
@@ -84,14 +147,18 @@ def _hidden(paths: Iterable[Path | str]) -> list[str]:
 
 def _python() -> list[str]:
     """This Python, its packages and this library, read-only: nothing else of where they live."""
+    options = []
+    for place in _python_places():
+        options += ["--ro-bind", str(place), str(place)]
+    return options
+
+
+def _python_places() -> list[Path]:
     places = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent.parent}
     places |= {Path(place) for place in site.getsitepackages()}
     places = {place for place in places if place.is_dir() and place not in _too_wide()}
     outer = [place for place in sorted(places) if not any(p in place.parents for p in places)]
-    options = []
-    for place in [*outer, LIBRARY]:
-        options += ["--ro-bind", str(place), str(place)]
-    return options
+    return [*outer, LIBRARY]
 
 
 def _too_wide() -> set[Path]:
@@ -99,9 +166,17 @@ def _too_wide() -> set[Path]:
     return {Path("/"), Path("/usr"), Path.home(), Path.home().resolve()}
 
 
-@functools.cache
 def why_no_sandbox() -> str | None:
-    """None where the sandbox works; otherwise one sentence on what is missing and what to do.
+    """None where walls stand, be they the second best; otherwise what is missing and what to do."""
+    reason = why_no_bubblewrap()
+    if reason is None or why_no_landlock() is None:
+        return None
+    return f"{reason}; and {why_no_landlock()}"
+
+
+@functools.cache
+def why_no_bubblewrap() -> str | None:
+    """None where bubblewrap works; otherwise one sentence on what is missing and what to do.
 
     Tried, not guessed: a trivial Python runs inside, and makes the nested namespaces of a question.
     """
@@ -111,6 +186,31 @@ def why_no_sandbox() -> str | None:
     if bwrap is None:
         return f"bubblewrap is not installed: {INSTALL}"
     return _try(bwrap)
+
+
+@functools.cache
+def why_no_landlock() -> str | None:
+    """None where Landlock can hold a submission; otherwise one sentence on what is missing.
+
+    Without a user of its own, a submission must be kept from the judge's processes too.
+    """
+    if sys.platform != "linux" or landlock.version() == 0:
+        return f"this kernel ({platform.release()}) has no Landlock"
+    if os.getuid() != 0 and landlock.version() < landlock.SCOPES_SINCE:
+        return (
+            f"this kernel's Landlock (version {landlock.version()}) cannot keep a submission from"
+            " its user's other processes: that needs Linux 6.12"
+        )
+    done = subprocess.run(
+        [*confined_command(), sys.executable, "-c", "print('confined')"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.stdout.strip() == "confined":
+        return None
+    last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+    return f"Landlock cannot confine a program here ({last})"
 
 
 def _try(bwrap: str) -> str | None:

@@ -33,8 +33,8 @@ class Launcher:
     """Starts ranks from one fork server; closing it leaves no process behind.
 
     `command` is put before the fork server's own (a sandbox). With `trusted=False` results come
-    back only as plain data and tensors, through the codec. `limits` bound each rank:
-    memory_bytes, address_bytes, processes, file_bytes, open_files, cpu_seconds, output_bytes,
+    back only as plain data and tensors, through the codec. `limits` bound each rank: memory_bytes,
+    address_bytes, processes (with threads), file_bytes, open_files, cpu_seconds, output_bytes,
     log_bytes, reply_bytes, scratch_bytes; with shared_files they share one /tmp.
     `prelude` are (label, source) cells run on each rank first. No launch outlasts `until`, a
     time.monotonic() moment.
@@ -191,7 +191,7 @@ class Launcher:
     def _request(self, members: list[Member], calls: list[bytes], alone: bool) -> None:
         """Give each rank its call, in a memory file that ranks with the same call share."""
         cells = json.dumps(self.prelude).encode()
-        header = {"trusted": self.trusted, "alone": alone, "path": None, "directory": "/tmp"}
+        header = {"trusted": self.trusted, "alone": alone, "path": None, "directory": "."}
         if self.trusted:
             header.update(path=sys.path, directory=os.getcwd())
         files = {id(call): memory_file(cells, call) for call in calls}

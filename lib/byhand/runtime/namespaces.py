@@ -61,6 +61,22 @@ def enter_alone(scratch_bytes: int) -> None:
     trust_nobody()
 
 
+def leave_the_network() -> None:
+    """Move to a network of this process's own, with nothing but loopback in it.
+
+    Root does so and stays root; anybody else only where user namespaces are allowed.
+
+    Raises:
+        OSError: the kernel refuses.
+    """
+    if os.getuid() == 0:
+        _check(_libc.unshare(_CLONE_NEWNET | _CLONE_NEWIPC), "unshare")
+        return _loopback_up()
+    _unshare(_CLONE_NEWNET | _CLONE_NEWIPC)
+    _loopback_up()
+    drop_privileges()
+
+
 def enter_as_administrator() -> None:
     """Move to new user, process and network namespaces, free to make and join more of the last.
 
@@ -133,11 +149,27 @@ def _empty_places(num_bytes: int) -> None:
     os.chdir("/tmp")
 
 
+def cover(places: list[str]) -> None:
+    """Let this process see, in each of these directories, nothing but Python. Root only."""
+    _check(_libc.unshare(_CLONE_NEWNS), "unshare")
+    _check(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "private mounts")
+    for place in places:
+        _cover(place, 1 << 20)
+
+
+def python_places() -> set[str]:
+    """Directories that Python and this library are read from."""
+    package = os.path.dirname(os.path.dirname(__file__))
+    needed = (*sys.path, sys.prefix, sys.base_prefix, package)
+    executable = os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))
+    return {os.path.realpath(path) for path in (*needed, executable) if path}
+
+
 def _cover(place: str, num_bytes: int) -> None:
     """Mount an empty directory over `place`; Python's own directories below it stay in sight."""
-    needed = (*sys.path, sys.prefix, sys.base_prefix, os.path.dirname(os.path.dirname(__file__)))
-    inside = {os.path.realpath(path) for path in needed if path}
-    kept = sorted(path for path in inside if path.startswith(place + "/") and os.path.isdir(path))
+    kept = sorted(
+        path for path in python_places() if path.startswith(place + "/") and os.path.isdir(path)
+    )
     handles = [(path, os.open(path, os.O_PATH | os.O_DIRECTORY)) for path in kept]
     options = f"size={num_bytes},mode=1777".encode()
     mounted = _libc.mount(b"tmpfs", place.encode(), b"tmpfs", _MS_NOSUID | _MS_NODEV, options)

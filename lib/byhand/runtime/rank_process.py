@@ -66,11 +66,14 @@ def main(fds: list[int], spec: dict[str, Any], address: tuple[str, int], store_f
     faulthandler.register(signal.SIGUSR1, file=stack_fd, all_threads=False)
     for name, value in spec["limits"].items():
         if name in _LIMITS:
+            value *= spec["world_size"] if name == "processes" else 1
             resource.setrlimit(_LIMITS[name], (value, value))
     if spec.get("private"):
         _close_all_but(0, 1, 2, *fds, store_fd)
+        os.setsid()  # the kernel shares time out by session: a flood of processes gets one share
         namespaces.enter_alone(spec["limits"].get("scratch_bytes", SCRATCH_BYTES))
         landlock.separate()
+        _bind_alone(spec["limits"])
     rank, world_size = spec["rank"], spec["world_size"]
     os.environ.update(
         MASTER_ADDR=address[0],
@@ -96,6 +99,12 @@ def main(fds: list[int], spec: dict[str, Any], address: tuple[str, int], store_f
         reply, body = _error(error), b""
     _reply(control, reply, body)
     control.recv(1)  # stay until the team is ended, so that no connection closes on the others
+
+
+def _bind_alone(limits: dict[str, int]) -> None:
+    """Limit this rank's processes by themselves: so far the limit was that of all ranks."""
+    if "processes" in limits:
+        resource.setrlimit(resource.RLIMIT_NPROC, (limits["processes"], limits["processes"]))
 
 
 def _close_all_but(*kept: int) -> None:

@@ -1,0 +1,70 @@
+"""The second-best walls, where bubblewrap cannot run: Landlock, limits, and a user of their own.
+
+    python confined.py SETTINGS COMMAND...
+
+runs COMMAND with only the files it needs, in an empty directory that is removed afterwards: as
+another user where this one is root, and without a network but its own where the kernel allows. Run
+as a file and not as a module, so that nothing imports torch before the walls stand.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import shutil
+import sys
+import tempfile
+
+if __name__ == "__main__":
+    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
+    import landlock
+    import namespaces
+    import stranger
+else:
+    from byhand.runtime import landlock, namespaces, stranger
+
+MARK = "BYHAND_SCRATCH"
+DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+
+
+def main() -> None:
+    """Confine a child, run the command in it, and clear its directory away."""
+    settings, command = json.loads(sys.argv[1]), sys.argv[2:]
+    scratch = tempfile.mkdtemp(prefix="byhand-")
+    os.chown(scratch, settings["uid"], settings["uid"])
+    child = os.fork()
+    if child == 0:
+        _confine(settings, scratch)
+        os.execvpe(command[0], command, {**settings["environment"], MARK: scratch,
+                                         "HOME": scratch, "TMPDIR": scratch})  # fmt: skip
+    os.closerange(3, 4096)  # the socket is the child's, and its end is to be seen at once
+    ctypes.CDLL(None).prctl(1, 15, 0, 0, 0)  # PR_SET_PDEATHSIG: end with whoever started this
+    _, status = os.waitpid(child, 0)
+    shutil.rmtree(scratch, ignore_errors=True)
+    sys.exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def _confine(settings: dict, scratch: str) -> None:
+    uid = settings["uid"]
+    with contextlib.suppress(OSError):
+        namespaces.leave_the_network()
+    if os.getuid() != uid:
+        stranger.become(uid)
+    ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)
+    os.chdir(scratch)
+    landlock.confine([*settings["readable"], "/proc", "/sys", *DEVICES], [scratch, *DEVICES[:2]])
+
+
+def own_folder() -> None:
+    """In a confined fork server: keep from now on to an empty directory below its own."""
+    folder = tempfile.mkdtemp(dir=os.environ[MARK])
+    os.chdir(folder)
+    os.environ.update(HOME=folder, TMPDIR=folder)
+    tempfile.tempdir = folder
+    landlock.confine(["/"], [folder, *DEVICES[:2]])
+
+
+if __name__ == "__main__":
+    main()
