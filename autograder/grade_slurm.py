@@ -33,7 +33,7 @@ class ShardTask:
     folder: Path
     engine: dict[str, Any]
     workers: int
-    environment: str = field(default_factory=environment)
+    surroundings: str
     attempt: int = 0
     judged: dict[Place, Judgement] = field(default_factory=dict)
     _read_to: int = 0
@@ -62,12 +62,13 @@ class ShardTask:
         """Judge the shard.
 
         Raises:
-            CourseError: this node would judge with another Python, torch or course.
+            CourseError: this node would judge by other means than the submitting process says.
         """
-        if environment() != self.environment:
+        here = surroundings(self.where, self.engine)
+        if here != self.surroundings:
             raise CourseError(
-                f"this node has {environment()}, and the process that submitted the job has"
-                f" {self.environment}: use one environment and one checkout, on a shared disk"
+                f"this node has {here}; the process that submitted the job has {self.surroundings}:"
+                " use one environment and one checkout on a disk they share, and one sandbox"
             )
         judge_shard(self.where, self.todo, self.journal, self.engine, self.workers)
         self.marker.write_text("done")
@@ -125,8 +126,10 @@ def judge_on_slurm(
     ) -> Iterator[Judgement]:
         folder = new_folder(where.class_dir / "slurm")
         number = min(shards or min(-(-len(todo) // SHARD), MOST_SHARDS), len(todo))
+        means = surroundings(where, engine)
         tasks = [
-            ShardTask(where, todo[n::number], folder / str(n), engine, jobs) for n in range(number)
+            ShardTask(where, todo[n::number], folder / str(n), engine, jobs, means)
+            for n in range(number)
         ]
         array = Array(tasks, folder, request)
         yield from _follow(array, show)
@@ -169,6 +172,12 @@ def recovered(
             keys = {place: grader.take_in(*place).key for place in found}
         found = {place: j for place, j in found.items() if j.key == keys[place]}
     return found
+
+
+def surroundings(where: Places, engine: dict[str, Any]) -> str:
+    """All but the submission and the tests that a judgement's key is made from."""
+    with Grader(where, **engine) as grader:
+        return f"{environment()}, sandbox {grader.level}"
 
 
 def judgements(path: Path, start: int = 0) -> tuple[list[Judgement], int]:
