@@ -25,6 +25,7 @@ OPERATORS = {
     ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn,
     ast.NotIn: ast.In, ast.And: ast.Or, ast.Or: ast.And,
 }  # fmt: skip
+SYMMETRIC = {"transpose", "min", "max"}  # in their first two arguments
 CONSTANTS = {"SUM": "MAX", "MAX": "SUM", "AVG": "SUM"}
 
 
@@ -141,7 +142,15 @@ def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
         if field not in ("annotation", "args", "returns"):
             for child in value if isinstance(value, list) else [value]:
                 if isinstance(child, ast.expr | ast.withitem):
-                    yield from ast.walk(child)
+                    yield from _walk(child)
+
+
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    """As ast.walk, but past zip's `strict`, which says what holds and changes nothing."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if getattr(child, "arg", None) != "strict":
+            yield from _walk(child)
 
 
 def _with(statement: ast.stmt, node: ast.AST, field: str, value: object) -> ast.stmt:
@@ -203,8 +212,15 @@ def _mistakes(node: ast.AST) -> Iterator[tuple[str, str, object]]:
     if isinstance(node, ast.Attribute) and node.attr in CONSTANTS:
         yield "argument", "attr", CONSTANTS[node.attr]
     if isinstance(node, ast.Call):
-        if len(node.args) > 1 and ast.dump(node.args[0]) != ast.dump(node.args[1]):
+        name = getattr(node.func, "attr", getattr(node.func, "id", None))
+        if (
+            len(node.args) > 1
+            and name not in SYMMETRIC
+            and ast.dump(node.args[0]) != ast.dump(node.args[1])
+        ):
             yield "argument", "args", [node.args[1], node.args[0], *node.args[2:]]
-        for number in range(len(node.keywords)):
+        for number, keyword in enumerate(node.keywords):
+            if keyword.arg == "strict":
+                continue
             left = node.keywords[:number] + node.keywords[number + 1 :]
             yield "argument", "keywords", left
