@@ -7,6 +7,9 @@ first layer is waited for.
 two_hosts.svg, for readers of lecture 03 whose kernel allows no virtual network: the bytes that two
 ways to all-reduce send between two hosts, by ledger and kernel.
 
+formulas.svg, for readers of lecture 04 likewise: an all-reduce on two, four and eight hosts, and
+what two formulas fitted to two hosts say of the others.
+
 layouts.svg, for readers of lecture 12 likewise: the seconds of a step under each layout of eight
 ranks on two hosts.
 """
@@ -20,6 +23,7 @@ import torch.distributed as dist
 from byhand import VirtualNetwork, launch
 from byhand import hybrid_parallel_demonstrations as hybrid
 from byhand.all_reduce_demonstrations import compare_on_hosts
+from byhand.communication_demonstrations import formula_race
 from byhand.figures import layout_seconds, save_svg, timeline
 from byhand.gpt import random_gpt
 from byhand.hybrid_parallel_cost import Machine
@@ -63,6 +67,15 @@ def draw_two_hosts(path: Path) -> None:
     print(f"{path}:\n{compared}")
 
 
+def draw_formulas(path: Path) -> None:
+    if (why := why_no_network()) is not None:
+        print(f"{path} stays as it is: {why}")
+        return
+    race = formula_race(repetitions=9)
+    save_svg(race.picture(), path)
+    print(f"{path}:\n{race}")
+
+
 def draw_layouts(path: Path) -> None:
     if (why := why_no_network()) is not None:
         print(f"{path} stays as it is: {why}")
@@ -80,7 +93,12 @@ def draw_layouts(path: Path) -> None:
     print(f"{path}: {min(timed, key=lambda name: timed[name].seconds)} is the fastest")
 
 
-DRAWN = {"timeline": draw_timeline, "two_hosts": draw_two_hosts, "layouts": draw_layouts}
+DRAWN = {
+    "timeline": draw_timeline,
+    "two_hosts": draw_two_hosts,
+    "formulas": draw_formulas,
+    "layouts": draw_layouts,
+}
 
 
 def main() -> None:
