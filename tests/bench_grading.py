@@ -62,7 +62,7 @@ from autograder.grade import Options, grade
 from autograder.places import Places
 where = Places(Path(sys.argv[1]), Path(sys.argv[2]))
 options = Options(sandboxed=json.loads(sys.argv[4]), progress=False, jobs=int(sys.argv[3]))
-sys.exit("\\n".join(grade(where, where.assignments(), options=options).failures))
+sys.exit("\\n".join(grade(where, where.assignments(), options=options).failures) or 0)
 """
 THEIRS = """
 c = get_config()
