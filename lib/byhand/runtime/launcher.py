@@ -100,18 +100,7 @@ class Launcher:
             }
             if self.until is not None:
                 deadline = max(0.0, min(deadline, self.until - time.monotonic()))
-            team, members = self._take_team(spec)
-            try:
-                before = self._client.traffic() if network is not None else None
-                self._request(members, calls, alone)
-                supervisor = self._supervisor(team, members, spec)
-                run = supervisor.run(self._client.connection, deadline)
-                if network is not None:
-                    run.traffic = self._client.traffic() - before
-                return run
-            finally:
-                self._client.end_team(team, members)
-                self._warm_up(spec)
+            return self._launch(spec, calls, deadline, alone)
 
     def fresh(
         self,
@@ -138,6 +127,23 @@ class Launcher:
             child.private = isolate and not limits.get("shared_files")
             child._keeps_warm, child._gpus = False, self._gpus
             return child
+
+    def _launch(
+        self, spec: dict[str, Any], calls: list[bytes], deadline: float, alone: bool
+    ) -> Run:
+        """One team of ranks, from its request to its end."""
+        team, members = self._take_team(spec)
+        try:
+            before = self._client.traffic() if self.network is not None else None
+            self._request(members, calls, alone)
+            supervisor = self._supervisor(team, members, spec)
+            run = supervisor.run(self._client.connection, deadline)
+            if self.network is not None:
+                run.traffic = self._client.traffic() - before
+            return run
+        finally:
+            self._client.end_team(team, members)
+            self._warm_up(spec)
 
     def _on(self, network: VirtualNetwork) -> Launcher:
         """The launcher whose ranks live on `network`; the last few are kept."""
