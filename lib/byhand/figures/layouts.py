@@ -26,9 +26,11 @@ def layout_seconds(layouts: Layouts, title: str | None = None) -> Figure:
     """Two bars per layout: predicted, in parts, above measured.
 
     layouts: by name, (seconds of each of the first four PARTS, measured seconds); without measured
-    ones, None, there is one bar. The title, unless given, names the fastest.
+    ones, None, there is one bar. The title, unless given, names the fastest. A bar more than twice
+    as long as those of all other layouts is cut, and says so.
     """
-    longest = max(max(sum(parts), measured or 0) for parts, measured in layouts.values())
+    lengths = sorted(max(sum(parts), measured or 0) for parts, measured in layouts.values())
+    longest = min(lengths[-1], 2 * lengths[-2]) if len(lengths) > 1 else lengths[0]
     bars = 1 if all(measured is None for _, measured in layouts.values()) else 2
     pair = bars * BAR_INCHES + GAP_INCHES
     head = TITLE_INCHES + KEY_INCHES
@@ -72,8 +74,9 @@ def _draw_pair(axes: Axes, top: float, parts: Sequence[float], measured: float |
 def _name(axes: Axes, seconds: float, top: float, word: str) -> None:
     """What a bar stands for, behind its end."""
     inch = axes.get_xlim()[1] / (style.WIDTH_INCHES - LEFT_INCHES - RIGHT_INCHES)
-    place = (seconds + 0.06 * inch, top + BAR_INCHES / 2)
-    text = f"{seconds:.2f} s {word}"
+    right = axes.get_xlim()[1]
+    place = (min(seconds, right) + 0.06 * inch, top + BAR_INCHES / 2)
+    text = f"{seconds:.2f} s {word}" + (", cut" if seconds > 1.001 * right else "")
     axes.text(*place, text, va="center_baseline", fontsize=style.SMALL_POINTS)
 
 
