@@ -344,6 +344,14 @@ def test_a_sweep_runs_on_gpus():
     assert found.timings[1 << 22].median > 0
 
 
+@pytest.mark.gpu
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_step_is_taken_on_gpus(plan):
+    world_size = 2 if torch.cuda.device_count() > 1 else 1
+    step = take_step(plan, Model(64, 4, 64), LINE, LINE, world_size, repetitions=2)
+    assert step.measured.median > 0
+
+
 @needs_network
 def test_beta_of_a_shaped_link_is_one_over_its_rate():
     sizes = [64, 1024, 1 << 18, 1 << 19, 1 << 20]

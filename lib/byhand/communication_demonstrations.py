@@ -14,7 +14,7 @@ import torch.distributed as dist
 
 from byhand.communication_cost import bus_bandwidth, cost, literature_formula
 from byhand.communication_fit import Fit, fit
-from byhand.measure import Timing, naive_bandwidth, take_turns, time_call
+from byhand.measure import Timing, device, naive_bandwidth, take_turns, time_call
 from byhand.runtime import Run, VirtualNetwork, launch
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
@@ -189,7 +189,7 @@ def naive(
 
 
 def _naive_on_rank(rank: int, world_size: int, num_bytes: int, repetitions: int) -> tuple:
-    tensor = torch.zeros(num_bytes // ELEMENT_BYTES)
+    tensor = torch.zeros(num_bytes // ELEMENT_BYTES, device=device())
     first = naive_bandwidth(tensor)
     later = [naive_bandwidth(tensor) for _ in range(repetitions)]
     seconds = time_call(lambda: dist.all_reduce(tensor), repetitions)
@@ -205,17 +205,13 @@ def gpu_topology() -> str:
     return done.stdout.strip() or done.stderr.strip()
 
 
-def _device() -> str:
-    return "cuda" if "nccl" in dist.get_backend() else "cpu"
-
-
 def _all_reduce(count: int, group: dist.ProcessGroup | None = None) -> Callable[[], Any]:
-    tensor = torch.zeros(count, device=_device())
+    tensor = torch.zeros(count, device=device())
     return lambda: dist.all_reduce(tensor, group=group)
 
 
 def _broadcast(count: int) -> Callable[[], Any]:
-    tensor = torch.zeros(count, device=_device())
+    tensor = torch.zeros(count, device=device())
     return lambda: dist.broadcast(tensor, 0)
 
 
@@ -223,21 +219,21 @@ def _shards(collective: Callable, to_whole: bool) -> Callable[[int], Callable[[]
     """A collective between a whole tensor and this rank's shard of it."""
 
     def make(count: int) -> Callable[[], Any]:
-        whole = torch.zeros(count, device=_device())
-        shard = torch.zeros(count // dist.get_world_size(), device=_device())
+        whole = torch.zeros(count, device=device())
+        shard = torch.zeros(count // dist.get_world_size(), device=device())
         return lambda: collective(whole, shard) if to_whole else collective(shard, whole)
 
     return make
 
 
 def _all_to_all(count: int) -> Callable[[], Any]:
-    given, taken = (torch.zeros(count, device=_device()) for _ in range(2))
+    given, taken = (torch.zeros(count, device=device()) for _ in range(2))
     return lambda: dist.all_to_all_single(taken, given)
 
 
 def _send(count: int) -> Callable[[], Any]:
     """From rank 0 to the last rank."""
-    tensor, last = torch.zeros(count, device=_device()), dist.get_world_size() - 1
+    tensor, last = torch.zeros(count, device=device()), dist.get_world_size() - 1
     if dist.get_rank() == 0:
         return lambda: dist.send(tensor, last)
     return lambda: dist.recv(tensor, 0)

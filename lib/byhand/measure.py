@@ -103,6 +103,11 @@ def naive_bandwidth(tensor: Tensor, group: Group = None) -> float:
     return tensor.nbytes / (time.time() - start)
 
 
+def device(group: Group = None) -> str:
+    """Where the tensors of a measurement live: on the GPU where NCCL can send them from there."""
+    return "cuda" if "nccl" in dist.get_backend(group) else "cpu"
+
+
 def _one(
     call: Callable[[], Any], group: Group, before: Callable[[], Any] | None
 ) -> tuple[float, float]:
@@ -129,9 +134,8 @@ def _slowest(edges: Tensor, group: Group) -> Tensor:
     measured, which counts the barrier's unevenness too.
     """
     everyone = [torch.empty_like(edges) for _ in range(dist.get_world_size(group))]
-    device = "cuda" if "nccl" in dist.get_backend(group) else "cpu"
-    gathered = [theirs.to(device) for theirs in everyone]
-    dist.all_gather(gathered, edges.to(device), group=group)
+    gathered = [theirs.to(device(group)) for theirs in everyone]
+    dist.all_gather(gathered, edges.to(device(group)), group=group)
     starts, ends = torch.stack(gathered).cpu().unbind(dim=-1)
     if _one_clock(group):
         return ends.amax(dim=0) - starts.amax(dim=0)

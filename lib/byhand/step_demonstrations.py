@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+import torch.distributed as dist
 
 from byhand.communication_cost import AlphaBeta
 from byhand.data_parallel import DataParallel, assign_buckets
-from byhand.measure import Timing, take_turns, time_call
+from byhand.measure import Timing, device, take_turns, time_call
 from byhand.mlp import MLP, mean_squared_error, random_weights
 from byhand.pipeline_parallel import Pipeline, cut
 from byhand.pipeline_schedules import one_forward_one_backward
@@ -144,8 +145,8 @@ def take_steps(rank: int, world_size: int, plan: str, model: Model, num_steps: i
 
 def _make_step(rank: int, world_size: int, plan: str, model: Model) -> Callable[[], Any]:
     torch.manual_seed(0)
-    weights = random_weights([model.width] * (model.num_layers + 1))
-    x = torch.randn(model.num_rows, model.width)
+    weights = _weights([model.width] * (model.num_layers + 1))
+    x = torch.randn(model.num_rows, model.width).to(device())
     return _STEPS[plan](weights, x, rank, world_size)
 
 
@@ -155,6 +156,11 @@ def _step_on_rank(
     step = _make_step(rank, world_size, plan, model)
     step()  # on the record: the bytes
     return _layer_seconds(plan, model, world_size), time_call(step, repetitions)
+
+
+def _weights(sizes: list[int]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    pairs = random_weights(sizes)
+    return [(weight.to(device()), bias.to(device())) for weight, bias in pairs]
 
 
 def _layer_seconds(plan: str, model: Model, world_size: int) -> LayerSeconds:
@@ -167,8 +173,8 @@ def _layer_seconds(plan: str, model: Model, world_size: int) -> LayerSeconds:
     inside = model.width // (world_size if plan == "tensor" else 1)
     num_layers = model.num_layers // (world_size if plan == "pipeline" else 1)
     sizes = [inside if number % 2 else model.width for number in range(num_layers + 1)]
-    local = MLP.from_weights(random_weights(sizes))
-    x = torch.randn(rows, model.width)
+    local = MLP.from_weights(_weights(sizes))
+    x = torch.randn(rows, model.width).to(device())
     y, saved = local.forward(x)
     _, kept = local.backward_input(y, saved)
     calls = {
@@ -208,7 +214,9 @@ def _tensor_step(weights: list, x: torch.Tensor, rank: int, world_size: int) -> 
 def _pipeline_step(weights: list, x: torch.Tensor, rank: int, world_size: int) -> Callable[[], Any]:
     per_stage = len(weights) // world_size
     stage = MLP.from_weights(weights[rank * per_stage : (rank + 1) * per_stage])
-    pipeline = Pipeline([stage], one_forward_one_backward(world_size, MICRO_BATCHES))
+    back = dist.new_group() if device() == "cuda" else None  # on NCCL each direction needs its own
+    schedule = one_forward_one_backward(world_size, MICRO_BATCHES)
+    pipeline = Pipeline([stage], schedule, reverse_group=back)
     parts = cut(x, MICRO_BATCHES)
 
     def step() -> None:
