@@ -19,9 +19,13 @@ from torch.nn import functional as F
 
 from byhand import RankError, launch
 from byhand.communication_cost import AlphaBeta
+from byhand.figures import layout_seconds
+from byhand.figures.layouts import finding
 from byhand.gpt import gpt_layers, gpt_weights, next_token_loss, random_gpt
 from byhand.hybrid_parallel import GROUPS, HybridParallel, chunks_of
 from byhand.hybrid_parallel_cost import SCALARS, Machine, Sizes, held_bytes, predict, sent_bytes
+from byhand.hybrid_parallel_demonstrations import Layout, layouts
+from byhand.hybrid_parallel_explorer import draw_layouts, fastest_layouts
 from byhand.hybrid_parallel_gradients import placements
 from byhand.mlp import MLP, Linear
 from byhand.optimizers import SGD, AdamW
@@ -143,7 +147,7 @@ def test_other_orders_schedules_and_an_optimizer_with_state_change_nothing():
 
 
 def test_worlds_of_three_and_six_ranks():
-    for world_size, tp, pp in ((3, 1, 3), (6, 2, 3), (6, 2, 1)):
+    for world_size, tp, pp in ((3, 1, 3), (6, 2, 1)):
         cases = [(tp, pp, ORDER, "short", (one_forward_one_backward, 2, 1))]
         models = {"short": tiny(SHORT)}
         assert_equal_to_one_device(cases, models, batches(2), world_size=world_size)
@@ -348,9 +352,53 @@ def test_only_groups_that_leave_their_host_pay_for_the_slow_link():
     assert added[4, 2] < added[4, 1]  # one boundary between stages, and the table
 
 
+@pytest.mark.parametrize(
+    ("measured", "title"),
+    [
+        ((2.0, 3.0), "a is the fastest, as predicted"),
+        ((3.0, 2.9), "b is the fastest; predicted was a"),
+        ((None, None), "a is predicted to be the fastest"),
+    ],
+)
+def test_the_figure_of_layouts_names_the_fastest(measured, title):
+    parts = (1.0, 0.5, 0.25, 0.25), (1.0, 0.0, 1.0, 1.0)
+    given = dict(zip("ab", zip(parts, measured, strict=True), strict=True))
+    figure = layout_seconds(given)
+    assert figure.texts[0].get_text() == title
+    assert {text.get_text() for text in figure.axes[1].texts} >= {
+        "2.00 s predicted",
+        "3.00 s predicted",
+    }
+
+
+def test_layouts_as_good_as_each_other_are_said_to_be():
+    given = {"a": ((1.0, 0, 0, 0), 1.2), "b": ((1.01, 0, 0, 0), 1.1)}
+    assert "b is the fastest, and predicted to be within 5%" in finding(given)
+
+
+def test_the_explorer_draws_the_ten_best_and_says_why_there_are_none():
+    png, width, sentence = draw_layouts(16, 8, 25, 64)
+    assert png.startswith(b"\x89PNG")
+    assert width > 0
+    assert "a rank idles" in sentence
+    best = fastest_layouts(16, 8, 25e9, 64)
+    assert len(best) == 10
+    assert [p.seconds for _, p in best] == sorted(p.seconds for _, p in best)
+    few = [Layout(*map(int, name.split()[1::3])).dp for name, _ in fastest_layouts(16, 8, 25e9, 1)]
+    assert set(few) == {1}  # one sequence is one replica's
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 6, 8, 12])
+def test_layouts_are_all_the_factorisations(world_size):
+    found = {(layout.dp, layout.tp, layout.pp) for layout in layouts(world_size)}
+    numbers = range(1, world_size + 1)
+    triples = itertools.product(numbers, repeat=3)
+    assert found == {t for t in triples if t[0] * t[1] * t[2] == world_size}
+
+
 def test_ranks_are_told_what_does_not_fit():
-    with pytest.raises(RankError, match="9 layers cannot make 16 stages"):
-        launch(held, 16, (tiny(LONG), 1, 16))
+    with pytest.raises(RankError, match="5 layers cannot make 6 stages"):
+        launch(held, 6, (tiny(SHORT), 1, 6))
 
 
 def on_gpu(rank, world_size, weights, some):

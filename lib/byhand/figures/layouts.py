@@ -11,6 +11,7 @@ from byhand.figures import style
 BAR_INCHES, GAP_INCHES = 0.17, 0.12
 LEFT_INCHES, RIGHT_INCHES, BOTTOM_INCHES = 1.45, 1.5, 0.46
 TITLE_INCHES, KEY_INCHES = 0.34, 0.34
+CLOSE = 0.05  # predictions nearer to each other than this name no winner
 PARTS = {
     "computes": style.COMPUTE,
     "all-reduces over tp": style.AXIS_COLOURS["tp"],
@@ -55,6 +56,9 @@ def finding(layouts: Layouts) -> str:
     measured = min(layouts, key=lambda name: layouts[name][1])
     if measured == predicted:
         return f"{measured} is the fastest, as predicted"
+    more = sum(layouts[measured][0]) / sum(layouts[predicted][0]) - 1
+    if more < CLOSE:
+        return f"{measured} is the fastest, and predicted to be within {CLOSE:.0%} of it"
     return f"{measured} is the fastest; predicted was {predicted}"
 
 
