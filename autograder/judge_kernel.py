@@ -8,6 +8,7 @@ submission before.
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 from pathlib import Path
 
@@ -40,6 +41,8 @@ def launcher(sandboxed: bool, hide: list[str]) -> Launcher:
             raise RuntimeError("no sandbox stands in this kernel")
         Session.launcher = Launcher(Session.level.command, trusted=False)
         atexit.register(Session.launcher.close)
+        gc.collect()
+        gc.freeze()  # what is loaded by now stays: forgetting a submission need not look at it
     return Session.launcher
 
 

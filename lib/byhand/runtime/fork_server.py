@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import dataclasses
+import gc
 import json
 import os
 import resource
@@ -284,6 +285,8 @@ def main() -> None:
     torch.set_num_threads(1)
     recorder.install()
     rank_process.rehearse()
+    gc.collect()
+    gc.freeze()  # a collection in a child then copies none of this process's memory
     Server(connection).serve()
 
 
