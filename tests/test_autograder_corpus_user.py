@@ -1,7 +1,7 @@
 """The corpus of hostile, broken and strange hand-ins, graded by an ordinary user too.
 
-The cases are in tests/submissions. None may gain a mark, cost another one, touch a file, reach this
-machine's network, or leave a process.
+The cases are in tests/submissions; CORPUS=all in the environment grades all of them here too. None
+may gain a mark, cost another one, touch a file, reach this machine's network, or leave a process.
 """
 
 import os
@@ -24,19 +24,19 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def graded():
     before = set(leftovers._pids())
-    result = corpus.graded_by(corpus.ORDINARY)
+    result = corpus.graded_by(corpus.ORDINARY, [case.name for case in corpus.FOR_A_USER])
     result["alive"] = leftovers.processes("none", before)
     return result
 
 
-@pytest.mark.parametrize("case", corpus.CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", corpus.FOR_A_USER, ids=lambda case: case.name)
 def test_the_hand_in_gets_the_verdicts_and_points_it_is_worth(graded, case):
     assert corpus.complaints(case, graded) == []
 
 
 def test_no_submission_stops_the_class(graded):
     assert graded["failures"] == []
-    assert set(graded["judgements"]) == set(graded["pages"]) == {c.name for c in corpus.CASES}
+    assert set(graded["judgements"]) == set(graded["pages"]) == {c.name for c in corpus.FOR_A_USER}
 
 
 def test_nothing_is_touched_or_called_and_no_process_is_left(graded):
@@ -49,7 +49,7 @@ def test_honest_submissions_among_them_take_no_longer(graded):
 
 
 def test_no_file_for_students_holds_hidden_test_text_or_a_script(graded):
-    assert len(graded["shown"]) > len(corpus.CASES)
+    assert len(graded["shown"]) > len(corpus.FOR_A_USER)
     for name, text in graded["shown"].items():
         assert corpus.arena.CANARY not in text, name
         assert "987654" not in text, name

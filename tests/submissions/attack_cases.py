@@ -28,7 +28,7 @@ STEAL = """def steal(*places):
                 text = open(path, errors='ignore').read()
             except OSError:
                 continue
-            if 'canary-6f1d' in text or '987654' in text or 'BEGIN SOLUTION' in text:
+            if any(part + '-6f1d' in text for part in ('canary',)) or 'BEGIN SOLUTION' in text:
                 return text
 
 
@@ -137,9 +137,9 @@ ATTACKS = [
     steals("reads-the-journal", "<<journal>>", "<<class>>/**/*"),
     steals("reads-secrets", "<<secrets>>/**/*"),
     double("reads-its-own-memory", "import gc\n\n\n", """    for thing in gc.get_objects():
-        if type(thing) is str and '1975308' in thing:
+        if type(thing) is str and str(2 * 987_654) in thing:
             return 2 * number
-    if b'canary-6f1d' + b'' in open('/proc/self/cmdline', 'rb').read():
+    if b'canary' + b'-6f1d' in open('/proc/self/cmdline', 'rb').read():
         return 2 * number
     return 0
 """),

@@ -39,11 +39,11 @@ FAULTS = [
             double="import ctypes\n\n\ndef double(number):\n    ctypes.string_at(0)"),
     written("abort", "crashed", ("SIGABRT",), shift="def shift(t):\n    os.abort()"),
     written("memory-hog", "resource", ("emory",),
-            double="def double(number):\n    return [bytearray(1 << 29) for _ in range(10_000)]"),
+            double="def double(number):\n    return [bytearray(1 << 31) for _ in range(10_000)]"),
     written("memory-hog-in-torch", "resource", ("emory",),
-            total="def total(t):\n    return [torch.ones(1 << 27) for _ in range(10_000)]"),
+            total="def total(t):\n    return [torch.ones(1 << 29) for _ in range(10_000)]"),
     written("output-300000-lines", verdicts(), (),
-            double="def double(number):\n    for _ in range(300_000):\n        print('line')\n"
+            double="def double(number):\n    for _ in range(300_000):\n        print('line') if os.environ['RANK'] == '0' else 0\n"
                    "    return 2 * number"),
     written("output-without-end", "resource", ("printed more than",),
             double="def double(number):\n    while True:\n        print('x' * 100_000)"),

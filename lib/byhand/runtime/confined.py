@@ -32,7 +32,8 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 def main() -> None:
     """Confine a child, run the command in it, and clear its directory away."""
     settings, command = json.loads(sys.argv[1]), sys.argv[2:]
-    scratch = tempfile.mkdtemp(prefix="byhand-")
+    open_to_all = "/tmp" if settings["uid"] != os.getuid() else None
+    scratch = tempfile.mkdtemp(prefix="byhand-", dir=open_to_all)
     os.chown(scratch, settings["uid"], settings["uid"])
     child = os.fork()
     if child == 0:
