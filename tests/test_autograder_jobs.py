@@ -18,11 +18,14 @@ import tiny_course
 
 from autograder import scratch, workers
 from autograder.grade import Options, alone, grade, uninterrupted
+from autograder.intake import restore
 from autograder.journal import Journal
+from autograder.judge import judge_cells
 from autograder.judge_notebook import Judged, WarmKernel
 from autograder.places import CourseError
 from autograder.release import GradebookError
 from autograder.verdicts import passed
+from byhand.runtime import Launcher
 from byhand.runtime.isolation import why_no_sandbox
 
 NAME = [tiny_course.ASSIGNMENT]
@@ -170,6 +173,18 @@ def test_what_is_handed_in_again_as_it_was_before_counts_again(where, asked):
     tiny_course.hand_in(where, "ben", blank)
     assert grade(where, NAME, ["ben"], OPTIONS).new == 0
     assert Journal(where.journal).latest() == [first]
+
+
+def test_twenty_judgings_with_the_recorded_seed_give_the_same_scores(where):
+    source = tiny_course.source()
+    student = restore((where.submitted / "cem" / NAME[0] / "tiny.ipynb").read_bytes(),
+                      tiny_course.released(where)).notebook  # fmt: skip
+    with Launcher() as launcher:
+        found = [judge_cells(source, student, launcher, seed=7, isolate=False) for _ in range(20)]
+    assert {(v.question, v.verdict, v.points) for one in found for v in one} == {
+        ("test-double", "failed", 0),
+        ("test-total", "passed", 3),
+    }
 
 
 # Ends of any kind
