@@ -16,14 +16,15 @@ import os
 import shutil
 import sys
 import tempfile
+import types
 
-if __name__ == "__main__":
-    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-    import landlock
-    import namespaces
-    import stranger
-else:
-    from byhand.runtime import landlock, namespaces, stranger
+if __name__ == "__main__":  # the packages as bare names, or importing them would import torch
+    here = os.path.dirname(os.path.abspath(__file__))
+    for name, place in (("byhand", os.path.dirname(here)), ("byhand.runtime", here)):
+        sys.modules[name] = types.ModuleType(name)
+        sys.modules[name].__path__ = [place]
+
+from byhand.runtime import landlock, namespaces, stranger
 
 MARK = "BYHAND_SCRATCH"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")

@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import os
 import sys
+import types
 from pathlib import Path
 
-if __name__ == "__main__":
-    sys.path.append(os.path.dirname(os.path.abspath(__file__)))
-    import namespaces
-else:
-    from byhand.runtime import namespaces
+if __name__ == "__main__":  # the packages as bare names, or importing them would import torch
+    here = os.path.dirname(os.path.abspath(__file__))
+    for name, place in (("byhand", os.path.dirname(here)), ("byhand.runtime", here)):
+        sys.modules[name] = types.ModuleType(name)
+        sys.modules[name].__path__ = [place]
+
+from byhand.runtime import namespaces
 
 
 def become(uid: int) -> None:
