@@ -5,7 +5,8 @@
 The exercise has two tasks; each test launches four ranks twice, once in its hidden part. A quarter
 of the class hands in the blank. Both tools start anew, judge everything, fill a gradebook of their
 own, and must come to the same scores. nbgrader runs as it comes, in one kernel for each notebook;
-ours judges in a sandbox, one submission for each core.
+ours judges in a sandbox, one submission for each core. A quarter of the class is graded first, so
+that what each further submission costs shows beside the whole, in which both tools start once.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from autograder.places import Places
 from autograder.workers import cores
 from byhand.runtime.isolation import why_no_sandbox
 
-STUDENTS, AIM = 24, 6
+STUDENTS, AIM = 32, 6
 DOUBLE = """def drive_double(rank, world_size, number):
     return double(number)
 
@@ -134,19 +135,28 @@ def scores(database: Path) -> dict[str, float]:
         return {submission.student.id: submission.score for submission in found}
 
 
-def main(students: int) -> None:
-    """Grade the class with both, and print submissions a minute."""
-    os.environ["PATH"] = os.pathsep.join([f"{sys.prefix}/bin", os.environ.get("PATH", "")])
+def measure(students: int) -> tuple[float, float]:
+    """Seconds that nbgrader and we take for a class of this size; both must find the same."""
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         where = make_class(Path(folder), students)
         (seconds, found), (slow, expected) = ours(where), theirs(where)
     assert found == expected, f"the scores differ: {found}, {expected}"
-    print(f"{platform.machine()}, {cores()} cores, torch {torch.__version__}; {students}"
-          " submissions with four checks on four ranks each, starting included")  # fmt: skip
-    print(f"{'tool':<22}{'seconds':>9}{'a minute':>10}{'ratio':>8}  aim")
-    for name, took in (("nbgrader autograde", slow), ("autograder grade", seconds)):
-        aim = f"≥ {AIM}×" if took == seconds else ""
-        print(f"{name:<22}{took:9.1f}{60 * students / took:10.1f}{slow / took:7.1f}×  {aim}")
+    return slow, seconds
+
+
+def main(students: int) -> None:
+    """Grade a class and a quarter of it with both, and print submissions a minute."""
+    os.environ["PATH"] = os.pathsep.join([f"{sys.prefix}/bin", os.environ.get("PATH", "")])
+    few = students // 4
+    small, large = measure(few), measure(students)
+    print(f"{platform.machine()}, {cores()} cores, torch {torch.__version__}; submissions with four"
+          " checks on four ranks each")  # fmt: skip
+    print(f"{'submissions a minute':<22}{'nbgrader':>10}{'ours':>10}{'ratio':>8}  aim")
+    whole = [60 * students / seconds for seconds in large]
+    pairs = zip(large, small, strict=True)
+    further = [60 * (students - few) / (big - little) for big, little in pairs]
+    for name, (slow, fast) in ((f"{students}, with the start", whole), ("each further", further)):
+        print(f"{name:<22}{slow:10.1f}{fast:10.1f}{fast / slow:7.1f}×  ≥ {AIM}×")
 
 
 if __name__ == "__main__":
