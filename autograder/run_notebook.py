@@ -8,6 +8,7 @@ first.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -15,11 +16,15 @@ import re
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import nbformat
 
+from byhand.runtime.processes import children_of
+
+INTERRUPT_SECONDS = 8.0  # from an interrupt to the end, kernel included
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -129,6 +134,7 @@ def _end_with_the_starter() -> None:
 
     def interrupt_once(_signal, _frame) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the clean-up itself goes on undisturbed
+        threading.Thread(target=_end_anyway, daemon=True).start()
         raise KeyboardInterrupt
 
     def wait() -> None:
@@ -138,6 +144,15 @@ def _end_with_the_starter() -> None:
 
     signal.signal(signal.SIGTERM, interrupt_once)
     threading.Thread(target=wait, daemon=True).start()
+
+
+def _end_anyway() -> None:
+    """End this process and its kernel: what ran when the interrupt came may have swallowed it."""
+    time.sleep(INTERRUPT_SECONDS)
+    for kernel in children_of(os.getpid()):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(kernel, signal.SIGKILL)
+    os._exit(1)
 
 
 def main() -> None:

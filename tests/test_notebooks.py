@@ -9,16 +9,18 @@ from autograder.run import Options, find_notebooks, run_notebooks
 ROOT = Path(__file__).resolve().parent.parent
 
 
-@pytest.mark.timeout(300)
-def test_lectures_and_solutions_run_to_their_last_cell(tmp_path):
-    notebooks = find_notebooks([ROOT / "lectures", ROOT / "solutions"])
-    results = run_notebooks(notebooks, Options(out=tmp_path, html=False, jobs=2))
-    assert [ran.error for ran in results if ran.error] == []
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("folder", ["lectures", "solutions"])
+def test_notebooks_run_to_their_last_cell(tmp_path, folder):
+    run(folder, tmp_path)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_lectures_run_with_another_number_of_ranks(tmp_path):
-    lectures = find_notebooks([ROOT / "lectures"])
-    options = Options(out=tmp_path, html=False, jobs=2, parameters={"world_size": 2})
-    results = run_notebooks(lectures, options)
+    run("lectures", tmp_path, world_size=2)
+
+
+def run(folder, out, **parameters):
+    options = Options(out=out, html=False, jobs=2, parameters=parameters)
+    results = run_notebooks(find_notebooks([ROOT / folder]), options)
     assert [ran.error for ran in results if ran.error] == []

@@ -17,7 +17,8 @@ from byhand.runtime.virtual_network import MTU, Bytes, Traffic, VirtualNetwork
 
 _PATH = os.pathsep.join(filter(None, [os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
 _LATENCY_SECONDS = 0.05  # what may wait in a link's queue before it drops
-_BURST_BYTES = 64 << 10
+_BURST_SECONDS = 0.001  # what an idle link may let through at once: little, so short messages pay
+_FRAME_BYTES = MTU + 64  # it lets one frame through, however slow it is
 
 
 def why_no_tools() -> str | None:
@@ -122,7 +123,7 @@ def _up(name: str, options: str = "") -> list[str]:
 
 def _rate(network: VirtualNetwork, name: str) -> str:
     rate = network.bytes_per_second
-    burst = max(_BURST_BYTES, int(rate / 250))
+    burst = max(_FRAME_BYTES, int(rate * _BURST_SECONDS))
     shape = f"rate {8 * rate:.0f}bit burst {burst} latency {1000 * _LATENCY_SECONDS:.0f}ms"
     return f"qdisc add dev {name} root tbf {shape}"
 
