@@ -32,7 +32,7 @@ Op = dist.ReduceOp
 Result = Tensor | Pending
 
 MESSAGE_BYTES = 4 << 20  # a large tensor's message in a plan without waves: each costs 0.2 ms here
-WAVE_BYTES = 1 << 18  # a block in a plan with waves: the first and the last leave links idle
+WAVE_BYTES = 1 << 19  # a block in a plan with waves: the first and the last leave links idle
 MOST_BLOCKS = 64
 _calls: WeakKeyDictionary[dist.ProcessGroup, count] = WeakKeyDictionary()
 
