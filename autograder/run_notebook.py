@@ -15,6 +15,7 @@ import os
 import re
 import signal
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -34,6 +35,7 @@ def execute(order: dict[str, Any], report) -> str | None:
     from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
     name, output = order["name"], Path(order["output"])
+    sockets = tempfile.TemporaryDirectory(prefix="byhand-")
     try:
         executed = papermill.execute_notebook(
             order["notebook"],
@@ -45,6 +47,7 @@ def execute(order: dict[str, Any], report) -> str | None:
             execution_timeout=order["cell_seconds"],
             progress_bar=False,
             log_output=True,
+            config=_sockets_in(sockets.name),
         )
     except papermill.PapermillExecutionError as error:
         where = _describe(output, lambda cell: _status(cell) == "failed")
@@ -53,10 +56,19 @@ def execute(order: dict[str, Any], report) -> str | None:
         return f"{name}: {_running(output)} ran longer than {order['cell_seconds']:g} s"
     except DeadKernelError:
         return f"{name}: the kernel died while {_running(output)} ran"
+    finally:
+        sockets.cleanup()
     skipped = [cell for cell in executed.cells if _never_ran(cell)]
     if skipped:
         return f"{name}: {_label(executed, skipped[0])} never ran: {_why_skipped(skipped[0])}"
     return None
+
+
+def _sockets_in(folder: str) -> Any:
+    """Settings for a kernel that talks through files: side by side, two may choose one TCP port."""
+    from traitlets.config import Config
+
+    return Config(KernelManager={"transport": "ipc", "ip": f"{folder}/kernel"})
 
 
 def write_html(notebook: Path) -> Path:
