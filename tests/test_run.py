@@ -157,7 +157,11 @@ def test_an_interrupted_run_leaves_no_kernel(tmp_path, how, monkeypatch):
     mark = f"interrupted-{how}"
     command = [sys.executable, "-m", "autograder", "run", str(path), "--out", str(tmp_path)]
     process = subprocess.Popen(
-        command, env={**os.environ, leftovers.MARK: mark}, stderr=subprocess.DEVNULL
+        command,
+        env={**os.environ, leftovers.MARK: mark},
+        stderr=subprocess.DEVNULL,
+        # A shell's background jobs ignore Ctrl-C, and hand that down.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     until = time.monotonic() + 60
     while not started.exists():
