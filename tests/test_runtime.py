@@ -436,6 +436,20 @@ def test_limits_hold_on_a_rank():
             small.launch(shout, 1)
 
 
+def test_too_much_output_is_named_whatever_the_rank_came_to_first():
+    def shout(rank, world_size, end):
+        print("x" * (3 << 20 if end == "fill its file" else 2 << 20), flush=True)
+        if end == "raise":
+            raise ValueError("after the shout")
+        if end == "die":
+            os._exit(3)
+
+    with Launcher(limits={"output_bytes": 1 << 20, "file_bytes": 3 << 20}) as small:
+        for end in ("return", "raise", "fill its file", "die"):
+            with pytest.raises(RankError, match="printed more than 1,048,576 bytes"):
+                small.launch(shout, 2, (end,))
+
+
 def test_a_launcher_ends_with_its_moment():
     with Launcher() as base, base.fresh(isolate=False, until=time.monotonic() + 1) as question:
         with pytest.raises(DeadlineError):

@@ -85,8 +85,8 @@ class Supervisor:
                 if time.monotonic() >= until:
                     raise self._post_mortem().deadline(deadline)
         self._read_logs()
-        if self.matcher.problem:
-            raise self._post_mortem().deadlock(self.matcher.problem)
+        if self.matcher.problem or self.failures:
+            raise self._post_mortem().failure()
         return self._result()
 
     def _wait(self, selector: selectors.BaseSelector, seconds: float) -> None:
@@ -119,15 +119,20 @@ class Supervisor:
         for call in sorted(calls, key=lambda call: call.start):
             self.matcher.add(call)
         for member in self.members:
-            too_much = ""
-            if os.fstat(member.output_fd).st_size > self.output_bytes:
-                too_much = f"it printed more than {self.output_bytes:,} bytes"
-            elif member.log_bytes > self.log_bytes:
-                too_much = f"its log of calls is longer than {self.log_bytes:,} bytes"
-            if too_much:
-                failure = Failure(member.rank, time.monotonic(), "OutputLimit", too_much)
-                self.failures.setdefault(member.rank, failure)
+            self._weigh(member)
         return any(new is not None for new in read.values())
+
+    def _weigh(self, member: Member) -> None:
+        """Too much written is a rank's failure, whatever it came to before this was seen."""
+        if os.fstat(member.output_fd).st_size > self.output_bytes:
+            too_much = f"it printed more than {self.output_bytes:,} bytes"
+        elif member.log_bytes > self.log_bytes:
+            too_much = f"its log of calls is longer than {self.log_bytes:,} bytes"
+        else:
+            return
+        earlier = self.failures.get(member.rank)
+        moment = earlier.moment if earlier else time.monotonic()
+        self.failures[member.rank] = Failure(member.rank, moment, "OutputLimit", too_much)
 
     def _settle(self, selector: selectors.BaseSelector) -> None:
         """Give the other ranks a moment to fail or clash too, so that the cause can be told."""
