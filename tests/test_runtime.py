@@ -179,6 +179,19 @@ def test_the_ledger_tells_overlapped_calls_from_others():
     assert calls == [True, False, False]
 
 
+def policies(rank, world_size):
+    """By name, how the kernel schedules each thread of this rank."""
+    tasks = Path("/proc/self/task").iterdir()
+    fields = [(task / "stat").read_text().rpartition(")") for task in tasks]
+    return {name.partition("(")[2]: int(rest.split()[38]) for name, _, rest in fields}
+
+
+def test_no_thread_of_a_rank_displaces_another_when_it_wakes():
+    for found in launch(policies, 2).results:
+        assert "gloo_tcp_loop" in found
+        assert set(found.values()) == {os.SCHED_BATCH}
+
+
 def ddp_step(rank, world_size):
     torch.manual_seed(0)
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 4))
