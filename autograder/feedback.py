@@ -7,8 +7,8 @@ from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader.utils import is_grade, is_solution
 
+from autograder.cells import is_grade, is_solution
 from autograder.journal import Journal, Judgement
 from autograder.marks import Marks, read_marks
 from autograder.pages import render, task_cells, task_titles, title_of, write_page

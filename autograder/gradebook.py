@@ -20,8 +20,9 @@ from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
-from nbgrader.utils import is_grade, is_solution, parse_utc
+from nbgrader.utils import parse_utc
 
+from autograder.cells import is_grade, is_solution
 from autograder.grader import Grader
 from autograder.journal import Judgement
 from autograder.nbgrader_config import settings

@@ -14,9 +14,9 @@ from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader.utils import is_grade, is_solution
 
 from autograder import intake
+from autograder.cells import is_grade, is_solution
 from autograder.journal import Journal, Judgement, default_seed, judgement_key
 from autograder.judge import plan
 from autograder.judge_notebook import WarmKernel

@@ -13,16 +13,16 @@ from __future__ import annotations
 import functools
 import time
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
-
-from nbformat import NotebookNode
-from nbgrader.utils import is_grade, is_locked, is_solution
+from typing import TYPE_CHECKING, Any
 
 from autograder import verdicts
-from autograder.cells import defined_names
+from autograder.cells import defined_names, is_grade, is_locked, is_solution
 from autograder.verdicts import Verdict
 from byhand import check
 from byhand.runtime import Launcher, LaunchError, Run, StandIn, set_default
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 LIMIT_SECONDS = 30.0
 CELL_SECONDS = 5.0

@@ -10,7 +10,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from nbformat import NotebookNode
-from nbgrader.utils import is_grade, is_solution
+
+from autograder.cells import is_grade, is_solution
 
 TEMPLATES = Path(__file__).parent / "templates"
 _POINTS = re.compile(r"\s*\(\d+ points?\)\s*$")

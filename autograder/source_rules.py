@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from nbformat import NotebookNode
-from nbgrader.utils import is_grade, is_locked, is_solution, is_task
+from autograder.cells import is_grade, is_locked, is_solution, is_task
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 HEADER = re.compile(
