@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -78,6 +79,22 @@ def test_bytes_are_counted_for_the_rank_and_the_host_that_sent_them():
     assert sent == [True] + [False] * 5
     assert [port.sent > 2 * MEBIBYTE for port in run.traffic.hosts] == [True, False, False]
     assert [port.received > 2 * MEBIBYTE for port in run.traffic.hosts] == [False, False, True]
+
+
+def sending_rules(rank, world_size):
+    """TCP's rule for each connection with another rank."""
+    dist.all_reduce(torch.ones(1))
+    found = set()
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as one:
+            if one.getpeername()[0] != "127.0.0.1":
+                found.add(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16))
+    return found
+
+
+def test_ranks_send_by_the_same_rule_of_tcp_on_every_machine():
+    run = launch(sending_rules, 2, network=VirtualNetwork(2, 1, 25e6))
+    assert [{rule.strip(b"\0") for rule in rules} for rules in run.results] == [{b"reno"}] * 2
 
 
 def test_ranks_of_one_host_do_not_load_its_link():

@@ -16,7 +16,7 @@ from byhand.runtime import namespaces
 from byhand.runtime.virtual_network import MTU, Bytes, Traffic, VirtualNetwork
 
 _PATH = os.pathsep.join(filter(None, [os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
-_LATENCY_SECONDS = 0.05  # what may wait in a link's queue before it drops
+_LATENCY_SECONDS = 1.0  # what may wait for a link: like a cluster's, it drops next to nothing
 _BURST_SECONDS = 0.004  # what an idle link lets through at once; with less, pauses cost rate
 _FRAME_BYTES = MTU + 64  # it lets one frame through, however slow it is
 
@@ -95,8 +95,7 @@ def lay(network: VirtualNetwork) -> Wires:
         _in(namespace, [*_bridge(), *_up("uplink", "master br0"), *cables])
         _in(namespace, [_rate(network, "uplink")], tool="tc")
     for rank, namespace in enumerate(ranks):
-        address = f"addr add {wires.address(rank)}/16 dev eth0"
-        _in(namespace, ["link set lo up", address, *_up("eth0")])
+        _in(namespace, ["link set lo up", *_address(wires.address(rank))])
     namespaces.set_network(switch)
     return wires
 
@@ -119,6 +118,17 @@ def _cables(ends: list[tuple[str, int, str, int]]) -> list[str]:
 def _up(name: str, options: str = "") -> list[str]:
     """Lines that bring an interface up, without the chatter of IPv6."""
     return [f"link set dev {name} addrgenmode none", f"link set dev {name} {options} up"]
+
+
+def _address(address: str) -> list[str]:
+    """Lines that give a rank its address and let it send by TCP's oldest rule, in every kernel.
+
+    That fills a link until it drops something. Others probe for the rate, or slow down as a queue
+    grows: as some machines are set, a single message would take up to 1.4 times as long.
+    """
+    network = f"10.0.0.0/16 dev eth0 src {address} scope link"
+    given = f"addr add {address}/16 dev eth0"
+    return [given, *_up("eth0"), f"route replace {network} congctl reno"]
 
 
 def _rate(network: VirtualNetwork, name: str) -> str:
