@@ -87,7 +87,7 @@ def sending_rules(rank, world_size):
     found = set()
     for descriptor in map(int, os.listdir("/proc/self/fd")):
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as one:
-            if one.getpeername()[0] != "127.0.0.1":
+            if one.family == socket.AF_INET and one.getpeername()[0] != "127.0.0.1":
                 found.add(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16))
     return found
 
