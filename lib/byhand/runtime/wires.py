@@ -17,7 +17,7 @@ from byhand.runtime.virtual_network import MTU, Bytes, Traffic, VirtualNetwork
 
 _PATH = os.pathsep.join(filter(None, [os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
 _LATENCY_SECONDS = 1.0  # what may wait for a link: like a cluster's, it drops next to nothing
-_BURST_SECONDS = 0.004  # what an idle link lets through at once; with less, pauses cost rate
+_BURST_SECONDS = 0.001  # what an idle link lets through at once; with less, late timers cost rate
 _FRAME_BYTES = MTU + 64  # it lets one frame through, however slow it is
 
 
