@@ -67,7 +67,12 @@ def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None)
 @click.option("--unsandboxed", is_flag=True, help="Run submissions without walls: own work only.")
 @click.option("--seed", type=int, help="Of the random inputs (default: fixed by the tests).")
 @click.option("--limit", type=click.FloatRange(min=1), metavar="SECONDS",
-              help="Most seconds for one test cell (default: its own limit, else 30).")  # fmt: skip
+              help="Most seconds for one test cell (default: its own limit, else 30; on GPUs four"
+                   " times that).")  # fmt: skip
+@click.option("--backend", type=click.Choice(["auto", "gloo", "nccl"]),
+              help="Grade on GPUs, where there are any (default: on the CPU). gloo: ranks may share"
+                   " one; nccl: each rank has its own; auto: nccl where they suffice, else gloo."
+              )  # fmt: skip
 def grade(
     where: Places,
     assignments: tuple[str, ...],
@@ -79,9 +84,10 @@ def grade(
     unsandboxed: bool,
     seed: int | None,
     limit: float | None,
+    backend: str | None,
 ) -> None:
     """Judge what is new or changed, and record the scores in nbgrader's gradebook."""
-    from autograder import late
+    from autograder import devices, late
     from autograder.grade import Options
     from autograder.grade import grade as grading
     from autograder.grade_slurm import judge_on_slurm
@@ -89,7 +95,9 @@ def grade(
 
     names = chosen_assignments(where, assignments)
     late.class_policy(where)  # a wrong one is said before a night of grading
-    options = Options(again, not unsandboxed, seed, limit, sys.stderr.isatty(), jobs or cores())
+    gpus = devices.chosen(where, names, backend, request and request.gpus_per_node)
+    options = Options(again, not unsandboxed, seed, limit, sys.stderr.isatty(), jobs or cores(),
+                      gpus=gpus)  # fmt: skip
     if request is not None:
         judge = judge_on_slurm(request, shards, again, tell(options.progress))
         options = replace(options, jobs=jobs or request.cpus, judge=judge)

@@ -24,6 +24,7 @@ from autograder.grader import Grader, submissions
 from autograder.journal import Judgement
 from autograder.places import CourseError, Places
 from autograder.workers import Place, judge_all
+from byhand.runtime.gpus import NO_GPUS, Gpus
 
 
 @dataclass
@@ -42,7 +43,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Options:
-    """How to grade; see `autograder grade --help`. `judge` does what workers.judge_all does."""
+    """How to grade; see `autograder grade --help`. `judge` does what workers.judge_all does.
+
+    `gpus`: what devices.chosen found out.
+    """
 
     again: bool = False
     sandboxed: bool = True
@@ -51,11 +55,13 @@ class Options:
     progress: bool = True
     jobs: int = 1
     judge: Callable[..., Iterator[Judgement]] = judge_all
+    gpus: Gpus = NO_GPUS
 
     @property
     def engine(self) -> dict[str, Any]:
         """What decides a verdict: the arguments that every Grader of this run is made with."""
-        return {"sandboxed": self.sandboxed, "seed": self.seed, "limit": self.limit}
+        return {"sandboxed": self.sandboxed, "seed": self.seed, "limit": self.limit,
+                "gpus": self.gpus.count, "backend": self.gpus.backend}  # fmt: skip
 
 
 def grade(where: Places, assignments: list[str], students: list[str] = (),

@@ -177,7 +177,7 @@ def recovered(
 def surroundings(where: Places, engine: dict[str, Any]) -> str:
     """All but the submission and the tests that a judgement's key is made from."""
     with Grader(where, **engine) as grader:
-        return f"{environment()}, sandbox {grader.level}"
+        return f"{environment()}, sandbox {grader.level}, {grader.gpus}"
 
 
 def judgements(path: Path, start: int = 0) -> tuple[list[Judgement], int]:

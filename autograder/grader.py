@@ -23,6 +23,7 @@ from autograder.judge_notebook import WarmKernel
 from autograder.places import CourseError, Places
 from autograder.uploads import found_notebook, take
 from autograder.verdicts import Verdict, infrastructure
+from byhand.runtime.gpus import Gpus
 from byhand.runtime.isolation import NONE, best_level, why_no_sandbox
 
 
@@ -39,12 +40,14 @@ class Submission:
 class Grader:
     """Grades submissions of one class; holds the warm kernel and the journal.
 
+    `gpus` and `backend` are what ranks get, as devices.py decided.
+
     Raises:
         CourseError: there is no sandbox here and `sandboxed` was not turned off.
     """
 
     def __init__(self, where: Places, *, sandboxed: bool = True, seed: int | None = None,
-                 limit: float | None = None):  # fmt: skip
+                 limit: float | None = None, gpus: int = 0, backend: str = "auto"):  # fmt: skip
         if sandboxed and (reason := why_no_sandbox()):
             raise CourseError(
                 f"Submissions run only in a sandbox, and there is none here: {reason}. To grade"
@@ -55,20 +58,22 @@ class Grader:
         self._level = best_level((where.course, where.class_dir)).name if sandboxed else NONE
         self.seed = seed
         self.limit = limit
+        self.gpus = Gpus(gpus, backend)
         self.journal = Journal(where.journal)
         self._notebooks: dict[Path, tuple[int, NotebookNode]] = {}
 
     @cached_property
     def kernel(self) -> WarmKernel:
         """The judge's kernel, made when the first submission needs it."""
-        return WarmKernel(self.sandboxed, hide=(self.where.course, self.where.class_dir))
+        hide = (self.where.course, self.where.class_dir)
+        return WarmKernel(self.sandboxed, hide, self.gpus)
 
     def take_in(self, student: str, assignment: str) -> Submission:
         """Read and rebuild what a student handed in. Never raises for the student's files."""
         source = self.read(self.where.source(assignment))
         restored = rebuilt(self.where, self.read(self.released(assignment)), student, assignment)
         key = judgement_key(student, assignment, restored.notebook, restored.notes, source,
-                            self.seed_of(source), self.level)  # fmt: skip
+                            self.seed_of(source), self.level, str(self.gpus))  # fmt: skip
         return Submission(student, assignment, restored, key)
 
     def judged(self, submission: Submission, again: bool = False) -> Judgement:
@@ -83,7 +88,7 @@ class Grader:
         """A judgement made now, and written nowhere."""
         source = self.read(self.where.source(submission.assignment))
         began = time.monotonic()
-        todo = plan(source, submission.intake.notebook, self.limit)
+        todo = plan(source, submission.intake.notebook, self.limit, self.gpus)
         judged = self.kernel.judge(todo, self.seed_of(source))
         return self._judgement(submission, judged.verdicts, judged.notes, began)
 
@@ -140,7 +145,7 @@ class Grader:
             datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             self.seed_of(source), self.level, round(time.monotonic() - began, 3),
             submission.intake.notes + [f"Your {note}." for note in notes],
-            verdicts, students_cells(submission.intake.notebook),
+            verdicts, students_cells(submission.intake.notebook), str(self.gpus),
         )  # fmt: skip
 
 

@@ -21,13 +21,17 @@ import torch
 from nbformat import NotebookNode
 
 from autograder.verdicts import INFRASTRUCTURE, Verdict
+from byhand.runtime.gpus import NO_GPUS
 
 LIBRARY = Path(__import__("byhand").__file__).parent
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What became of one submission. `cells` are the student's: (name, cell type, text)."""
+    """What became of one submission. `cells` are the student's: (name, cell type, text).
+
+    `sandbox` and `devices` say what it ran in and on.
+    """
 
     key: str
     student: str
@@ -39,6 +43,7 @@ class Judgement:
     notes: list[str]
     verdicts: list[Verdict]
     cells: list[tuple[str, str, str]] = field(default_factory=list)
+    devices: str = str(NO_GPUS)
 
     @property
     def points(self) -> int:
@@ -153,12 +158,13 @@ class Journal:
 
 
 def judgement_key(student: str, assignment: str, notebook: NotebookNode, notes: list[str],
-                  source: NotebookNode, seed: int, sandbox: str) -> str:  # fmt: skip
+                  source: NotebookNode, seed: int, sandbox: str,
+                  devices: str = str(NO_GPUS)) -> str:  # fmt: skip
     """hash(submission, tests, environment): the same key means the same judgement."""
     submission = [[cell.id, cell.cell_type, cell.source] for cell in notebook.cells]
     tests = [[cell.id, cell.source, cell.metadata] for cell in source.cells
              if cell.cell_type == "code"]  # fmt: skip
-    parts = [student, assignment, submission, notes, tests, seed, sandbox, environment()]
+    parts = [student, assignment, submission, notes, tests, seed, sandbox, devices, environment()]
     text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

@@ -20,6 +20,7 @@ from autograder.cells import defined_names, is_grade, is_locked, is_solution
 from autograder.verdicts import Verdict
 from byhand import check
 from byhand.runtime import Launcher, LaunchError, Run, StandIn, set_default
+from byhand.runtime.gpus import NO_GPUS, Gpus
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -73,13 +74,14 @@ class Plan:
         return cls(data["stand_ins"], data["preparation"], questions)
 
 
-def plan(source: NotebookNode, student: NotebookNode, limit: float | None = None) -> Plan:
+def plan(source: NotebookNode, student: NotebookNode, limit: float | None = None,
+         gpus: Gpus = NO_GPUS) -> Plan:  # fmt: skip
     """The questions of a source notebook, each with the cells of a restored submission.
 
     Only names that the source's solution cells define become stand-ins: nothing that a student
     wrote gives a name, or anything else, to the judge. `limit` overrides each cell's own
     `metadata.limit_seconds`. `metadata.limits` of a locked cell changes some of LIMITS for the
-    assignment, and that of a test cell for its question.
+    assignment, and that of a test cell for its question. `gpus` changes both as CUDA needs.
     """
     limits = dict(LIMITS)
     names: list[str] = []
@@ -91,10 +93,11 @@ def plan(source: NotebookNode, student: NotebookNode, limit: float | None = None
         if is_solution(cell):
             names += defined_names(cell.source)
         elif is_grade(cell):
-            seconds = limit or float(cell.metadata.get("limit_seconds", LIMIT_SECONDS))
-            own = {**limits, **cell.metadata.get("limits", {})}
-            questions.append(Question(cell.id, cell.metadata.nbgrader.points, cell.source,
-                                      cells_before(student, cell.id), seconds, own))  # fmt: skip
+            usual = float(cell.metadata.get("limit_seconds", LIMIT_SECONDS)) * gpus.patience
+            own = gpus.limits({**limits, **cell.metadata.get("limits", {})})
+            questions.append(
+                Question(cell.id, cell.metadata.nbgrader.points, cell.source,
+                         cells_before(student, cell.id), limit or usual, own))  # fmt: skip
         elif is_locked(cell):
             limits.update(cell.metadata.get("limits", {}))
             preparation.append(cell.source)
@@ -119,6 +122,7 @@ class Judge:
                  seed: int = 0, isolate: bool = True):  # fmt: skip
         self.plan = plan
         self.launcher = launcher
+        self.gpus = launcher.gpus or NO_GPUS
         self.isolate = isolate
         self.namespace = namespace
         check.set_seed(seed)
@@ -146,7 +150,7 @@ class Judge:
         notes: list[str] = []
         for cell in cells:
             try:
-                notes = self._try([*kept, cell], CELL_SECONDS + 1)
+                notes = self._try([*kept, cell], (CELL_SECONDS + 1) * self.gpus.patience)
                 if any(note.startswith(f"cell {cell[0]}: CellTimeout") for note in notes):
                     bad.add(cell[0])
                 else:
@@ -190,7 +194,13 @@ class Judge:
         finally:
             set_default(before)
             sandbox.close()
+        if verdict.verdict != verdicts.PASSED and (lost := self._lost_gpus(question)):
+            return verdicts.infrastructure(question.name, question.points, lost)
         return replace(verdict, peak_bytes=max(peaks, default=0))
+
+    def _lost_gpus(self, question: Question) -> str | None:
+        """Why it was the machine's fault: its GPUs fail a rank that no student wrote, too."""
+        return self.launcher.why_no_gpus(question.limits.get("device_bytes", 0))
 
 
 def _watched(sandbox: Launcher) -> list[int]:
@@ -217,7 +227,7 @@ def judge_cells(
     isolate: bool = True,
 ) -> list[Verdict]:
     """Judge a restored notebook in this process; a verdict for each test cell of the source."""
-    todo = plan(source, student, limit)
+    todo = plan(source, student, limit, launcher.gpus or NO_GPUS)
     namespace: dict[str, Any] = {"__name__": "__main__"}
     judge = Judge(todo, launcher, namespace, seed=seed, isolate=isolate)
     for text in todo.preparation:

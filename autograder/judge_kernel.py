@@ -15,9 +15,10 @@ from pathlib import Path
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
-from autograder.judge import Judge, Plan
+from autograder.judge import LIMITS, Judge, Plan
 from autograder.places import COURSE
 from byhand.runtime import Launcher, set_default
+from byhand.runtime.gpus import Gpus
 from byhand.runtime.isolation import NONE, Level, best_level
 
 MIME = "application/vnd.byhand.verdict+json"
@@ -33,27 +34,38 @@ class Session:
     secret: str = ""
 
 
-def launcher(sandboxed: bool, hide: list[str]) -> Launcher:
-    """The fork server in its sandbox, started at first need."""
+def launcher(sandboxed: bool, hide: list[str], gpus: Gpus) -> Launcher:
+    """The fork server in its sandbox, started at first need.
+
+    Raises:
+        RuntimeError: there is no sandbox, or it cannot use the GPUs.
+    """
     if Session.launcher is None:
-        Session.level = best_level(hide=[COURSE, *hide]) if sandboxed else Level(NONE)
+        Session.level = Level(NONE)
+        if sandboxed:
+            Session.level = best_level([COURSE, *hide], gpus.files)
         if sandboxed and Session.level.name == NONE:
             raise RuntimeError("no sandbox stands in this kernel")
-        Session.launcher = Launcher(Session.level.command, trusted=False)
+        Session.launcher = Launcher(Session.level.command, trusted=False, gpus=gpus)
         atexit.register(Session.launcher.close)
+        if reason := Session.launcher.why_no_gpus(LIMITS["memory_bytes"]):
+            raise RuntimeError(reason)
         gc.collect()
         gc.freeze()  # what is loaded by now stays: forgetting a submission need not look at it
     return Session.launcher
 
 
-def begin(plan_file: str, seed: int, sandboxed: bool, hide: list[str]) -> None:
-    """Make this kernel ready for one submission, whose plan lies in `plan_file`."""
+def begin(plan_file: str, seed: int, sandboxed: bool, hide: list[str], gpus: list) -> None:
+    """Make this kernel ready for one submission, whose plan lies in `plan_file`.
+
+    `gpus`: how many its ranks get, and the backend.
+    """
     shell = get_ipython()
     shell.reset(new_session=False)
     shell.register_magic_function(question, "cell", "question")
     set_default(None)
     plan = Plan.from_dict(json.loads(Path(plan_file).read_text()))
-    ranks = launcher(sandboxed, hide)
+    ranks = launcher(sandboxed, hide, Gpus(*gpus))
     Session.judge = Judge(plan, ranks, shell.user_ns, seed=seed, isolate=Session.level.nests)
     _show(NOTES_MIME, Session.judge.notes, "\n".join(Session.judge.notes))
 

@@ -26,6 +26,7 @@ from autograder.judge import Plan
 from autograder.scratch import Scratch
 from autograder.source_rules import KERNELSPEC
 from autograder.verdicts import Verdict
+from byhand.runtime.gpus import NO_GPUS, Gpus
 
 MIME = "application/vnd.byhand.verdict+json"
 NOTES_MIME = "application/vnd.byhand.notes+json"
@@ -44,8 +45,9 @@ class Judged:
 class WarmKernel:
     """A trusted kernel in an empty directory that judges one notebook after the other."""
 
-    def __init__(self, sandboxed: bool = True, hide: tuple[Path, ...] = ()):
+    def __init__(self, sandboxed: bool = True, hide: tuple[Path, ...] = (), gpus: Gpus = NO_GPUS):
         self.sandboxed = sandboxed
+        self.gpus = gpus
         self.hide = [str(path) for path in hide]
         self._folder = Scratch()
         self._manager: AsyncKernelManager | None = None
@@ -86,7 +88,7 @@ class WarmKernel:
         plan_file = self._folder.path / "plan.json"
         plan_file.write_text(json.dumps(plan.as_dict()))
         parameters = {"plan_file": str(plan_file), "seed": seed, "sandboxed": self.sandboxed,
-                      "hide": self.hide}  # fmt: skip
+                      "hide": self.hide, "gpus": [self.gpus.count, self.gpus.backend]}  # fmt: skip
         seconds = sum(question.limit for question in plan.questions) + SPARE_SECONDS
         done = papermill.execute_notebook(
             judge_notebook(plan), None, parameters, engine_name=ENGINE, progress_bar=False,
@@ -110,9 +112,10 @@ class WarmKernel:
 def judge_notebook(plan: Plan) -> NotebookNode:
     """The notebook that papermill runs for one submission."""
     cells = [
-        new_code_cell("plan_file = ''\nseed = 0\nsandboxed = True\nhide = []", id="parameters"),
+        new_code_cell("plan_file = ''\nseed = 0\nsandboxed = True\nhide = []\ngpus = []",
+                      id="parameters"),
         new_code_cell("from autograder.judge_kernel import begin\n"
-                      "begin(plan_file, seed, sandboxed, hide)", id="begin"),
+                      "begin(plan_file, seed, sandboxed, hide, gpus)", id="begin"),
     ]  # fmt: skip
     cells[0].metadata["tags"] = ["parameters"]
     for number, text in enumerate(plan.preparation):

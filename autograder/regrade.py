@@ -128,6 +128,8 @@ def _reasons(before: Judgement, after: Judgement, seed: int | None) -> Iterator[
                if seed is not None else "the tests changed since")  # fmt: skip
     if before.sandbox != after.sandbox:
         yield f"it ran in another sandbox, {after.sandbox} instead of {before.sandbox}"
+    if before.devices != after.devices:
+        yield f"it ran with {after.devices} instead of {before.devices}"
 
 
 def _note(path: Path, regrades: list[Regrade], request: str) -> None:

@@ -80,7 +80,7 @@ def write_report(where: Places, path: Path) -> Path:
     html = render("grades.html", sheets=sheets, num_submissions=len(judgements),
                   num_students=len({j.student for j in judgements}),
                   regrades=read_regrades(where),
-                  levels=", ".join(sorted({j.sandbox for j in judgements})),
+                  levels="; ".join(sorted({f"{j.sandbox}, {j.devices}" for j in judgements})),
                   seconds=sum(j.seconds for j in judgements))  # fmt: skip
     return write_page(path, html)
 

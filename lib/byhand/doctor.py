@@ -130,6 +130,16 @@ def virtual_network() -> Finding:
     return Finding("virtual network", why_not is None, why_not or found, fix, False)
 
 
+def grading() -> Finding:
+    """Where `autograder grade` judges a class."""
+    gpus = torch.cuda.device_count() if dist.is_nccl_available() else 0
+    found = "on the CPU, by gloo; --backend changes nothing here"
+    if gpus:
+        by = f"by NCCL up to {_count(gpus, 'rank')}, by gloo beyond"
+        found = f"on the CPU, by gloo; with --backend auto: {by}"
+    return Finding("grading", True, found, needed=False)
+
+
 def slurm() -> Finding:
     """A Slurm cluster that answers."""
     fix = "needed only on a cluster: apt-get install slurm-wlm munge"
@@ -170,6 +180,7 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     virtual_network,
     slurm,
     nbgrader,
+    grading,
 )
 
 

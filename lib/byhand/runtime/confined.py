@@ -26,7 +26,7 @@ if __name__ == "__main__":  # the packages as bare names, or importing them woul
 
 from byhand.runtime import landlock, namespaces, stranger
 
-MARK = "BYHAND_SCRATCH"
+MARK, GPUS = "BYHAND_SCRATCH", "BYHAND_GPU_FILES"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
 
@@ -39,8 +39,9 @@ def main() -> None:
     child = os.fork()
     if child == 0:
         _confine(settings, scratch)
-        os.execvpe(command[0], command, {**settings["environment"], MARK: scratch,
-                                         "HOME": scratch, "TMPDIR": scratch})  # fmt: skip
+        own = {MARK: scratch, GPUS: ":".join(settings["devices"]), "HOME": scratch,
+               "TMPDIR": scratch}  # fmt: skip
+        os.execvpe(command[0], command, {**settings["environment"], **own})
     os.closerange(3, 4096)  # the socket is the child's, and its end is to be seen at once
     ctypes.CDLL(None).prctl(1, 15, 0, 0, 0)  # PR_SET_PDEATHSIG: end with whoever started this
     _, status = os.waitpid(child, 0)
@@ -56,7 +57,8 @@ def _confine(settings: dict, scratch: str) -> None:
         stranger.become(uid)
     ctypes.CDLL(None).prctl(1, 9, 0, 0, 0)
     os.chdir(scratch)
-    landlock.confine([*settings["readable"], "/proc", "/sys", *DEVICES], [scratch, *DEVICES[:2]])
+    writable = [scratch, *DEVICES[:2], *settings["devices"]]
+    landlock.confine([*settings["readable"], "/proc", "/sys", *DEVICES], writable)
 
 
 def own_folder() -> None:
@@ -65,7 +67,8 @@ def own_folder() -> None:
     os.chdir(folder)
     os.environ.update(HOME=folder, TMPDIR=folder)
     tempfile.tempdir = folder
-    landlock.confine(["/"], [folder, *DEVICES[:2]])
+    gpus = filter(None, os.environ[GPUS].split(":"))
+    landlock.confine(["/"], [folder, *DEVICES[:2], *gpus])
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from byhand.runtime import landlock
+from byhand.runtime import gpus, landlock
 from byhand.runtime.fork_client import ENVIRON
 
 LIBRARY = Path(__file__).resolve().parent.parent  # lib/byhand, and not the checkout around it
@@ -63,38 +63,47 @@ class Level:
     nests: bool = False
 
 
-def best_level(hide: Iterable[Path | str] = ()) -> Level:
-    """The best walls that stand here; `hide` as in `sandbox_command`."""
+def best_level(hide: Iterable[Path | str] = (), devices: Iterable[str] = ()) -> Level:
+    """The best walls that stand here; `hide` and `devices` as in `sandbox_command`."""
     if why_no_bubblewrap() is None:
-        return Level(BUBBLEWRAP, sandbox_command(hide), True)
+        return Level(BUBBLEWRAP, sandbox_command(hide, devices=devices), True)
     if why_no_landlock() is None and not _hidden(hide):
-        return Level(LANDLOCK, confined_command())
+        return Level(LANDLOCK, confined_command(devices))
     return Level(NONE)
 
 
-def confined_command() -> tuple[str, ...]:
-    """The words to put before a Python command to have it confined by Landlock."""
+def confined_command(devices: Iterable[str] = ()) -> tuple[str, ...]:
+    """The words to put before a Python command to have it confined by Landlock.
+
+    `devices`: files of GPUs (gpus.device_files) that it may use.
+    """
     uid = STRANGER if os.getuid() == 0 else os.getuid()
     path = {"PATH": f"{sys.prefix}/bin:/usr/bin:/bin", "PYTHONPATH": str(LIBRARY.parent)}
-    readable = [*SYSTEM, *SYSTEM_FILES, *map(str, _python_places())]
-    settings = {"uid": uid, "environment": {**ENVIRONMENT, **path}, "readable": readable}
+    devices, readable = list(devices), [*SYSTEM, *SYSTEM_FILES, *map(str, _python_places())]
+    environment = {**ENVIRONMENT, **path, **(gpus.environment() if devices else {})}
+    settings = {"uid": uid, "environment": environment, "readable": readable, "devices": devices}
     return (sys.executable, str(LIBRARY / "runtime" / "confined.py"), json.dumps(settings))
 
 
-def sandbox_command(hide: Iterable[Path | str] = (), bwrap: str = "bwrap") -> tuple[str, ...]:
+def sandbox_command(hide: Iterable[Path | str] = (), bwrap: str = "bwrap",
+                    devices: Iterable[str] = ()) -> tuple[str, ...]:  # fmt: skip
     """The words to put before a Python command so that bubblewrap walls it in.
 
     `hide` names directories that must stay out of sight even where they lie under /usr or in the
-    Python environment: they are covered with an empty one. Open file descriptors are inherited.
+    Python environment: they are covered with an empty one. `devices`: files of GPUs
+    (gpus.device_files) that are let in. Open file descriptors are inherited.
     """
     options = [
         *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"),
         *("--unshare-cgroup-try", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"),
         *("--die-with-parent", "--new-session", "--clearenv"),
     ]
-    for name, value in {**ENVIRONMENT, "PATH": f"{sys.prefix}/bin:/usr/bin:/bin"}.items():
+    devices = list(devices)
+    more = gpus.environment() if devices else {}
+    for name, value in {**ENVIRONMENT, **more, "PATH": f"{sys.prefix}/bin:/usr/bin:/bin"}.items():
         options += ["--setenv", name, value]
-    options += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+    options += ["--dev", "/dev", *gpus.bubblewrap_options(devices)]
+    options += ["--proc", "/proc", "--tmpfs", "/tmp"]
     options += _system() + _hidden(hide) + _python() + ["--chdir", "/tmp", "--"]
     return (*_as_a_stranger(bwrap), bwrap, *options)
 

@@ -14,9 +14,10 @@ from typing import Any
 
 import torch.distributed as dist
 
-from byhand.runtime import sources
+from byhand.runtime import on_gpu, sources
 from byhand.runtime.errors import LaunchError
 from byhand.runtime.fork_client import ForkClient
+from byhand.runtime.gpus import Gpus
 from byhand.runtime.kernel_count import Audit
 from byhand.runtime.member import Member
 from byhand.runtime.process_group import choose_backend
@@ -37,7 +38,8 @@ class Launcher:
     address_bytes, processes (with threads), file_bytes, open_files, cpu_seconds, output_bytes,
     log_bytes, reply_bytes, scratch_bytes; with shared_files they share one /tmp.
     `prelude` are (label, source) cells run on each rank first. No launch outlasts `until`, a
-    time.monotonic() moment.
+    time.monotonic() moment. `gpus`: what the sandbox has of them, and so what "auto" means;
+    ranks with a limit device_bytes keep their tensors there.
     """
 
     def __init__(
@@ -48,19 +50,21 @@ class Launcher:
         limits: dict[str, int] | None = None,
         prelude: Sequence[tuple[str, str]] = (),
         until: float | None = None,
+        gpus: Gpus | None = None,
     ):
         self.command = list(command)
         self.trusted = trusted
         self.limits = dict(limits or {})
         self.prelude = [list(cell) for cell in prelude]
         self.until = until
+        self.gpus = gpus
         self.private = False  # each rank has its own /tmp, and the kernel counts what they send
         self.network: VirtualNetwork | None = None
         self._networks: dict[VirtualNetwork, Launcher] = {}
         self._keeps_warm = True
         self._client: ForkClient | None = None
         self._warm: dict[tuple, tuple[int, list[Member]]] = {}
-        self._gpus: int | None = None
+        self._gpus = None if gpus is None else gpus.count
         self._lock = threading.RLock()
         for label, source in self.prelude:
             sources.remember(label, source)
@@ -122,7 +126,8 @@ class Launcher:
         with self._lock:
             self.start()
             limits = self.limits if limits is None else limits
-            child = Launcher(trusted=self.trusted, limits=limits, prelude=prelude, until=until)
+            child = Launcher(trusted=self.trusted, limits=limits, prelude=prelude, until=until,
+                             gpus=self.gpus)  # fmt: skip
             child._client = self._client.fresh(isolate, scratch_bytes)
             child.private = isolate and not limits.get("shared_files")
             child._keeps_warm, child._gpus = False, self._gpus
@@ -189,7 +194,22 @@ class Launcher:
     def __exit__(self, *_: Any) -> None:
         self.close()
 
+    def why_no_gpus(self, device_bytes: int) -> str | None:
+        """None where this launcher's GPUs can be used, one rank on each; otherwise why not."""
+        if self.gpus is None or not self.gpus.count:
+            return None
+        try:
+            self.launch(on_gpu.probe, self.gpus.count, (device_bytes,), setup=False)
+        except LaunchError as error:
+            return error.sentence
+        return None
+
     def _backend(self, backend: str, world_size: int) -> str:
+        if self.gpus is not None and backend == "auto":
+            try:
+                return choose_backend(self.gpus.backend, world_size, self.gpus.count)
+            except ValueError as error:  # not the fault of whoever asked for nothing
+                raise LaunchError(str(error)) from None
         if self._gpus is None:
             self._gpus = self._client.count_gpus() if dist.is_nccl_available() else 0
         return choose_backend(backend, world_size, self._gpus)

@@ -26,7 +26,7 @@ import cloudpickle
 import torch
 import torch.distributed as dist
 
-from byhand.runtime import codec, landlock, namespaces, prelude, process_group
+from byhand.runtime import codec, landlock, namespaces, on_gpu, prelude, process_group
 from byhand.runtime.recorder import Recorder
 
 MAX_TEXT = 20_000
@@ -90,12 +90,14 @@ def main(fds: list[int], spec: dict[str, Any], address: tuple[str, int], store_f
     torch.set_num_threads(spec["threads"])
     control = socket.socket(fileno=os.dup(control_fd))
     try:
+        device = on_gpu.taken(rank, spec["limits"])
         if spec["setup"]:
             process_group.setup(rank, world_size, spec["backend"])
             if spec["backend"] == "gloo":
                 rehearse()
         header, sections = _receive(control)
-        reply, body = _run(rank, world_size, log_fd, header, sections)
+        with on_gpu.placed(device):
+            reply, body = _run(rank, world_size, log_fd, header, sections, device)
     except BaseException as error:
         reply, body = _error(error), b""
     _reply(control, reply, body)
@@ -150,15 +152,20 @@ def _receive(control: socket.socket) -> tuple[dict[str, Any], list[bytes]]:
 
 
 def _run(
-    rank: int, world_size: int, log_fd: int, header: dict[str, Any], sections: list[bytes]
+    rank: int,
+    world_size: int,
+    log_fd: int,
+    header: dict[str, Any],
+    sections: list[bytes],
+    device: torch.device | None,
 ) -> tuple[dict[str, Any], bytes]:
     if header["path"] is not None:
         sys.path[:] = header["path"]
     with contextlib.suppress(OSError):
         os.chdir(header["directory"])
     notes = prelude.run(json.loads(sections[0]))
-    fn, args = pickle.loads(sections[1])
-    recorder = Recorder(log_fd)
+    fn, args = on_gpu.loads(sections[1], device)
+    recorder = Recorder(log_fd) if device is None else on_gpu.Staging(log_fd)
     recorder.track(list(args))
     try:
         with recorder:

@@ -1,0 +1,105 @@
+"""GPUs for ranks that nobody trusts: what a sandbox lets in for CUDA, and what bounds it there.
+
+CUDA asks more of a sandbox than torch on the CPU does: the driver's device files, open for reading
+and writing; /sys, without which cuInit gives error 304; and no limit on the address space, of which
+it reserves terabytes. What stands in for that limit is no wall: torch is told to take no more than
+`device_bytes` of a GPU's memory, and a submission can tell it otherwise. So can it keep a GPU busy,
+or fill it, as long as its question lasts; and the driver is one more thing it might break.
+
+A question's ranks have no shared memory and no common /tmp, so NCCL is told to use sockets over
+loopback: nothing travels by NVLink. The kernel's byte counters are held against gloo's ledger,
+GPU or not, and not against NCCL's, whose bytes follow no fixed formula.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+HOST_BYTES = 8 << 30  # what CUDA and its libraries write to in main memory, beside the rank's own
+HELPERS = 112  # threads that CUDA, NCCL and autograd start on a rank, by the group and the GPU
+SOCKETS = 768  # descriptors that they open
+PATIENCE = 4  # a fresh rank takes a second or more to start CUDA, and a test starts dozens
+SETTINGS = {
+    "CUDA_CACHE_DISABLE": "1",
+    "NCCL_CUMEM_ENABLE": "0",
+    "NCCL_IB_DISABLE": "1",
+    "NCCL_NVLS_ENABLE": "0",
+    "NCCL_P2P_DISABLE": "1",
+    "NCCL_RAS_ENABLE": "0",
+    "NCCL_SHM_DISABLE": "1",
+    "NCCL_SOCKET_IFNAME": "lo",
+}
+INHERITED = ("CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES")  # which GPUs a scheduler has given us
+
+
+@dataclass(frozen=True)
+class Gpus:
+    """How many GPUs the ranks of a sandbox have, and the backend of launches that say "auto".
+
+    With none, ranks keep to the CPU and to gloo, whatever `backend` is.
+    """
+
+    count: int = 0
+    backend: str = "auto"
+
+    def __str__(self) -> str:
+        """What is recorded with a grade."""
+        if not self.count:
+            return "gloo on the CPU"
+        return f"{self.backend} on {self.count} GPU{'s' if self.count > 1 else ''}"
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The device files that a sandbox lets in."""
+        return device_files() if self.count else ()
+
+    @property
+    def patience(self) -> int:
+        """What limits in seconds are multiplied by."""
+        return PATIENCE if self.count else 1
+
+    def limits(self, limits: Mapping[str, int]) -> dict[str, int]:
+        """These limits of a rank, as CUDA survives them.
+
+        The address space goes unlimited; memory_bytes bounds GPU memory, and main memory with
+        HOST_BYTES on top.
+        """
+        if not self.count:
+            return dict(limits)
+        changed = {name: limits[name] for name in limits if name != "address_bytes"}
+        changed["device_bytes"] = limits["memory_bytes"]
+        for name, more in (("memory_bytes", HOST_BYTES), ("processes", HELPERS),
+                           ("open_files", SOCKETS)):  # fmt: skip
+            if name in limits:
+                changed[name] += more
+        return changed
+
+
+NO_GPUS = Gpus()
+
+
+def device_files(place: Path | str = "/dev") -> tuple[str, ...]:
+    """The files through which programs reach NVIDIA's driver, as far as they are in `place`."""
+    names = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps")
+    cards = sorted(path for path in Path(place).glob("nvidia*") if path.name[6:].isdigit())
+    others = [Path(place) / name for name in names]
+    return tuple(str(path) for path in [*cards, *others] if path.exists())
+
+
+def environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What a sandbox with GPUs sets, and what of this process's environment it lets in."""
+    found = {name: environ[name] for name in INHERITED if name in environ}
+    libraries = environ.get("LD_LIBRARY_PATH", "").split(":")
+    system = [place for place in libraries if os.path.normpath(place).startswith("/usr/")]
+    return SETTINGS | found | ({"LD_LIBRARY_PATH": ":".join(system)} if system else {})
+
+
+def bubblewrap_options(files: Iterable[str]) -> list[str]:
+    """Options that let these device files into a sandbox, after its own `--dev`, and /sys."""
+    options = []
+    for path in files:
+        options += ["--dev-bind", path, path]
+    return [*options, "--ro-bind", "/sys", "/sys"] if options else []
