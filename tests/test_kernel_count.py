@@ -19,6 +19,7 @@ OPERATIONS = (
     "gather",
     "all_to_all",
     "barrier",
+    "monitored_barrier",
     "send",
 )
 
@@ -43,6 +44,7 @@ def operate(rank: int, ranks: int, operation: str, items: int) -> None:
         "gather": lambda: dist.gather(x, many if rank == 0 else None, 0),
         "all_to_all": lambda: dist.all_to_all_single(torch.cat(many), torch.cat(many)),
         "barrier": dist.barrier,
+        "monitored_barrier": dist.monitored_barrier,
     }[operation]()
 
 
@@ -105,6 +107,26 @@ FORGED = {
 def test_a_log_that_says_other_than_the_kernel_is_tampered_with(question, forgery):
     with pytest.raises(TamperedError, match=r"kernel counted|datagrams past"):
         question.launch(patched, 3, FORGED[forgery])
+
+
+def leave_in_the_store(rank: int, ranks: int) -> None:
+    dist.distributed_c10d._get_default_store().set(f"from {rank}", bytes(100))
+
+
+def test_a_value_left_where_ranks_meet_is_tampering(question):
+    with pytest.raises(TamperedError, match="in the file they meet in"):
+        question.launch(leave_in_the_store, 3)
+
+
+def make_groups(rank: int, ranks: int) -> None:
+    for members in ([0], [0, 1], [1, 2], [0, 1, 2]):
+        group = dist.new_group(members)
+        if rank in members:
+            dist.barrier(group)
+
+
+def test_groups_may_leave_their_addresses_there(question):
+    question.launch(make_groups, 3)
 
 
 def test_a_log_that_says_the_truth_is_not(question):

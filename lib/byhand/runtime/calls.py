@@ -9,6 +9,8 @@ import torch
 import torch.distributed as dist
 import torch.distributed.distributed_c10d as c10d
 
+from byhand.runtime.trace import MONITORED
+
 Tensor = torch.Tensor
 
 
@@ -102,8 +104,8 @@ _READERS: dict[str, Any] = {
     "scatter_": lambda a, n: _tensor("scatter", a[0], n * _num_bytes(a[0]), root=a[3]),
     "alltoall_": lambda a, n: _all_to_all_lists(a[0], a[1]),
     "alltoall_base_": lambda a, n: _all_to_all(a[0], a[1], a[3], a[4], n),
-    "barrier": lambda a, n: {"op": "barrier"},
-    "monitored_barrier_": lambda a, n: {"op": "barrier"},
+    "barrier": lambda a, n: {"op": "barrier", "detail": "a barrier"},
+    "monitored_barrier_": lambda a, n: {"op": "barrier", "detail": MONITORED},
     "send": lambda a, n: _tensor("send", a[0], peer=a[2], tag=a[3]),
     "recv_": lambda a, n: _tensor("recv", a[0], peer=a[2], tag=a[3]),
     "recv_any_source_": lambda a, n: _tensor("recv", a[0], tag=a[2]),

@@ -120,7 +120,7 @@ class Server:
         team = self.teams.setdefault(message["team"], Team())
         if team.port is None:
             team.port, team.store = reserve_port(), os.memfd_create("byhand store")
-            team.before = Counters.read() if message.get("private") else None
+            team.before = Counters.read(team.store) if message.get("private") else None
         port = team.port.getsockname()[1]
 
         def body() -> None:
@@ -185,7 +185,7 @@ class Server:
     def do_count(self, message: dict[str, Any], _: list[int]) -> None:
         """What the ranks of a team have sent each other so far, by the kernel's count."""
         team = self.teams[message["team"]]
-        carried = dataclasses.asdict(Counters.read().since(team.before))
+        carried = dataclasses.asdict(Counters.read(team.store).since(team.before))
         self.send({"count": carried, "team": message["team"]})
 
     def fork(self, body: Any, keep: list[int]) -> int:

@@ -10,16 +10,20 @@ are fixed, so a log says to the byte what the counters must have grown by:
     all-to-all                   n(n-1) messages
     all-gather                   2n(n-1): each rank's part in two halves, around the ring
     barrier                      n log2 n, rounded up, of no bytes
+    monitored barrier            2(n-1), of 4 bytes
     all-reduce, reduce-scatter   a ring over 2n segments or more: 2(n-1) messages a segment
     reduce                       the first half of that ring, then the sums to the root
     a group                      24 bytes for each pair of its ranks, to connect
 
-TCP adds repeats of its own now and then; the kernel counts those too.
+TCP adds repeats of its own now and then; the kernel counts those too. Ranks find each other in a
+file of the fork server's, which grows by an address for each member of each group and no more: it
+is no place to leave values in.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import re
 import time
 from collections.abc import Callable, Iterable
@@ -27,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from byhand.runtime.errors import TamperedError
-from byhand.runtime.trace import SETUP_OPS, Call
+from byhand.runtime.trace import MONITORED, SETUP_OPS, Call
 
 MESSAGE = 144  # gloo: two notices and a header of 48 bytes each
 HEADERS = 52  # IP and TCP with time stamps, on every packet
@@ -36,6 +40,8 @@ RESET = 12  # a reset has shorter headers
 MAX_SEGMENT = 1 << 20
 PACKET = 65_536  # the most that one packet, and so one repeat of TCP's own, can hold
 ROUNDING = 1  # of shares of ranks
+ADDRESS = 210  # a rank's record of a group in the file they meet in, and 8 for each member
+LONG_NAME = 40  # of a group whose name is a hash
 JOINING = 1 << 15  # a store of the program's own, to find the other ranks by, per rank
 ARRIVAL_SECONDS = 0.3
 ANSWER = 600  # the most that a question to a name server, and its refusal, hold
@@ -53,10 +59,14 @@ class Counters:
     repeated: int
     datagrams: int  # sent by UDP; gloo sends none
     unanswered: int  # datagrams that reached no program
+    left: int  # bytes in the file that the ranks meet in
 
     @classmethod
-    def read(cls) -> Counters:
-        """The counters of this process's network namespace, where only loopback is up."""
+    def read(cls, store: int) -> Counters:
+        """The counters of this process's network namespace, where only loopback is up.
+
+        store: descriptor of the file that the ranks meet in.
+        """
         loopback = _loopback(Path("/proc/self/net/dev").read_text())
         named = _snmp(Path("/proc/self/net/snmp").read_text())
         pairs = (line.split() for line in Path("/proc/self/net/snmp6").read_text().splitlines())
@@ -68,6 +78,7 @@ class Counters:
             named.get("TcpRetransSegs", 0),
             sum(named.get(name, 0) for name in sent),
             named.get("UdpNoPorts", 0) + named.get("Udp6NoPorts", 0),
+            os.fstat(store).st_size,
         )
 
     def since(self, before: Counters) -> Counters:
@@ -129,10 +140,11 @@ class Bounds:
     least: float
     most: float
     message: float = 0  # the largest single one
+    left: float = 0  # most bytes in the file that the ranks meet in
 
     def __add__(self, other: Bounds) -> Bounds:
-        message = max(self.message, other.message)
-        return Bounds(self.least + other.least, self.most + other.most, message)
+        message, left = max(self.message, other.message), self.left + other.left
+        return Bounds(self.least + other.least, self.most + other.most, message, left)
 
 
 def expected(calls: Iterable[Call], world_size: int, joined: bool) -> Bounds:
@@ -142,10 +154,12 @@ def expected(calls: Iterable[Call], world_size: int, joined: bool) -> Bounds:
     """
     total = Bounds(0, 0)
     if joined:  # and sent a first message of four numbers on every connection
-        total = exactly(PAIR * world_size * (world_size - 1) / 2 + _ring(world_size, 16, 4))
+        carried = PAIR * world_size * (world_size - 1) / 2 + _ring(world_size, 16, 4)
+        total = Bounds(carried, carried, left=_addresses(world_size))
     for call in calls:
         share = _share(call)
-        total += Bounds(share.least if call.matched else 0, share.most, MESSAGE + call.payload)
+        least = share.least if call.matched else 0
+        total += Bounds(least, share.most, MESSAGE + call.payload, share.left)
     return total
 
 
@@ -155,6 +169,11 @@ def complaint(carried: Counters, bounds: Bounds, world_size: int, groups: int) -
     heard = carried.datagrams - carried.unanswered
     if heard > 0 or carried.datagrams > STRAY_DATAGRAMS:
         return f"the ranks sent each other {carried.datagrams} datagrams past torch.distributed"
+    if carried.left > bounds.left:
+        return (
+            f"the ranks left {carried.left:,} bytes in the file they meet in; their groups need"
+            f" at most {round(bounds.left):,}"
+        )
     least = bounds.least - RESET * pairs - HEADERS * carried.datagrams - ROUNDING
     repeat = min(PACKET, bounds.message + MESSAGE)
     most = bounds.most + repeat * carried.repeated + ANSWER * carried.datagrams + ROUNDING
@@ -187,6 +206,8 @@ def _share(call: Call) -> Bounds:
         return exactly(_ring(n, payload, element) / n)
     if call.op == "reduce":
         return _reduce(n, payload, element)
+    if call.detail == MONITORED:
+        return exactly(2 * (n - 1) * (MESSAGE + 4) / n)
     messages = {"all_gather": 2 * n * (n - 1), "barrier": n * math.ceil(math.log2(n))}
     carried = {"barrier": 0, "scatter": (n - 1) / n, "gather": (n - 1) / n}
     return exactly(
@@ -226,8 +247,14 @@ def _all_to_all(call: Call) -> Bounds:
 
 def _group(call: Call) -> Bounds:
     """Connections of a new group; a program that joins by itself also talks to its own store."""
+    n = len(call.group)
     if call.op == "init_process_group":
-        n = len(call.group)
-        return Bounds(0, PAIR * (n - 1) / 2 + JOINING)
+        return Bounds(0, PAIR * (n - 1) / 2 + JOINING, left=_addresses(n) / n)
     members = len(re.findall(r"\d+", call.detail))
-    return Bounds(0, PAIR * members * (members - 1) / 2 / len(call.group))
+    left = _addresses(members) + LONG_NAME * members
+    return Bounds(0, PAIR * members * (members - 1) / 2 / n, left=left / n)
+
+
+def _addresses(members: int) -> int:
+    """The most bytes that the members of a group leave in the file they meet in."""
+    return members * (ADDRESS + 8 * members)

@@ -22,6 +22,7 @@ from byhand.runtime.errors import TamperedError
 from byhand.runtime.ledger import Event, sent_bytes
 
 SETUP_OPS = ("init_process_group", "new_group")  # collective too, but they carry no tensors
+MONITORED = "a monitored barrier"
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Call:
     tag: int = 0
     sends: tuple[int, ...] = ()  # all-to-all: rows to each rank
     receives: tuple[int, ...] = ()
-    detail: str = ""  # set-up calls: what all ranks must agree on
+    detail: str = ""  # what else all ranks must agree on: of set-up calls, of a monitored barrier
     declared: int | None = None  # init_process_group: the world size it was given
     matched: bool = False  # every rank it needs has made its call too
     wait_from: float | None = None
