@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of
 
 LITERATURE = "alpha log P + beta m P"
 ELEMENT_BYTES = 4
-FLOOD_BYTES = 1 << 18
 SIZES = tuple(4**power for power in range(1, 12))  # 4 B to 4 MB
 
 
@@ -77,8 +76,6 @@ def sweep(
     """Time torch's collective for every size, the sizes taking turns. options: of `launch`.
 
     sizes: in bytes as nccl-tests counts them; rounded up to whole elements for every rank.
-    Over a `network`, each call follows an all-reduce of FLOOD_BYTES that is not timed: a shaped
-    link lets what follows a pause pass at full speed, up to some 100 KB, as no real link does.
 
     Raises:
         ValueError: a collective not in CALLS.
@@ -87,14 +84,13 @@ def sweep(
         raise ValueError(f"unknown collective {collective!r}; known are {', '.join(CALLS)}")
     step = 1 if collective in ("send", "broadcast", "all_reduce") else world_size
     counts = [-(-num_bytes // (ELEMENT_BYTES * step)) * step for num_bytes in sizes]
-    args = (collective, counts, repetitions, options.get("network") is not None)
-    run = launch(_sweep_on_rank, world_size, args, **options)
+    run = launch(_sweep_on_rank, world_size, (collective, counts, repetitions), **options)
     timings = {ELEMENT_BYTES * n: t for n, t in zip(counts, run.results[0], strict=True)}
     return Sweep(collective, world_size, timings, run)
 
 
 def _sweep_on_rank(
-    rank: int, world_size: int, collective: str, counts: list[int], repetitions: int, flood: bool
+    rank: int, world_size: int, collective: str, counts: list[int], repetitions: int
 ) -> list[Timing]:
     group = dist.group.WORLD
     if collective == "send":  # a rank that does nothing would count as late, or as early
@@ -102,8 +98,7 @@ def _sweep_on_rank(
         if rank not in (0, world_size - 1):
             return []
     calls = {number: CALLS[collective](count) for number, count in enumerate(counts)}
-    before = _all_reduce(FLOOD_BYTES // ELEMENT_BYTES, group) if flood else None
-    return list(take_turns(calls, repetitions, group=group, before=before).values())
+    return list(take_turns(calls, repetitions, group=group).values())
 
 
 @dataclass(repr=False)
@@ -205,9 +200,9 @@ def gpu_topology() -> str:
     return done.stdout.strip() or done.stderr.strip()
 
 
-def _all_reduce(count: int, group: dist.ProcessGroup | None = None) -> Callable[[], Any]:
+def _all_reduce(count: int) -> Callable[[], Any]:
     tensor = torch.zeros(count, device=device())
-    return lambda: dist.all_reduce(tensor, group=group)
+    return lambda: dist.all_reduce(tensor)
 
 
 def _broadcast(count: int) -> Callable[[], Any]:

@@ -17,7 +17,9 @@ from byhand.runtime.virtual_network import MTU, Bytes, Traffic, VirtualNetwork
 
 _PATH = os.pathsep.join(filter(None, [os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
 _LATENCY_SECONDS = 1.0  # what may wait for a link: like a cluster's, it drops next to nothing
-_BURST_SECONDS = 0.001  # what an idle link lets through at once; with less, late timers cost rate
+_BURST_SECONDS = 0.004  # of what it missed in a pause, a link makes up for so much,
+_PEAK = 1.25  # going at this many times its rate meanwhile
+_AT_ONCE_SECONDS = 0.0003  # and lets so much pass at once: a timer may be late by that
 _FRAME_BYTES = MTU + 64  # it lets one frame through, however slow it is
 
 
@@ -133,9 +135,10 @@ def _address(address: str) -> list[str]:
 
 def _rate(network: VirtualNetwork, name: str) -> str:
     rate = network.bytes_per_second
-    burst = max(_FRAME_BYTES, int(rate * _BURST_SECONDS))
+    burst, at_once = (max(_FRAME_BYTES, int(rate * s)) for s in (_BURST_SECONDS, _AT_ONCE_SECONDS))
     shape = f"rate {8 * rate:.0f}bit burst {burst} latency {1000 * _LATENCY_SECONDS:.0f}ms"
-    return f"qdisc add dev {name} root tbf {shape}"
+    peak = f"peakrate {8 * _PEAK * rate:.0f}bit mtu {at_once}"
+    return f"qdisc add dev {name} root tbf {shape} {peak}"
 
 
 def _in(namespace: int, lines: list[str], tool: str = "ip") -> None:
