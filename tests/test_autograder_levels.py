@@ -87,6 +87,46 @@ def test_a_submission_may_write_where_it_stands(question):
     assert question.launch(write_here, 2).results == [True, True]
 
 
+def write_everywhere() -> list[str]:
+    import os
+
+    mounted = {line.split()[1] for line in open("/proc/self/mounts")}
+    written = []
+    for place in {"/", "/dev", "/etc", "/home", "/root", "/run", "/usr", "/var", *mounted}:
+        try:
+            open(os.path.join(place, "left-behind"), "w").close()
+            written.append(place)
+        except OSError:
+            pass
+    return sorted(written)
+
+
+@needs_bubblewrap
+def test_what_a_rank_writes_in_bubblewrap_no_other_rank_can_read():
+    with Launcher(isolation.sandbox_command(hide=["/usr/share"]), trusted=False) as launcher:
+        one = launcher.fresh(limits=LIMITS)
+        found = one.launch(write_everywhere, 1, setup=False, alone=True).results[0]
+        assert found == ["/dev/shm", "/tmp"]
+
+
+def empty_files() -> int:
+    made = 0
+    try:
+        while made < 100_000:
+            open(f"/tmp/{made}", "w").close()
+            made += 1
+    except OSError:
+        pass
+    return made
+
+
+@needs_bubblewrap
+def test_files_of_no_bytes_are_limited_too():
+    with Launcher(isolation.sandbox_command(), trusted=False) as launcher:
+        one = launcher.fresh(limits=LIMITS)
+        assert one.launch(empty_files, 1, setup=False, alone=True).results[0] <= 10_000
+
+
 @needs_landlock
 def test_landlocks_questions_do_not_see_each_others_files():
     with Launcher(isolation.confined_command(), trusted=False) as launcher:

@@ -104,7 +104,11 @@ def sandbox_command(hide: Iterable[Path | str] = (), bwrap: str = "bwrap",
         options += ["--setenv", name, value]
     options += ["--dev", "/dev", *gpus.bubblewrap_options(devices)]
     options += ["--proc", "/proc", "--tmpfs", "/tmp"]
-    options += _system() + _hidden(hide) + _python() + ["--chdir", "/tmp", "--"]
+    hidden = _hidden(hide)
+    options += _system() + hidden + _python()
+    for place in ("/dev", *hidden[1::2], "/"):  # or ranks, and submissions, would share them
+        options += ["--remount-ro", place]
+    options += ["--chdir", "/tmp", "--"]
     return (*_as_a_stranger(bwrap), bwrap, *options)
 
 

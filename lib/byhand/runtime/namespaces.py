@@ -21,6 +21,7 @@ _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 _CAPABILITY_VERSION_3, _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 0x20080522, 12, 21
 _PR_CAP_AMBIENT, _PR_SET_NO_NEW_PRIVS, _PR_SET_DUMPABLE = 47, 38, 4
 _NOT_ROOT = 1000
+MAX_FILES = 10_000  # in an empty directory: files of no bytes take the kernel's memory, too
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -171,7 +172,7 @@ def _cover(place: str, num_bytes: int) -> None:
         path for path in python_places() if path.startswith(place + "/") and os.path.isdir(path)
     )
     handles = [(path, os.open(path, os.O_PATH | os.O_DIRECTORY)) for path in kept]
-    options = f"size={num_bytes},mode=1777".encode()
+    options = f"size={num_bytes},nr_inodes={MAX_FILES},mode=1777".encode()
     mounted = _libc.mount(b"tmpfs", place.encode(), b"tmpfs", _MS_NOSUID | _MS_NODEV, options)
     _check(mounted, f"mount on {place}")
     for path, handle in handles:
