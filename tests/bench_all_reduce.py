@@ -25,8 +25,8 @@ import torch.distributed as dist
 from byhand import VirtualNetwork, all_reduce, device, launch
 from byhand import all_reduce_plans as plans
 from byhand import all_reduce_trees as trees
-from byhand.communication_cost import cost
-from byhand.communication_fit import fit
+from byhand.communication_cost import cost, fastest
+from byhand.communication_fit import fit_each
 from byhand.measure import take_turns
 from byhand.runtime import why_no_network
 
@@ -82,7 +82,7 @@ def shards(tensor):
 
 
 def measure(rank, world_size, num_bytes, repetitions, names=None, ranks_per_host=RANKS_PER_HOST):
-    """(seconds, wrong elements on this rank) by name."""
+    """(timing, wrong elements on this rank) by name."""
     generator = torch.Generator().manual_seed(rank)
     count = num_bytes // 4
     tensor = torch.randint(100, (count,), generator=generator).float().to(device(rank))
@@ -100,20 +100,21 @@ def measure(rank, world_size, num_bytes, repetitions, names=None, ranks_per_host
             fresh()
         wrong[name] = int((call() != total).sum())
     timings = take_turns(chosen, repetitions, warm_up=1, before=fresh)
-    return {name: (timing.median, wrong[name]) for name, timing in timings.items()}
+    return {name: (timing, wrong[name]) for name, timing in timings.items()}
 
 
 def on_all(num_bytes, repetitions, names=None, network=None, ranks_per_host=RANKS_PER_HOST):
-    """(seconds, wrong elements on all ranks) by name."""
+    """(timing, wrong elements on all ranks) by name."""
     args = (num_bytes, repetitions, names, ranks_per_host)
     results = launch(measure, WORLD_SIZE, args, deadline=600, network=network).results
     return {
-        name: (seconds, sum(result[name][1] for result in results))
-        for name, (seconds, _) in results[0].items()
+        name: (timing, sum(result[name][1] for result in results))
+        for name, (timing, _) in results[0].items()
     }
 
 
-def print_row(name, num_bytes, seconds, wrong, factor):
+def print_row(name, num_bytes, timing, wrong, factor):
+    seconds = timing.median
     bandwidth = num_bytes / seconds / 1e9
     print(
         f"{name:20}{num_bytes:>10}{num_bytes // 4:>10} float    sum{1e6 * seconds:>11.1f}"
@@ -126,17 +127,17 @@ def loopback(repetitions):
     factor = 2 * (WORLD_SIZE - 1) / WORLD_SIZE
     table = {}
     for num_bytes in SIZES:
-        often = repetitions if num_bytes < 1 << 22 else max(3, repetitions // 3)
-        table[num_bytes] = on_all(num_bytes, often)
-        for name, (seconds, wrong) in table[num_bytes].items():
-            print_row(name, num_bytes, seconds, wrong, factor)
+        times = repetitions if num_bytes < 1 << 22 else max(3, repetitions // 3)
+        table[num_bytes] = on_all(num_bytes, times)
+        for name, (timing, wrong) in table[num_bytes].items():
+            print_row(name, num_bytes, timing, wrong, factor)
     own = next(iter(table[SIZES[0]]))
     print(f"\n{'size':>10}{'ring over ' + own:>18}{'best over ' + own:>18}  best")
     for num_bytes, row in table.items():
-        mine = {name: seconds for name, (seconds, _) in row.items() if name != own}
-        best = min(mine, key=mine.get)
-        ratios = row[own][0] / mine["ring"], row[own][0] / mine[best]
-        print(f"{num_bytes:>10}{ratios[0]:>18.2f}{ratios[1]:>18.2f}  {best}")
+        seconds = {name: timing.median for name, (timing, _) in row.items()}
+        best = min((name for name in row if name != own), key=seconds.get)
+        ratios = (seconds[own] / seconds[name] for name in ("ring", best))
+        print(f"{num_bytes:>10}{next(ratios):>18.2f}{next(ratios):>18.2f}  {best}")
     print("aim: ring at least 0.9 of gloo's speed")
 
 
@@ -147,51 +148,68 @@ def two_hosts():
     for num_bytes in HOST_SIZES:
         row = on_all(num_bytes, 3, ("gloo", "ring", "hierarchical"), network)
         halves = on_all(num_bytes, 3, "reduce-scatter", network)
-        for name, (seconds, wrong) in row.items():
-            print_row(name, num_bytes, seconds, wrong, 2 * (WORLD_SIZE - 1) / WORLD_SIZE)
-        for name, (seconds, wrong) in halves.items():
+        for name, (timing, wrong) in row.items():
+            print_row(name, num_bytes, timing, wrong, 2 * (WORLD_SIZE - 1) / WORLD_SIZE)
+        for name, (timing, wrong) in halves.items():
             half = (WORLD_SIZE - 1) / WORLD_SIZE
-            print_row(f"{name} reduce-scatter", num_bytes, seconds, wrong, half)
-        times = [t["gloo"][0] / t[n][0] for t, n in ((halves, "ring"), (row, "hierarchical"))]
-        findings.append((num_bytes, times[0], times[1], num_bytes / LINK / row["hierarchical"][0]))
+            print_row(f"{name} reduce-scatter", num_bytes, timing, wrong, half)
+        scatter = halves["gloo"][0].median / halves["ring"][0].median
+        gloos, ours = (row[name][0].median for name in ("gloo", "hierarchical"))
+        findings.append((num_bytes, scatter, gloos / ours, num_bytes / LINK / ours))
     print(f"\n{'size':>10}  ring / gloo reduce-scatter  hierarchical / gloo  of the bound S/rate")
     for num_bytes, scatter, whole, bound in findings:
         print(f"{num_bytes:>10}{scatter:>28.2f}{whole:>21.2f}{bound:>22.3f}")
     print("aims: 1.5; 1.4; 0.95. The rate counts packets' headers, 0.7 % of the bytes.")
 
 
+def often(num_bytes):
+    """How many repetitions: small calls scatter, large ones take long."""
+    return 41 if num_bytes < 1 << 17 else 15 if num_bytes < 1 << 20 else 5
+
+
 def choose(times, sizes):
-    """What a line fitted to every second size chooses at each: (size, chosen, best, loss)."""
+    """What lines fitted to every second size choose at each; also the lines, by algorithm."""
     costs = {
-        (size, name): cost(
-            name, WORLD_SIZE, size, all_reduce.num_blocks(PLANS[name](WORLD_SIZE), size)
-        )
-        for size in sizes
-        for name in PLANS
+        name: {
+            size: cost(name, WORLD_SIZE, size, all_reduce.num_blocks(plan(WORLD_SIZE), size))
+            for size in sizes
+        }
+        for name, plan in PLANS.items()
     }
-    known = [(size, name) for size in sizes[::2] for name in PLANS]
-    line = fit([costs[key] for key in known], [times[key] for key in known]).line
-    chosen = []
-    for size in sizes:
-        guess = min(PLANS, key=lambda name: line.of(costs[size, name]))
-        best = min(PLANS, key=lambda name: times[size, name])
-        chosen.append((size, guess, best, times[size, guess] / times[size, best]))
-    return line, chosen
+    known = sizes[::2]
+    lines = fit_each(
+        {name: [found[size] for size in known] for name, found in costs.items()},
+        {name: [times[size][name].median for size in known] for name in costs},
+    )
+    chosen = {size: fastest(lines, {name: costs[name][size] for name in costs}) for size in sizes}
+    return lines, chosen
+
+
+def overlap(one, other):
+    """Whether half of the repetitions of two calls lie in ranges that have something in common."""
+    (low, high), (from_, to) = one.quartiles, other.quartiles
+    return low <= to and from_ <= high
 
 
 def four_hosts():
     network = VirtualNetwork(WORLD_SIZE, 1, LINK)
     times = {}
-    for num_bytes in MODEL_SIZES:
-        row = on_all(num_bytes, 7 if num_bytes < 1 << 20 else 3, tuple(PLANS), network, 1)
-        times.update({(num_bytes, name): seconds for name, (seconds, _) in row.items()})
-    line, chosen = choose(times, MODEL_SIZES)
-    print(f"\n{WORLD_SIZE} hosts of one rank, {LINK / 1e6:g} MB/s: one line for all algorithms,")
-    alpha, rate = 1e6 * line.alpha, 1e-6 / line.beta
-    print(f"fitted to every second size: alpha {alpha:.0f} us, {rate:.1f} MB/s")
-    print(f"{'size':>10}  {'chosen':20}{'best':20}{'time / best':>12}")
-    for num_bytes, guess, best, loss in chosen:
-        print(f"{num_bytes:>10}  {guess:20}{best:20}{loss:>12.2f}")
+    for size in MODEL_SIZES:
+        row = on_all(size, often(size), tuple(PLANS), network, 1)
+        times[size] = {name: timing for name, (timing, _) in row.items()}
+    lines, chosen = choose(times, MODEL_SIZES)
+    print(f"\n{WORLD_SIZE} hosts of one rank, {LINK / 1e6:g} MB/s: a line for each algorithm,")
+    print("fitted to every second size (those without a star)")
+    for name, line in lines.items():
+        rate = 1e-6 / max(line.beta, 1e-15)
+        print(f"{name:20} alpha {1e6 * line.alpha:5.0f} us a round, {rate:6.1f} MB/s")
+    print(f"{'size':>11}  {'chosen':20}{'best':20}{'time / best':>12}  quartiles")
+    for size, guess in chosen.items():
+        row, star = times[size], "*" if size in MODEL_SIZES[1::2] else " "
+        best = min(row, key=lambda name: row[name].median)
+        loss = row[guess].median / row[best].median
+        told = "the same" if guess == best else "overlap" if overlap(row[guess], row[best]) else "-"
+        print(f"{size:>10}{star}  {guess:20}{best:20}{loss:>12.2f}  {told}")
     print("aim: at most 1.10")
 
 

@@ -30,7 +30,7 @@ from byhand.communication_cost import (
 )
 from byhand.communication_demonstrations import CALLS, SIZES, gpu_topology, naive, sweep
 from byhand.communication_explorer import cost_explorer, draw_costs
-from byhand.communication_fit import fit, least_squares
+from byhand.communication_fit import fit, fit_each, least_squares
 from byhand.communication_networks import TOPOLOGIES, double_ring, switch, two_level
 from byhand.communication_rounds import rounds
 from byhand.figures import bandwidth_over_time, costs, link_ladder
@@ -113,7 +113,12 @@ def test_at_the_crossover_two_algorithms_take_equally_long(first, second, p):
     size = crossover(LINE, first, second, p)
     one, two = (LINE.seconds(name, p, size) for name in (first, second))
     assert one == pytest.approx(two)
-    small, large = (fastest(LINE, p, s, (first, second)) for s in (size / 2, size * 2))
+    small, large = (
+        fastest(dict.fromkeys(costs_of, LINE), costs_of)
+        for costs_of in (
+            {name: cost(name, p, s) for name in (first, second)} for s in (size / 2, size * 2)
+        )
+    )
     assert {small, large} == {first, second}
     assert large == "ring"
 
@@ -241,6 +246,28 @@ def test_the_same_measurements_give_the_same_fit_and_nothing_comes_out_negative(
     assert found == fit(costs_of, seconds)
     assert min(line.alpha for line in found.resampled) >= 0
     assert min(line.beta for line in found.resampled) >= 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_lines_of_their_own_choose_well_where_one_line_for_all_does_not(seed):
+    sizes, draw = [4**k for k in range(1, 12)], random.Random(seed)
+    truth = {"ring": AlphaBeta(1e-4, 4e-8), "recursive_doubling": AlphaBeta(8e-4, 4e-8)}
+    costs_of = {name: [cost(name, 4, size) for size in sizes] for name in truth}
+    seconds = {
+        name: [truth[name].of(each) * draw.lognormvariate(0, 0.03) for each in costs_of[name]]
+        for name in truth
+    }
+    known = [{name: found[name][::2] for name in truth} for found in (costs_of, seconds)]
+    lines = fit_each(*known)
+    together = fit(*([x for each in found.values() for x in each] for found in known)).line
+    losses = {"each": [], "all": []}
+    for place in range(len(sizes)):
+        now = {name: costs_of[name][place] for name in truth}
+        for way, by in (("each", lines), ("all", dict.fromkeys(truth, together))):
+            chosen, best = fastest(by, now), min(seconds[name][place] for name in truth)
+            losses[way].append(seconds[chosen][place] / best)
+    assert max(losses["each"]) < 1.1
+    assert max(losses["all"]) > 1.5
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ Sources: Thakur et al. 2005; Chan et al. 2007; Sanders et al. 2009 (two trees); 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -181,9 +181,13 @@ def best_num_chunks(line: AlphaBeta, algorithm: str, num_ranks: int, num_bytes: 
     )
 
 
-def fastest(line: AlphaBeta, num_ranks: int, num_bytes: float, algorithms: Sequence[str]) -> str:
-    """The one of `algorithms` that takes least, without chunks; the first of equals."""
-    return min(algorithms, key=lambda name: line.seconds(name, num_ranks, num_bytes))
+def fastest(lines: Mapping[str, AlphaBeta], costs: Mapping[str, Cost]) -> str:
+    """The algorithm that takes least, each by its own line; the first of equals.
+
+    lines: as communication_fit.fit_each finds them, or one for all: dict.fromkeys(costs, line).
+    costs: of one size, by algorithm.
+    """
+    return min(costs, key=lambda name: lines[name].of(costs[name]))
 
 
 def crossover(line: AlphaBeta, first: str, second: str, num_ranks: int) -> float | None:

@@ -15,7 +15,7 @@ Sources: Huber 1964; Holland and Welsch 1977; Efron 1979.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
 from statistics import median
@@ -85,6 +85,20 @@ def fit(
     alphas, betas = [r.alpha for r in resampled], [r.beta for r in resampled]
     intervals = _interval(alphas, confidence), _interval(betas, confidence)
     return Fit(line, *intervals, scatter, tuple(resampled), confidence)
+
+
+def fit_each(
+    costs: Mapping[str, Sequence[Cost]], seconds: Mapping[str, Sequence[float]]
+) -> dict[str, AlphaBeta]:
+    """A line for every algorithm, from its own measurements: what NCCL's tuner chooses by.
+
+    A round of many messages costs more than one of few where ranks share processors, so one alpha
+    for all algorithms would not do. costs, seconds: by algorithm.
+
+    Raises:
+        ValueError: as `fit`.
+    """
+    return {name: fit(costs[name], seconds[name], num_resamples=1).line for name in costs}
 
 
 def least_squares(costs: Sequence[Cost], seconds: Sequence[float]) -> AlphaBeta:
