@@ -80,8 +80,9 @@ def why_out_of_reach(gpus: Gpus, hide: Sequence[Any] = ()) -> str | None:
     """None where a sandboxed rank can use each of the GPUs (or there are none): it is tried."""
     if not gpus.count:
         return None
-    with Launcher(best_level(hide, gpus.files).command, trusted=False, gpus=gpus) as launcher:
-        return launcher.why_no_gpus(LIMITS["memory_bytes"])
+    level = best_level(hide, gpus.files)
+    with Launcher(level.command, trusted=False, gpus=gpus) as launcher:
+        return launcher.why_no_gpus(gpus.limits(LIMITS), level.nests)
 
 
 def most_ranks(source: NotebookNode) -> int:

@@ -200,7 +200,7 @@ class Judge:
 
     def _lost_gpus(self, question: Question) -> str | None:
         """Why it was the machine's fault: its GPUs fail a rank that no student wrote, too."""
-        return self.launcher.why_no_gpus(question.limits.get("device_bytes", 0))
+        return self.launcher.why_no_gpus(question.limits, self.isolate)
 
 
 def _watched(sandbox: Launcher) -> list[int]:

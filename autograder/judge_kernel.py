@@ -48,7 +48,7 @@ def launcher(sandboxed: bool, hide: list[str], gpus: Gpus) -> Launcher:
             raise RuntimeError("no sandbox stands in this kernel")
         Session.launcher = Launcher(Session.level.command, trusted=False, gpus=gpus)
         atexit.register(Session.launcher.close)
-        if reason := Session.launcher.why_no_gpus(LIMITS["memory_bytes"]):
+        if reason := Session.launcher.why_no_gpus(gpus.limits(LIMITS), Session.level.nests):
             raise RuntimeError(reason)
         gc.collect()
         gc.freeze()  # what is loaded by now stays: forgetting a submission need not look at it

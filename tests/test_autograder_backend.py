@@ -150,6 +150,12 @@ def test_limits_that_break_cuda_are_replaced_and_the_others_stay():
     assert NO_GPUS.limits(LIMITS) == LIMITS
 
 
+def test_all_ways_in_which_gpus_will_be_used_are_tried_before():
+    assert [Gpus(1, name).trials for name in ("gloo", "nccl", "auto")] == [(2,), (1,), (1, 2)]
+    assert [Gpus(4, name).trials for name in ("gloo", "nccl", "auto")] == [(4,), (4,), (4, 5)]
+    assert NO_GPUS.trials == ()
+
+
 def test_questions_have_more_time_on_gpus_unless_the_instructor_says_how_long():
     source = tiny_course.source()
     on_cpu, on_gpus = plan(source, source), plan(source, source, gpus=Gpus(1))

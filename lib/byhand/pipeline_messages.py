@@ -29,12 +29,17 @@ class Wire:
     def __init__(
         self, group: dist.ProcessGroup | None, reverse_group: dist.ProcessGroup | None, device: Any
     ):
-        """Messages between chunks on `device`.
+        """Messages between chunks on `device`; through main memory where gloo carries them.
+
+        gloo does where NCCL is missing, and where the group has both but no `reverse_group`.
 
         Raises:
-            ValueError: NCCL without a `reverse_group`.
+            ValueError: NCCL alone, without a `reverse_group`.
         """
-        on_nccl = device.type == "cuda" and "nccl" in dist.get_backend(group)
+        backend = dist.get_backend(group)
+        on_nccl = device.type == "cuda" and "nccl" in backend
+        if on_nccl and reverse_group is None and "gloo" in backend:
+            on_nccl = False
         if on_nccl and reverse_group is None and dist.get_world_size(group) > 1:
             raise ValueError(
                 "on NCCL a pipeline needs a reverse_group, a second group of the same ranks: "

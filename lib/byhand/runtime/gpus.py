@@ -57,6 +57,15 @@ class Gpus:
         return device_files() if self.count else ()
 
     @property
+    def trials(self) -> tuple[int, ...]:
+        """Numbers of ranks that try every way in which launches will use the GPUs."""
+        if not self.count:
+            return ()
+        shared = max(2, self.count + (self.backend == "auto"))
+        return {"nccl": (self.count,), "gloo": (shared,), "auto": (self.count, shared)}[
+            self.backend]  # fmt: skip
+
+    @property
     def patience(self) -> int:
         """What limits in seconds are multiplied by."""
         return PATIENCE if self.count else 1

@@ -194,14 +194,19 @@ class Launcher:
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def why_no_gpus(self, device_bytes: int) -> str | None:
-        """None where this launcher's GPUs can be used, one rank on each; otherwise why not."""
-        if self.gpus is None or not self.gpus.count:
-            return None
-        try:
-            self.launch(on_gpu.probe, self.gpus.count, (device_bytes,), setup=False)
-        except LaunchError as error:
-            return error.sentence
+    def why_no_gpus(self, limits: dict[str, int], isolate: bool) -> str | None:
+        """None where ranks with these limits can use this launcher's GPUs, or it has none.
+
+        Otherwise why not. It is tried, behind the walls of a question.
+        """
+        for ranks in self.gpus.trials if self.gpus else ():
+            question = self.fresh(isolate=isolate, limits=limits)
+            try:
+                question.launch(on_gpu.probe, ranks, (self.gpus.count, limits["device_bytes"]))
+            except LaunchError as error:
+                return error.sentence
+            finally:
+                question.close()
         return None
 
     def _backend(self, backend: str, world_size: int) -> str:

@@ -137,17 +137,23 @@ class Staging(Recorder):
         return out
 
 
-def probe(rank: int, world_size: int, device_bytes: int) -> None:
-    """Use GPU number `rank`, as a sandbox shows it.
+def probe(rank: int, world_size: int, gpus: int, device_bytes: int) -> None:
+    """Compute, reduce and send on this rank's GPU, as submissions do.
 
     Raises:
         RuntimeError: it cannot be used, or too little of its memory is free.
     """
-    found = torch.cuda.device_count()
-    if found < world_size:
-        raise RuntimeError(f"the sandbox shows {found} of {world_size} GPUs")
-    total = torch.ones(8, device=f"cuda:{rank}").sum().item()
-    free, _ = torch.cuda.mem_get_info(rank)
-    if total != 8 or free < device_bytes + SPARE:
-        raise RuntimeError(f"GPU {rank} has {free >> 20} MiB free; a rank may need"
-                           f" {(device_bytes + SPARE) >> 20}")  # fmt: skip
+    if (found := torch.cuda.device_count()) < gpus:
+        raise RuntimeError(f"the sandbox shows {found} of {gpus} GPUs")
+    here = process_group.device(rank)
+    free, needed = torch.cuda.mem_get_info(here)[0], device_bytes + SPARE
+    if free < needed:
+        raise RuntimeError(f"{here} has {free >> 20} MiB free; a rank may need {needed >> 20}")
+    total, got = torch.ones(8, device=here), torch.zeros(8, device=here)
+    if world_size > 1:
+        sending = dist.isend(total, (rank + 1) % world_size)
+        dist.recv(got, (rank - 1) % world_size)
+        sending.wait()
+    dist.all_reduce(total)
+    if total.tolist() != [world_size] * 8 or got.sum().item() != (8 if world_size > 1 else 0):
+        raise RuntimeError(f"{here} adds or sends wrong numbers")
