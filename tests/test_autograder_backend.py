@@ -164,25 +164,6 @@ def test_questions_have_more_time_on_gpus_unless_the_instructor_says_how_long():
     assert plan(source, source, 7.0, Gpus(1)).questions[0].limit == 7.0
 
 
-def test_a_passed_device_can_be_used_inside_both_kinds_of_sandbox():
-    path = next((p for p in ("/dev/fuse", "/dev/kvm", "/dev/net/tun", "/dev/ptmx", "/dev/full")
-                 if os.path.exists(p)), None)  # fmt: skip
-    if path is None or isolation.why_no_bubblewrap():
-        pytest.skip("no device file to pass, or no bubblewrap")
-    with Launcher(isolation.sandbox_command(devices=[path]), trusted=False) as launcher:
-        question = launcher.fresh(limits=Gpus(1).limits(LIMITS))
-        run = question.launch(looked, 1, (path,), setup=False, alone=True)
-    assert run.results == [(True, True, "1")]
-
-
-def looked(path: str) -> tuple[bool, bool, str]:
-    import os
-    import stat
-
-    device = stat.S_ISCHR(os.stat(path).st_mode)
-    return device, os.path.isdir("/sys/devices"), os.environ["NCCL_P2P_DISABLE"]
-
-
 # How a rank lives on its GPU: `meta` stands for another device, and the CPU for itself
 
 
@@ -269,12 +250,35 @@ def test_messages_go_through_main_memory_and_arrive_where_they_belong():
 # Grading, with GPUs that are not there
 
 
-@pytest.fixture(scope="module")
-def gpuless():
+FUSE = "/dev/fuse"  # stands for a GPU's file: no sandbox has it of its own
+
+
+@pytest.fixture(scope="module", params=["bubblewrap", "landlock"])
+def gpuless(request):
     """A judge's launcher that was promised two GPUs, and ranks that find none."""
-    level = isolation.best_level()
-    with Launcher(level.command, trusted=False, gpus=Gpus(2, "gloo")) as launcher:
-        yield launcher, level.nests
+    nests = request.param == "bubblewrap"
+    if why_not := isolation.why_no_bubblewrap() if nests else isolation.why_no_landlock():
+        pytest.skip(why_not)
+    made = isolation.sandbox_command if nests else isolation.confined_command
+    with Launcher(made(devices=[FUSE] if os.path.exists(FUSE) else []), trusted=False,
+                  gpus=Gpus(2, "gloo")) as launcher:  # fmt: skip
+        yield launcher, nests
+
+
+def opened(path: str) -> tuple[bool, str]:
+    import os
+
+    os.close(os.open(path, os.O_RDWR))
+    return os.path.isdir("/sys/devices"), os.environ["NCCL_P2P_DISABLE"]
+
+
+@pytest.mark.skipif(not os.access(FUSE, os.W_OK), reason="no device file to let in")
+def test_a_device_that_is_let_in_can_be_written_to_inside_either_sandbox(gpuless):
+    launcher, nests = gpuless
+    question = launcher.fresh(isolate=nests, limits=Gpus(1).limits(LIMITS))
+    run = question.launch(opened, 1, (FUSE,), setup=False, alone=True)
+    question.close()
+    assert run.results[0] == (True, "1")
 
 
 def test_the_same_checks_pass_by_way_of_a_gpu(gpuless):
