@@ -12,9 +12,10 @@ alpha and beta. What overlaps is laid out as the library's modules do it:
 
 S bytes of parameters, A bytes of one layer's output for the whole batch, P ranks. Sent per rank:
 data 2(P-1)/P · S; tensor (L - 1) · 2(P-1)/P · A; pipeline A for each neighbour.
-Simplified: loss, optimizer and the filling with zeros take no time. Compute and communication slow
-each other not at all, or, with overlap=False, wholly: where ranks keep all cores busy, the copying
-and adding of an all-reduce takes a core from them, and hiding it saves nothing.
+Simplified: the loss and the filling with zeros count as the layers' compute; there is no
+optimizer. Compute and communication slow each other not at all, or, with overlap=False, wholly:
+where ranks keep all cores busy, the copying and adding of an all-reduce takes a core from them, and
+hiding it saves nothing.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A training step of an MLP, predicted from a fitted alpha and beta and then taken on real ranks.
 
-On the same ranks, in one launch: the compute of one layer (all ranks at once, so that cores they
-share are shared here too), and the step itself, with the library's data_parallel, tensor_parallel
-and pipeline_parallel as they stand.
+On the same ranks, in one launch, taking turns: what a rank computes in the step (all ranks at
+once, so that cores they share are shared here too), and the step itself, with the library's
+data_parallel, tensor_parallel and pipeline_parallel as they stand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch.distributed as dist
 
 from byhand.communication_cost import AlphaBeta
 from byhand.data_parallel import DataParallel, assign_buckets
-from byhand.measure import Timing, device, take_turns, time_call
+from byhand.measure import Timing, device, take_turns
 from byhand.mlp import MLP, mean_squared_error, random_weights
 from byhand.pipeline_parallel import Pipeline, cut
 from byhand.pipeline_schedules import one_forward_one_backward
@@ -155,7 +155,9 @@ def _step_on_rank(
 ) -> tuple[LayerSeconds, Timing]:
     step = _make_step(rank, world_size, plan, model)
     step()  # on the record: the bytes
-    return _layer_seconds(plan, model, world_size), time_call(step, repetitions)
+    calls = _compute_calls(plan, model, world_size) | {"step": step}
+    timings = take_turns(calls, repetitions)
+    return _layer_seconds(timings, plan, model, world_size), timings["step"]
 
 
 def _weights(sizes: list[int]) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -163,11 +165,10 @@ def _weights(sizes: list[int]) -> list[tuple[torch.Tensor, torch.Tensor]]:
     return [(weight.to(device()), bias.to(device())) for weight, bias in pairs]
 
 
-def _layer_seconds(plan: str, model: Model, world_size: int) -> LayerSeconds:
-    """One layer of what this rank computes, without communication, timed on all ranks at once.
+def _compute_calls(plan: str, model: Model, world_size: int) -> dict[str, Callable[[], Any]]:
+    """What this rank computes in a step, without communication: its parts, and the whole.
 
-    All layers are timed together, and the time shared out: a layer alone would find its weights in
-    the processor's cache.
+    All layers are timed together: a layer alone would find its weights in the processor's cache.
     """
     rows = model.num_rows // {"data": world_size, "tensor": 1, "pipeline": MICRO_BATCHES}[plan]
     inside = model.width // (world_size if plan == "tensor" else 1)
@@ -177,13 +178,38 @@ def _layer_seconds(plan: str, model: Model, world_size: int) -> LayerSeconds:
     x = torch.randn(rows, model.width).to(device())
     y, saved = local.forward(x)
     _, kept = local.backward_input(y, saved)
-    calls = {
+
+    def whole() -> None:
+        local.zero_gradients()
+        for _ in range(_micro_batches(plan)):
+            y, saved = local.forward(x)
+            _, grad_y = mean_squared_error(y, torch.zeros_like(y))
+            local.backward(grad_y, saved)
+
+    return {
         "forward": lambda: local.forward(x),
         "input": lambda: local.backward_input(y, saved),
         "weight": lambda: local.backward_weight(kept),
+        "whole": whole,
     }
-    seconds = [timing.median / num_layers for timing in take_turns(calls, 9).values()]
-    return LayerSeconds(*seconds)
+
+
+def _layer_seconds(
+    timings: dict[str, Timing], plan: str, model: Model, world_size: int
+) -> LayerSeconds:
+    """One layer's share of the whole, in parts that are to each other as they were alone.
+
+    The parts' medians add up to less than the whole's, for the same processor time: most short
+    calls escape what interrupts a rank now and then, and a step does not.
+    """
+    parts = LayerSeconds(*(timings[name].median for name in ("forward", "input", "weight")))
+    num_layers = model.num_layers // (world_size if plan == "pipeline" else 1)
+    together = timings["whole"].median / _micro_batches(plan)
+    return parts.times(together / parts.all / num_layers)
+
+
+def _micro_batches(plan: str) -> int:
+    return MICRO_BATCHES if plan == "pipeline" else 1
 
 
 def _data_step(weights: list, x: torch.Tensor, rank: int, world_size: int) -> Callable[[], Any]:
