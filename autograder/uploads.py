@@ -53,11 +53,17 @@ def found_notebook(data: bytes | None) -> tuple[list[Cell], list[str]]:
     if not data.strip():
         return [], ["The notebook file is empty. It was graded as a blank one."]
     try:
-        content = json.loads(data.decode("utf-8-sig"))
-        cells = [_cell(entry) for entry in _entries(content)[:MAX_CELLS]]
+        content = json.loads(data)  # UTF-8, 16 or 32, whichever it is
+        entries = _entries(content)[:MAX_CELLS]
+        cells = [cell for entry in entries if (cell := _cell(entry))]
+        if entries and not cells:
+            raise ValueError("its cells are no cells")
     except Exception as error:  # whatever the bytes make Python raise, the class goes on
         return [], [f"The file is not a readable notebook ({_reason(error)}). It was graded as a"
                     " blank one."]  # fmt: skip
+    if left_out := len(entries) - len(cells):
+        return cells, [f"The notebook's list of {len(entries)} cells holds {left_out} that are no"
+                       " cells. They were left out."]  # fmt: skip
     return cells, []
 
 
@@ -123,9 +129,9 @@ def _entries(content: Any) -> list[Any]:
     return content["cells"]
 
 
-def _cell(entry: Any) -> Cell:
+def _cell(entry: Any) -> Cell | None:
     if not isinstance(entry, dict) or entry.get("cell_type") not in ("code", "markdown", "raw"):
-        raise ValueError("a cell is not a cell")
+        return None
     metadata = entry.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     settings = metadata.get("nbgrader")
@@ -142,9 +148,8 @@ def _cell(entry: Any) -> Cell:
 
 
 def _source(source: Any) -> str:
-    text = "".join(source) if isinstance(source, list) else source
-    if not isinstance(text, str):
-        raise ValueError("the text of a cell is not text")
+    parts = source if isinstance(source, list) else [source]
+    text = "".join(part for part in parts if isinstance(part, str))
     return text.encode("utf-8", "replace").decode().replace("\r\n", "\n").replace("\0", "")
 
 

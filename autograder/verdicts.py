@@ -28,7 +28,7 @@ VERDICTS = (PASSED, FAILED, DEADLOCK, TIMEOUT, CRASHED, RESOURCE, TAMPERED, INFR
 MAX_MESSAGE = 8_000
 _MISSING = "the notebook does not define"
 _OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError", "can't allocate memory", "Cannot allocate")
-_LIMIT_SIGNALS = (-24, -25)  # SIGXCPU, SIGXFSZ
+_LIMIT_SIGNALS = (-9, -24, -25)  # SIGKILL when memory runs out, SIGXCPU, SIGXFSZ
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ def test_a_deleted_answer_leaves_room_for_the_same_function_in_another_cell(blan
         (b"\xff\xfe\x00", "not a readable notebook"),
         (b"[1, 2]", "not a notebook"),
         (b'{"cells": 3}', "it has no list of cells"),
-        (b'{"cells": [{"cell_type": "code", "source": 3}]}', "the text of a cell is not text"),
+        (b'{"cells": [3, null, {"cell_type": "code3"}]}', "its cells are no cells"),
         (b"[" * 200_000, "not a readable notebook"),
         (b'{"cells": [' + b"9" * 10_000 + b"]}", "not a readable notebook"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import mmap
 import os
 import signal
 import subprocess
@@ -461,6 +462,31 @@ def test_too_much_output_is_named_whatever_the_rank_came_to_first():
         for end in ("return", "raise", "fill its file", "die"):
             with pytest.raises(RankError, match="printed more than 1,048,576 bytes"):
                 small.launch(shout, 2, (end,))
+
+
+def test_memory_is_bounded_wherever_it_is():
+    def in_children(rank, world_size):
+        for _ in range(4):
+            if os.fork() == 0:
+                kept = b"x" * (300 << 20)
+                time.sleep(60 + len(kept))
+        time.sleep(60)
+
+    def shared(rank, world_size):
+        kept = [mmap.mmap(-1, 100 << 20) for _ in range(10)]
+        for one in kept:
+            one.write(bytes(100 << 20))
+        time.sleep(60)
+
+    def in_a_memory_file(rank, world_size):
+        return os.memfd_create("kept")
+
+    with Launcher(limits={"memory_bytes": 700 << 20}) as small:
+        for hog in (in_children, shared):
+            with pytest.raises(RankError, match=r"SIGKILL.*more than they may"):
+                small.launch(hog, 1, deadline=40)
+        with pytest.raises(RankError, match="not implemented"):
+            small.launch(in_a_memory_file, 1)
 
 
 def test_a_launcher_ends_with_its_moment():

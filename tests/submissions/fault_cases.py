@@ -42,6 +42,24 @@ FAULTS = [
             double="def double(number):\n    return [bytearray(1 << 31) for _ in range(10_000)]"),
     written("memory-hog-in-torch", "resource", ("emory",),
             total="def total(t):\n    return [torch.ones(1 << 29) for _ in range(10_000)]"),
+    written("memory-in-children-bomb", "lost", (),
+            double="import time\n\n\ndef double(number):\n    for _ in range(6):\n"
+                   "        if os.fork() == 0:\n            kept = b'x' * (400 << 20)\n"
+                   "            time.sleep(60)\n    time.sleep(60)"),
+    written("shared-memory-bomb", "lost", (),
+            total="import mmap\n\n\ndef total(t):\n    kept = []\n    while True:\n"
+                  "        kept.append(mmap.mmap(-1, 1 << 28))\n"
+                  "        kept[-1].write(bytes(1 << 28))"),
+    written("a-pool-of-processes", verdicts(), (),
+            double="import multiprocessing\n\n\ndef double(number):\n"
+                   "    with multiprocessing.get_context('fork').Pool(4) as pool:\n"
+                   "        return sum(pool.map(abs, [number] * 2)) * (1 if number > 0 else -1)"),
+    written("top-level-await", verdicts(), (),
+            double="import asyncio\n\nawait asyncio.sleep(0)\n\n\ndef double(number):\n"
+                   "    return 2 * number"),
+    written("no-standard-output", verdicts(), (),
+            double="import sys\n\nsys.stdout = sys.stderr = None\n\n\ndef double(number):\n"
+                   "    return 2 * number"),
     written("output-300000-lines", verdicts(), (),
             double="def double(number):\n    for _ in range(300_000):\n        print('line') if os.environ['RANK'] == '0' else 0\n"
                    "    return 2 * number"),

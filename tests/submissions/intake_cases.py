@@ -115,6 +115,14 @@ def cut_short(folder: Path, blank: dict, about: dict) -> None:
     (folder / f"{STEM}.ipynb").write_text(json.dumps(answered(blank))[:-40])
 
 
+def no_cells(notebook, cells):
+    notebook["cells"][:0] = [None, 3, [], {"cell_type": "script"}]
+
+
+def sixteen_bits(folder: Path, blank: dict, about: dict) -> None:
+    (folder / f"{STEM}.ipynb").write_bytes(json.dumps(answered(blank)).encode("utf-16"))
+
+
 def linked(what: str):
     """A link where the notebook should be."""
     return lambda folder, _, about: os.symlink(about[what], folder / f"{STEM}.ipynb")
@@ -185,6 +193,8 @@ INTAKE = [
     changed("twenty-thousand-cells", verdicts(), many_cells),
     changed("a-cell-of-a-megabyte", ONE_LOST, huge_cell, ("was longer than",)),
     changed("outputs-with-script", verdicts(), outputs_with_script),
+    changed("cells-that-are-none", verdicts(), no_cells, ("4 that are no cells",)),
+    Case("sixteen-bit-text", sixteen_bits, verdicts()),
     changed("half-characters", verdicts(), half_characters),
     Case("link-to-the-solution", linked("solution"), nothing(), ("is a link",)),
     Case("link-to-the-gradebook", linked("gradebook"), nothing(), ("is a link",)),

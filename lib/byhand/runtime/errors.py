@@ -135,7 +135,7 @@ def describe_exit(code: int) -> str:
     hints = {
         "SIGSEGV": " (a segmentation fault)",
         "SIGABRT": " (a library aborted; its last words are in the rank's output)",
-        "SIGKILL": " (the kernel does this when memory runs out)",
+        "SIGKILL": " (as is done when memory runs out, or the ranks hold more than they may)",
         "SIGXCPU": " (its CPU time was used up)",
         "SIGXFSZ": " (it wrote a file larger than allowed)",
     }

@@ -25,7 +25,6 @@ import socket
 import sys
 import time
 import traceback
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -33,7 +32,8 @@ import torch.distributed as dist
 
 from byhand.runtime import confined, namespaces, rank_process, recorder, wires
 from byhand.runtime.kernel_count import Counters
-from byhand.runtime.processes import children_of, cpu_seconds
+from byhand.runtime.processes import children_of, cpu_seconds, descendants_of
+from byhand.runtime.teams import LOOK_SECONDS, Scales, Team
 from byhand.runtime.virtual_network import VirtualNetwork
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER, _PR_SET_NAME = 1, 36, 15
@@ -44,16 +44,6 @@ MAX_MESSAGE = 1 << 16
 def prctl(option: int, value: int | bytes) -> None:
     """Set an attribute of this process."""
     _libc.prctl(option, value, 0, 0, 0)
-
-
-@dataclass
-class Team:
-    """The processes of one launch, or one fresh fork server."""
-
-    port: socket.socket | None = None
-    store: int = -1  # a memory file in which the ranks find each other
-    before: Counters | None = None  # what had crossed this namespace's loopback before it
-    ranks: dict[int, int] = field(default_factory=dict)  # process id -> rank
 
 
 class Server:
@@ -69,6 +59,7 @@ class Server:
         self.owns_namespace = owns_namespace
         self.network = network
         self.teams: dict[int, Team] = {}
+        self.scales = Scales()
         self.wake_read, self.wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -82,7 +73,8 @@ class Server:
         selector.register(self.connection, selectors.EVENT_READ)
         selector.register(self.wake_read, selectors.EVENT_READ)
         while True:
-            for key, _ in selector.select():
+            bounded = any(team.most_bytes for team in self.teams.values())
+            for key, _ in selector.select(LOOK_SECONDS if bounded else None):
                 if key.fd == self.wake_read:
                     with contextlib.suppress(BlockingIOError):
                         os.read(self.wake_read, 4096)
@@ -91,6 +83,7 @@ class Server:
                     for team in list(self.teams):
                         self.end(team)
                     return
+            self.weigh()
 
     def send(self, message: dict[str, Any]) -> None:
         """Send one message; nobody may be there to read it."""
@@ -118,9 +111,7 @@ class Server:
     def do_rank(self, message: dict[str, Any], fds: list[int]) -> None:
         """Fork one rank of a team; the first one reserves the team's port."""
         team = self.teams.setdefault(message["team"], Team())
-        if team.port is None:
-            team.port, team.store = reserve_port(), os.memfd_create("byhand store")
-            team.before = Counters.read(team.store) if message.get("private") else None
+        team.prepare(message)
         port = team.port.getsockname()[1]
 
         def body() -> None:
@@ -228,14 +219,19 @@ class Server:
                     code = os.waitstatus_to_exitcode(status)
                     self.send({"exit": code, "team": number, "rank": rank})
 
+    def weigh(self) -> None:
+        """Kill all ranks and what they started when they hold more memory than they may."""
+        if any(self.scales.too_much(team) for team in self.teams.values()):
+            for pid in [-1] if self.owns_namespace else descendants_of(os.getpid()):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
     def end(self, number: int) -> None:
         """Kill the ranks of a team and all that they started; return when they are gone."""
         team = self.teams.pop(number, None)
         if team is None:
             return
-        if team.port is not None:
-            team.port.close()
-            os.close(team.store)
+        team.close()
         for pid in team.ranks:
             os.kill(pid, signal.SIGKILL)
         for pid in team.ranks:
@@ -266,14 +262,6 @@ class Server:
                 os.waitpid(pid, 0)
                 found = True
         return found
-
-
-def reserve_port() -> socket.socket:
-    """A free TCP port, kept from others but open to a rank's store, which listens on it."""
-    reserved = socket.socket()
-    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    reserved.bind(("127.0.0.1", 0))
-    return reserved
 
 
 def main() -> None:

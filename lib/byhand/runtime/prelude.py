@@ -6,6 +6,9 @@ in place of the functions, and that become the functions when the driver arrives
 
 from __future__ import annotations
 
+import ast
+import asyncio
+import inspect
 import os
 import signal
 import time
@@ -61,7 +64,7 @@ def run(cells: list[list[str]]) -> list[str]:
     _notes.clear()
     for label, source in cells:
         try:
-            code = compile(runnable(source), f"<{label}>", "exec")
+            code = compile(runnable(source), f"<{label}>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
             _timed(code)
         except (Exception, CellTimeout, SystemExit) as error:
             _notes.append(f"cell {label}: {type(error).__name__}: {error}"[:500])
@@ -79,7 +82,8 @@ def _timed(code: Any) -> None:
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, CELL_SECONDS, 0.1)
     try:
-        exec(code, _namespace)
+        if inspect.iscoroutine(waiting := eval(code, _namespace)):
+            asyncio.run(waiting)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

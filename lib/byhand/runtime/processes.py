@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 
 
@@ -30,3 +31,21 @@ def parent_of(pid: int) -> int | None:
         return int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
     except OSError:
         return None
+
+
+def descendants_of(ancestor: int) -> set[int]:
+    """Process ids of the children of `ancestor`, their children, and so on."""
+    found, new = set(), {ancestor}
+    while new:
+        new = set().union(*map(children_of, new)) - found
+        found |= new
+    return found
+
+
+def memory_bytes(pid: int) -> int:
+    """Memory that a process maps and has written to: its own, and what it shares but no file."""
+    try:
+        text = open(f"/proc/{pid}/status").read()
+    except OSError:
+        return 0
+    return sum(map(int, re.findall(r"^(?:RssAnon|RssShmem):\s+(\d+) kB", text, re.M))) << 10

@@ -26,7 +26,7 @@ import cloudpickle
 import torch
 import torch.distributed as dist
 
-from byhand.runtime import codec, landlock, namespaces, on_gpu, prelude, process_group
+from byhand.runtime import codec, landlock, namespaces, on_gpu, prelude, process_group, seccomp
 from byhand.runtime.recorder import Recorder
 
 MAX_TEXT = 20_000
@@ -65,10 +65,7 @@ def main(fds: list[int], spec: dict[str, Any], address: tuple[str, int], store_f
     _displace_nobody()
     faulthandler.enable(file=stack_fd, all_threads=False)
     faulthandler.register(signal.SIGUSR1, file=stack_fd, all_threads=False)
-    for name, value in spec["limits"].items():
-        if name in _LIMITS:
-            value *= spec["world_size"] if name == "processes" else 1
-            resource.setrlimit(_LIMITS[name], (value, value))
+    _bind(spec["limits"], spec["world_size"])
     if spec.get("private"):
         _close_all_but(0, 1, 2, *fds, store_fd)
         os.setsid()  # the kernel shares time out by session: a flood of processes gets one share
@@ -113,6 +110,16 @@ def _displace_nobody() -> None:
     """
     with contextlib.suppress(OSError):  # a container may forbid it: then it is only slower
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+
+def _bind(limits: dict[str, int], world_size: int) -> None:
+    """Set this process's limits. One user's processes count together: all ranks', at first."""
+    for name, value in limits.items():
+        if name in _LIMITS:
+            value *= world_size if name == "processes" else 1
+            resource.setrlimit(_LIMITS[name], (value, value))
+    if "memory_bytes" in limits and "device_bytes" not in limits:
+        seccomp.forbid()  # memory that this limit would not count
 
 
 def _bind_alone(limits: dict[str, int]) -> None:
@@ -173,7 +180,8 @@ def _run(
     except BaseException as error:
         return _error(error) | {"notes": notes}, b""
     finally:
-        sys.stdout.flush()
+        with contextlib.suppress(Exception):  # a notebook may have put anything in its place
+            sys.stdout.flush()
     backend = dist.get_backend() if dist.is_initialized() else None
     kind, body = _encode(value, header["trusted"])
     return {"kind": kind, "notes": notes, "backend": backend}, body
