@@ -12,9 +12,10 @@ ranks stay in sight. What it starts is killed, not walled off.
 Both work for root and for ordinary users. Root's submissions run as a user of their own, whom
 limits on processes bind.
 
-Not promised: ranks of one question that mean to can still pass values by the store through which
-groups are made, by file locks, and by how long they compute, and send zeros for the ledger; a rank
-tells its own peak of memory; and whoever breaks the kernel breaks out.
+Not promised: ranks of one question that mean to can still pass values by writing over the addresses
+in the file they meet in (what they add to it is seen), by file locks, and by how long they compute,
+and send zeros for the ledger; a rank tells its own peak of memory; and whoever breaks the kernel
+breaks out.
 """
 
 from __future__ import annotations
