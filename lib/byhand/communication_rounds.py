@@ -2,7 +2,8 @@
 
 A round is a list of messages that travel at once; the next begins when all have arrived. Pure
 integers and bytes: the same rounds are priced on any network (`communication_networks`), added up
-by link, or drawn. P ranks, m bytes, c chunks. The algorithms are those of communication_cost.cost.
+by link, or drawn. P ranks, m bytes, c chunks. The algorithms are those of communication_cost.cost;
+where all_reduce_plans or all_reduce_trees has a plan, its transfers are the messages.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from byhand import all_reduce_plans as plans
+from byhand import all_reduce_trees as trees
+from byhand.all_reduce_plans import Plan
 from byhand.communication_cost import check_counts
 
 
@@ -39,31 +43,38 @@ def rounds(
         ValueError: as communication_cost.cost.
     """
     check_counts(algorithm, num_ranks, num_bytes, num_chunks, ranks_per_host)
-    p, m = num_ranks, num_bytes
+    p, m, c = num_ranks, num_bytes, num_chunks
     if p == 1:
         return []
     if algorithm in ("broadcast", "reduce"):
-        return _chain(p, m, num_chunks, algorithm == "reduce")
-    if algorithm == "tree":
-        return _tree(p, m, num_chunks)
-    if algorithm == "double_tree":
-        mirrored = [
-            [Message(p - 1 - a, p - 1 - b, n) for a, b, n in messages]
-            for messages in _tree(p, m / 2, num_chunks)
-        ]
-        return _at_once(_tree(p, m / 2, num_chunks), mirrored)
+        chain = _in_chunks([[Message(r, r + 1, m / c)] for r in range(p - 1)], c)
+        return _backwards(chain) if algorithm == "reduce" else chain
+    if algorithm in _TREES:
+        whole = of_plan(_TREES[algorithm](p), m / c)
+        depth = len(whole) // 2  # no total comes down before all chunks are up
+        return _in_chunks(whole[:depth], c) + _in_chunks(whole[depth:], c)
     if algorithm == "hierarchical":
-        return _hierarchical(p, m, ranks_per_host)
+        return of_plan(plans.hierarchical(p, ranks_per_host), m)
+    if algorithm in _PLANS:
+        return of_plan(_PLANS[algorithm](p), m)
     return _PLAIN[algorithm](p, m)
 
 
-def _around(p: int, m: float, step: int = 1) -> Rounds:
-    """P-1 rounds in which every rank sends m/P to the rank `step` after it."""
-    return [[Message(r, (r + step) % p, m / p) for r in range(p)] for _ in range(p - 1)]
+def of_plan(plan: Plan, num_bytes: float) -> Rounds:
+    """A plan's transfers as messages; the pieces of a tensor of `num_bytes` are equal."""
+    piece = num_bytes / plan.num_pieces
+    return [
+        [Message(t.sender, t.receiver, (t.stop - t.start) * piece) for t in transfers]
+        for transfers in plan.rounds
+    ]
 
 
-def _double_ring(p: int, m: float) -> Rounds:
-    return _at_once(2 * _around(p, m / 2), 2 * _around(p, m / 2, -1))
+def _in_chunks(stages: Rounds, c: int) -> Rounds:
+    """Chunk j has stage i in round i + j, while those before and after it have others."""
+    return [
+        [message for i, at_once in enumerate(stages) if 0 <= number - i < c for message in at_once]
+        for number in range(len(stages) + c - 1)
+    ]
 
 
 def _all_to_all(p: int, m: float) -> Rounds:
@@ -75,86 +86,24 @@ def _direct(p: int, m: float) -> Rounds:
     return [[message for messages in _all_to_all(p, m) for message in messages]] * 2
 
 
-def _recursive_doubling(p: int, m: float) -> Rounds:
-    q = _largest_power_of_two(p)
-    distances = [1 << k for k in range(q.bit_length() - 1)]
-    return _folded(p, m, [[Message(r, r ^ d, m) for r in range(q)] for d in distances])
-
-
-def _halving_doubling(p: int, m: float) -> Rounds:
-    """Half of the tensor with the farthest, a quarter with the next; then the way back."""
-    q = _largest_power_of_two(p)
-    distances = [q >> k for k in range(1, q.bit_length())]
-    halving = [[Message(r, r ^ d, m * d / q) for r in range(q)] for d in distances]
-    return _folded(p, m, halving + halving[::-1])
-
-
-def _folded(p: int, m: float, inner: Rounds) -> Rounds:
-    """Ranks beyond the power of two give their tensor to one within it, and get the sum back."""
-    q = _largest_power_of_two(p)
-    if p == q:
-        return inner
-    there = [Message(r, r - q, m) for r in range(q, p)]
-    return [there, *inner, [Message(b, a, n) for a, b, n in there]]
-
-
-def _chain(p: int, m: float, c: int, towards_root: bool) -> Rounds:
-    """Rank r passes chunk j on in round r + j: 0 → 1 → 2 ..., or all of it backwards."""
-    found = []
-    for number in range(p + c - 2):
-        senders = [r for r in range(p - 1) if 0 <= number - r < c]
-        found.append([Message(r, r + 1, m / c) for r in senders])
-    return _backwards(found) if towards_root else found
-
-
-def _tree(p: int, m: float, c: int) -> Rounds:
-    """Reduce up and broadcast down the binary tree in which rank r's parent is (r-1)//2."""
-    depth = p.bit_length() - 1
-    down = []
-    for number in range(depth + c - 1):
-        levels = [(r, (r + 1).bit_length() - 1) for r in range(1, p)]
-        receivers = [r for r, level in levels if 0 <= number - (level - 1) < c]
-        down.append([Message((r - 1) // 2, r, m / c) for r in receivers])
-    return _backwards(down) + down
-
-
-def _hierarchical(p: int, m: float, n: int) -> Rounds:
-    """Reduce-scatter inside each host, n all-reduces across hosts at once, all-gather inside."""
-    hosts = p // n
-    inside = [
-        [Message(h * n + a, h * n + b, size) for h in range(hosts) for a, b, size in messages]
-        for messages in _around(n, m)
-    ]
-    across = [
-        [Message(a * n + i, b * n + i, size) for i in range(n) for a, b, size in messages]
-        for messages in 2 * _around(hosts, m / n)
-    ]
-    return inside + across + inside
-
-
-def _at_once(first: Rounds, second: Rounds) -> Rounds:
-    return [[*a, *b] for a, b in zip(first, second, strict=True)]
-
-
 def _backwards(forwards: Rounds) -> Rounds:
     return [[Message(b, a, n) for a, b, n in messages] for messages in forwards[::-1]]
 
 
-def _largest_power_of_two(p: int) -> int:
-    return 1 << (p.bit_length() - 1)
-
-
+_TREES: dict[str, Callable[[int], Plan]] = {"tree": trees.tree, "double_tree": trees.double_tree}
+_PLANS: dict[str, Callable[[int], Plan]] = {
+    "all_gather": plans.ring_all_gather,
+    "reduce_scatter": plans.ring_reduce_scatter,
+    "all_reduce": plans.ring,
+    "ring": plans.ring,
+    "double_ring": plans.double_ring,
+    "recursive_doubling": trees.recursive_doubling,
+    "halving_doubling": trees.halving_doubling,
+}
 _PLAIN: dict[str, Callable[[int, float], Rounds]] = {
     "send": lambda p, m: [[Message(0, 1, m)]],
     "scatter": lambda p, m: [[Message(0, r, m / p)] for r in range(1, p)],
     "gather": lambda p, m: [[Message(r, 0, m / p)] for r in range(1, p)],
-    "all_gather": _around,
-    "reduce_scatter": _around,
     "all_to_all": _all_to_all,
-    "all_reduce": lambda p, m: 2 * _around(p, m),
-    "ring": lambda p, m: 2 * _around(p, m),
-    "double_ring": _double_ring,
-    "recursive_doubling": _recursive_doubling,
-    "halving_doubling": _halving_doubling,
     "direct": _direct,
 }
