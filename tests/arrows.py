@@ -28,6 +28,7 @@ PURE = {
     "pipeline_schedules",
     "communication_cost",
     "hybrid_parallel_cost",
+    "hybrid_parallel_layouts",
     "communication_fit",
     "communication_networks",
     "communication_rounds",

@@ -24,9 +24,9 @@ from byhand.figures.layouts import finding
 from byhand.gpt import gpt_layers, gpt_weights, next_token_loss, random_gpt
 from byhand.hybrid_parallel import GROUPS, HybridParallel, chunks_of
 from byhand.hybrid_parallel_cost import SCALARS, Machine, Sizes, held_bytes, predict, sent_bytes
-from byhand.hybrid_parallel_demonstrations import Layout, layouts
 from byhand.hybrid_parallel_explorer import draw_layouts, fastest_layouts
 from byhand.hybrid_parallel_gradients import placements
+from byhand.hybrid_parallel_layouts import Layout, layouts
 from byhand.mlp import MLP, Linear
 from byhand.optimizers import SGD, AdamW
 from byhand.pipeline_schedules import (

@@ -27,6 +27,7 @@ from byhand.communication_demonstrations import formula_race
 from byhand.figures import layout_seconds, save_svg, timeline
 from byhand.gpt import random_gpt
 from byhand.hybrid_parallel_cost import Machine
+from byhand.hybrid_parallel_layouts import layouts, predict_seconds
 from byhand.runtime import why_no_network
 
 TOKENS = ([2200, 1100, 3300, 1600], [1300, 2900, 1100, 2300])  # by step and rank
@@ -82,15 +83,15 @@ def draw_layouts(path: Path) -> None:
         return
     weights = random_gpt(128, 16, 32, 8, 4)
     (batch,) = hybrid.text_batches(1, 16, 16)
-    network = VirtualNetwork(2, 4, bytes_per_second=1e6)
-    machine = Machine(0.005, hybrid.measure_lines(8), 1e6, 4)
-    timed = {
-        str(layout): hybrid.time_layout(weights, layout, batch, machine, network)
-        for layout in hybrid.layouts(8)
-    }
-    drawn = layout_seconds({name: (t.predicted.parts, t.seconds) for name, t in timed.items()})
-    save_svg(drawn, path)
-    print(f"{path}: {min(timed, key=lambda name: timed[name].seconds)} is the fastest")
+    network = VirtualNetwork(2, 4, bytes_per_second=1.25e6)
+    machine = Machine(0.004, hybrid.measure_lines(8), 1.25e6, 4)
+    ways = layouts(8)
+    predicted = predict_seconds(hybrid.sizes_of(weights), ways, len(batch[0]), machine)
+    timed = hybrid.time_layouts(weights, ways, batch, machine.forward, network)
+    save_svg(
+        layout_seconds({str(at): (predicted[at].parts, timed[at].median) for at in ways}), path
+    )
+    print(f"{path}: {min(ways, key=lambda at: timed[at].median)} is the fastest")
 
 
 DRAWN = {

@@ -2,71 +2,38 @@
 
 For its time, each half of a block also *sleeps* as long as a slow device would compute: a rank
 that sleeps takes no core, so eight ranks run at full speed on two. Messages, gradients and losses
-are real.
+are real. All layouts take their steps in one launch, and the ledger's recorder is on only where
+bytes are counted: it costs the small operations of a tiny model more than they take themselves.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 from byhand.communication_cost import AlphaBeta, cost
 from byhand.gpt import GPT, gpt_layers, next_token_loss
 from byhand.hybrid_parallel import GROUPS, HybridParallel, chunks_of
-from byhand.hybrid_parallel_cost import SCALARS, Machine, Prediction, Sizes, predict, sent_bytes
-from byhand.measure import time_call
+from byhand.hybrid_parallel_cost import SCALARS, Sizes
+from byhand.hybrid_parallel_layouts import Layout
+from byhand.measure import Timing, time_call
 from byhand.mlp import MLP
 from byhand.optimizers import AdamW
-from byhand.pipeline_schedules import Schedule, one_forward_one_backward
 from byhand.process_groups import groups_for_this_rank
-from byhand.rank_groups import ORDER, rank_groups
+from byhand.rank_groups import rank_groups
 from byhand.runtime import Event, Run, VirtualNetwork, launch
 from byhand.transformer import Residual
 
 Batches = list[tuple[Tensor, Tensor]]  # (tokens, the tokens that follow)
-ROWS = 2  # of a micro-batch
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How many ways each axis shares out the ranks, and in which order they are numbered."""
-
-    dp: int
-    tp: int
-    pp: int
-    order: str = ORDER
-
-    def __str__(self) -> str:
-        return f"dp {self.dp} · tp {self.tp} · pp {self.pp}"
-
-    @property
-    def world_size(self) -> int:
-        """How many ranks there are."""
-        return self.dp * self.tp * self.pp
-
-    @property
-    def groups(self) -> Mapping[str, list[list[int]]]:
-        """Lists of ranks by name."""
-        return rank_groups(self.world_size, tp=self.tp, pp=self.pp, order=self.order)
-
-    def schedule(self, num_sequences: int) -> Schedule:
-        """1F1B, in micro-batches of ROWS sequences."""
-        return one_forward_one_backward(self.pp, max(1, num_sequences // self.dp // ROWS))
-
-
-def layouts(world_size: int, order: str = ORDER) -> list[Layout]:
-    """Every way to write the number of ranks as dp × tp × pp."""
-    divisors = [d for d in range(1, world_size + 1) if world_size % d == 0]
-    pairs = [(tp, pp) for tp in divisors for pp in divisors if world_size % (tp * pp) == 0]
-    return [Layout(world_size // tp // pp, tp, pp, order) for tp, pp in pairs]
+BYTES_OF = "tp", "pp", "dp", "embedding", SCALARS
 
 
 def sizes_of(weights: GPT) -> Sizes:
@@ -107,31 +74,53 @@ class Sleepy(MLP):
 
 
 def model_on_rank(
-    weights: GPT, layout: Layout, num_sequences: int, optimizer: Any = AdamW, seconds: float = 0.0
+    weights: GPT, layout: Layout, num_sequences: int, optimizer: Any = AdamW
 ) -> HybridParallel:
-    """This rank's part; with `seconds`, of half a block for a sequence on one rank, it sleeps."""
+    """This rank's part, in new process groups."""
     groups = groups_for_this_rank(layout.groups, GROUPS)
     costs = [0.0, *[1.0] * (2 * len(weights.blocks)), 0.0, 0.0]  # halves of blocks, shared equally
     chunks = chunks_of(weights, groups, costs=costs)
-    if seconds:
-        for chunk in chunks:
-            chunk.layers = [
-                Sleepy([layer], seconds / layout.tp) if isinstance(layer, Residual) else layer
-                for layer in chunk.layers
-            ]
     return HybridParallel(chunks, groups, layout.schedule(num_sequences), optimizer)
 
 
-def train(weights: GPT, layout: Layout, batches: Batches, lr: float = 3e-3) -> Run:
-    """Each rank's result: the global loss of every step."""
-    return launch(_train, layout.world_size, (weights, layout, batches, lr))
+def slow_down(model: HybridParallel, seconds: float) -> None:
+    """From now on each half of a block on this rank sleeps for that long, a sequence."""
+    for chunk in model.pipeline.chunks:
+        chunk.layers = [
+            Sleepy([layer], seconds) if isinstance(layer, Residual) else layer
+            for layer in chunk.layers
+        ]
+
+
+def train(
+    weights: GPT,
+    layout: Layout,
+    batches: Batches,
+    change: Callable[[HybridParallel], None] = lambda model: None,
+    lr: float = 3e-3,
+) -> Run:
+    """Each rank's result: the global loss of every step, and its copy of the table, or None.
+
+    change: what to do to each rank's model before the first step.
+    """
+    return launch(_train, layout.world_size, (weights, layout, batches, change, lr))
 
 
 def _train(
-    rank: int, world_size: int, weights: GPT, layout: Layout, batches: Batches, lr: float
-) -> list[float]:
+    rank: int,
+    world_size: int,
+    weights: GPT,
+    layout: Layout,
+    batches: Batches,
+    change: Callable[[HybridParallel], None],
+    lr: float,
+) -> tuple[list[float], Tensor | None]:
     model = model_on_rank(weights, layout, len(batches[0][0]), partial(AdamW, lr=lr))
-    return [float(model.step(x, targets).loss) for x, targets in batches]
+    change(model)
+    with _disable_current_modes():
+        losses = [float(model.step(x, targets).loss) for x, targets in batches]
+    tables = [p for p in model.parameters() if p.shape == weights.table.shape]
+    return losses, tables[0] if tables else None
 
 
 def train_on_one_device(weights: GPT, batches: Batches, lr: float = 3e-3) -> list[float]:
@@ -150,51 +139,80 @@ def train_on_one_device(weights: GPT, batches: Batches, lr: float = 3e-3) -> lis
     return losses
 
 
-def bytes_of_a_step(weights: GPT, layout: Layout, batches: Batches) -> tuple[dict, dict]:
-    """What all ranks together send in the last of these steps, by group: predicted, counted."""
-    run = launch(_marked, layout.world_size, (weights, layout, batches))
-    begun, counted = Counter(), Counter()
-    for event in run.ledger.events:
-        begun[event.rank] += event.op == "barrier"
-        if begun[event.rank] == len(batches) and event.sent_bytes:
-            counted[group_of(event, layout.groups)] += event.sent_bytes
-    sizes = sizes_of(weights)
-    predicted = sent_bytes(sizes, layout.dp, layout.tp, layout.pp, len(batches[0][0]))
-    return predicted, {name: counted[name] for name in predicted}
-
-
-def _marked(
-    rank: int, world_size: int, weights: GPT, layout: Layout, batches: Batches
-) -> list[float]:
-    model = model_on_rank(weights, layout, len(batches[0][0]))
-    losses = []
-    for x, targets in batches:
-        dist.barrier()  # sends nothing, and tells one step from the next in the ledger
-        losses.append(float(model.step(x, targets).loss))
-    return losses
-
-
 def group_of(event: Event, groups: Mapping[str, list[list[int]]]) -> str:
     """The name of the group that an event of a step belongs to."""
     if event.op == "send":
-        return "pp"
+        return "shapes" if event.dtype == "int64" else "pp"
     if event.shape == ():
         return SCALARS
     return next(n for n in ("tp", "dp", "embedding") if list(event.group) in groups[n])
 
 
-@dataclass(frozen=True)
-class Timed:
-    """A layout's step: the median seconds, their quartiles, and what was predicted."""
+def count_bytes(
+    weights: GPT, layouts: Sequence[Layout], batch: tuple[Tensor, Tensor]
+) -> dict[Layout, dict[str, float]]:
+    """What all ranks together send in a step under each layout, by group: from the ledger.
 
-    seconds: float
-    quartiles: tuple[float, float]
-    predicted: Prediction
+    Not counted: the few numbers that tell a pipeline its shapes, in its first step only.
+    """
+    run = launch(_marked_steps, layouts[0].world_size, (weights, layouts, batch), deadline=300)
+    counted, barriers = [Counter() for _ in layouts], Counter()
+    for event in run.ledger.events:
+        barriers[event.rank] += event.op == "barrier"
+        if event.sent_bytes:
+            number = barriers[event.rank] - 1
+            counted[number][group_of(event, layouts[number].groups)] += event.sent_bytes
+    pairs = zip(layouts, counted, strict=True)
+    return {layout: {name: found[name] for name in BYTES_OF} for layout, found in pairs}
 
-    @property
-    def idle_fraction(self) -> float:
-        """The share of the measured step in which a rank neither computes nor sleeps for it."""
-        return 1 - self.predicted.computing / self.seconds
+
+def _marked_steps(
+    rank: int,
+    world_size: int,
+    weights: GPT,
+    layouts: Sequence[Layout],
+    batch: tuple[Tensor, Tensor],
+) -> None:
+    for layout in layouts:
+        model = model_on_rank(weights, layout, len(batch[0]))
+        dist.barrier()  # sends nothing: in the ledger it divides the layouts' steps
+        model.step(*batch)
+
+
+def time_layouts(
+    weights: GPT,
+    layouts: Sequence[Layout],
+    batch: tuple[Tensor, Tensor],
+    seconds: float,
+    network: VirtualNetwork | None = None,
+    repetitions: int = 3,
+) -> dict[Layout, Timing]:
+    """The time of a step under each layout, whose halves of blocks sleep.
+
+    seconds: of half a block for one sequence on one rank; see byhand.hybrid_parallel_cost.Machine.
+    """
+    args = (weights, layouts, batch, seconds, repetitions)
+    run = launch(_timed_steps, layouts[0].world_size, args, network=network, deadline=300)
+    return dict(zip(layouts, run.results[0], strict=True))
+
+
+def _timed_steps(
+    rank: int,
+    world_size: int,
+    weights: GPT,
+    layouts: Sequence[Layout],
+    batch: tuple[Tensor, Tensor],
+    seconds: float,
+    repetitions: int,
+) -> list[Timing]:
+    timings = []
+    for layout in layouts:
+        model = model_on_rank(weights, layout, len(batch[0]))
+        with _disable_current_modes():
+            model.step(*batch)  # connects: not timed, and at full speed
+        slow_down(model, seconds / layout.tp)
+        timings.append(time_call(lambda m=model: m.step(*batch), repetitions, warm_up=0))
+    return timings
 
 
 def measure_lines(world_size: int) -> dict[int, AlphaBeta]:
@@ -224,33 +242,3 @@ def _time_all_reduces(
         calls = [partial(dist.all_reduce, tensor, group=group) for tensor in tensors]
         found.append([time_call(call, 9).median for call in calls])
     return found
-
-
-def time_layout(
-    weights: GPT,
-    layout: Layout,
-    batch: tuple[Tensor, Tensor],
-    machine: Machine,
-    network: VirtualNetwork | None = None,
-    repetitions: int = 3,
-) -> Timed:
-    """The time of a step whose halves of blocks take `machine.forward`, measured and predicted."""
-    args = (weights, layout, batch, machine.forward, repetitions)
-    timing = launch(_time_steps, layout.world_size, args, network=network).results[0]
-    num_sequences = len(batch[0])
-    schedule = layout.schedule(num_sequences)
-    predicted = predict(sizes_of(weights), layout.groups, machine, schedule, num_sequences)
-    return Timed(timing.median, timing.quartiles, predicted)
-
-
-def _time_steps(
-    rank: int,
-    world_size: int,
-    weights: GPT,
-    layout: Layout,
-    batch: tuple[Tensor, Tensor],
-    seconds: float,
-    repetitions: int,
-) -> Any:
-    model = model_on_rank(weights, layout, len(batch[0]), seconds=seconds)
-    return time_call(lambda: model.step(*batch), repetitions, warm_up=1)

@@ -7,7 +7,7 @@ import ipywidgets
 from byhand.communication_cost import AlphaBeta
 from byhand.figures import layout_seconds
 from byhand.hybrid_parallel_cost import Machine, Prediction, Sizes, predict
-from byhand.hybrid_parallel_demonstrations import layouts
+from byhand.hybrid_parallel_layouts import layouts
 from byhand.widgets import explorer
 
 BILLION = Sizes(50304, 1024, 2048, 16, 24, itemsize=2)  # 1.3 billion parameters, in two bytes each
