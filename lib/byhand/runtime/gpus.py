@@ -4,7 +4,8 @@ CUDA asks more of a sandbox than torch on the CPU does: the driver's device file
 and writing; /sys, without which cuInit gives error 304; and no limit on the address space, of which
 it reserves terabytes. What stands in for that limit is no wall: torch is told to take no more than
 `device_bytes` of a GPU's memory, and a submission can tell it otherwise. So can it keep a GPU busy,
-or fill it, as long as its question lasts; and the driver is one more thing it might break.
+or fill it, as long as its question lasts; and the driver is one more thing it might break. Main
+memory is bounded for each process, and not for a team with its memory files, which CUDA uses too.
 
 A question's ranks have no shared memory and no common /tmp, so NCCL is told to use sockets over
 loopback: nothing travels by NVLink. The kernel's byte counters are held against gloo's ledger,
