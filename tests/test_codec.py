@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import pytest
 import torch
@@ -111,3 +112,29 @@ def test_damaged_bytes_are_an_error_or_a_value_and_nothing_else(noise, at, byte)
 def test_a_hostile_header_is_refused_before_anything_is_allocated(header):
     with pytest.raises(codec.CodecError):
         codec.decode(len(header).to_bytes(8, "big") + header)
+
+
+def header(text: str) -> bytes:
+    """Bytes to decode that hold this header and no blobs."""
+    return len(text).to_bytes(8, "big") + text.encode()
+
+
+def test_keys_that_all_collide_are_refused_at_once():
+    keys = (f'[["int", "{i * (2**61 - 1)}"], ["v", null]]' for i in range(80_000))
+    began = time.monotonic()
+    with pytest.raises(codec.CodecError, match="same hash"):
+        codec.decode(header(f'["dict", [{",".join(keys)}]]'))
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    "value", [10**400, -(10**5000), torch.ones([1] * 17)], ids=["long", "longer", "deep"]
+)
+def test_what_could_not_be_decoded_is_refused_where_it_is_encoded(value):
+    with pytest.raises(codec.CodecError, match=r"digits|dimensions"):
+        codec.encode(value)
+
+
+def test_the_longest_numbers_travel():
+    for number in (10**400 - 1, 1 - 10**400):
+        assert codec.decode(codec.encode(number)) == number

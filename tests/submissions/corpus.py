@@ -29,12 +29,14 @@ from attack_cases import ATTACKS  # noqa: E402
 from distributed_cases import DISTRIBUTED  # noqa: E402
 from fault_cases import FAULTS  # noqa: E402
 from intake_cases import INTAKE  # noqa: E402
+from judge_cases import JUDGE  # noqa: E402
 
 LIMIT = 4.0
 JOBS = 2
 ORDINARY = 65_534  # the user that root's tests grade as, too
 ROOT = Path(__file__).resolve().parent.parent.parent
 HONEST = [changed(f"{letter}-honest", verdicts(), lambda *_: None) for letter in "bdhlrtx"]
+ATTACKS = [*ATTACKS, *JUDGE]
 KINDS = {"intake": INTAKE, "faults": FAULTS, "distributed": DISTRIBUTED, "attacks": ATTACKS}
 CASES: list[Case] = [*INTAKE, *FAULTS, *DISTRIBUTED, *ATTACKS, *HONEST]
 # What depends on who grades: all attacks, and some of each other kind. CORPUS=all takes all.

@@ -11,12 +11,16 @@ bytes objects, one after the other, in the header's order.
 from __future__ import annotations
 
 import json
+from collections import Counter
 
 import torch
 
 MAX_DEPTH = 32
 MAX_BYTES = 1 << 30
 MAX_HEADER = 4 << 20  # parsed, it takes some fifty times that
+MAX_DIGITS = 400
+MAX_DIMENSIONS = 16
+MAX_ALIKE = 100  # keys of one dict with the same hash, each of which is compared with the others
 
 _DTYPES = {
     str(dtype).removeprefix("torch."): dtype
@@ -84,6 +88,8 @@ def _pack(value: object, blobs: list[bytes], where: str, depth: int) -> list:
             raise CodecError(f"{where} holds half a character")
         return ["v", value]
     if kind is int or kind is float:
+        if kind is int and abs(value) >= 10**MAX_DIGITS:
+            raise CodecError(f"{where} is a number of more than {MAX_DIGITS} digits")
         return [kind.__name__, repr(value)]
     if kind is bytes:
         blobs.append(value)
@@ -110,6 +116,8 @@ def _pack_tensor(value: torch.Tensor, blobs: list[bytes], where: str) -> list:
     name = str(value.dtype).removeprefix("torch.")
     if name not in _DTYPES or value.layout != torch.strided or value.is_meta:
         raise CodecError(f"{where} is a {value.layout} tensor of {value.dtype}, not a plain one")
+    if value.dim() > MAX_DIMENSIONS:
+        raise CodecError(f"{where} is a tensor of {value.dim()} dimensions")
     plain = value.detach().cpu().contiguous().resolve_conj().resolve_neg()
     blobs.append(plain.flatten().view(torch.uint8).numpy().tobytes() if plain.numel() else b"")
     return ["tensor", name, list(value.shape)]
@@ -135,26 +143,37 @@ def _unpack(node: list, data: memoryview, at: int, depth: int) -> tuple[object, 
             items.append(item)
         return (items if kind == "list" else tuple(items)), at
     if kind == "dict":
-        result = {}
+        pairs = []
         for key_node, item_node in node[1]:
             key, at = _unpack(key_node, data, at, depth + 1)
-            result[key], at = _unpack(item_node, data, at, depth + 1)
-        return result, at
+            item, at = _unpack(item_node, data, at, depth + 1)
+            pairs.append((key, item))
+        return _dict(pairs), at
     if kind == "tensor":
         return _unpack_tensor(node, data, at)
     raise CodecError(f"unknown kind {kind!r}")
 
 
+def _dict(pairs: list[tuple[object, object]]) -> dict[object, object]:
+    """The dict, unless its keys are chosen to take it for ever."""
+    alike = Counter(hash(key) for key, _ in pairs)
+    if max(alike.values(), default=0) > MAX_ALIKE:
+        raise CodecError("a dict of keys that have the same hash")
+    return dict(pairs)
+
+
 def _number(kind: str, text: str) -> int | float:
-    if type(text) is not str or len(text) > 400:
-        raise CodecError("a number of more than 400 characters")
+    if type(text) is not str or len(text) > MAX_DIGITS + 1:  # and a sign
+        raise CodecError(f"a number of more than {MAX_DIGITS} digits")
     return int(text) if kind == "int" else float(text)
 
 
 def _unpack_tensor(node: list, data: memoryview, at: int) -> tuple[torch.Tensor, int]:
     _, name, shape = node
     dtype = _DTYPES[name]
-    if len(shape) > 16 or not all(type(n) is int and 0 <= n <= MAX_BYTES for n in shape):
+    if len(shape) > MAX_DIMENSIONS or not all(
+        type(n) is int and 0 <= n <= MAX_BYTES for n in shape
+    ):
         raise CodecError(f"impossible shape {shape!r}")
     numel = 1
     for n in shape:

@@ -250,7 +250,7 @@ def _group(call: Call) -> Bounds:
     n = len(call.group)
     if call.op == "init_process_group":
         return Bounds(0, PAIR * (n - 1) / 2 + JOINING, left=_addresses(n) / n)
-    members = len(re.findall(r"\d+", call.detail))
+    members = min(n, len(re.findall(r"\d+", call.detail)))
     left = _addresses(members) + LONG_NAME * members
     return Bounds(0, PAIR * members * (members - 1) / 2 / n, left=left / n)
 

@@ -66,7 +66,7 @@ class Launcher:
         self._warm: dict[tuple, tuple[int, list[Member]]] = {}
         self._gpus = None if gpus is None else gpus.count
         self._lock = threading.RLock()
-        for label, source in self.prelude:
+        for label, source in self.prelude if trusted else ():
             sources.remember(label, source)
 
     def launch(
@@ -245,6 +245,7 @@ class Launcher:
             self.trusted,
             self.limits,
             audit,
+            dict(self.prelude),
         )
 
     def _take_team(self, spec: dict[str, Any]) -> tuple[int, list[Member]]:

@@ -63,15 +63,12 @@ class Matcher:
 
     def _add_message(self, call: Call) -> None:
         if call.peer is None:  # a receive from any source
-            senders = [
-                key
-                for key, queue in self._sends.items()
-                if queue and key[1] == call.rank and key[2] == call.tag
-            ]
-            if not senders:
+            keys = ((sender, call.rank, call.tag) for sender in call.group)
+            waiting = next((self._sends[key] for key in keys if self._sends.get(key)), None)
+            if waiting is None:
                 self._receives[-1, call.rank, call.tag].append(call)
                 return
-            return self._meet(self._sends[senders[0]].popleft(), call)
+            return self._meet(waiting.popleft(), call)
         if call.op == "send":
             key, mine, others = (call.rank, call.peer, call.tag), self._sends, self._receives
             anyone = self._receives[-1, call.peer, call.tag]

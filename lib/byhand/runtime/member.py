@@ -18,6 +18,9 @@ from byhand.runtime.errors import Failure, TamperedError
 from byhand.runtime.trace import Call, RankLog, plain_text
 
 MAX_HEADER = 1 << 20
+LOOK_BYTES = 1 << 18
+MAX_FRAMES, MAX_FRAME = 200, 5000  # of a stack: faulthandler writes 100
+_FRAME = re.compile(r'  File "(.+)", line (\d{1,9}) in ')
 
 
 def read_all(fd: int, limit: int) -> bytes:
@@ -27,6 +30,11 @@ def read_all(fd: int, limit: int) -> bytes:
         parts.append(part)
         at += len(part)
     return b"".join(parts)
+
+
+def as_list(value: Any) -> list[Any]:
+    """What a rank sent where a list should be; empty where it sent another thing."""
+    return value if isinstance(value, list) else []
 
 
 @dataclass
@@ -93,6 +101,11 @@ class Member:
         del self._reply[: 8 + length]
 
     @property
+    def logged(self) -> int:
+        """Bytes in the log, read and unread."""
+        return os.fstat(self.log_fd).st_size
+
+    @property
     def replied(self) -> bool:
         """Whether the whole reply is here."""
         return self.header is not None and len(self._reply) >= self.header["body"]
@@ -115,7 +128,7 @@ class Member:
         """The exception that an error reply tells of, as text."""
         frames = [
             (plain_text(frame[0], 1000), frame[1], plain_text(frame[2], 1000))
-            for frame in list(self.header.get("frames", []))[-50:]
+            for frame in as_list(self.header.get("frames"))[-50:]
             if isinstance(frame, list) and len(frame) == 3 and type(frame[1]) is int
         ]
         exception = plain_text(self.header.get("exception", "Exception"), 200)
@@ -125,24 +138,18 @@ class Member:
     def read_log(self) -> list[Call] | None:
         """The calls logged since the last look; None when nothing at all was.
 
-        Reads no more than was there at first: a rank may write faster than this reads.
+        Reads LOOK_BYTES at most: a rank may write faster than this reads.
         """
-        calls: list[Call] = []
-        written = os.fstat(self.log_fd).st_size
-        anything = written > self.log_bytes
-        while self.log_bytes < written:
-            data = os.pread(self.log_fd, 1 << 20, self.log_bytes)
-            self.log_bytes += len(data)
-            calls += self.log.feed(data)
-            if not data:
-                break
-        return calls if anything else None
+        data = os.pread(self.log_fd, LOOK_BYTES, self.log_bytes)
+        self.log_bytes += len(data)
+        return self.log.feed(data) if data else None
 
     def stack(self) -> list[tuple[str, int]]:
         """File and line of each frame that the rank last wrote, innermost first."""
         text = read_all(self.stack_fd, 1 << 20).decode(errors="replace")
-        last = text.rpartition("most recent call first")[2]
-        return [(name, int(line)) for name, line in re.findall(r'File "(.+)", line (\d+)', last)]
+        last = text.rpartition("most recent call first")[2].splitlines()[:MAX_FRAMES]
+        found = (_FRAME.match(line[:MAX_FRAME]) for line in last)
+        return [(frame[1], int(frame[2])) for frame in found if frame]
 
     def line(self) -> str:
         """The innermost line outside torch and this package in the last stack; "" if none."""

@@ -22,7 +22,10 @@ _LOST_PEER = re.compile(r"[Cc]onnection (closed|reset|refused)|Broken pipe|Socke
 
 
 class PostMortem:
-    """The members of a team at its end: which returned, which failed, how their calls matched."""
+    """The members of a team at its end: which returned, which failed, how their calls matched.
+
+    `cells`: as in sources.code_line.
+    """
 
     def __init__(
         self,
@@ -30,19 +33,22 @@ class PostMortem:
         returned: set[int],
         failures: dict[int, Failure],
         matcher: Matcher,
+        cells: dict[str, str] | None = None,
     ):
         self.members = members
         self.returned = returned
         self.failures = failures
         self.matcher = matcher
+        self.cells = cells
 
     def deadlock(self, reason: str) -> DeadlockError:
         """The calls do not fit together, for this reason."""
         return DeadlockError(reason, self.reports())
 
     def deadline(self, seconds: float) -> DeadlineError:
-        """Some ranks were still at it."""
-        late = {member.rank for member in self.members} - self.returned
+        """Some ranks were still at it; or, if all returned, their logs took too long to read."""
+        ranks = {member.rank for member in self.members}
+        late = ranks - self.returned or ranks
         sentence = f"{ranks_text(late)} did not return within the deadline of {seconds:g} s"
         return DeadlineError(sentence, self.reports())
 
@@ -68,7 +74,7 @@ class PostMortem:
         message = failure.message.removeprefix(failure.exception + ": ")
         at = f" at {place}" if place else ""
         sentence = f"rank {failure.rank} raised {failure.exception}{at}: {message}"
-        text = sources.traceback_text(failure.frames, failure.message)
+        text = sources.traceback_text(failure.frames, failure.message, self.cells)
         return RankError(failure.rank, sentence, text, None, failure.exception, self.reports())
 
     def _peer_that_left(self) -> str | None:

@@ -47,12 +47,26 @@ def remember(label: str, source: str) -> None:
     linecache.cache[f"<{label}>"] = (len(source), None, lines, f"<{label}>")
 
 
-def traceback_text(frames: list[tuple[str, int, str]], message: str) -> str:
-    """The reader's frames (all, if none is) and the message, with code where it can be found."""
+def code_line(filename: str, line: int, cells: dict[str, str] | None) -> str:
+    """The text of a line; "" where there is none.
+
+    `cells`: texts by label, if no other text may be shown. A stranger's program names its files
+    as it likes, also after ones of this machine that it may not read.
+    """
+    if cells is None:
+        return linecache.getline(filename, line).strip()
+    lines = cells.get(filename.removeprefix("<").removesuffix(">"), "").splitlines()
+    return lines[line - 1].strip() if 0 < line <= len(lines) else ""
+
+
+def traceback_text(
+    frames: list[tuple[str, int, str]], message: str, cells: dict[str, str] | None = None
+) -> str:
+    """The reader's frames (all, if none is) and the message, with code as `code_line` has it."""
     lines = []
     for filename, line, name in [f for f in frames if is_readers(f[0])] or frames:
         lines.append(f"  {place(filename, line)}, in {name}")
-        code = linecache.getline(filename, line).strip()
+        code = code_line(filename, line, cells)
         if code:
             lines.append(f"    {code[:MAX_LINE]}")
     return "\n".join([*lines, message])

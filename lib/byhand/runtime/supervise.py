@@ -18,7 +18,7 @@ from byhand.runtime.errors import Failure, TamperedError
 from byhand.runtime.kernel_count import Audit
 from byhand.runtime.ledger import OPS, Ledger
 from byhand.runtime.matching import Matcher, stuck
-from byhand.runtime.member import Member, read_all
+from byhand.runtime.member import Member, as_list, read_all
 from byhand.runtime.post_mortem import PostMortem
 from byhand.runtime.run import Run
 from byhand.runtime.trace import Call, plain_text
@@ -35,7 +35,8 @@ class Supervisor:
 
     `exits()` gives {rank: exit code} of the ranks that ended; `dump_stacks()` lets every live
     rank write its Python stack and gives {rank: CPU seconds used}. An `audit` holds what the ranks
-    say they sent against the kernel's count.
+    say they sent against the kernel's count. Ranks that are not trusted see code, in the tracebacks
+    of what they raise, of `cells` alone: {label: text}.
     """
 
     def __init__(
@@ -46,12 +47,14 @@ class Supervisor:
         trusted: bool,
         limits: dict[str, int],
         audit: Audit | None = None,
+        cells: dict[str, str] | None = None,
     ):
         self.members = members
         self.exits = exits
         self.dump_stacks = dump_stacks
         self.audit = audit
         self.trusted = trusted
+        self.cells = None if trusted else dict(cells or {})
         self.output_bytes = limits.get("output_bytes", OUTPUT_BYTES)
         self.log_bytes = limits.get("log_bytes", LOG_BYTES)
         self.reply_bytes = limits.get("reply_bytes", codec.MAX_BYTES)
@@ -84,7 +87,9 @@ class Supervisor:
                 suspected = reason
                 if time.monotonic() >= until:
                     raise self._post_mortem().deadline(deadline)
-        self._read_logs()
+        while self._read_logs() and not self.failures:
+            if time.monotonic() >= until:
+                raise self._post_mortem().deadline(deadline)
         if self.matcher.problem or self.failures:
             raise self._post_mortem().failure()
         return self._result()
@@ -126,7 +131,7 @@ class Supervisor:
         """Too much written is a rank's failure, whatever it came to before this was seen."""
         if os.fstat(member.output_fd).st_size > self.output_bytes:
             too_much = f"it printed more than {self.output_bytes:,} bytes"
-        elif member.log_bytes > self.log_bytes:
+        elif member.logged > self.log_bytes:
             too_much = f"its log of calls is longer than {self.log_bytes:,} bytes"
         else:
             return
@@ -151,7 +156,7 @@ class Supervisor:
         if len(self.values) + len(self.failures) < len(self.members):
             self.dump_stacks()
             time.sleep(TICK)
-        return PostMortem(self.members, set(self.values), self.failures, self.matcher)
+        return PostMortem(self.members, set(self.values), self.failures, self.matcher, self.cells)
 
     def _result(self) -> Run:
         """The finished run, times counted from the first rank's beginning."""
@@ -165,7 +170,7 @@ class Supervisor:
         calls = [call for log in logs for call in log.calls if call.op in OPS]
         output = [read_all(member.output_fd, self.output_bytes) for member in self.members]
         headers = [member.header for member in self.members]
-        notes = [plain_text(note, 1000) for note in list(headers[0].get("notes", []))[:100]]
+        notes = [plain_text(note, 1000) for note in as_list(headers[0].get("notes"))[:100]]
         return Run(
             results=[self.values[rank] for rank in range(len(logs))],
             output=[text.decode(errors="replace") for text in output],

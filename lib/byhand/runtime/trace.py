@@ -106,6 +106,11 @@ _FIELDS: dict[str, tuple[type, ...]] = {
 }
 
 
+MAX_INT = 1 << 62
+MAX_DIMENSIONS = 64
+MAX_ITEMS = 4096  # of a list in a record: ranks, or rows to each
+
+
 def plain_text(value: object, limit: int = 20_000) -> str:
     """Text that every file and every page can hold: no half characters, and not too long."""
     return str(value)[:limit].encode("utf-8", "replace").decode()
@@ -146,6 +151,7 @@ class RankLog:
                 KeyError,
                 AttributeError,
                 RecursionError,
+                OverflowError,
             ) as error:
                 message = f"rank {self.rank} wrote a log line that is not the recorder's: {error}"
                 raise TamperedError(message) from None
@@ -185,13 +191,29 @@ class RankLog:
             raise ValueError(f"call {index!r} after {len(self.calls)} calls")
         for name, value in fields.items():
             if type(value) not in _FIELDS[name]:
-                raise ValueError(f"{name} is {value!r}")
-            if isinstance(value, str):
-                fields[name] = plain_text(value)
-            if isinstance(value, list):
-                kinds = (str, int) if name == "source" else (int,)
-                if not all(type(item) in kinds for item in value):
-                    raise ValueError(f"{name} is {value!r}")
-                fields[name] = tuple(plain_text(v) if type(v) is str else v for v in value)
+                raise ValueError(f"{name} is a {type(value).__name__}")
+            fields[name] = _checked(name, value)
+        if self.rank not in fields["group"] or len(set(fields["group"])) < len(fields["group"]):
+            raise ValueError("its group is not one that it is in")
         moment = self._moment(start)
         self.calls.append(Call(index=index, rank=self.rank, start=moment, **fields))
+
+
+def _checked(name: str, value: Any) -> Any:
+    """A field as the reader may use it: of a size that costs it nothing.
+
+    Raises:
+        ValueError: no call has such a field.
+    """
+    if isinstance(value, str):
+        return plain_text(value)
+    if isinstance(value, list):
+        kinds = (str, int) if name == "source" else (int,)
+        most = MAX_DIMENSIONS if name == "shape" else MAX_ITEMS
+        if len(value) > most or not all(type(item) in kinds for item in value):
+            raise ValueError(f"{name} is a list that no call has")
+        return tuple(_checked(name, item) for item in value)
+    least = 0 if name in ("payload", "shape") else -MAX_INT
+    if type(value) is int and not least <= value < MAX_INT:
+        raise ValueError(f"{name} is out of range")
+    return value
