@@ -25,9 +25,10 @@ from byhand.figures.layouts import finding
 from byhand.gpt import gpt_layers, gpt_weights, next_token_loss, random_gpt
 from byhand.hybrid_parallel import GROUPS, HybridParallel, chunks_of
 from byhand.hybrid_parallel_cost import SCALARS, Machine, Sizes, held_bytes, predict, sent_bytes
+from byhand.hybrid_parallel_demonstrations import count_bytes, sizes_of, time_layouts
 from byhand.hybrid_parallel_explorer import draw_layouts, fastest_layouts
 from byhand.hybrid_parallel_gradients import placements
-from byhand.hybrid_parallel_layouts import Layout, layouts
+from byhand.hybrid_parallel_layouts import Layout, layouts, predict_bytes
 from byhand.mlp import MLP, Linear
 from byhand.optimizers import SGD, AdamW
 from byhand.pipeline_schedules import (
@@ -388,6 +389,20 @@ def test_the_explorer_draws_the_ten_best_and_says_why_there_are_none():
     assert [p.seconds for _, p in best] == sorted(p.seconds for _, p in best)
     few = [Layout(*map(int, name.split()[1::3])).dp for name, _ in fastest_layouts(16, 8, 25e9, 1)]
     assert set(few) == {1}  # one sequence is one replica's
+
+
+def test_the_lectures_counted_bytes_are_those_predicted_and_its_steps_sleep():
+    weights, ways = tiny(SHORT, torch.float32), layouts(2)
+    batch = batches(1, rows=8)[0]
+    assert count_bytes(weights, ways, batch) == predict_bytes(sizes_of(weights), ways, 8)
+    timed = time_layouts(weights, ways, batch, seconds=0.002, repetitions=1)
+    assert list(timed) == ways
+    assert all(t.median > 8 * 2 * 3 * 0.002 / 2 for t in timed.values())  # two ranks share it
+
+
+def test_only_a_pipeline_is_fed_micro_batches():
+    counts = {at: 1 + max(a.micro_batch for a in at.schedule(16)[0]) for at in layouts(8)}
+    assert all((m == 1) == (at.pp == 1) for at, m in counts.items())
 
 
 @pytest.mark.parametrize("world_size", [1, 2, 6, 8, 12])
