@@ -114,6 +114,15 @@ def test_a_hostile_header_is_refused_before_anything_is_allocated(header):
         codec.decode(len(header).to_bytes(8, "big") + header)
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested")
+@pytest.mark.parametrize(
+    "make", [torch.Tensor.to_sparse, lambda x: torch.nested.nested_tensor([x])]
+)
+def test_tensors_that_are_not_one_block_are_refused(make):
+    with pytest.raises(codec.CodecError, match="not a plain one"):
+        codec.encode(make(torch.ones(2)))
+
+
 def header(text: str) -> bytes:
     """Bytes to decode that hold this header and no blobs."""
     return len(text).to_bytes(8, "big") + text.encode()

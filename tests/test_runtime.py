@@ -518,3 +518,12 @@ def test_auto_picks_nccl_at_one_rank_per_gpu_and_gloo_when_ranks_share():
     assert "nccl" in alone.backend
     assert shared.backend == "gloo"
     assert shared.results[0].tolist() == [gpus + 1.0] * 4
+
+
+def test_sparse_tensors_are_counted_with_what_they_hold():
+    def hold(rank, world_size):
+        return torch.ones(1000, dtype=torch.float64).to_sparse().to_dense().sum().item()
+
+    run = launch(hold, 1)
+    assert run.results == [1000.0]
+    assert 3 * 8000 <= run.peak_bytes[0] <= 4 * 8000 + 100

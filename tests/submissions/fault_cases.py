@@ -76,6 +76,16 @@ FAULTS = [
             double="def double(number):\n    return double(number)"),
     written("interrupts-itself", "failed", ("KeyboardInterrupt",),
             double="def double(number):\n    raise KeyboardInterrupt"),
+    written("sparse-on-the-way", verdicts(), (), total="def total(t):\n"
+            "    t = t.to_sparse().to_dense()\n    dist.all_reduce(t)\n    return t"),
+    written("sparse-result", "failed", ("not a plain one",),
+            double="def double(number):\n    return torch.eye(3).to_sparse()"),
+    written("ignores-every-signal", verdicts(), (), double="import signal\n\n"
+            "for number in set(range(1, 32)) - {signal.SIGKILL, signal.SIGSTOP}:\n"
+            "    signal.signal(number, signal.SIG_IGN)\n\n\n"
+            "def double(number):\n    return 2 * number"),
+    written("closes-all-it-has-open", "crashed", (),
+            double="def double(number):\n    os.closerange(0, 256)\n    return 2 * number"),
     written("wrong-type", "failed", (), double="def double(number):\n    return 2.0 * number"),
     written("nothing-returned", "failed", (), total="def total(tensor):\n    pass"),
     written("error-that-cannot-be-shown", "failed", (),

@@ -114,7 +114,7 @@ def _pack(value: object, blobs: list[bytes], where: str, depth: int) -> list:
 
 def _pack_tensor(value: torch.Tensor, blobs: list[bytes], where: str) -> list:
     name = str(value.dtype).removeprefix("torch.")
-    if name not in _DTYPES or value.layout != torch.strided or value.is_meta:
+    if name not in _DTYPES or value.layout != torch.strided or value.is_meta or value.is_nested:
         raise CodecError(f"{where} is a {value.layout} tensor of {value.dtype}, not a plain one")
     if value.dim() > MAX_DIMENSIONS:
         raise CodecError(f"{where} is a tensor of {value.dim()} dimensions")

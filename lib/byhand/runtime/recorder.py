@@ -95,7 +95,10 @@ class Recorder(TorchDispatchMode):
         elif isinstance(value, dict):
             self.track(list(value.values()))
         elif isinstance(value, torch.Tensor) and type(value) in (torch.Tensor, torch.nn.Parameter):
-            self._hold(value.untyped_storage())
+            if value.layout is torch.strided:
+                self._hold(value.untyped_storage())
+            elif value.layout is torch.sparse_coo:
+                self.track([value._indices(), value._values()])
 
     def _hold(self, storage: torch.UntypedStorage) -> None:
         key = storage._cdata
