@@ -17,7 +17,7 @@ from byhand.runtime.virtual_network import MTU, Bytes, Traffic, VirtualNetwork
 
 _PATH = os.pathsep.join(filter(None, [os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
 _LATENCY_SECONDS = 1.0  # what may wait for a link: like a cluster's, it drops next to nothing
-_BURST_SECONDS = 0.004  # of what it missed in a pause, a link makes up for so much,
+_BURST_SECONDS = 0.001  # of what it missed in a pause, a link makes up for so much,
 _PEAK = 1.25  # going at this many times its rate meanwhile
 _AT_ONCE_SECONDS = 0.0003  # and lets so much pass at once: a timer may be late by that
 _FRAME_BYTES = MTU + 64  # it lets one frame through, however slow it is
