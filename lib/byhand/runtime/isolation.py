@@ -7,7 +7,8 @@ home. Each question gets a second wall inside this one, and each rank a third.
 
 Landlock: the same files within reach and no others, a cleared environment, an empty directory for
 each question; but one process table, names of other files, and the shared places of a machine's
-ranks stay in sight. What it starts is killed, not walled off.
+ranks stay in sight, and how many files it fills is not limited, only how large each is. What it
+starts is killed, not walled off.
 
 Both work for root and for ordinary users. Root's submissions run as a user of their own, whom
 limits on processes bind.
