@@ -123,6 +123,7 @@ def make_groups(rank: int, ranks: int) -> None:
         group = dist.new_group(members)
         if rank in members:
             dist.barrier(group)
+    dist.barrier(dist.new_group([rank], use_local_synchronization=True))
 
 
 def test_groups_may_leave_their_addresses_there(question):

@@ -244,11 +244,16 @@ def _wrap_setup(name: str, detail: Any) -> None:
 def _new_group(
     ranks: Any = None, *_: Any, use_local_synchronization: bool = False, **__: Any
 ) -> Described | None:
-    if use_local_synchronization or not dist.is_initialized():
+    if not dist.is_initialized():
         return None
     everyone = list(range(dist.get_world_size()))
-    detail = f"group {sorted(ranks) if ranks is not None else everyone}"
-    fields = {"op": "new_group", "group_name": "new groups", "group": everyone, "detail": detail}
+    members = sorted(ranks) if ranks is not None else everyone
+    callers, name = everyone, "new groups"
+    if use_local_synchronization:  # the members alone call, and wait for each other
+        callers, name = members, f"group {members}"
+    if dist.get_rank() not in callers:
+        return None
+    fields = {"op": "new_group", "group_name": name, "group": callers, "detail": f"group {members}"}
     return Described(fields)
 
 
