@@ -41,6 +41,7 @@ MAX_SEGMENT = 1 << 20
 PACKET = 65_536  # the most that one packet, and so one repeat of TCP's own, can hold
 ROUNDING = 1  # of shares of ranks
 ADDRESS = 210  # a rank's record of a group in the file they meet in, and 8 for each member
+LEAVING = 48  # a rank's record that it has left the world
 LONG_NAME = 40  # of a group whose name is a hash
 JOINING = 1 << 15  # a store of the program's own, to find the other ranks by, per rank
 ARRIVAL_SECONDS = 0.3
@@ -155,7 +156,8 @@ def expected(calls: Iterable[Call], world_size: int, joined: bool) -> Bounds:
     total = Bounds(0, 0)
     if joined:  # and sent a first message of four numbers on every connection
         carried = PAIR * world_size * (world_size - 1) / 2 + _ring(world_size, 16, 4)
-        total = Bounds(carried, carried, left=_addresses(world_size))
+        left = _addresses(world_size) + LEAVING * world_size
+        total = Bounds(carried, carried, left=left)
     for call in calls:
         share = _share(call)
         least = share.least if call.matched else 0
@@ -249,7 +251,7 @@ def _group(call: Call) -> Bounds:
     """Connections of a new group; a program that joins by itself also talks to its own store."""
     n = len(call.group)
     if call.op == "init_process_group":
-        return Bounds(0, PAIR * (n - 1) / 2 + JOINING, left=_addresses(n) / n)
+        return Bounds(0, PAIR * (n - 1) / 2 + JOINING, left=_addresses(n) / n + LEAVING)
     members = min(n, len(re.findall(r"\d+", call.detail)))
     left = _addresses(members) + LONG_NAME * members
     return Bounds(0, PAIR * members * (members - 1) / 2 / n, left=left / n)

@@ -7,10 +7,12 @@ forks into its own. iproute2's `ip` and `tc` lay the wires.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
 
 from byhand.runtime import namespaces
 from byhand.runtime.virtual_network import MTU, Bytes, Traffic, VirtualNetwork
@@ -98,6 +100,7 @@ def lay(network: VirtualNetwork) -> Wires:
         _in(namespace, [_rate(network, "uplink")], tool="tc")
     for rank, namespace in enumerate(ranks):
         _in(namespace, ["link set lo up", *_address(wires.address(rank))])
+        _send_once()
     namespaces.set_network(switch)
     return wires
 
@@ -131,6 +134,17 @@ def _address(address: str) -> list[str]:
     network = f"10.0.0.0/16 dev eth0 src {address} scope link"
     given = f"addr add {address}/16 dev eth0"
     return [given, *_up("eth0"), f"route replace {network} congctl reno"]
+
+
+def _send_once() -> None:
+    """Have this namespace's TCP send nothing a second time: here nothing is lost, only late.
+
+    An answer that waits in a queue, or packets that overtake each other between the machine's
+    cores, look like a loss.
+    """
+    for name, value in (("early_retrans", 0), ("recovery", 0), ("reordering", 300)):
+        with contextlib.suppress(OSError):  # a container may forbid it: then a few go twice
+            Path(f"/proc/sys/net/ipv4/tcp_{name}").write_text(str(value))
 
 
 def _rate(network: VirtualNetwork, name: str) -> str:
