@@ -6,6 +6,7 @@ Screenshots of each step stay in build/browser. Chromium is the system's own; no
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -32,14 +33,15 @@ from autograder.similarity_report import write_similarity
 from byhand.runtime.isolation import why_no_sandbox
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(600)]
 
 STEM, STUDENT, TOKEN = "01_ranks", "ada", "for-this-test"
 LECTURE = "02_collectives"
 PICTURES = COURSE / "build" / "browser"
 FLAGS = ("no-sandbox disable-gpu disable-quic no-first-run disable-background-networking"
          " disable-component-update disable-sync disable-dev-shm-usage").split()  # fmt: skip
-PATIENCE = 90_000  # milliseconds; a loaded machine is slow
+RAN = re.compile(r"\[\d+\]")
+PATIENCE = 180_000  # milliseconds; a loaded machine is slow
 
 CONTRAST = """() => {
   const lightness = colour => colour.slice(0, 3).map(c => c / 255)
@@ -187,6 +189,7 @@ def test_a_mark_given_in_the_formgrader_counts(served, graded, screen):
     screen.locator("tbody td.name a:visible").first.click()
     score = screen.locator("input.score").first
     question = score.get_attribute("id")
+    screen.wait_for_load_state("networkidle")  # by then the page listens to what is typed
     with screen.expect_response(lambda reply: "/api/grade/" in reply.url
                                 and reply.request.method == "PUT"):  # fmt: skip
         score.fill("0.5")
@@ -245,12 +248,18 @@ def test_a_lectures_explorer_moves_in_jupyterlab(served, screen):
         picture(screen, "8-explorer-moved")
     finally:
         copy.unlink()
+        picture(screen, "9-as-it-ended")
 
 
 def run_cell(screen, text: str):
-    """Run the code cell that holds a text, as a reader does."""
+    """Run the code cell that holds a text, as a reader does, and wait until it has run.
+
+    Keys pressed before the kernel answers are lost.
+    """
+    screen.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()
     cell = screen.locator(".jp-CodeCell", has_text=text).first
     cell.scroll_into_view_if_needed()
     cell.locator(".cm-content").click()
     screen.keyboard.press("Shift+Enter")
+    cell.locator(".jp-InputPrompt", has_text=RAN).wait_for()
     return cell

@@ -55,7 +55,7 @@ JUDGE = [
     forged("log-of-enormous-shapes", "tampered",
            "    log('send', peer=0, tag=0, payload=0, dtype='float64',"
            " shape=[int('9' * 4000)] * 100)\n    return t\n"),
-    forged("log-of-many-messages-from-anyone", "lost",
+    forged("messages-from-anyone-bomb", "lost",
            "    import json\n    rank = dist.get_rank()\n" + MANY_TEXT.format(count=20_000)),
     forged("log-of-endless-small-lines", "lost",
            f"    log('barrier')\n    while True:\n"

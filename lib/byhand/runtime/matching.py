@@ -132,7 +132,7 @@ def disagreement(calls: dict[int, Call], number: int) -> str | None:
         if len(values) > 1:
             if some.op == "init_process_group":
                 verb, rule = "set up", "All ranks must name the same world size and backend."
-            if some.op == "barrier":
+            if verb == "create" and some.op == "barrier":
                 verb, rule = "make", "All ranks must make the same kind of barrier."
             sides = sorted(values.items(), key=lambda side: len(side[1]))
             (odd, few), (usual, many) = sides[0], sides[-1]
