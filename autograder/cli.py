@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -96,10 +95,9 @@ def grade(
     names = chosen_assignments(where, assignments)
     late.class_policy(where)  # a wrong one is said before a night of grading
     gpus = devices.chosen(where, names, backend, request and request.gpus_per_node)
-    options = Options(again, not unsandboxed, seed, limit, sys.stderr.isatty(), jobs or cores(),
-                      gpus=gpus)  # fmt: skip
+    options = Options(again, not unsandboxed, seed, limit, jobs=jobs or cores(), gpus=gpus)
     if request is not None:
-        judge = judge_on_slurm(request, shards, again, tell(options.progress))
+        judge = judge_on_slurm(request, shards, again, tell())
         options = replace(options, jobs=jobs or request.cpus, judge=judge)
     try:
         outcome = grading(where, names, list(students), options)

@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import os
 import signal
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -93,7 +94,8 @@ class _Run:
 
     def through(self, todo: list[Place]) -> None:
         """Every submission, to its end."""
-        with tqdm(total=len(todo), unit="submission", smoothing=0.05,
+        every = 0.1 if sys.stderr.isatty() else 30.0  # seconds: a log wants fewer lines
+        with tqdm(total=len(todo), unit="submission", smoothing=0.05, mininterval=every,
                   disable=not self.options.progress) as bar:  # fmt: skip
             missing = []
             for place in todo:
@@ -127,9 +129,9 @@ class _Run:
     def _take(self, judgement: Judgement, bar: tqdm) -> None:
         """Record a judgement, if the gradebook does not hold exactly this."""
         self.outcome.judgements.append(judgement)
-        bar.update()
         counts = self.outcome.counts.most_common()
-        bar.set_postfix_str(" ".join(f"{count} {verdict}" for verdict, count in counts))
+        bar.set_postfix_str(" ".join(f"{n} {verdict}" for verdict, n in counts), refresh=False)
+        bar.update()
         student, assignment = judgement.student, judgement.assignment
         if not judgement.complete:
             why = next(v.message for v in judgement.verdicts if v.verdict == "infrastructure")

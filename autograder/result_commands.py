@@ -47,7 +47,7 @@ def regrade(
     from autograder.grade import Options
     from autograder.regrade import regrade as regrading
 
-    options = Options(sandboxed=not unsandboxed, seed=seed, progress=sys.stderr.isatty())
+    options = Options(sandboxed=not unsandboxed, seed=seed)
     names = chosen_assignments(where, assignments)
     made, failures = regrading(where, names, list(students), options, reason)
     _bring_penalties_up_to_date(where)

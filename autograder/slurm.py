@@ -69,12 +69,12 @@ class Queue:
         return f"{self.running} running" + (f", {waiting}" if self.waiting else "")
 
 
-def tell(progress: bool) -> Callable[[Queue], None]:
+def tell() -> Callable[[Queue], None]:
     """Writes the state of the queue to the terminal, above a progress bar, when it changes."""
     said = [""]
 
     def show(queue: Queue) -> None:
-        if progress and str(queue) != said[0]:
+        if str(queue) != said[0]:
             said[0] = str(queue)
             tqdm.write(f"Slurm: {queue}", file=sys.stderr)
 

@@ -27,6 +27,9 @@ FAULTS = [
     written("swallows-interrupts", "timeout", (), double=f"def double(number):\n{SWALLOW}"),
     written("cell-swallows-interrupts", "failed", ("was left out",),
             double="if True:\n" + SWALLOW),
+    written("cell-switches-interrupts-off", "failed", ("was left out",),
+            double="import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\n"
+                   "while True:\n    pass"),
     written("exit-in-function", "crashed", ("exited with code 3",),
             double="def double(number):\n    os._exit(3)"),
     written("exit-0-in-function", "crashed", ("exited with code 0",),
