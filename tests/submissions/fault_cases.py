@@ -64,7 +64,7 @@ FAULTS = [
             double="import sys\n\nsys.stdout = sys.stderr = None\n\n\ndef double(number):\n"
                    "    return 2 * number"),
     written("output-300000-lines", verdicts(), (),
-            double="def double(number):\n    for _ in range(300_000):\n        print('line') if os.environ['RANK'] == '0' else 0\n"
+            double="def double(number):\n    for _ in range(30_000):\n        print('line\\n' * 9 + 'line') if os.environ['RANK'] == '0' else 0\n"
                    "    return 2 * number"),
     written("output-without-end", "resource", ("printed more than",),
             double="def double(number):\n    while True:\n        print('x' * 100_000)"),
