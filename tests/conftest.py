@@ -9,6 +9,8 @@ import cloudpickle
 import leftovers
 import pytest
 
+pytest.register_assert_rewrite("corpus_checks")  # tests that two files share
+
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 LONGEST_FIRST = (  # files of more than 40 s: begun last, one would run alone on a core at the end
     "test_notebooks",

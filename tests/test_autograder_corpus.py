@@ -7,52 +7,18 @@ machine's network, or leave a process.
 import sys
 from pathlib import Path
 
-import leftovers
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "submissions"))
 
 import corpus
+from corpus_checks import *  # noqa: F403
 
+CASES, USER = corpus.CASES, None
 pytestmark = pytest.mark.timeout(600)  # the first test grades them all
 
 
-@pytest.fixture(scope="module")
-def graded():
-    before = set(leftovers._pids())
-    result = corpus.graded_by(None)
-    result["alive"] = leftovers.processes("none", before)
-    return result
-
-
-@pytest.mark.parametrize("case", corpus.CASES, ids=lambda case: case.name)
-def test_the_hand_in_gets_the_verdicts_and_points_it_is_worth(graded, case):
-    assert corpus.complaints(case, graded) == []
-
-
-def test_no_submission_stops_the_class(graded):
-    assert graded["failures"] == []
-    assert set(graded["judgements"]) == set(graded["pages"]) == {c.name for c in corpus.CASES}
-
-
-def test_nothing_is_touched_or_called_and_no_process_is_left(graded):
-    assert (graded["touched"], graded["called"], graded["alive"]) == ([], 0, [])
-
-
-def test_honest_submissions_among_them_take_no_longer(graded):
-    honest = sorted(graded["judgements"][case.name]["seconds"] for case in corpus.HONEST)
-    assert honest[-1] < 4 * honest[len(honest) // 2] + 1
-
-
-def test_no_file_for_students_holds_hidden_test_text_or_a_script(graded):
-    assert len(graded["shown"]) > len(corpus.CASES)
-    for name, text in graded["shown"].items():
-        assert corpus.arena.CANARY not in text, name
-        assert "987654" not in text, name
-        assert "<script" not in text.lower(), name
-
-
 def test_the_corpus_is_large_and_has_every_kind():
-    names = [case.name for case in corpus.CASES]
+    names = [case.name for case in CASES]
     assert len(names) == len(set(names)) >= 60
     assert all(len(cases) >= 10 for cases in corpus.KINDS.values())
