@@ -7,6 +7,10 @@ from multiprocessing import shared_memory
 import leftovers
 import pytest
 
+# Popen may return while the new program's environment and command line still read as empty. So
+# each child here says when it runs, and is looked for only then.
+SLEEPER = "import time; print('running', flush=True); time.sleep(60)  # byhand.runtime"
+
 
 @pytest.fixture
 def mark(request):
@@ -14,20 +18,21 @@ def mark(request):
 
 
 def test_a_child_that_left_the_session_with_setsid_is_seen_until_it_ends(mark):
-    child = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    command = [sys.executable, "-c", SLEEPER]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
+    assert child.stdout.readline() == b"running\n"
     seen = leftovers.processes(mark, patience=0)
     child.kill()
-    child.wait()
+    child.communicate()
     assert any(line.startswith(f"{child.pid} ") for line in seen)
     assert not any(line.startswith(f"{child.pid} ") for line in leftovers.processes(mark))
 
 
 def test_an_orphan_without_the_mark_is_seen_by_the_runtimes_name():
-    sleeper = "import time; time.sleep(60)  # byhand.runtime"
-    command = [sys.executable, "-c", sleeper]
-    quiet = "stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL"
-    started = f"subprocess.Popen({command}, env={{}}, {quiet})"
-    parent = f"import subprocess; print({started}.pid)"
+    command = [sys.executable, "-c", SLEEPER]
+    pipes = "stdout=subprocess.PIPE, stderr=subprocess.DEVNULL"
+    started = f"subprocess.Popen({command}, env={{}}, {pipes})"
+    parent = f"import subprocess; child = {started}; child.stdout.readline(); print(child.pid)"
     output = subprocess.run([sys.executable, "-c", parent], capture_output=True, text=True)
     pid = int(output.stdout)
     seen = leftovers.processes("no such mark", patience=0)
