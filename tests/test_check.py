@@ -105,6 +105,27 @@ def test_close_allows_the_tolerance_and_no_more():
     check.close(0.1 + 0.2, 0.3)
 
 
+@pytest.mark.parametrize("got", [float("nan"), float("-inf"), 1e300])
+def test_close_to_infinity_is_infinity_alone(got):
+    infinity = float("inf")
+    assert check.close(infinity, infinity) is None
+    assert check.close(floats(infinity), floats(infinity)) is None
+    message(check.close, got, infinity)
+    message(check.close, floats(1.0, got), floats(1.0, infinity))
+
+
+@pytest.mark.parametrize("got", [float("nan"), float("inf"), 1.0])
+def test_nothing_is_close_to_a_nan(got):
+    message(check.close, got, float("nan"))
+    message(check.close, floats(got), floats(float("nan")))
+
+
+@pytest.mark.parametrize("got", [float("nan"), float("inf")])
+def test_what_is_not_finite_is_close_to_no_number(got):
+    message(check.close, got, 1.0)
+    message(check.close, [floats(got), floats(2.0)], [floats(1.0), floats(2.0)])
+
+
 def test_nested_shapes_of_equal_size_are_told_apart():
     text = message(check.equal, torch.ones(2, 3), torch.ones(3, 2))
     assert "the shape is [2, 3], expected [3, 2]" in text

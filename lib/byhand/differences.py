@@ -5,6 +5,8 @@ types are compared (`torch.Tensor`, int, float, str, bool, bytes, list, tuple, d
 object can claim to be equal to everything.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -18,7 +20,8 @@ def difference(got, expected, tolerance: float = 0.0, world_size: int | None = N
 
     Tensors must agree in shape, dtype and every element; numbers in type and value; lists,
     tuples and dicts in length, keys and every member. A list may stand for a tuple.
-    `tolerance` allows |got - expected| <= tolerance * max(1, |expected|) for floating point.
+    `tolerance` allows |got - expected| <= tolerance * max(1, |expected|) for floating point, where
+    `expected` is finite. Nothing is a nan, not even a nan.
     `world_size` lets a hint say "as many times too large as there are ranks".
     """
     if type(got) not in PLAIN_TYPES:
@@ -79,7 +82,7 @@ def _number(element) -> str:
 
 
 def _near(got: float, expected: float, tolerance: float) -> bool:
-    return abs(got - expected) <= tolerance * max(1.0, abs(expected))
+    return math.isfinite(expected) and abs(got - expected) <= tolerance * max(1.0, abs(expected))
 
 
 def _sequences_differ(got, expected, tolerance, world_size) -> list[str]:
@@ -142,8 +145,8 @@ def _tensors_differ(got: Tensor, expected: Tensor, tolerance, world_size) -> lis
 def _wrong_elements(got: Tensor, expected: Tensor, tolerance: float) -> Tensor:
     if not expected.is_floating_point() or tolerance == 0:
         return got != expected
-    far = (got - expected).abs() > tolerance * expected.abs().clamp(min=1.0)
-    return far | (got.isfinite() != expected.isfinite())
+    near = (got - expected).abs() <= tolerance * expected.abs().clamp(min=1.0)
+    return (got != expected) & ~(near & expected.isfinite())
 
 
 def _hint(got: Tensor, expected: Tensor, world_size: int | None) -> list[str]:
