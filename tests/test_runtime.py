@@ -180,6 +180,25 @@ def test_the_ledger_tells_overlapped_calls_from_others():
     assert calls == [True, False, False]
 
 
+def waits_twice(rank, world_size):
+    alone = dist.new_group([rank], use_local_synchronization=True)
+    works = [dist.all_reduce(torch.ones(4), async_op=True) for _ in range(3)]
+    works[0].wait()
+    dist.barrier(group=alone)
+    works[1].wait()
+    dist.barrier()
+
+
+def test_the_ledger_says_when_a_rank_began_to_wait():
+    run = launch(waits_twice, 2)
+    for rank in range(2):
+        at_once, after, never = run.ledger.select("all_reduce", rank)
+        mark, end = run.ledger.select("barrier", rank)
+        assert never.start < at_once.wait_start < mark.start < after.wait_start < end.start
+        assert never.wait_start is None
+        assert end.wait_start >= end.start  # a call that blocks waits from its start
+
+
 def policies(rank, world_size):
     """By name, how the kernel schedules each thread of this rank."""
     tasks = Path("/proc/self/task").iterdir()

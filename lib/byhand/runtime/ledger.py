@@ -63,6 +63,7 @@ class Event:
     dtype: str = ""
     waited: float = 0.0  # seconds this rank stood still for the call
     overlapped: bool = False  # the rank computed between the call and the wait for it
+    wait_start: float | None = None  # when the rank began to wait for it, if it ever did
 
 
 def sent_bytes(

@@ -65,9 +65,10 @@ class Call:
 
     def event(self, zero: float, source: str) -> Event:
         """This call as a ledger event, times from `zero`."""
-        waited = 0.0
+        waited, wait_start = 0.0, None
         if self.wait_from is not None:
             waited = max(0.0, (self.wait_until or self.end) - self.wait_from)
+            wait_start = self.wait_from - zero
         return Event(
             self.rank,
             self.op,
@@ -84,6 +85,7 @@ class Call:
             self.dtype or "",
             waited,
             self.overlapped,
+            wait_start,
         )
 
 
