@@ -23,8 +23,6 @@ from typing import Any
 
 import nbformat
 
-from byhand.runtime.processes import children_of
-
 INTERRUPT_SECONDS = 8.0  # from an interrupt to the end, kernel included
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -160,6 +158,8 @@ def _end_with_the_starter() -> None:
 
 def _end_anyway() -> None:
     """End this process and its kernel: what ran when the interrupt came may have swallowed it."""
+    from byhand.runtime.processes import children_of  # brings torch, which nothing else here needs
+
     time.sleep(INTERRUPT_SECONDS)
     for kernel in children_of(os.getpid()):
         with contextlib.suppress(ProcessLookupError):
