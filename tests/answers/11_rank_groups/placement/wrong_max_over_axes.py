@@ -1,0 +1,10 @@
+"""The heaviest axis alone decides, not the sum."""
+
+
+def best_order(groups_of, ranks_per_node, payloads):
+    return min(
+        groups_of,
+        key=lambda o: max(
+            bytes_between_nodes(groups_of[o][a], ranks_per_node, payloads[a]) for a in payloads
+        ),
+    )

@@ -1,0 +1,15 @@
+"""New tensors in the list; the rank's own gradients are not scaled."""
+
+
+def clip_gradients(groups, gradients, placements, max_norm):
+    first_of_tp, first_stage = (dist.get_rank(groups[axis]) == 0 for axis in ("tp", "pp"))
+    square = torch.zeros((), dtype=torch.float64)
+    for gradient, placement in zip(gradients, placements, strict=True):
+        if placement == "sharded" or (first_of_tp and (placement != "tied" or first_stage)):
+            square += gradient.square().sum()
+    dist.all_reduce(square, group=groups["tp-pp"])
+    norm = square.sqrt().item()
+    if norm > max_norm:
+        for i in range(len(gradients)):
+            gradients[i] = gradients[i] * max_norm / norm
+    return norm
