@@ -16,11 +16,12 @@ busiest port in them, added up. P ranks, m bytes (nccl-tests' size), c chunks, H
     hierarchical          2(P/H - 1) + 2(H-1)           2(P/H - 1)/(P/H) · m + 2(H-1)/P · m
 
 recursive_doubling and halving_doubling need a power of two: other numbers of ranks send the tensor
-of those too many to a neighbour first and back last, 2 rounds and 2m bytes more. In the trees the
+of those too many to a partner first and back last, 2 rounds and 2m bytes more. In the trees the
 lowest level may hold one rank only, whose two rounds are half as full. What links between
 ranks add to this, and rounds that meet on one link, are `communication_networks`.
 Simplified: a sum costs no time of its own (it hides in a fitted beta); no message slows another
-except in a port. The table holds for m much larger than P and c.
+except in a port; the messages of a round cost a rank one alpha, however many it sends, which
+flatters direct. The table holds for m much larger than P and c.
 Sources: Thakur et al. 2005; Chan et al. 2007; Sanders et al. 2009 (two trees); nccl-tests.
 """
 

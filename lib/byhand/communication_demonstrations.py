@@ -131,7 +131,8 @@ class FormulaRace:
         off = max(found[-1] for found in self.predicted.values()) / self.measured[-1].median
         title = f"Fitted to {self.num_hosts[0]} hosts, one formula is {off:.1f} times too slow at "
         title += f"{self.num_hosts[-1]}"
-        return curves(lines, "hosts", "milliseconds", title, list(self.num_hosts), band)
+        axes = {"xlabel": "hosts", "ylabel": "milliseconds", "x": list(self.num_hosts)}
+        return curves(lines, title=title, spread=band, log_x=True, from_zero=True, **axes)
 
 
 def formula_race(

@@ -10,7 +10,7 @@ from byhand.figures import costs
 from byhand.figures.costs import seconds_text
 from byhand.figures.style import num_bytes_text
 
-RIVALS = ("recursive_doubling", "halving_doubling", "direct")
+RIVALS = ("recursive_doubling", "halving_doubling")
 NUM_RANKS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 

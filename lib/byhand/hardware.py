@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-GPU_PAGES = "vendors' comparison pages, which agree: acecloud.ai, itkb.uw.cz"
+GPU_PAGES = "comparison pages, which agree: acecloud.ai, itkb.uw.cz"
 H200_SYSTEM = "MLCommons inference v4.1, system description H200-SXM-141GBx8"
 INDEX = "ai-infra-index, networking-interconnects"
 
@@ -23,9 +23,9 @@ class Link(NamedTuple):
 
 
 LINKS = (
-    Link("HBM3e, H200", "a GPU and its memory", 4.8e12, GPU_PAGES),
-    Link("HBM3, H100", "a GPU and its memory", 3.35e12, GPU_PAGES),
-    Link("HBM2e, A100", "a GPU and its memory", 2.039e12, GPU_PAGES),
+    Link("HBM3e, H200 SXM", "a GPU and its memory", 4.8e12, GPU_PAGES),
+    Link("HBM3, H100 SXM", "a GPU and its memory", 3.35e12, GPU_PAGES),
+    Link("HBM2e, A100 80 GB SXM", "a GPU and its memory", 2.039e12, GPU_PAGES),
     Link(
         "NVLink 4, H100 and H200", "GPUs of one node", 450e9, f"{H200_SYSTEM}: 900 GB/s both ways"
     ),

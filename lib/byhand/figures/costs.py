@@ -10,6 +10,8 @@ from byhand.figures import style
 
 HEIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES, LEFT_INCHES = 3.4, 0.5, 0.55, 0.78
 CHARACTER_INCHES, LINE_INCHES = 0.078, 0.17
+WIDE = 3e3  # most over least seconds: from there on powers of ten alone are named
+ASIDE = 1.12  # points of one size stand beside each other, this factor apart
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f", "#56b4e9", "#e69f00")
 MARKERS = ("o", "s", "^", "D")
 
@@ -41,7 +43,8 @@ def costs(
             axes.plot(*_drawn(line, least, most), color=colour, linewidth=1.8, zorder=2)
         for number, (name, some) in enumerate(points.items()):
             look = {"color": COLOURS[names.index(name) % len(COLOURS)], "zorder": 3 + number}
-            _draw_points(axes, some, MARKERS[number % len(MARKERS)], look)
+            aside = ASIDE ** (number - (len(points) - 1) / 2)
+            _draw_points(axes, some, MARKERS[number % len(MARKERS)], look, aside)
         for text, size in (marks or {}).items():
             _mark(axes, text, size, least, most)
         ends = {name: line(most) for name, line in lines.items()}
@@ -63,12 +66,24 @@ def _set_axes(axes: Axes, least: float, most: float) -> None:
     axes.xaxis.set_major_locator(LogLocator(10, numticks=8))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: style.num_bytes_text(size)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: seconds_text(seconds)))
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_minor_formatter(NullFormatter())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_minor_formatter(FuncFormatter(_between_powers(axes)))
 
 
-def _draw_points(axes: Axes, some: Sequence[Point], marker: str, look: dict) -> None:
+def _between_powers(axes: Axes) -> Callable[[float, int], str]:
+    """Names 2 and 5 times a power of ten, where the axis has room for them."""
+
+    def text(seconds: float, _: int) -> str:
+        least, most = axes.get_ylim()
+        roomy = most / least < WIDE and f"{seconds:.0e}"[0] in "25"
+        return seconds_text(seconds) if roomy else ""
+
+    return text
+
+
+def _draw_points(axes: Axes, some: Sequence[Point], marker: str, look: dict, aside: float) -> None:
     sizes, seconds, low, high = zip(*some, strict=True)
+    sizes = [size * aside for size in sizes]
     axes.vlines(sizes, low, high, linewidth=1.2, **look)
     axes.plot(sizes, seconds, marker, markersize=5, markeredgecolor=style.PAPER, **look)
 

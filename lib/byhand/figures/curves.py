@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from byhand.figures import style
 
@@ -26,10 +26,12 @@ def curves(
     spread: Mapping[str, Sequence[tuple[float, float]]] | None = None,
     log_x: bool = False,
     log_y: bool = False,
+    from_zero: bool = False,
 ) -> Figure:
     """A line for each name in `lines`, over `x` (1, 2, 3, ... when None); the first is thickest.
 
     spread: for some of the names, (least, most) at each point, drawn as a band.
+    from_zero: whether y starts at 0, so that heights can be compared.
     """
     right = 0.35 + CHARACTER_INCHES * max(map(len, lines))
     with style.styled():
@@ -38,6 +40,8 @@ def curves(
         axes.set(xlabel=xlabel, ylabel=ylabel)
         axes.set_xscale("log" if log_x else "linear")
         axes.set_yscale("log" if log_y else "linear")
+        if x is None:
+            axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
         axes.set_axisbelow(True)
         for number, (name, values) in enumerate(lines.items()):
@@ -49,16 +53,18 @@ def curves(
             if spread and name in spread:
                 least, most = zip(*spread[name], strict=True)
                 axes.fill_between(places, least, most, color=look["color"], alpha=0.18, linewidth=0)
-        _name_lines(axes, lines)
+        _name_lines(axes, lines, from_zero)
         if log_x and x is not None:
             axes.set_xticks(x, [f"{place:g}" for place in x], minor=False)
     return figure
 
 
-def _name_lines(axes: Axes, lines: Lines) -> None:
+def _name_lines(axes: Axes, lines: Lines, from_zero: bool) -> None:
     """Each line's name at the height where it ends, moved down where two would touch."""
     axes.margins(x=0.02)
     axes.autoscale_view()
+    if from_zero:
+        axes.set_ylim(bottom=0)
     for axis in (axes.xaxis, axes.yaxis):
         least, most = sorted(axis.get_view_interval())
         axis.set_ticks([tick for tick in axis.get_majorticklocs() if least <= tick <= most])

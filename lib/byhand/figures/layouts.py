@@ -65,8 +65,9 @@ def finding(layouts: Layouts) -> str:
 def _draw_pair(axes: Axes, top: float, parts: Sequence[float], measured: float | None) -> None:
     start, *colours = 0.0, *PARTS.values()
     for length, colour in zip(parts, colours, strict=False):
-        edge = style.FAINT if colour == style.PAPER else style.PAPER
-        look = {"color": colour, "edgecolor": edge, "linewidth": 0.6}
+        idle = colour == style.PAPER  # its edge is all that is seen of it, so it lies on top
+        edge = style.FAINT if idle else style.PAPER
+        look = {"color": colour, "edgecolor": edge, "linewidth": 0.6, "zorder": 2 if idle else 1}
         axes.barh(top + BAR_INCHES / 2, length, BAR_INCHES - 0.02, start, **look)
         start += length
     _name(axes, start, top, "predicted")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator
 
 from byhand.figures import style
 
@@ -67,6 +67,7 @@ def link_ladder(links: Sequence[tuple[str, str, float]], title: str) -> Figure:
         axes.set(xscale="log", xlim=(least, 1.3 * ordered[0][2]), ylim=(len(ordered), 0))
         axes.set_xlabel("bytes per second, one direction")
         axes.set_yticks([i + 0.5 for i in range(len(ordered))], [link[0] for link in ordered])
+        axes.xaxis.set_major_locator(LogLocator(100))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda rate, _: _rate_text(rate)))
         for number, (_, between, rate) in enumerate(ordered):
             colour = PLACE_COLOURS.get(between, style.COMMUNICATION)
