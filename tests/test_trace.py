@@ -53,9 +53,15 @@ def test_a_field_that_no_call_has_is_tampering(fields):
         RankLog(0).feed(line(**fields))
 
 
-def test_a_peak_without_end_is_tampering():
+@pytest.mark.parametrize("peak", ["Infinity", "1" + "0" * 4000, "-1", "true", '"9"', "2.5"])
+def test_a_peak_that_no_rank_reaches_is_tampering(peak):
     with pytest.raises(TamperedError):
-        RankLog(0).feed(b'["end", 1.0, Infinity]\n')
+        RankLog(0).feed(f'["end", 1.0, {peak}]\n'.encode())
+
+
+def test_an_operation_that_torch_does_not_have_is_tampering():
+    with pytest.raises(TamperedError):
+        RankLog(0).feed(line(op="the hidden number 7"))
 
 
 def test_a_look_at_a_log_reads_no_more_than_it_may(member):

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from byhand.runtime.errors import TamperedError
-from byhand.runtime.ledger import Event, sent_bytes
+from byhand.runtime.ledger import OPS, Event, sent_bytes
 
 SETUP_OPS = ("init_process_group", "new_group")  # collective too, but they carry no tensors
 MONITORED = "a monitored barrier"
@@ -164,7 +164,7 @@ class RankLog:
         if kind == "begin" and self.began is None:
             self.began = self._moment(record[1])
         elif kind == "end" and self.ended is None:
-            self.ended, self.peak_bytes = self._moment(record[1]), int(record[2])
+            self.ended, self.peak_bytes = self._moment(record[1]), _counted(record[2])
         elif kind == "call":
             self._take_call(record)
         elif kind == "wait":
@@ -195,10 +195,18 @@ class RankLog:
             if type(value) not in _FIELDS[name]:
                 raise ValueError(f"{name} is a {type(value).__name__}")
             fields[name] = _checked(name, value)
+        if fields["op"] not in (*OPS, *SETUP_OPS):
+            raise ValueError("its operation is none that torch has")
         if self.rank not in fields["group"] or len(set(fields["group"])) < len(fields["group"]):
             raise ValueError("its group is not one that it is in")
         moment = self._moment(start)
         self.calls.append(Call(index=index, rank=self.rank, start=moment, **fields))
+
+
+def _counted(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < MAX_INT:
+        raise ValueError("a number of bytes that no rank holds")
+    return value
 
 
 def _checked(name: str, value: Any) -> Any:
