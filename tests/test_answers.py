@@ -142,6 +142,11 @@ def test_a_half_mended_step_is_told_what_is_still_broken_and_nothing_else(verdic
     assert f"{len(left)} of the five errors remain" in message
 
 
+def test_a_nan_is_a_symptom_too(verdict_of):
+    answer = next(a for a in WRONG if a.name == "wrong_nan_where_no_loss_is")
+    assert "the first loss is nan and nan" in verdict_of(answer).message
+
+
 @pytest.mark.parametrize("answer", RIGHT, ids=str)
 def test_an_unusual_right_answer_keeps_its_task(verdict_of, answer):
     verdict = verdict_of(answer)
