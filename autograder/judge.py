@@ -21,12 +21,12 @@ from autograder.verdicts import Verdict
 from byhand import check
 from byhand.runtime import Launcher, LaunchError, Run, StandIn, set_default
 from byhand.runtime.gpus import NO_GPUS, Gpus
+from byhand.runtime.prelude import ALL_SECONDS, CELL_SECONDS
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 LIMIT_SECONDS = 30.0
-CELL_SECONDS = 5.0
 _ON_A_RANK = "launch was called on a rank"
 LIMITS = {
     "memory_bytes": 1 << 30,  # that a rank may write to; torch takes 0.3 GB of it
@@ -130,34 +130,41 @@ class Judge:
         self.left_out, self.notes = self.rehearse()
 
     def rehearse(self) -> tuple[set[str], list[str]]:
-        """Run the student's cells once; which never end, and what to say of those that fail.
+        """Run the student's cells once; which to leave out, and what to say of those that fail.
 
-        A cell that never ends, or ends its process, is left out of every question, so that it
-        costs only what depends on it and not five seconds at each launch.
+        A cell that never ends, ends its process, or comes when ALL_SECONDS are over is left out of
+        every question, so that it costs only what depends on it and not its time at each launch.
         """
         cells = self.plan.questions[-1].cells if self.plan.questions else []
         try:
-            notes = self._try(cells, CELL_SECONDS * (len(cells) + 1))
+            notes = self._try(cells, min(CELL_SECONDS * len(cells), ALL_SECONDS) + 2 * CELL_SECONDS)
         except LaunchError:
             return self._rehearse_one_by_one(cells)
-        slow = {label for label, _ in cells for note in notes
-                if note.startswith(f"cell {label}: CellTimeout")}  # fmt: skip
-        return slow, _worth_telling(notes) + _never_end(slow)
+        slow, late = (
+            [label for label, _ in cells for note in notes
+             if note.startswith(f"cell {label}: CellTimeout: {how}")]
+            for how in ("stopped", "not begun")
+        )  # fmt: skip
+        return {*slow, *late}, _worth_telling(notes) + _never_end(slow) + _too_late(late)
 
     def _rehearse_one_by_one(self, cells: list[tuple[str, str]]) -> tuple[set[str], list[str]]:
         kept: list[tuple[str, str]] = []
-        bad: set[str] = set()
+        bad: list[str] = []
         notes: list[str] = []
+        end = time.monotonic() + ALL_SECONDS * self.gpus.patience
         for cell in cells:
+            if time.monotonic() > end:
+                break
             try:
                 notes = self._try([*kept, cell], (CELL_SECONDS + 1) * self.gpus.patience)
                 if any(note.startswith(f"cell {cell[0]}: CellTimeout") for note in notes):
-                    bad.add(cell[0])
+                    bad.append(cell[0])
                 else:
                     kept.append(cell)
             except LaunchError:
-                bad.add(cell[0])
-        return bad, _worth_telling(notes) + _never_end(bad)
+                bad.append(cell[0])
+        late = [label for label, _ in cells[len(kept) + len(bad) :]]
+        return {*bad, *late}, _worth_telling(notes) + _never_end(bad) + _too_late(late)
 
     def _try(self, cells: list[tuple[str, str]], seconds: float) -> list[str]:
         limits = self.plan.questions[-1].limits
@@ -240,6 +247,12 @@ def _worth_telling(notes: list[str]) -> list[str]:
     return [note for note in notes if "CellTimeout" not in note and _ON_A_RANK not in note]
 
 
-def _never_end(labels: set[str]) -> list[str]:
+def _never_end(labels: list[str]) -> list[str]:
     return [f"cell {label}: it did not come to an end within {CELL_SECONDS:.0f} s, or ended the"
             " whole program; it was left out" for label in sorted(labels)]  # fmt: skip
+
+
+def _too_late(labels: list[str]) -> list[str]:
+    """One note for all: there may be hundreds."""
+    why = f"the cells before took the {ALL_SECONDS:.0f} s that all cells together have"
+    return [f"not run, and left out, as {why}: {', '.join(labels)}"] if labels else []

@@ -12,11 +12,13 @@ import faulthandler
 import inspect
 import os
 import signal
+import time
 from typing import Any
 
 from byhand.runtime.cells import runnable
 
 CELL_SECONDS = 5.0
+ALL_SECONDS = 30.0  # of all cells together: one that would begin later is not run
 PATIENCE = 0.5  # for a cell that is interrupted
 
 _namespace: dict[str, Any] = {}
@@ -42,7 +44,10 @@ class StandIn:
 
 
 class CellTimeout(BaseException):
-    """A cell took longer than CELL_SECONDS; not an Exception, so that few handlers swallow it."""
+    """A cell took longer than CELL_SECONDS, or came after ALL_SECONDS.
+
+    Not an Exception, so that few handlers swallow it.
+    """
 
 
 def look_up(name: str) -> Any:
@@ -62,8 +67,11 @@ def run(cells: list[list[str]]) -> list[str]:
     _namespace.clear()
     _namespace["__name__"] = "__main__"
     _notes.clear()
+    end = time.monotonic() + ALL_SECONDS
     for label, source in cells:
         try:
+            if time.monotonic() > end:
+                raise CellTimeout(f"not begun within {ALL_SECONDS:g} s")
             code = compile(runnable(source), f"<{label}>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
             _timed(code)
         except (Exception, CellTimeout, SystemExit) as error:
