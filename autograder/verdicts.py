@@ -1,7 +1,8 @@
 """Verdicts: what can become of one question, and how an exception becomes one.
 
-A verdict's message is what the student reads. For a hidden part it is a sentence without source
-text and without values: the part's name, and what the runtime says of how it ended.
+A verdict's message is what the student reads. For a hidden part it is a sentence of ours that no
+submission adds a word to, as it could tell the hidden inputs: the kind of end, the ranks, their
+calls' names.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import traceback
+from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -21,6 +23,8 @@ from byhand.runtime import (
     SandboxError,
     TamperedError,
 )
+from byhand.runtime.errors import describe_exit
+from byhand.runtime.matching import ranks_text
 
 PASSED, FAILED, TIMEOUT, DEADLOCK = "passed", "failed", "timeout", "deadlock"
 CRASHED, RESOURCE, TAMPERED, INFRASTRUCTURE = "crashed", "resource", "tampered", "infrastructure"
@@ -29,6 +33,9 @@ MAX_MESSAGE = 8_000
 _MISSING = "the notebook does not define"
 _OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError", "can't allocate memory", "Cannot allocate")
 _LIMIT_SIGNALS = (-9, -24, -25)  # SIGKILL when memory runs out, SIGXCPU, SIGXFSZ
+_TOLD_EXITS = (*_LIMIT_SIGNALS, -6, -11)  # of hidden parts; SIGABRT, SIGSEGV
+_BUILTIN_ERRORS = {name for name, thing in vars(builtins).items()
+                   if isinstance(thing, type) and issubclass(thing, BaseException)}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -136,17 +143,27 @@ def _message(error: BaseException) -> str:
 
 
 def _hidden_message(error: BaseException) -> str:
-    """How a hidden part ended: never its source, its inputs or its expected values."""
+    """How a hidden part ended: fixed sentences, that can carry none of its inputs or values."""
     if isinstance(error, DeadlockError):
-        return error.reason
+        return f"the ranks' calls do not fit together: {_places(error)}. {error.rule}".strip()
+    if isinstance(error, RankError) and error.exit_code in _TOLD_EXITS:
+        return f"rank {error.rank} died: {describe_exit(error.exit_code)}"
     if isinstance(error, RankError) and error.exit_code is not None:
-        return error.sentence.partition(", at ")[0]
+        return f"rank {error.rank} died: its process ended before the function returned"
     if isinstance(error, RankError):
-        raised = error.exception if hasattr(builtins, error.exception or "") else "an exception"
+        raised = error.exception if error.exception in _BUILTIN_ERRORS else "an exception"
         return f"rank {error.rank} raised {raised}"
     if isinstance(error, TamperedError):
         return "a rank sent back something that the library does not write"
     return "the result or the communication is not what the statement asks for"
+
+
+def _places(error: DeadlockError) -> str:
+    """Where the ranks are, in words of ours alone: `rank 0: waiting, barrier; rank 1: returned`."""
+    ranks = defaultdict(list)
+    for report in error.reports:
+        ranks[", ".join(filter(None, (report.state, report.call)))].append(report.rank)
+    return "; ".join(f"{ranks_text(some)}: {where}" for where, some in ranks.items())
 
 
 def _table(error: BaseException) -> str:

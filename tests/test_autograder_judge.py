@@ -2,14 +2,15 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 import tiny_course
 
 from autograder.intake import restore
-from autograder.judge import cells_before, judge_cells, plan
-from byhand.runtime import Launcher, StandIn, isolation
+from autograder.judge import Judge, cells_before, judge_cells, plan
+from byhand.runtime import Launcher, LaunchError, StandIn, isolation, prelude
 
 ROOT = Path(__file__).resolve().parent.parent
 NO_SANDBOX = isolation.why_no_bubblewrap()
@@ -26,6 +27,7 @@ def judge(released):
     """Judges the solved notebook with some answers replaced: {test: verdict}."""
     command = () if NO_SANDBOX else isolation.sandbox_command(hide=[ROOT])
     launcher = Launcher(command, trusted=False)
+    launcher.start()
 
     def judge(limit: float = 6, **answers: str) -> dict:
         notebook = tiny_course.answered(tiny_course.solved(released), **answers)
@@ -84,6 +86,32 @@ def test_every_end_gets_its_verdict_in_time_and_costs_one_task(judge, end):
     assert verdicts["test-total"].points == 3, verdicts
 
 
+def test_a_cell_whose_turn_comes_too_late_is_left_out_and_named(judge, monkeypatch):
+    monkeypatch.setattr(prelude, "ALL_SECONDS", 0.2)
+    cells = [["slow", "import time; time.sleep(0.3)"], ["double", "def double(n): return 2 * n"]]
+    assert prelude.run(cells) == ["cell double: CellTimeout: not begun within 0.2 s"]
+    monkeypatch.setattr(Judge, "_try", lambda *_: prelude.run(cells))
+    verdict = judge(limit=30)["test-double"]
+    assert verdict.verdict == "failed"
+    assert "not run, and left out, as the cells before took the 30 s" in verdict.message
+
+
+def test_the_search_for_cells_that_end_the_program_ends_too(judge, monkeypatch):
+    tried = []
+
+    def dies(self, cells, seconds):
+        tried.append([label for label, _ in cells])
+        time.sleep(0.1)
+        raise LaunchError("it died")
+
+    monkeypatch.setattr("autograder.judge.ALL_SECONDS", 0.05)
+    monkeypatch.setattr(Judge, "_try", dies)
+    verdict = judge(limit=30)["test-double"]
+    assert tried == [["imports", "double", "total"], ["imports"]]
+    assert "cell imports: it did not come to an end" in verdict.message
+    assert verdict.message.endswith("that all cells together have: double, total")
+
+
 def test_a_deadlock_is_told_by_rank_call_and_line(judge):
     skips = "def total(t):\n    if dist.get_rank() == 0:\n        dist.all_reduce(t)\n    return t"
     verdict = judge(total=skips)["test-total"]
@@ -109,6 +137,43 @@ def test_an_exception_cannot_carry_a_hidden_input_into_the_feedback(judge):
     assert verdict.hidden
     assert verdict.message == "rank 0 raised an exception"
     assert "987654" not in str(verdict)
+
+
+HIDDEN_ENDS = {
+    "an exit code": (
+        "import os\ndef double(n): return 2 * n if n > 0 else os._exit(-n % 256)",
+        "rank 0 died: its process ended before the function returned"),
+    "a rare signal": (
+        "import os\ndef double(n): return 2 * n if n > 0 else os.kill(os.getpid(), 10)",
+        "rank 0 died: its process ended before the function returned"),
+    "a segfault": (
+        "import ctypes\ndef double(n): return 2 * n if n > 0 else ctypes.string_at(0)",
+        "rank 0 died: its process was killed by SIGSEGV (a segmentation fault)"),
+    "an exception named after no exception": (
+        "def double(n):\n    if n > 0: return 2 * n\n    raise type('print', (Exception,), {})",
+        "rank 0 raised an exception"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("end", HIDDEN_ENDS)
+def test_a_hidden_part_tells_how_it_ended_in_words_that_carry_nothing(judge, end):
+    answer, sentence = HIDDEN_ENDS[end]
+    verdict = judge(double=answer)["test-double"]
+    assert (verdict.hidden, verdict.message, verdict.table) == (True, sentence, "")
+
+
+def test_a_hidden_deadlock_names_calls_ranks_and_the_rule_and_no_shape(judge):
+    tells = (
+        "def total(t):\n    shape = [1, *map(abs, map(int, t)), 0] if dist.get_rank() else [7]\n"
+        "    t = t.clone()\n"
+        "    dist.all_reduce(torch.ones(shape) if len(t) == 5 else t)\n    return t"
+    )
+    verdict = judge(total=tells)["test-total"]
+    assert (verdict.verdict, verdict.hidden, verdict.table) == ("deadlock", True, "")
+    assert verdict.message == (
+        "the ranks' calls do not fit together: ranks 0, 1 and 2: waiting, all_reduce."
+        " The shape must be the same on all."
+    )
 
 
 def test_the_communication_is_judged_too(judge):

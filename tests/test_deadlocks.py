@@ -159,6 +159,8 @@ def test_a_deadlock_is_named_by_rank_call_line_and_reason(program, world_size, w
     error = caught.value
     for word in words:
         assert word in error.reason, f"{word!r} is not in: {error.reason}"
+    assert error.rule.endswith(".")
+    assert not set(error.rule) & set("0123456789[]:"), error.rule
     assert [report.rank for report in error.reports] == list(range(world_size))
     lines = [report.source for report in error.reports if report.call]
     assert lines, error

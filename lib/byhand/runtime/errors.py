@@ -98,6 +98,12 @@ class DeadlockError(LaunchError):
         self.reason = reason
         super().__init__(reason, reports)
 
+    @property
+    def rule(self) -> str:
+        """The reason's last sentence: what every program must keep to, no word of it from this."""
+        _, end, rule = self.reason.rpartition(". ")
+        return rule if end else ""
+
 
 class DeadlineError(LaunchError, TimeoutError):
     """The deadline passed while ranks were still running."""
