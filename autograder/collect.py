@@ -8,13 +8,14 @@ attempts the newest wins; among files handed in together, the one that holds the
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import nbformat
 
-from autograder.inbox import File, files, zipped
+from autograder.inbox import File, files, unwrapped, wrapper, zipped
 from autograder.lms_csv import hand_in_times
 from autograder.lms_names import CANVAS, MOODLE, PLAIN, Sender, sender_of
 from autograder.pages import write_page
@@ -71,7 +72,7 @@ def collect(where: Places, assignment: str, inbox: Path,
     done, roster = Collected(), Roster(where.class_dir / "students.csv")
     times = hand_in_times(worksheet) if worksheet else {}
     by_sender: dict[tuple[str, str], list[tuple[Sender, File]]] = defaultdict(list)
-    for file in files(inbox):
+    for file in _inbox(where, inbox, done):
         sender = sender_of(file.path)
         nameless = sender == Sender(PLAIN, where.source(assignment).stem)
         if sender is None or nameless or not sender.notebook:
@@ -85,34 +86,49 @@ def collect(where: Places, assignment: str, inbox: Path,
     return done
 
 
+def _inbox(where: Places, inbox: Path, done: Collected) -> list[File]:
+    """An inbox's files, seen from inside the folder around all students', if there is one."""
+    found = files(inbox)
+    around = wrapper(found)
+    if not around or (where.submitted / around).exists():
+        return found
+    done.left.append(f"{around}: it was taken for a folder around all students', not for one's own")
+    return unwrapped(found)
+
+
 def _collect_one(where: Places, assignment: str, sent: list[tuple[Sender, File]], roster: Roster,
                  done: Collected) -> None:  # fmt: skip
     """One person's files: the best of them becomes the hand-in."""
-    candidates, problems = _candidates(where, assignment, sent)
+    best, num_attempts, problems = _best(where, assignment, sent)
     who = sent[0][1].path.parts[0]
-    if not candidates:
+    if best is None:
         done.left.append(f"{who}: {problems[0] if problems else 'there is no notebook in it'}")
         return
-    best = max(candidates, key=lambda candidate: candidate.rank)
     try:
         student = roster.student(best.sender, assignment)
     except LookupError as error:
         done.left.append(f"{who}: {error.args[0]}")
+        return
+    if student in done.students:
+        done.left.append(f"{who}: {student}'s work was already found under another name")
         return
     if not _place(where.submitted / student / assignment, where.source(assignment).stem, best):
         done.left.append(f"{who}: what was collected before is newer")
         return
     done.students.append(student)
     done.late += [student] if best.sender.late else []
-    done.attempts += sum(c.num_known > 0 for c in candidates) - (best.num_known > 0)
+    done.attempts += max(0, num_attempts - 1)
 
 
-def _candidates(where: Places, assignment: str, sent: list[tuple[Sender, File]],
-                ) -> tuple[list[_Candidate], list[str]]:  # fmt: skip
-    """The notebooks among a person's files, and why others could not be read."""
+def _best(where: Places, assignment: str, sent: list[tuple[Sender, File]],
+          ) -> tuple[_Candidate | None, int, list[str]]:  # fmt: skip
+    """The notebook that is a person's answer, how many hold released cells, and what is wrong.
+
+    Holds the bytes of two notebooks at most, however many there are.
+    """
     stem, released = where.source(assignment).stem, where.released(assignment)
     known = _names(released) if released.exists() else set()
-    found, problems = [], []
+    best, num_attempts, problems = None, 0, []
     for sender, file in sent:
         for inner, data, why_not in _contents(file):
             if data is None:
@@ -122,22 +138,28 @@ def _candidates(where: Places, assignment: str, sent: list[tuple[Sender, File]],
             if cells or inner.path.suffix == ".ipynb":
                 hits = len({cell.grade_id for cell in cells} & known)
                 right = inner.path.name.endswith(f"{stem}.ipynb")
-                found.append(_Candidate(file, sender, data, hits, len(cells), right))
-    return found, problems
+                one = _Candidate(file, sender, data, hits, len(cells), right)
+                num_attempts += hits > 0
+                best = one if best is None or one.rank > best.rank else best
+    return best, num_attempts, problems
 
 
-def _contents(file: File) -> list[tuple[File, bytes | None, str]]:
+def _contents(file: File) -> Iterator[tuple[File, bytes | None, str]]:
     """The file itself, or what lies in it if it is a zip; only what may be a notebook is read."""
     suffix = file.path.suffix.lower()
     if suffix not in (*SUFFIXES, ".zip"):
         why_not = file.read()[1] if not suffix else "it is neither a folder nor a notebook"
-        return [(file, None, why_not or "it is neither a folder nor a notebook")]
+        yield file, None, why_not or "it is neither a folder nor a notebook"
+        return
     data, why_not = file.read()
     if data is None or suffix != ".zip":
-        return [(file, data, why_not)]
+        yield file, data, why_not
+        return
     inside = [f for f in zipped(data, file.path) if f.path.suffix.lower() in SUFFIXES]
-    inside = inside[:MAX_NOTEBOOKS_IN_ZIP]
-    return [(inner, *inner.read()) for inner in inside] or [(file, None, "its zip has no notebook")]
+    for inner in inside[:MAX_NOTEBOOKS_IN_ZIP]:
+        yield inner, *inner.read()
+    if not inside:
+        yield file, None, "no notebook can be read from its zip"
 
 
 def _why_nobodys(file: File, sender: Sender | None) -> str:

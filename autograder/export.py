@@ -10,6 +10,7 @@ import nbformat
 
 from autograder import export_lms
 from autograder.journal import Journal, Judgement
+from autograder.lms_csv import no_formula
 from autograder.marks import Marks, read_marks
 from autograder.pages import task_titles, title_of
 from autograder.places import CourseError, Places
@@ -30,7 +31,8 @@ def export(where: Places, file: TextIO) -> int:
     writer = csv.writer(file)
     writer.writerow(COLUMNS)
     for judgement in judgements:
-        writer.writerow(map(_safe, _row(judgement, marks[judgement.assignment, judgement.student])))
+        row = _row(judgement, marks[judgement.assignment, judgement.student])
+        writer.writerow(map(no_formula, row))
     return len(judgements)
 
 
@@ -105,12 +107,5 @@ def _row(judgement: Judgement, marks: Marks) -> list[object]:
 
 
 def _all_safe(sheet: export_lms.Sheet) -> export_lms.Sheet:
-    sheet.rows = [[cell if cell == "-" else _safe(cell) for cell in row] for row in sheet.rows]
+    sheet.rows = [[cell if cell == "-" else no_formula(cell) for cell in row] for row in sheet.rows]
     return sheet
-
-
-def _safe(value: object) -> object:
-    """Text that a spreadsheet would take for a formula gets a quote before it."""
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return "'" + value
-    return value

@@ -10,14 +10,14 @@ import io
 import os
 import stat
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
+from autograder.lms_names import PLAIN, sender_of
 from autograder.places import CourseError
-from autograder.uploads import MAX_BYTES, read_file
+from autograder.uploads import MAX_BYTES, read_file, whole_text
 
 MAX_FILES = 50_000
 MAX_DEPTH = 8
@@ -51,14 +51,27 @@ def files(inbox: Path) -> list[File]:
     if len(found) > MAX_FILES:
         raise CourseError(f"{inbox} holds more than {MAX_FILES} files")
     found = [file for file in found if not _is_clutter(file.path)]
-    return _without_wrapper(sorted(found, key=lambda file: file.path))
+    return sorted(found, key=lambda file: file.path)
+
+
+def wrapper(found: list[File]) -> str:
+    """The one folder that holds all files, and several folders or downloads of an LMS; else ""."""
+    tops = {file.path.parts[0] for file in found}
+    inner = {file.path.parts[0] for file in unwrapped(found) if _is_somebodys(file.path)}
+    return tops.pop() if len(tops) == 1 and len(inner) > 1 else ""
+
+
+def unwrapped(found: list[File]) -> list[File]:
+    """The files in folders, as seen from inside the first folder of each."""
+    return [replace(file, path=PurePosixPath(*file.path.parts[1:]))
+            for file in found if len(file.path.parts) > 1]  # fmt: skip
 
 
 def zipped(data: bytes, path: PurePosixPath) -> list[File]:
-    """The files in the bytes of a zip that lay at `path`; none when it is no zip."""
+    """The files in the bytes of a zip that lay at `path`; none when it cannot be read as one."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
-    except (zipfile.BadZipFile, ValueError, OSError):
+    except Exception:  # whatever the bytes make Python raise, the class goes on
         return []
     return [file for file in _entries(archive, path) if not _is_clutter(file.path)]
 
@@ -68,18 +81,15 @@ def _is_clutter(path: PurePosixPath) -> bool:
     return bool(CLUTTER & set(path.parts)) or path.name.startswith("._")
 
 
-def _without_wrapper(found: list[File]) -> list[File]:
-    """The files inside the one folder that holds several folders and everything else."""
-    tops = {file.path.parts[0] for file in found}
-    inner = {file.path.parts[1] for file in found if len(file.path.parts) > 2}
-    if len(tops) != 1 or len(inner) < 2:
-        return found
-    return [replace(file, path=PurePosixPath(*file.path.parts[1:])) for file in found]
+def _is_somebodys(path: PurePosixPath) -> bool:
+    """Whether it lies in a folder, or has a name that an LMS gives."""
+    sender = sender_of(path)
+    return len(path.parts) > 1 or (sender is not None and sender.lms != PLAIN)
 
 
 def _in_folder(folder: Path, inside: PurePosixPath, depth: int) -> Iterator[File]:
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        path = inside / entry.name
+        path = inside / whole_text(entry.name)
         if entry.is_dir(follow_symlinks=False):
             if depth:
                 yield from _in_folder(Path(entry.path), path, depth - 1)
@@ -100,16 +110,16 @@ def _read_disk(path: Path) -> tuple[bytes | None, str]:
 def _in_zip(path: Path) -> list[File]:
     try:
         archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError) as error:
+    except Exception as error:
         raise CourseError(f"{path} cannot be read as a zip: {error}") from None
     return list(_entries(archive, PurePosixPath()))
 
 
 def _entries(archive: zipfile.ZipFile, inside: PurePosixPath) -> Iterator[File]:
     for info in archive.infolist():
-        if info.is_dir():
-            continue
         path, why_not = PurePosixPath(info.filename.replace("\\", "/")), _why_not(info)
+        if info.is_dir() or not path.name:
+            continue
         if why_not:
             yield File(inside / path.name, _refused(why_not))
         else:
@@ -135,7 +145,7 @@ def _read_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[bytes 
     try:
         with archive.open(info) as stream:
             data = stream.read(MAX_BYTES + 1)
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, ValueError):
+    except Exception:  # each compression raises errors of its own
         return None, "it cannot be read from the zip"
     if len(data) > MAX_BYTES:
         return None, f"it is larger than {MAX_BYTES // 1_000_000} MB"

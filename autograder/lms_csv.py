@@ -1,4 +1,7 @@
-"""The CSV files that Canvas and Moodle export, read whatever their separator is."""
+"""CSV files: those that Canvas and Moodle export are read, whatever their separator is.
+
+What is written has no value that a spreadsheet runs.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +33,13 @@ def read_csv(path: Path) -> tuple[list[list[str]], str]:
     rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
     wide = max(map(len, rows), default=0)
     return [row + [""] * (wide - len(row)) for row in rows], delimiter
+
+
+def no_formula(value: object) -> object:
+    """Text that a spreadsheet would take for a formula gets a quote before it."""
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        return "'" + value
+    return value
 
 
 def hand_in_times(path: Path) -> dict[str, datetime]:

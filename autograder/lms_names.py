@@ -47,13 +47,17 @@ class Sender:
 
 
 def sender_of(path: PurePosixPath) -> Sender | None:
-    """Who the file at `path` is from; None when no part of the path tells."""
-    for part in path.parts:
-        found = _moodle(part) or _canvas(part)
-        if found:
-            return found
+    """Who the file at `path` is from; None when the first part of the path does not tell.
+
+    Canvas, Moodle or an instructor gave that part its name. What is deeper lay in one person's
+    folder and has the names that this person chose, so it says nothing about who they are.
+    """
+    first = path.parts[0]
+    found = _moodle(first) or _canvas(first)
+    if found:
+        return found
     if len(path.parts) > 1:
-        return _plain(path.parts[0])
+        return _plain(first)
     return _plain(path.stem.partition("_")[0]) if path.suffix.lower() == ".ipynb" else None
 
 

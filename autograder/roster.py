@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
+from autograder.lms_csv import no_formula
 from autograder.lms_names import CANVAS, MOODLE, STUDENT, Sender, plain_name
 from autograder.pages import write_page
 from autograder.places import CourseError
@@ -74,7 +75,7 @@ class Roster:
 
     def _new_name(self, sender: Sender, place: str) -> str:
         """A name for someone without a row, that no other person has."""
-        name = plain_name(sender.name) or f"{sender.lms}-{sender.number}"
+        name = plain_name(sender.name)[:_MAX_NAME] or f"{sender.lms}-{sender.number}"
         namesake = self._find(student=name, lms=sender.lms, assignment=place)
         if namesake and sender.lms == MOODLE:
             raise LookupError(
@@ -88,6 +89,7 @@ class Roster:
                      if all(getattr(person, k) == v for k, v in wanted.items())), None)  # fmt: skip
 
 
+_MAX_NAME = 50  # characters of a folder's name, which holds 255 bytes, a number included
 _COLUMNS = [field.name for field in fields(Person)]
 
 
@@ -108,5 +110,6 @@ def _read(path: Path) -> Iterable[Person]:
 
 
 def _field(text: str) -> str:
-    """A value of a CSV row, quoted where it must be."""
+    """A value of a CSV row, quoted where it must be. No name is a spreadsheet's formula."""
+    text = str(no_formula(text))
     return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\r\n') else text

@@ -46,6 +46,11 @@ def read_file(path: Path, limit: int = MAX_BYTES) -> tuple[bytes | None, str]:
     return data, ""
 
 
+def whole_text(text: str) -> str:
+    """Text that every file and page can hold: half characters, as in odd file names, become ?."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def found_notebook(data: bytes | None) -> tuple[list[Cell], list[str]]:
     """The cells in the bytes of a notebook file; none, and a sentence, where there is none."""
     if data is None:
@@ -71,38 +76,29 @@ def take(folder: Path, stem: str, known: set[str]) -> tuple[bytes | None, list[s
     """The notebook in one submission's folder, whatever it is called, and notes on the choice.
 
     STEM.ipynb is taken if it can be read. Otherwise the file whose cells carry the most names in
-    `known` (the released grade_ids), else the only notebook there is.
+    `known` (the released grade_ids), else the .ipynb with the most cells. Holds two files' bytes
+    at most, however many there are.
     """
-    notes, readable = [], {}
+    notes, best = [], None
     for path in _candidates(folder, stem):
         data, why_not = read_file(path)
         if data is None:
-            notes.append(f"The file {path.name} {why_not}. It was left out.")
+            notes.append(f"The file {whole_text(path.name)} {why_not}. It was left out.")
             continue
         cells, _ = found_notebook(data)
-        if cells and path.stem == stem and path.suffix == ".ipynb":
+        if cells and path.name == f"{stem}.ipynb":
             return data, notes
-        readable[path] = (len({cell.grade_id for cell in cells} & known), len(cells), data)
-    ranked = sorted(readable, key=lambda path: readable[path][:2], reverse=True)
-    if not ranked:
+        score = len({cell.grade_id for cell in cells} & known)
+        rank = (score, path.suffix == ".ipynb", len(cells))
+        if (score or path.suffix == ".ipynb") and (best is None or rank > best[0]):
+            best = rank, path.name, data
+    if best is None:
         return None, notes
-    best = ranked[0]
-    score, count, data = readable[best]
-    usable = score > 0 or (count > 0 and best.suffix == ".ipynb")
-    if not usable:
-        return _broken(readable, folder / f"{stem}.ipynb"), notes
-    if best.name != f"{stem}.ipynb":
-        notes.append(f"The notebook was found under the name {best.name}; it should be"
+    rank, name, data = best
+    if rank[-1]:  # else nothing can be read, and these bytes explain why
+        notes.append(f"The notebook was found under the name {whole_text(name)}; it should be"
                      f" {stem}.ipynb.")  # fmt: skip
     return data, notes
-
-
-def _broken(readable: dict[Path, tuple[int, int, bytes]], wanted: Path) -> bytes | None:
-    """Bytes to explain: of the file with the right name, else of any .ipynb."""
-    order = sorted(readable, key=lambda path: (path != wanted, path.suffix != ".ipynb", path.name))
-    if order and (order[0] == wanted or order[0].suffix == ".ipynb"):
-        return readable[order[0]][2]
-    return None
 
 
 def _candidates(folder: Path, stem: str) -> list[Path]:
@@ -150,7 +146,7 @@ def _cell(entry: Any) -> Cell | None:
 def _source(source: Any) -> str:
     parts = source if isinstance(source, list) else [source]
     text = "".join(part for part in parts if isinstance(part, str))
-    return text.encode("utf-8", "replace").decode().replace("\r\n", "\n").replace("\0", "")
+    return whole_text(text).replace("\r\n", "\n").replace("\0", "")
 
 
 def _name(value: Any) -> str:
@@ -160,4 +156,4 @@ def _name(value: Any) -> str:
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"line {error.lineno}: {error.msg}"
-    return str(error)[:200] or type(error).__name__
+    return whole_text(str(error)[:200]) or type(error).__name__

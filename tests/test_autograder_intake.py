@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+import tracemalloc
 
 import pytest
 import tiny_course
@@ -196,3 +197,27 @@ def test_a_readable_copy_is_preferred_to_a_broken_file_of_the_right_name(tmp_pat
     (tmp_path / "tiny.ipynb").write_bytes(sent(blank)[:-9])
     (tmp_path / "tiny-copy.ipynb").write_bytes(sent(blank))
     assert take(tmp_path, "tiny", {"double"})[0] == sent(blank)
+
+
+def test_a_file_name_that_is_no_text_is_noted_in_text(tmp_path, blank):
+    for name, data in ((b"ar\xffena.ipynb", sent(blank)), (b"li\xffnk.ipynb", None)):
+        path = os.path.join(os.fsencode(tmp_path), name)
+        os.mkfifo(path) if data is None else open(path, "wb").write(data)
+    data, notes = take(tmp_path, "tiny", {"double"})
+    assert data == sent(blank)
+    assert len(notes) == 2
+    assert "li?nk.ipynb is a link" in notes[0]
+    assert "under the name ar?ena.ipynb" in notes[1]
+
+
+def test_of_many_files_only_the_best_is_held(tmp_path, blank):
+    for number in range(12):
+        text = '{"cells": [], "x": "' + " " * 9_000_000 + '"}'
+        (tmp_path / f"{number}.ipynb").write_text(text)
+    (tmp_path / "last.ipynb").write_bytes(sent(blank))
+    tracemalloc.start()
+    data, _ = take(tmp_path, "tiny", {"double"})
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert data == sent(blank)
+    assert most < 90_000_000

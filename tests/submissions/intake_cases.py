@@ -151,6 +151,11 @@ def links_beside(folder: Path, blank: dict, about: dict) -> None:
         (folder / name).write_text(f"open({about['secrets']!r} + '/touched', 'w')")
 
 
+def bytes_name(folder: Path, blank: dict, about: dict) -> None:
+    """The notebook's file name is no text."""
+    save(folder, answered(blank), os.fsdecode(b"ar\xffena.ipynb"))
+
+
 def old_format(folder: Path, blank: dict, about: dict) -> None:
     cells = [{"cell_type": "code", "language": "python", "input": cell["source"], "outputs": [],
               "metadata": cell["metadata"]} for cell in answered(blank)["cells"]
@@ -203,4 +208,5 @@ INTAKE = [
     Case("forty-gigabytes", sparse, nothing(), ("larger than",)),
     Case("links-and-modules-beside", links_beside, verdicts()),
     Case("format-3", old_format, verdicts()),
+    Case("file-name-that-is-no-text", bytes_name, verdicts(), ("under the name ar?ena.ipynb",)),
 ]  # fmt: skip
