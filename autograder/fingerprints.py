@@ -45,8 +45,7 @@ def tokens(source: str) -> list[Token]:
     try:
         return _python_tokens(source)
     except (tokenize.TokenError, SyntaxError, IndentationError):
-        return [Token(_rough(found), source.count("\n", 0, found.start()))
-                for found in _ROUGH.finditer(source) if found.lastgroup]  # fmt: skip
+        return _rough_tokens(source)
 
 
 def hashes(program: list[Token], k: int = K) -> list[int]:
@@ -87,6 +86,16 @@ def _text(one: tokenize.TokenInfo, before: tuple[str, str]) -> str:
     if one.type in (token.NUMBER, token.STRING):
         return "literal"
     return one.string if one.type == token.OP else token.tok_name[one.type]
+
+
+def _rough_tokens(source: str) -> list[Token]:
+    """What looks like tokens in text that is no Python."""
+    rough, line, seen = [], 0, 0
+    for found in _ROUGH.finditer(source):
+        line, seen = line + source.count("\n", seen, found.start()), found.start()
+        if found.lastgroup:
+            rough.append(Token(_rough(found), line))
+    return rough
 
 
 def _rough(found: re.Match[str]) -> str:

@@ -17,6 +17,7 @@ from autograder.fingerprints import K, Token, hashes, tokens, winnow
 RING = 10
 MIN_SHARE = 0.25
 MIN_TOKENS = 40  # about four lines: less is alike by chance
+MAX_CHARACTERS = 200_000  # of one student, some 5,000 lines: each 100,000 take about a second
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,11 @@ class Program:
     cells: list[tuple[str, str]]
     tokens: list[Token] = field(repr=False)
     kept: dict[int, int] = field(repr=False)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there is more than was compared."""
+        return len(_joined(self.cells)) > MAX_CHARACTERS
 
     @property
     def lines(self) -> list[str]:
@@ -51,9 +57,9 @@ class Pair:
 
 
 def program(student: str, cells: Iterable[tuple[str, str]]) -> Program:
-    """A student's code, ready to be compared."""
+    """A student's code, ready to be compared: its first MAX_CHARACTERS."""
     cells = list(cells)
-    found = tokens(_joined(cells))
+    found = tokens(_joined(cells)[:MAX_CHARACTERS])
     return Program(student, cells, found, winnow(hashes(found)))
 
 

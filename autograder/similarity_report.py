@@ -10,7 +10,7 @@ import nbformat
 from autograder.journal import Journal, Judgement
 from autograder.pages import render, title_of, write_page
 from autograder.places import CourseError, Places
-from autograder.similarity import RING, Pair, Program, pairs, program
+from autograder.similarity import MAX_CHARACTERS, RING, Pair, Program, pairs, program
 
 NUM_LISTED, NUM_SHOWN = 100, 25
 
@@ -33,12 +33,13 @@ class PairView:
 
 @dataclass(frozen=True)
 class Sheet:
-    """One assignment."""
+    """One assignment; `cut` are the students of whose code only the beginning was compared."""
 
     assignment: str
     title: str
     num_submissions: int
     num_pairs: int
+    cut: list[str]
     pairs: list[Pair]
     views: list[PairView]
 
@@ -55,7 +56,8 @@ def write_similarity(where: Places, assignments: list[str], path: Path, ring: in
     names = sorted({j.assignment for j in judgements})
     sheets = [_sheet(where, name, [j for j in judgements if j.assignment == name], ring)
               for name in names]  # fmt: skip
-    return write_page(path, render("similarity.html", sheets=sheets, ring=ring))
+    return write_page(path, render("similarity.html", sheets=sheets, ring=ring,
+                                   limit=MAX_CHARACTERS))  # fmt: skip
 
 
 def _sheet(where: Places, name: str, judgements: list[Judgement], ring: int) -> Sheet:
@@ -65,7 +67,8 @@ def _sheet(where: Places, name: str, judgements: list[Judgement], ring: int) -> 
     programs = [program(j.student, [(cell, text) for cell, kind, text in j.cells if kind == "code"])
                 for j in judgements]  # fmt: skip
     found = pairs(programs, given, ring)
-    return Sheet(name, title_of(source), len(programs), len(found), found[:NUM_LISTED],
+    cut = [one.student for one in programs if one.is_cut]
+    return Sheet(name, title_of(source), len(programs), len(found), cut, found[:NUM_LISTED],
                  [PairView(pair, (_cells(pair.left, pair.marked[0]),
                                   _cells(pair.right, pair.marked[1])))
                   for pair in found[:NUM_SHOWN]])  # fmt: skip

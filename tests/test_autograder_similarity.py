@@ -1,6 +1,7 @@
 """Winnowing: copies are found whatever their names, and what the task itself asks for is not."""
 
 import random
+import time
 
 import pytest
 import tiny_course
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from autograder.fingerprints import K, W, hashes, tokens, winnow
 from autograder.journal import Journal, Judgement
 from autograder.places import CourseError
-from autograder.similarity import pairs, program
+from autograder.similarity import MAX_CHARACTERS, pairs, program
 from autograder.similarity_report import write_similarity
 
 NAME = tiny_course.ASSIGNMENT
@@ -95,6 +96,23 @@ def test_text_that_is_no_python_is_compared_too(broken):
     assert min(pair.shares) > 0.75
 
 
+def test_the_rough_tokens_know_their_lines_in_a_time_that_grows_with_the_text():
+    text = "a\n" * 200_000 + "(\n"
+    began = time.process_time()
+    found = tokens(text)
+    assert [one.line for one in found] == list(range(200_001))
+    assert time.process_time() - began < 15, "30 s where the lines are counted anew for each token"
+
+
+def test_of_a_flood_only_the_beginning_is_compared():
+    flood = program("eve", [("ring", RING), ("own-1", "a\n" * MAX_CHARACTERS)])
+    assert len(flood.tokens) < MAX_CHARACTERS
+    assert flood.is_cut
+    (pair,) = pairs([flood, program("ada", [("ring", RENAMED)])], [STUB])
+    assert pair.shares[1] > 0.9
+    assert not pair.right.is_cut
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.integers(0, 60), st.integers(0, 60))
 def test_every_shared_run_of_k_plus_w_less_one_tokens_shares_a_hash(seed, before, after):
@@ -126,6 +144,11 @@ def test_the_page_names_pairs_and_runs_nothing_students_wrote(tmp_path, made):
     assert "&lt;script&gt;" in page
     assert "<mark>" in page
     assert "ada" in page
+
+
+def test_the_page_names_those_whose_work_is_too_long_to_compare(tmp_path, made):
+    page = write_page_of(made, tmp_path, RING + "\n#" * MAX_CHARACTERS)
+    assert "Only the first 200,000 characters were compared of ada, ben" in page
 
 
 def write_page_of(made, tmp_path, text: str) -> str:
