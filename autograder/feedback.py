@@ -27,6 +27,18 @@ MEANINGS = {
 }
 
 
+MAX_SHOWN = 20_000  # characters of a task's cells, some 500 lines; of all of one's own cells, too
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The beginning of one cell, and how many characters of it are left out."""
+
+    name: str
+    lines: list[str]
+    num_left_out: int
+
+
 @dataclass(frozen=True)
 class Task:
     """One row and one section of the page."""
@@ -35,7 +47,7 @@ class Task:
     verdict: Verdict
     points: float
     comment: str
-    code: list[tuple[str, list[str]]]
+    code: list[Listing]
 
     @property
     def meaning(self) -> str:
@@ -84,16 +96,26 @@ def page(judgement: Judgement, source: NotebookNode, marks: Marks) -> str:
     tasks = [
         Task(titles.get(v.question, v.question), v, marks.by_cell.get(v.question, v.points),
              marks.comments.get(v.question, ""),
-             [(name, written.get(name, "").splitlines()) for name in cells.get(v.question, [])])
+             _listings([(name, written.get(name, "")) for name in cells.get(v.question, [])]))
         for v in judgement.verdicts
     ]  # fmt: skip
     answers = [_answer(cell, titles, written, marks) for cell in source.cells
                if is_grade(cell) and is_solution(cell)]  # fmt: skip
     ours = {cell.id for cell in source.cells}
-    own = [(name, text.splitlines()) for name, _, text in judgement.cells if name not in ours]
+    own = _listings([(name, text) for name, _, text in judgement.cells if name not in ours])
     return render("feedback.html", title=title_of(source), judgement=judgement, marks=marks,
                   when=judgement.when.replace("T", " ").replace("+00:00", " UTC"),
                   tasks=tasks, answers=answers, own=own)  # fmt: skip
+
+
+def _listings(cells: list[tuple[str, str]]) -> list[Listing]:
+    """Cells as numbered lines: MAX_SHOWN characters of all together, from the first cell on."""
+    listings, room = [], MAX_SHOWN
+    for name, text in cells:
+        shown = text[:room]
+        listings.append(Listing(name, shown.splitlines(), len(text) - len(shown)))
+        room -= len(shown)
+    return listings
 
 
 def _answer(cell: NotebookNode, titles: dict[str, str], written: dict[str, str],

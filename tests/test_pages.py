@@ -41,6 +41,18 @@ HTML('<div style="width:300px;height:300px;background:#1f4e79"></div>')"""
     assert blue == 300 * 300
 
 
+def test_a_feedback_page_of_long_cells_stays_short():
+    long = "x" + "\n" * 198_000 + "y"
+    cells = [("double", "code", long), ("first", "code", "import os")]
+    cells += [(f"own-{number}", "code", long) for number in range(20)]
+    graded = Judgement("key", "eve", "01_tiny", "now", 0, "none", 1.0, [],
+                       [Verdict("test-double", "passed", 2, 2)], cells)  # fmt: skip
+    drawn = page(graded, tiny_course.source(), Marks(2, 2))
+    assert len(drawn) < 3_000_000
+    assert "import os" in drawn
+    assert "178,002 more characters are not shown here" in drawn
+
+
 @pytest.mark.browser
 def test_nothing_a_student_wrote_runs_in_the_feedback_page(tmp_path):
     attack = "<script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">"
