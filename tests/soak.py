@@ -117,11 +117,15 @@ def soak(folder: Path, kills: int, options: Options, chance: random.Random) -> i
     grade_until(where, options, None)
     seconds, expected, classes, killed = time.monotonic() - began, rows(where.gradebook), 0, 0
     every = 0.1 if sys.stderr.isatty() else 30.0
+
+    def after(killed: int) -> float | None:  # the last class comes to its end in peace
+        return chance.uniform(0, seconds) if killed < kills else None
+
     with tqdm(total=kills, unit="kill", mininterval=every) as bar:
         while killed < kills:
             again = Places(where.course, folder / f"class-{classes}")
             shutil.copytree(where.submitted, again.submitted)
-            while not grade_until(again, options, chance.uniform(0, seconds)):
+            while not grade_until(again, options, after(killed)):
                 killed += 1
                 bar.update()
             check_class(again, expected)
