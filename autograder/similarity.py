@@ -17,7 +17,7 @@ from autograder.fingerprints import K, Token, hashes, tokens, winnow
 RING = 10
 MIN_SHARE = 0.25
 MIN_TOKENS = 40  # about four lines: less is alike by chance
-MAX_CHARACTERS = 200_000  # of one student, some 5,000 lines: each 100,000 take about a second
+MAX_CHARACTERS = 200_000  # of one student, some 5,000 lines: a second of work at most
 
 
 @dataclass(frozen=True)
