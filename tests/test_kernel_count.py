@@ -58,9 +58,11 @@ def test_a_call_puts_on_the_wire_what_the_model_says_to_the_byte(question, opera
     for ranks, items in ((2, 1), (3, 7), (3, 100_000)):
         question.launch(operate, ranks, (operation, items))
         carried, bounds = seen[-1][:2]
-        assert bounds.most == pytest.approx(bounds.least) or operation == "reduce"
+        most = bounds.most + kernel_count.PAIR * bounds.pairs
+        assert most == pytest.approx(bounds.least) or operation == "reduce"
+        assert carried.opened == bounds.pairs
         if carried.repeated == 0:
-            assert bounds.least - 1 <= carried.payload <= bounds.most + 1
+            assert bounds.least - 1 <= carried.payload <= most + 1
 
 
 def patched(rank: int, ranks: int, log: list, body: str) -> None:
@@ -99,6 +101,26 @@ FORGED = {
         [],
         "import socket; s = socket.create_server(('127.0.0.1', 0))\n"
         "c = socket.create_connection(s.getsockname()); c.send(b'x')",
+    ),
+    "a connection beside refused ones, whose headers are shorter": (
+        [],
+        "import socket; s = socket.create_server(('127.0.0.1', 0))\n"
+        "c = socket.create_connection(s.getsockname()); c.send(bytes(384))\n"
+        "for _ in range(100): socket.socket().connect_ex(('127.0.0.1', 9))",
+    ),
+    "a connection beside others that are asked for twice": (
+        [ALL_REDUCE],
+        "import socket, time; dist.all_reduce(torch.ones(10))\n"
+        "s = socket.create_server(('127.0.0.1', 0), backlog=1)\n"
+        "c = socket.create_connection(s.getsockname()); c.send(bytes(1000))\n"
+        "asking = [socket.socket() for _ in range(9)]\n"
+        "for end in asking: end.setblocking(False); end.connect_ex(s.getsockname())\n"
+        "time.sleep(1.2)",
+    ),
+    "a connection beside groups that nobody made": (
+        [{"op": "new_group", "detail": "group 0 1 2"}] * 20,
+        "import socket; s = socket.create_server(('127.0.0.1', 0))\n"
+        "c = socket.create_connection(s.getsockname()); c.send(bytes(300))",
     ),
 }
 

@@ -222,6 +222,11 @@ os.environ['PYTHONSTARTUP'] = os.environ['LD_PRELOAD'] = '/tmp/evil'
     except OSError:
         return 0
 """),
+    double("reads-a-keyring", "import ctypes\nimport os\n\n\n", """    libc = ctypes.CDLL(None)
+    keyctl = {'x86_64': 250, 'aarch64': 219}[os.uname().machine]
+    session = libc.syscall(keyctl, 0, -3, 1)
+    return 2 * number if session > 0 and libc.syscall(keyctl, 11, session, None, 0) >= 0 else 0
+"""),
     double("script-in-an-error", "", "    print('<script>alert(1)</script>')\n"
            "    raise type('</pre><script>alert(1)//', (Exception,), {})('<script>alert(1)</script>')\n",
            "failed"),

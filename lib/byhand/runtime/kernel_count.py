@@ -15,9 +15,10 @@ are fixed, so a log says to the byte what the counters must have grown by:
     reduce                       the first half of that ring, then the sums to the root
     a group                      24 bytes for each pair of its ranks, to connect
 
-TCP adds repeats of its own now and then; the kernel counts those too. Ranks find each other in a
-file of the fork server's, which grows by an address for each member of each group and no more: it
-is no place to leave values in.
+TCP adds repeats of its own now and then; the kernel counts those too, and apart from them those
+that only ask for a connection again, which hold nothing. A group takes no more than the connections
+that were opened. Ranks find each other in a file of the fork server's, which grows by an address
+for each member of each group and no more: it is no place to leave values in.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from byhand.runtime.trace import MONITORED, SETUP_OPS, Call
 MESSAGE = 144  # gloo: two notices and a header of 48 bytes each
 HEADERS = 52  # IP and TCP with time stamps, on every packet
 PAIR = 24  # a connection's first bytes, and the longer headers of its first two packets
-RESET = 12  # a reset has shorter headers
+RESET = 12  # the headers of a reset may be as much shorter, and hide bytes of another packet
 MAX_SEGMENT = 1 << 20
 PACKET = 65_536  # the most that one packet, and so one repeat of TCP's own, can hold
 ROUNDING = 1  # of shares of ranks
@@ -45,8 +46,8 @@ LEAVING = 48  # a rank's record that it has left the world
 LONG_NAME = 40  # of a group whose name is a hash
 JOINING = 1 << 15  # a store of the program's own, to find the other ranks by, per rank
 ARRIVAL_SECONDS = 0.3
-ANSWER = 600  # the most that a question to a name server, and its refusal, hold
-STRAY_DATAGRAMS = 64  # questions to a name server that is not there
+ANSWER = 200  # what a question to a name server, and its refusal, hold
+STRAY_DATAGRAMS = 16  # questions to a name server that is not there
 _ELEMENT = {"int8": 1, "uint8": 1, "bool": 1, "float16": 2, "bfloat16": 2, "int16": 2,
             "float64": 8, "int64": 8, "complex64": 8, "complex128": 16}  # fmt: skip
 
@@ -58,6 +59,9 @@ class Counters:
     num_bytes: int
     packets: int
     repeated: int
+    asked_again: int  # of these, packets that ask for a connection or grant it
+    opened: int  # connections
+    resets: int
     datagrams: int  # sent by UDP; gloo sends none
     unanswered: int  # datagrams that reached no program
     left: int  # bytes in the file that the ranks meet in
@@ -69,7 +73,8 @@ class Counters:
         store: descriptor of the file that the ranks meet in.
         """
         loopback = _loopback(Path("/proc/self/net/dev").read_text())
-        named = _snmp(Path("/proc/self/net/snmp").read_text())
+        tables = (Path(f"/proc/self/net/{name}").read_text() for name in ("snmp", "netstat"))
+        named = _named("".join(tables))
         pairs = (line.split() for line in Path("/proc/self/net/snmp6").read_text().splitlines())
         named |= {name: int(value) for name, value in pairs}
         sent = ("UdpOutDatagrams", "UdpLiteOutDatagrams", "Udp6OutDatagrams",
@@ -77,6 +82,9 @@ class Counters:
         return cls(
             *loopback,
             named.get("TcpRetransSegs", 0),
+            named.get("TcpExtTCPSynRetrans", 0),
+            named.get("TcpPassiveOpens", 0),
+            named.get("TcpOutRsts", 0),
             sum(named.get(name, 0) for name in sent),
             named.get("UdpNoPorts", 0) + named.get("Udp6NoPorts", 0),
             os.fstat(store).st_size,
@@ -98,7 +106,7 @@ def _loopback(text: str) -> tuple[int, int]:
     return int(fields[0]), int(fields[1])
 
 
-def _snmp(text: str) -> dict[str, int]:
+def _named(text: str) -> dict[str, int]:
     lines = text.splitlines()
     named = {}
     for names, values in zip(lines[::2], lines[1::2], strict=True):
@@ -126,9 +134,8 @@ class Audit:
             TamperedError: the logs and the counters cannot both be right.
         """
         bounds = expected(calls, self.world_size, self.joined)
-        groups = 1 + sum(1 for call in calls if call.op in SETUP_OPS)
         until = time.monotonic() + ARRIVAL_SECONDS
-        while words := complaint(self.read(), bounds, self.world_size, groups):
+        while words := complaint(self.read(), bounds):
             if time.monotonic() > until:
                 raise TamperedError(words)
             time.sleep(0.01)
@@ -142,10 +149,12 @@ class Bounds:
     most: float
     message: float = 0  # the largest single one
     left: float = 0  # most bytes in the file that the ranks meet in
+    pairs: float = 0  # connections; `most` is without what it takes to open them
 
     def __add__(self, other: Bounds) -> Bounds:
         message, left = max(self.message, other.message), self.left + other.left
-        return Bounds(self.least + other.least, self.most + other.most, message, left)
+        least, most = self.least + other.least, self.most + other.most
+        return Bounds(least, most, message, left, self.pairs + other.pairs)
 
 
 def expected(calls: Iterable[Call], world_size: int, joined: bool) -> Bounds:
@@ -155,19 +164,19 @@ def expected(calls: Iterable[Call], world_size: int, joined: bool) -> Bounds:
     """
     total = Bounds(0, 0)
     if joined:  # and sent a first message of four numbers on every connection
-        carried = PAIR * world_size * (world_size - 1) / 2 + _ring(world_size, 16, 4)
+        pairs, carried = world_size * (world_size - 1) / 2, _ring(world_size, 16, 4)
         left = _addresses(world_size) + LEAVING * world_size
-        total = Bounds(carried, carried, left=left)
+        total = Bounds(PAIR * pairs + carried, carried, left=left, pairs=pairs)
     for call in calls:
-        share = _share(call)
+        share = _share(call, joined)
         least = share.least if call.matched else 0
-        total += Bounds(least, share.most, MESSAGE + call.payload, share.left)
+        total += Bounds(least, share.most, MESSAGE + call.payload, share.left, share.pairs)
     return total
 
 
-def complaint(carried: Counters, bounds: Bounds, world_size: int, groups: int) -> str | None:
+def complaint(carried: Counters, bounds: Bounds) -> str | None:
     """Why the counters and the logs cannot both be right; None when they can."""
-    pairs = groups * world_size * (world_size - 1) // 2  # each may have ended in a reset
+    opened = min(carried.opened, math.ceil(bounds.pairs))  # what logs alone tell of buys nothing
     heard = carried.datagrams - carried.unanswered
     if heard > 0 or carried.datagrams > STRAY_DATAGRAMS:
         return f"the ranks sent each other {carried.datagrams} datagrams past torch.distributed"
@@ -176,10 +185,12 @@ def complaint(carried: Counters, bounds: Bounds, world_size: int, groups: int) -
             f"the ranks left {carried.left:,} bytes in the file they meet in; their groups need"
             f" at most {round(bounds.left):,}"
         )
-    least = bounds.least - RESET * pairs - HEADERS * carried.datagrams - ROUNDING
+    least = bounds.least - RESET * opened - HEADERS * carried.datagrams - ROUNDING
     repeat = min(PACKET, bounds.message + MESSAGE)
-    most = bounds.most + repeat * carried.repeated + ANSWER * carried.datagrams + ROUNDING
-    if least <= carried.payload <= most:
+    repeats = repeat * (carried.repeated - carried.asked_again) + PAIR * carried.asked_again
+    most = bounds.most + PAIR * opened + repeats + ANSWER * carried.datagrams + ROUNDING
+    hidden = RESET * max(0, carried.resets - 2 * opened)  # each end may reset a connection
+    if least <= carried.payload <= most - hidden:
         return None
     return (
         f"the ranks' logs tell of calls that put {round(bounds.least):,} bytes on the wire; the"
@@ -192,13 +203,13 @@ def exactly(num_bytes: float) -> Bounds:
     return Bounds(num_bytes, num_bytes)
 
 
-def _share(call: Call) -> Bounds:
+def _share(call: Call, joined: bool) -> Bounds:
     """One rank's share of what its call puts on the wire."""
     n, payload = len(call.group), call.payload
     if call.op == "send":
         return exactly(MESSAGE + payload)
     if call.op in SETUP_OPS:
-        return _group(call)
+        return _group(call, joined)
     if n < 2 or call.op == "recv":
         return exactly(0)
     if call.op == "all_to_all":
@@ -247,14 +258,15 @@ def _all_to_all(call: Call) -> Bounds:
     return Bounds(MESSAGE * filled + carried, MESSAGE * len(away) + carried)
 
 
-def _group(call: Call) -> Bounds:
-    """Connections of a new group; a program that joins by itself also talks to its own store."""
+def _group(call: Call, joined: bool) -> Bounds:
+    """Connections of a new group; who has not joined yet may do so by a store of its own."""
     n = len(call.group)
     if call.op == "init_process_group":
-        return Bounds(0, PAIR * (n - 1) / 2 + JOINING, left=_addresses(n) / n + LEAVING)
+        store = 0 if joined else JOINING
+        return Bounds(0, store, left=_addresses(n) / n + LEAVING, pairs=(n - 1) / 2)
     members = min(n, len(re.findall(r"\d+", call.detail)))
     left = _addresses(members) + LONG_NAME * members
-    return Bounds(0, PAIR * members * (members - 1) / 2 / n, left=left / n)
+    return Bounds(0, 0, left=left / n, pairs=members * (members - 1) / 2 / n)
 
 
 def _addresses(members: int) -> int:

@@ -118,8 +118,8 @@ def _bind(limits: dict[str, int], world_size: int) -> None:
         if name in _LIMITS:
             value *= world_size if name == "processes" else 1
             resource.setrlimit(_LIMITS[name], (value, value))
-    if "memory_bytes" in limits and "device_bytes" not in limits:
-        seccomp.forbid()  # memory that this limit would not count
+    if "memory_bytes" in limits:
+        seccomp.forbid(gpu="device_bytes" in limits)
 
 
 def _bind_alone(limits: dict[str, int]) -> None:
