@@ -21,7 +21,7 @@ from autograder.verdicts import Verdict
 from byhand import check
 from byhand.runtime import Launcher, LaunchError, Run, StandIn, set_default
 from byhand.runtime.gpus import NO_GPUS, Gpus
-from byhand.runtime.prelude import ALL_SECONDS, CELL_SECONDS
+from byhand.runtime.prelude import ALL_SECONDS, CELL_SECONDS, NOT_BEGUN
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -140,11 +140,10 @@ class Judge:
             notes = self._try(cells, min(CELL_SECONDS * len(cells), ALL_SECONDS) + 2 * CELL_SECONDS)
         except LaunchError:
             return self._rehearse_one_by_one(cells)
-        slow, late = (
-            [label for label, _ in cells for note in notes
-             if note.startswith(f"cell {label}: CellTimeout: {how}")]
-            for how in ("stopped", "not begun")
-        )  # fmt: skip
+        labels = [label for label, _ in cells]
+        late = next((labels[i:] for i, label in enumerate(labels)
+                     if f"cell {label}: {NOT_BEGUN}" in notes), [])  # fmt: skip
+        slow = [label for label in labels if label not in late and _timed_out(label, notes)]
         return {*slow, *late}, _worth_telling(notes) + _never_end(slow) + _too_late(late)
 
     def _rehearse_one_by_one(self, cells: list[tuple[str, str]]) -> tuple[set[str], list[str]]:
@@ -157,7 +156,7 @@ class Judge:
                 break
             try:
                 notes = self._try([*kept, cell], (CELL_SECONDS + 1) * self.gpus.patience)
-                if any(note.startswith(f"cell {cell[0]}: CellTimeout") for note in notes):
+                if _timed_out(cell[0], notes):
                     bad.append(cell[0])
                 else:
                     kept.append(cell)
@@ -242,6 +241,10 @@ def judge_cells(
     return [judge.ask(question) for question in todo.questions]
 
 
+def _timed_out(label: str, notes: list[str]) -> bool:
+    return any(note.startswith(f"cell {label}: CellTimeout") for note in notes)
+
+
 def _worth_telling(notes: list[str]) -> list[str]:
     """Notes on cells that failed by themselves: not those that launch ranks, as a notebook may."""
     return [note for note in notes if "CellTimeout" not in note and _ON_A_RANK not in note]
@@ -255,4 +258,4 @@ def _never_end(labels: list[str]) -> list[str]:
 def _too_late(labels: list[str]) -> list[str]:
     """One note for all: there may be hundreds."""
     why = f"the cells before took the {ALL_SECONDS:.0f} s that all cells together have"
-    return [f"not run, and left out, as {why}: {', '.join(labels)}"] if labels else []
+    return [f"cells {', '.join(labels)}: not run, as {why}; they were left out"] if labels else []

@@ -159,10 +159,10 @@ def _hidden_message(error: BaseException) -> str:
 
 
 def _places(error: DeadlockError) -> str:
-    """Where the ranks are, in words of ours alone: `rank 0: waiting, barrier; rank 1: returned`."""
+    """Where the ranks are, in our own words: `ranks 0 and 2: all_reduce; rank 1: returned`."""
     ranks = defaultdict(list)
     for report in error.reports:
-        ranks[", ".join(filter(None, (report.state, report.call)))].append(report.rank)
+        ranks[report.call or report.state].append(report.rank)
     return "; ".join(f"{ranks_text(some)}: {where}" for where, some in ranks.items())
 
 

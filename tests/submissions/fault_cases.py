@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from arena import PASSED, nothing, verdicts, written
+from arena import PASSED, changed, nothing, verdicts, written
 
 ENDLESS = "while True:\n        pass"
 SWALLOW = """    while True:
@@ -12,6 +12,18 @@ SWALLOW = """    while True:
         except BaseException:
             pass"""
 
+
+def own_cells(number: int, text: str):
+    """A change to a notebook: so many cells of this text before all others."""
+
+    def change(notebook, cells):
+        notebook["cells"][1:1] = [
+            {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None,
+             "id": f"own-{index}", "source": text} for index in range(number)]  # fmt: skip
+
+    return change
+
+
 FAULTS = [
     written("blank", nothing(), ("NotImplementedError",), double="raise NotImplementedError()\n",
             total="def total(tensor):\n    raise NotImplementedError()",
@@ -20,6 +32,8 @@ FAULTS = [
     written("name-error", "failed", ("NameError",), total="def total(t):\n    return tensr"),
     written("endless-loop", "timeout", ("did not finish within",),
             double=f"def double(number):\n    {ENDLESS}"),
+    changed("three-endless-cells-of-its-own", verdicts(), own_cells(3, "while True: pass"),
+            ("own-3: it did not come to an end",)),
     written("endless-while-others-wait", "timeout", (),
             total="def total(t):\n    while dist.get_rank() == 0:\n        pass\n"
                   "    dist.all_reduce(t)\n    return t"),

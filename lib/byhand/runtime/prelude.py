@@ -19,6 +19,7 @@ from byhand.runtime.cells import runnable
 
 CELL_SECONDS = 5.0
 ALL_SECONDS = 30.0  # of all cells together: one that would begin later is not run
+NOT_BEGUN = "CellTimeout: not begun in time, nor was any cell after it"
 PATIENCE = 0.5  # for a cell that is interrupted
 
 _namespace: dict[str, Any] = {}
@@ -44,10 +45,7 @@ class StandIn:
 
 
 class CellTimeout(BaseException):
-    """A cell took longer than CELL_SECONDS, or came after ALL_SECONDS.
-
-    Not an Exception, so that few handlers swallow it.
-    """
+    """A cell took longer than CELL_SECONDS; not an Exception, so that few handlers swallow it."""
 
 
 def look_up(name: str) -> Any:
@@ -63,15 +61,19 @@ def look_up(name: str) -> Any:
 
 
 def run(cells: list[list[str]]) -> list[str]:
-    """Run (label, source) cells in one fresh namespace; return a note for each that failed."""
+    """Run (label, source) cells in one fresh namespace; return a note for each that failed.
+
+    Those whose turn comes after ALL_SECONDS are not run; the first of them has a note.
+    """
     _namespace.clear()
     _namespace["__name__"] = "__main__"
     _notes.clear()
     end = time.monotonic() + ALL_SECONDS
     for label, source in cells:
+        if time.monotonic() > end:
+            _notes.append(f"cell {label}: {NOT_BEGUN}")
+            break
         try:
-            if time.monotonic() > end:
-                raise CellTimeout(f"not begun within {ALL_SECONDS:g} s")
             code = compile(runnable(source), f"<{label}>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
             _timed(code)
         except (Exception, CellTimeout, SystemExit) as error:
