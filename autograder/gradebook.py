@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import re
 from pathlib import Path
 
 from nbconvert.exporters import NotebookExporter
@@ -20,7 +21,7 @@ from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
-from nbgrader.utils import parse_utc
+from nbgrader.utils import compute_checksum, parse_utc
 
 from autograder.cells import is_grade, is_solution
 from autograder.grader import Grader
@@ -127,7 +128,8 @@ class Judge(NbGraderPreprocessor):
         by_name = {verdict.question: verdict for verdict in judgement.verdicts}
         for cell in nb.cells:
             if cell.cell_type == "markdown" and is_solution(cell):
-                cell.source = cell.source.replace("<", "&lt;")  # the formgrader shows it as HTML
+                if cell.metadata.nbgrader.get("checksum") != compute_checksum(cell):
+                    cell.source = _as_text(cell.source)
             elif cell.cell_type == "code" and is_grade(cell) and not is_solution(cell):
                 cell.outputs = [_output(by_name[cell.metadata.nbgrader.grade_id])]
         nb.metadata["autograder"] = _stamp(judgement)
@@ -165,6 +167,12 @@ def _grader_of(course: CourseDirectory) -> Grader:
 
 def _stamp(judgement: Judgement) -> dict[str, object]:
     return {"key": judgement.key, "when": judgement.when, "notes": judgement.notes}
+
+
+def _as_text(answer: str) -> str:
+    """Markdown that shows an answer as it was typed: the formgrader makes live links of others."""
+    fence = "`" * (1 + max([2, *map(len, re.findall("`+", answer))]))
+    return f"{fence}\n{answer}\n{fence}"
 
 
 def _output(verdict: Verdict) -> NotebookNode:

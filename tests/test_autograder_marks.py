@@ -2,6 +2,7 @@
 
 import csv
 import datetime
+import html
 import io
 import shutil
 import warnings
@@ -11,6 +12,7 @@ import graded_class
 import pytest
 import tiny_course
 from graded_class import DOUBLE, NAME, TOTAL, failed, judge
+from nbconvert.exporters import HTMLExporter
 from nbgrader.api import Gradebook
 
 from autograder import export, late, regrade
@@ -148,6 +150,32 @@ def test_a_date_without_a_time_is_its_last_second(where):
     due = late.read_policy(where.class_dir / late.FILE).due[NAME]
     there = due.replace(tzinfo=datetime.UTC).astimezone()
     assert (there.day, there.hour, there.second) == (1, 23, 59)
+
+
+ANSWERS = (
+    "see [my notes](javascript:alert(1))",
+    "![my drawing](attachment:drawing.png)",
+    "```\n</code></pre><img src=x onerror=alert(1)>\n````\n[a](javascript:alert(1))",
+    "$\\href{javascript:alert(1)}{x}$\r\n~~~\n<javascript:alert(1)>",
+)
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_the_formgrader_shows_an_answer_in_words_as_it_was_typed(where, answer):
+    right = tiny_course.solved(tiny_course.released(where))
+    tiny_course.hand_in(where, "eva", tiny_course.answered(right, why=answer))
+    judge(where, "eva", DOUBLE, TOTAL)
+    page, _ = HTMLExporter().from_filename(str(where.autograded / "eva" / NAME / "tiny.ipynb"))
+    shown = html.escape(answer.replace("\r\n", "\n"), quote=False)
+    assert f"<pre><code>{shown}\n</code></pre>" in page
+
+
+def test_an_answer_left_as_it_was_given_out_is_still_worth_nothing(where):
+    answers = {"double": tiny_course.DOUBLE, "total": tiny_course.TOTAL}
+    blank = tiny_course.released(where)
+    tiny_course.hand_in(where, "eva", tiny_course.answered(blank, **answers))
+    judge(where, "eva", DOUBLE, TOTAL)
+    assert not marks(where, "eva").waiting
 
 
 # Canvas and Moodle
