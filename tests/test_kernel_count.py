@@ -100,7 +100,7 @@ FORGED = {
     "a connection of its own": (
         [],
         "import socket; s = socket.create_server(('127.0.0.1', 0))\n"
-        "c = socket.create_connection(s.getsockname()); c.send(b'x')",
+        "c = socket.create_connection(s.getsockname()); c.send(bytes(5000))",
     ),
     "a connection beside refused ones, whose headers are shorter": (
         [],
@@ -120,7 +120,7 @@ FORGED = {
     "a connection beside groups that nobody made": (
         [{"op": "new_group", "detail": "group 0 1 2"}] * 20,
         "import socket; s = socket.create_server(('127.0.0.1', 0))\n"
-        "c = socket.create_connection(s.getsockname()); c.send(bytes(300))",
+        "c = socket.create_connection(s.getsockname()); c.send(bytes(1200))",
     ),
 }
 

@@ -72,6 +72,23 @@ def test_gloo_needs_no_other_socket(question, join):
     assert question.launch(speak, 2, (join,), setup=not join).results == [2.0, 2.0]
 
 
+def run_together() -> list[int]:
+    import asyncio
+
+    async def later(number: int) -> int:
+        return await asyncio.to_thread(abs, -number)
+
+    async def all_of_them() -> list[int]:
+        await asyncio.sleep(0.01)
+        return await asyncio.gather(*map(later, range(3)))
+
+    return asyncio.run(all_of_them())
+
+
+def test_an_event_loop_runs_without_a_pair_of_sockets(question):
+    assert question.launch(run_together, 1, setup=False, alone=True).results == [[0, 1, 2]]
+
+
 def ask_for_keys(gpu: bool | None) -> list[int]:
     import ctypes
 

@@ -23,8 +23,8 @@ and a broadcast for an all-reduce). Packets would not tell these apart, since TC
 acknowledges as time allows. A rank tells its own peak of memory. Whoever breaks the kernel breaks
 out.
 
-Not allowed: a rank without a GPU has TCP sockets and no others (see seccomp.py), so that asyncio
-and the workers of a DataLoader do not start in it.
+Not allowed: a rank without a GPU has TCP sockets and no others (see seccomp.py), so that the
+workers of a DataLoader do not start in it.
 """
 
 from __future__ import annotations

@@ -26,7 +26,16 @@ import cloudpickle
 import torch
 import torch.distributed as dist
 
-from byhand.runtime import codec, landlock, namespaces, on_gpu, prelude, process_group, seccomp
+from byhand.runtime import (
+    codec,
+    event_loop,
+    landlock,
+    namespaces,
+    on_gpu,
+    prelude,
+    process_group,
+    seccomp,
+)
 from byhand.runtime.recorder import Recorder
 
 MAX_TEXT = 20_000
@@ -120,6 +129,7 @@ def _bind(limits: dict[str, int], world_size: int) -> None:
             resource.setrlimit(_LIMITS[name], (value, value))
     if "memory_bytes" in limits:
         seccomp.forbid(gpu="device_bytes" in limits)
+        event_loop.without_sockets()
 
 
 def _bind_alone(limits: dict[str, int]) -> None:
