@@ -64,14 +64,20 @@ def _sheet(where: Places, name: str, judgements: list[Judgement], ring: int) -> 
     source = nbformat.read(where.source(name), as_version=4)
     released = nbformat.read(where.released(name), as_version=4)
     given = [cell.source for cell in released.cells if cell.cell_type == "code"]
-    programs = [program(j.student, [(cell, text) for cell, kind, text in j.cells if kind == "code"])
-                for j in judgements]  # fmt: skip
+    ours = {cell.id for cell in source.cells}
+    programs = [program(j.student, _answers_first(j, ours)) for j in judgements]
     found = pairs(programs, given, ring)
     cut = [one.student for one in programs if one.is_cut]
     return Sheet(name, title_of(source), len(programs), len(found), cut, found[:NUM_LISTED],
                  [PairView(pair, (_cells(pair.left, pair.marked[0]),
                                   _cells(pair.right, pair.marked[1])))
                   for pair in found[:NUM_SHOWN]])  # fmt: skip
+
+
+def _answers_first(judgement: Judgement, ours: set[str]) -> list[tuple[str, str]]:
+    """Code cells by name: own ones come last, and cannot push an answer out of the comparison."""
+    code = [(name, text) for name, kind, text in judgement.cells if kind == "code"]
+    return sorted(code, key=lambda cell: cell[0] not in ours)
 
 
 def _cells(one: Program, marked: frozenset[int]) -> list[CellView]:

@@ -1,5 +1,7 @@
 """What ranks say they sent, held against the kernel's count of it."""
 
+import re
+
 import pytest
 import torch
 import torch.distributed as dist
@@ -48,13 +50,18 @@ def operate(rank: int, ranks: int, operation: str, items: int) -> None:
     }[operation]()
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_call_puts_on_the_wire_what_the_model_says_to_the_byte(question, operation, monkeypatch):
-    seen = []
-    complaint = kernel_count.complaint
+def watch_the_audit(monkeypatch) -> list[tuple]:
+    """The (counters, bounds) that the audit compares, as it goes."""
+    seen, complaint = [], kernel_count.complaint
     monkeypatch.setattr(
         kernel_count, "complaint", lambda *about: seen.append(about) or complaint(*about)
     )
+    return seen
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_call_puts_on_the_wire_what_the_model_says_to_the_byte(question, operation, monkeypatch):
+    seen = watch_the_audit(monkeypatch)
     for ranks, items in ((2, 1), (3, 7), (3, 100_000)):
         question.launch(operate, ranks, (operation, items))
         carried, bounds = seen[-1][:2]
@@ -100,7 +107,7 @@ FORGED = {
     "a connection of its own": (
         [],
         "import socket; s = socket.create_server(('127.0.0.1', 0))\n"
-        "c = socket.create_connection(s.getsockname()); c.send(bytes(5000))",
+        "c = socket.create_connection(s.getsockname()); c.send(b'x')",
     ),
     "a connection beside refused ones, whose headers are shorter": (
         [],
@@ -120,15 +127,28 @@ FORGED = {
     "a connection beside groups that nobody made": (
         [{"op": "new_group", "detail": "group 0 1 2"}] * 20,
         "import socket; s = socket.create_server(('127.0.0.1', 0))\n"
-        "c = socket.create_connection(s.getsockname()); c.send(bytes(1200))",
+        "c = socket.create_connection(s.getsockname()); c.send(bytes(300))",
     ),
 }
 
 
 @pytest.mark.parametrize("forgery", FORGED)
-def test_a_log_that_says_other_than_the_kernel_is_tampered_with(question, forgery):
-    with pytest.raises(TamperedError, match=r"kernel counted|datagrams past"):
+def test_a_log_that_says_other_than_the_kernel_is_tampered_with(question, forgery, monkeypatch):
+    seen, message = watch_the_audit(monkeypatch), ""
+    for _ in range(5):  # a repeat that TCP makes of itself, on a busy machine, has room for some
+        message = complaint_about(question, forgery)
+        if message:
+            break
+        assert seen[-1][0].repeated > seen[-1][0].asked_again, seen[-1]
+    assert re.search(r"kernel counted|datagrams past", message), message
+
+
+def complaint_about(question, forgery: str) -> str:
+    try:
         question.launch(patched, 3, FORGED[forgery])
+    except TamperedError as error:
+        return str(error)
+    return ""
 
 
 def leave_in_the_store(rank: int, ranks: int) -> None:

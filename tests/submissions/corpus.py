@@ -175,8 +175,7 @@ def complaints(case: Case, result: dict) -> list[str]:
         wanted = case.expected[test]
         if verdict != wanted and (wanted != arena.LOST or verdict in (arena.PASSED, "infrastructure")):
             wrong.append(f"{test}: {verdict} and not {wanted}: {message[:500]}")
-        # A bomb's processes share the cores with those that end them, and with the other tests.
-        if seconds > LIMIT + (8 if case.name.endswith("-bomb") else 1):
+        if seconds > LIMIT + (3 if case.name.endswith("-bomb") else 1):
             wrong.append(f"{test}: the verdict came after {seconds} s")
     if found["points"] != case.points:
         wrong.append(f"{found['points']} points and not {case.points}")
