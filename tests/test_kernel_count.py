@@ -72,6 +72,24 @@ def test_a_call_puts_on_the_wire_what_the_model_says_to_the_byte(question, opera
             assert bounds.least - 1 <= carried.payload <= most + 1
 
 
+def much(rank: int, ranks: int) -> bool:
+    """Communicate in a thousand large packets and some small ones; whether TCP may send twice."""
+    for items in (2_000_000, 4) * 5:
+        dist.all_reduce(torch.ones(items))
+    return open("/proc/sys/net/ipv4/tcp_sack").read().strip() != "0"
+
+
+def test_what_is_late_on_loopback_is_sent_once(question, monkeypatch):
+    """Packets overtake each other on several cores; TCP sent them again and reported the gaps."""
+    seen = watch_the_audit(monkeypatch)
+    for _ in range(5):
+        if any(question.launch(much, 3).results):
+            pytest.skip("this kernel does not let a question's network change TCP's settings")
+        carried, bounds = seen[-1]
+        assert carried.repeated == 0
+        assert carried.payload == pytest.approx(bounds.least, abs=1)
+
+
 def patched(rank: int, ranks: int, log: list, body: str) -> None:
     """Run `body` with the recorder off, and log these calls as if they had been made."""
     from torch.utils._python_dispatch import _disable_current_modes

@@ -16,12 +16,12 @@ limits on processes bind.
 Not promised. Ranks of one question that mean to can still pass values by what they write in the
 file they meet in, by file locks, by how long they compute, and by what the kernel tells each of the
 others: names of threads and children in /proc, limits and priorities, ports and addresses at which
-they listen. They then send zeros for the ledger. TCP's repeats count as the largest message each,
-so who provokes some has as many bytes to spare. The kernel counts what all ranks sent, and not by
-which call: a log may name one call where others carried as many bytes, padded if need be (a gather
-and a broadcast for an all-reduce). Packets would not tell these apart, since TCP splits, joins and
-acknowledges as time allows. A rank tells its own peak of memory. Whoever breaks the kernel breaks
-out.
+they listen. They then send zeros for the ledger. What TCP repeats counts as the largest message
+each time, so who provokes repeats has as many bytes to spare. The kernel counts what all ranks
+sent, and not by which call: a log may name one call where others carried as many bytes, padded if
+need be (a gather and a broadcast for an all-reduce). Packets would not tell these apart, since TCP
+splits, joins and acknowledges as time allows. A rank tells its own peak of memory. Whoever breaks
+the kernel breaks out.
 
 Not allowed: a rank without a GPU has TCP sockets and no others (see seccomp.py), so that the
 workers of a DataLoader do not start in it.

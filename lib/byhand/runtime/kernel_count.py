@@ -15,8 +15,9 @@ are fixed, so a log says to the byte what the counters must have grown by:
     reduce                       the first half of that ring, then the sums to the root
     a group                      24 bytes for each pair of its ranks, to connect
 
-TCP adds repeats of its own now and then; the kernel counts those too, and apart from them those
-that only ask for a connection again, which hold nothing. A group takes no more than the connections
+`namespaces.enter` keeps TCP from repeating what was only late. Where the kernel refuses that, or a
+packet is lost, repeats are counted, and apart from them those that only ask for a connection again,
+which hold nothing. A group takes no more than the connections
 that were opened. Ranks find each other in a file of the fork server's, which grows by an address
 for each member of each group and no more: it is no place to leave values in.
 """
