@@ -88,6 +88,10 @@ def _all_to_all_lists(outputs: list[Tensor], inputs: list[Tensor]) -> dict:
     return {**fields, "shape": None}
 
 
+def _reduce_scatter_of_a_list(outputs: list[Tensor], inputs: list[Tensor]) -> dict:
+    return _tensor("reduce_scatter", outputs, _num_bytes(inputs), listed=True)
+
+
 _READERS: dict[str, Any] = {
     "allreduce_": lambda a, n: _tensor("all_reduce", a[0]),
     "allreduce_coalesced_": lambda a, n: _tensor("all_reduce", a[0]),
@@ -97,7 +101,9 @@ _READERS: dict[str, Any] = {
     "_allgather_base_": lambda a, n: _tensor("all_gather", [a[1]], _num_bytes([a[0]])),
     "allgather_coalesced_": lambda a, n: _tensor("all_gather", a[1], n * _num_bytes(a[1])),
     "allgather_into_tensor_coalesced_": lambda a, n: _tensor("all_gather", a[1], _num_bytes(a[0])),
-    "reduce_scatter_": lambda a, n: _tensor("reduce_scatter", a[0], _num_bytes(a[1][0])),
+    "reduce_scatter_": lambda a, n: _tensor(
+        "reduce_scatter", a[0], _num_bytes(a[1][0]), listed=True
+    ),
     "_reduce_scatter_base_": lambda a, n: _tensor("reduce_scatter", [a[1]]),
     "reduce_scatter_tensor_coalesced_": lambda a, n: _tensor("reduce_scatter", a[1]),
     "gather_": lambda a, n: _tensor("gather", a[1], n * _num_bytes(a[1]), root=a[3]),

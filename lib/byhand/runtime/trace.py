@@ -45,6 +45,7 @@ class Call:
     tag: int = 0
     sends: tuple[int, ...] = ()  # all-to-all: rows to each rank
     receives: tuple[int, ...] = ()
+    listed: bool = False  # reduce-scatter: a list of tensors, which gloo reduces one by one
     detail: str = ""  # what else all ranks must agree on: of set-up calls, of a monitored barrier
     declared: int | None = None  # init_process_group: the world size it was given
     matched: bool = False  # every rank it needs has made its call too
@@ -103,6 +104,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     "tag": (int,),
     "sends": (list,),
     "receives": (list,),
+    "listed": (bool,),
     "detail": (str,),
     "declared": (int,),
 }
