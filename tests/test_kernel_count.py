@@ -1,6 +1,7 @@
 """What ranks say they sent, held against the kernel's count of it."""
 
 import re
+import threading
 
 import pytest
 import torch
@@ -24,6 +25,7 @@ OPERATIONS = (
     "barrier",
     "monitored_barrier",
     "send",
+    "all_reduce_in_a_thread",
 )
 
 
@@ -33,6 +35,12 @@ def question():
         yield launcher.fresh()
 
 
+def in_a_thread(function, *args) -> None:
+    thread = threading.Thread(target=function, args=args)
+    thread.start()
+    thread.join()
+
+
 def operate(rank: int, ranks: int, operation: str, items: int) -> None:
     x, many = torch.ones(items), [torch.ones(items) for _ in range(ranks)]
     if operation == "send":
@@ -40,6 +48,7 @@ def operate(rank: int, ranks: int, operation: str, items: int) -> None:
     root = ranks - 1
     {
         "all_reduce": lambda: dist.all_reduce(x),
+        "all_reduce_in_a_thread": lambda: in_a_thread(dist.all_reduce, x),
         "broadcast": lambda: dist.broadcast(x, 1),
         "reduce": lambda: dist.reduce(x, root),
         "all_gather": lambda: dist.all_gather(many, x),

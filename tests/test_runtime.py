@@ -228,6 +228,47 @@ def test_threads_of_a_rank_append_to_its_log_and_output():
     theirs.close()
 
 
+def both_ways(rank, world_size):
+    right, left = (rank + 1) % world_size, (rank - 1) % world_size
+    group, x = dist.new_group(), torch.full((5,), float(rank))
+    theirs, mine = torch.empty(5), torch.empty(5)
+
+    def aside():
+        sending = dist.isend(x, left, group=group)
+        dist.recv(theirs, right, group=group)
+        sending.wait()
+
+    thread = threading.Thread(target=aside)
+    thread.start()
+    sending = dist.isend(x, right)
+    dist.recv(mine, left)
+    sending.wait()
+    thread.join()
+    return float(mine[0]), float(theirs[0])
+
+
+def test_what_threads_of_a_rank_send_is_in_its_ledger():
+    run = launch(both_ways, 3)
+    assert run.results == [(2.0, 1.0), (0.0, 2.0), (1.0, 0.0)]
+    assert [run.ledger.count("send", rank) for rank in range(3)] == [2, 2, 2]
+    assert run.ledger.sent_bytes() == 3 * 2 * 20
+
+
+def a_thread_waits(rank, world_size):
+    if rank == 0:
+        thread = threading.Thread(target=dist.recv, args=(torch.empty(3), 1))
+        thread.start()
+    time.sleep(3)  # longer than a deadlock takes to be found
+    if rank == 1:
+        dist.send(torch.ones(3), 0)
+    dist.barrier(group=dist.new_group())
+    return rank
+
+
+def test_a_thread_that_waits_is_no_deadlock_while_its_rank_goes_on():
+    assert launch(a_thread_waits, 2).results == [0, 1]
+
+
 def test_the_reducer_of_ddp_and_batched_messages_are_recorded():
     run = launch(ddp_step, 2)
     after = [e for e in run.ledger.events if e.op == "all_reduce"]

@@ -31,7 +31,7 @@ from typing import Any
 
 import torch
 
-from byhand.runtime import fork_server, rank_process, recorder
+from byhand.runtime import fork_server, hooks, rank_process
 from byhand.runtime.fork_client import ForkClient
 from byhand.runtime.member import Member
 from byhand.runtime.request import memory_file
@@ -245,7 +245,7 @@ def main() -> None:
     os.environ.pop("TORCHELASTIC_USE_AGENT_STORE", None)  # ranks open stores of their own
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     torch.set_num_threads(1)
-    recorder.install()
+    hooks.install()
     rank_process.rehearse()
     server = fork_a_server(notebook)
     name = os.environ.get("SLURMD_NODENAME", socket.gethostname())

@@ -30,7 +30,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from byhand.runtime import confined, namespaces, rank_process, recorder, wires
+from byhand.runtime import confined, hooks, namespaces, rank_process, wires
 from byhand.runtime.kernel_count import Counters
 from byhand.runtime.processes import children_of, cpu_seconds, descendants_of
 from byhand.runtime.teams import LOOK_SECONDS, Scales, Team
@@ -271,7 +271,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.environ.update(GLOO_SOCKET_IFNAME="lo")
     torch.set_num_threads(1)
-    recorder.install()
+    hooks.install()
     rank_process.rehearse()
     gc.collect()
     gc.freeze()  # a collection in a child then copies none of this process's memory

@@ -33,7 +33,6 @@ ROUNDING = 1  # of shares of ranks
 ARRIVAL_SECONDS = 0.3
 ANSWER = 200  # what a question to a name server, and its refusal, hold
 STRAY_DATAGRAMS = 16  # questions to a name server that is not there
-UNSEEN = " (no log has the calls of a thread of your own: make them in the function's own thread)"
 
 
 @dataclass(frozen=True)
@@ -143,8 +142,7 @@ def complaint(carried: Counters, bounds: Bounds) -> str | None:
     hidden = RESET * max(0, carried.resets - 2 * opened)  # each end may reset a connection
     if least <= carried.payload <= most - hidden:
         return None
-    words = (
+    return (
         f"the ranks' logs tell of calls that put {round(bounds.least):,} bytes on the wire; the"
         f" kernel counted {carried.payload:,}"
     )
-    return words if carried.payload < least else f"{words}{UNSEEN}"

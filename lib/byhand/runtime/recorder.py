@@ -2,26 +2,26 @@
 
 A TorchDispatchMode sees every c10d operation, also those that DDP's reducer, FSDP and
 batch_isend_irecv make, and every tensor operation in between (so it can count the bytes of
-storage that live tensors hold). Three things dispatch does not show are wrapped in Python: the
-moment a rank stands still (Work.wait), the reduction (an opaque object in the dispatch), and the
-set-up calls init_process_group and new_group.
+storage that live tensors hold). What dispatch does not show, hooks.py tells. A mode is a thread's
+own; threads that the rank starts enter it too, and what they wait for is not what the rank does.
 
 With NCCL a wait ends when the work is queued, so times there are those of the queueing.
 """
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import json
 import os
 import sys
+import threading
 import time
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 import torch.distributed as dist
-import torch.distributed.distributed_c10d as c10d
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from byhand.runtime.calls import Described, describe
@@ -54,7 +54,7 @@ class Recorder(TorchDispatchMode):
     def __init__(self, log_fd: int):
         super().__init__()
         self.log_fd = log_fd
-        self.reduce_op: Any = None
+        self.reduction = threading.local()  # `op`: of the call that this thread is making
         self.peak_bytes = 0
         self._calls = 0
         self._computed = 0
@@ -62,6 +62,8 @@ class Recorder(TorchDispatchMode):
         self._held: dict[int, _Held] = {}
         self._works: dict[int, tuple[Any, int, int]] = {}
         self._functional: dict[int, tuple[int, int]] = {}
+        self._thread = 0
+        self._lock = threading.RLock()  # a tensor may be freed while another is counted
 
     def write(self, *record: Any) -> None:
         """Append one record to the log."""
@@ -70,6 +72,7 @@ class Recorder(TorchDispatchMode):
     def __enter__(self) -> Recorder:
         global _active
         _active = self
+        self._thread = threading.get_ident()
         self.write("begin", time.monotonic())
         return super().__enter__()
 
@@ -78,6 +81,15 @@ class Recorder(TorchDispatchMode):
         _active = None
         super().__exit__(*exception)
         self.write("end", time.monotonic(), self.peak_bytes)
+
+    @contextlib.contextmanager
+    def in_this_thread(self) -> Iterator[None]:
+        """Record what the calling thread does meanwhile, beside the rank's own thread."""
+        super().__enter__()
+        try:
+            yield
+        finally:
+            super().__exit__(None, None, None)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         namespace = func.namespace
@@ -102,26 +114,28 @@ class Recorder(TorchDispatchMode):
 
     def _hold(self, storage: torch.UntypedStorage) -> None:
         key = storage._cdata
-        if key in self._held:
-            return
-        self._computed += 1
-        held = self._held[key] = _Held(storage, self._free)
-        held.key, held.num_bytes = key, storage.nbytes()
-        self._held_bytes += held.num_bytes
-        self.peak_bytes = max(self.peak_bytes, self._held_bytes)
+        with self._lock:
+            if key in self._held:
+                return
+            self._computed += 1
+            held = self._held[key] = _Held(storage, self._free)
+            held.key, held.num_bytes = key, storage.nbytes()
+            self._held_bytes += held.num_bytes
+            self.peak_bytes = max(self.peak_bytes, self._held_bytes)
 
     def _free(self, held: _Held) -> None:
-        if self._held.get(held.key) is held:
-            del self._held[held.key]
-            self._held_bytes -= held.num_bytes
+        with self._lock:
+            if self._held.get(held.key) is held:
+                del self._held[held.key]
+                self._held_bytes -= held.num_bytes
 
     def _communicate(self, func: Any, args: tuple, kwargs: dict) -> Any:
-        described = describe(func._opname, args, kwargs, self.reduce_op)
+        described = describe(func._opname, args, kwargs, getattr(self.reduction, "op", None))
         if described is None:
             return self._functional_wait(func, args, kwargs)
         index = self.call(described)
         if described.blocks:
-            self.write("wait", index, time.monotonic(), False)
+            self.stand_still(index)
         out = func(*args, **kwargs)
         if described.functional:
             self.track(out)
@@ -141,11 +155,17 @@ class Recorder(TorchDispatchMode):
 
     def call(self, described: Described) -> int:
         """Log a call; return its number."""
-        index = self._calls
-        self._calls += 1
         fields = {**described.fields, "source": caller()}
-        self.write("call", index, fields, time.monotonic())
+        with self._lock:
+            index = self._calls
+            self._calls += 1
+            self.write("call", index, fields, time.monotonic())
         return index
+
+    def stand_still(self, index: int, computed: bool = False) -> None:
+        """Log that this thread waits for call `index`; `computed`: tensor operations ran since."""
+        own = threading.get_ident() == self._thread
+        self.write("wait" if own else "aside", index, time.monotonic(), computed)
 
     def _note_completion(self, work: Any, index: int) -> None:
         """Log when an asynchronous collective completes, where its backend tells (gloo does)."""
@@ -172,7 +192,7 @@ class Recorder(TorchDispatchMode):
             index, before = self._functional.pop(key, (None, 0))
         if index is None:
             return func(*args, **kwargs)
-        self.write("wait", index, time.monotonic(), self._computed > before)
+        self.stand_still(index, self._computed > before)
         out = func(*args, **kwargs)
         self.write("awake", index, time.monotonic())
         return out
@@ -182,108 +202,7 @@ class Recorder(TorchDispatchMode):
         _, index, before = self._works.pop(id(work), (None, None, 0))
         if index is None:
             return wait()
-        self.write("wait", index, time.monotonic(), self._computed > before)
+        self.stand_still(index, self._computed > before)
         out = wait()  # when it raises, the log goes on saying what this rank waited in
         self.write("awake", index, time.monotonic())
         return out
-
-
-def _wrap_wait() -> None:
-    original = dist.Work.wait
-
-    def wait(work: Any, *args: Any, **kwargs: Any) -> Any:
-        if _active is None:
-            return original(work, *args, **kwargs)
-        return _active.wait(work, lambda: original(work, *args, **kwargs))
-
-    dist.Work.wait = functools.wraps(original)(wait)
-
-
-def _wrap_reduction(name: str, position: int) -> None:
-    original = getattr(c10d, name, None)
-    if original is None:
-        return
-
-    @functools.wraps(original)
-    def reduce(*args: Any, **kwargs: Any) -> Any:
-        if _active is not None:
-            op = args[position] if len(args) > position else kwargs.get("op", dist.ReduceOp.SUM)
-            _active.reduce_op = str(op).split(".")[-1].lower()
-        try:
-            return original(*args, **kwargs)
-        finally:
-            if _active is not None:
-                _active.reduce_op = None
-
-    for module in (c10d, dist):
-        if hasattr(module, name):
-            setattr(module, name, reduce)
-
-
-def _wrap_setup(name: str, detail: Any) -> None:
-    original = getattr(c10d, name)
-
-    @functools.wraps(original)
-    def set_up(*args: Any, **kwargs: Any) -> Any:
-        if _active is None:
-            return original(*args, **kwargs)
-        described = detail(*args, **kwargs)
-        if described is None:
-            return original(*args, **kwargs)
-        index = _active.call(described)
-        _active.write("wait", index, time.monotonic(), False)
-        out = original(*args, **kwargs)
-        _active.write("awake", index, time.monotonic())
-        return out
-
-    for module in (c10d, dist):
-        if hasattr(module, name):
-            setattr(module, name, set_up)
-
-
-def _new_group(
-    ranks: Any = None, *_: Any, use_local_synchronization: bool = False, **__: Any
-) -> Described | None:
-    if not dist.is_initialized():
-        return None
-    everyone = list(range(dist.get_world_size()))
-    members = sorted(ranks) if ranks is not None else everyone
-    callers, name = everyone, "new groups"
-    if use_local_synchronization:  # the members alone call, and wait for each other
-        callers, name = members, f"group {members}"
-    if dist.get_rank() not in callers:
-        return None
-    fields = {"op": "new_group", "group_name": name, "group": callers, "detail": f"group {members}"}
-    return Described(fields)
-
-
-def _init(
-    backend: Any = None, *args: Any, world_size: int = -1, rank: int = -1, **_: Any
-) -> Described | None:
-    size = world_size if world_size > 0 else int(os.environ.get("WORLD_SIZE", -1))
-    launched = int(os.environ.get("BYHAND_WORLD_SIZE", size))
-    detail = f"a world of {size} ranks" + (f" on {backend}" if backend else "")
-    fields = {
-        "op": "init_process_group",
-        "group_name": "set-up",
-        "group": list(range(launched)),
-        "detail": detail,
-        "declared": size,
-    }
-    return Described(fields)
-
-
-def install() -> None:
-    """Wrap torch.distributed once; the wrappers do nothing until a Recorder is entered."""
-    _wrap_wait()
-    for name, position in (
-        ("all_reduce", 1),
-        ("reduce", 2),
-        ("reduce_scatter", 2),
-        ("reduce_scatter_tensor", 2),
-        ("reduce_scatter_single", 2),
-        ("all_reduce_coalesced", 1),
-    ):
-        _wrap_reduction(name, position)
-    _wrap_setup("_new_group_with_tag", _new_group)
-    _wrap_setup("init_process_group", _init)

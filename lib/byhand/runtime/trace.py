@@ -7,6 +7,7 @@ log outlives the rank and costs it no wait. Nothing in it is trusted: every fiel
     ["call", index, {...}, t]       it made communication call number `index` (fields of Call)
     ["wait", index, t, computed]    it stands still for that call; computed: tensor operations ran
                                     since the call
+    ["aside", index, t, computed]   a thread beside the function's own stands still for it
     ["awake", index, t]             it goes on
     ["done", index, t]              the call completed (only where the backend tells)
     ["end", t, peak_bytes]          it left the function
@@ -169,13 +170,14 @@ class RankLog:
             self.ended, self.peak_bytes = self._moment(record[1]), _counted(record[2])
         elif kind == "call":
             self._take_call(record)
-        elif kind == "wait":
+        elif kind in ("wait", "aside"):
             call = self._call(record[1])
             call.wait_from, call.overlapped = self._moment(record[2]), bool(record[3])
-            self.waiting = call
+            self.waiting = call if kind == "wait" else self.waiting
         elif kind == "awake":
-            self._call(record[1]).wait_until = self._moment(record[2])
-            self.waiting = None
+            call = self._call(record[1])
+            call.wait_until = self._moment(record[2])
+            self.waiting = None if self.waiting is call else self.waiting
         elif kind == "done":
             self._call(record[1]).done = self._moment(record[2])
         else:
