@@ -88,10 +88,6 @@ def _all_to_all_lists(outputs: list[Tensor], inputs: list[Tensor]) -> dict:
     return {**fields, "shape": None}
 
 
-def _reduce_scatter_of_a_list(outputs: list[Tensor], inputs: list[Tensor]) -> dict:
-    return _tensor("reduce_scatter", outputs, _num_bytes(inputs), listed=True)
-
-
 _READERS: dict[str, Any] = {
     "allreduce_": lambda a, n: _tensor("all_reduce", a[0]),
     "allreduce_coalesced_": lambda a, n: _tensor("all_reduce", a[0]),
