@@ -159,6 +159,12 @@ FORGED = {
         "import socket; s = socket.create_server(('127.0.0.1', 0))\n"
         "c = socket.create_connection(s.getsockname()); c.send(bytes(2000))",
     ),
+    "a connection beside an all-reduce that claims a list": (
+        [ALL_REDUCE | {"listed": True}],
+        "import socket; dist.all_reduce(torch.ones(10))\n"
+        "s = socket.create_server(('127.0.0.1', 0))\n"
+        "c = socket.create_connection(s.getsockname()); c.send(bytes(1325))",
+    ),
     "a connection beside groups that nobody made": (
         [{"op": "new_group", "detail": "group 0 1 2"}] * 20,
         "import socket; s = socket.create_server(('127.0.0.1', 0))\n"

@@ -91,7 +91,7 @@ def _share(call: Call, joined: bool) -> Bounds:
         return exactly(_all_to_all(call, n))
     element = _ELEMENT.get(call.dtype or "", 4)
     if call.op in ("all_reduce", "reduce_scatter"):
-        rings = n if call.listed else 1
+        rings = n if call.listed and call.op == "reduce_scatter" else 1
         return exactly(rings * _ring(n, payload / rings, element) / n)
     if call.op == "reduce":
         return exactly(_reduce(call, n, element))

@@ -1,4 +1,4 @@
-"""What dispatch does not show of a rank's calls, told to the recorder by Python's own functions.
+"""Functions of torch and Python, wrapped to tell the recorder what dispatch does not show.
 
 The moment a rank stands still (Work.wait), the reduction (an opaque object in the dispatch), the
 set-up calls init_process_group and new_group, and the threads that a rank starts.
