@@ -38,13 +38,13 @@ lab: $(INSTALLED) sandbox
 	@autograder serve
 
 bench: $(INSTALLED_FOR_BENCH)
-	@set -e; for bench in tests/bench_*.py; do python $$bench; done
+	@set -e; for bench in tests/benchmarks/*.py; do python $$bench; done
 
 mutants: $(INSTALLED)
-	@python tests/mutants.py
+	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests python tests/answers/mutants.py
 
 soak: $(INSTALLED) sandbox
-	@python tests/soak.py
+	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests python tests/autograder/soak.py
 
 exercises: $(INSTALLED)
 	@autograder release
@@ -55,7 +55,7 @@ figures: $(INSTALLED)
 format: $(INSTALLED)
 	ruff check --fix .
 	ruff format .
-	-python -m autograder.normalise lectures solutions
+	-python -m autograder.release.normalise lectures solutions
 
 $(INSTALLED): | python
 	@[ -x .venv/bin/python ] && grep -qF "$(CURDIR)/.venv/bin/python" .venv/bin/pip 2>/dev/null \

@@ -8,18 +8,18 @@ from pathlib import Path
 import click
 
 from autograder import result_commands  # noqa: F401  (its commands add themselves)
+from autograder.batch.options import slurm_options
+from autograder.batch.run_command import run
+from autograder.batch.slurm import Request, tell
 from autograder.commands import assignments_argument, command, main, student_option
 from autograder.places import Places, chosen_assignments
-from autograder.run_command import run
-from autograder.slurm import Request, tell
-from autograder.slurm_options import slurm_options
 
 
 @command
 @assignments_argument
 def release(where: Places, assignments: tuple[str, ...]) -> None:
     """Write exercises/ from solutions/, without solutions and hidden tests."""
-    from autograder import release as releasing
+    from autograder.release import generate as releasing
 
     names = chosen_assignments(where, assignments)
     for path in releasing.release(where, names):
@@ -39,7 +39,7 @@ def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None)
     Knows the names that Canvas and Moodle give to what they pack; otherwise INBOX holds a folder
     for each student, or files called STUDENT_anything.ipynb. Who is who is kept in students.csv.
     """
-    from autograder.collect import collect as collecting
+    from autograder.collect.hand_ins import collect as collecting
 
     [name] = chosen_assignments(where, [assignment])
     done = collecting(where, name, inbox, worksheet)
@@ -86,11 +86,11 @@ def grade(
     backend: str | None,
 ) -> None:
     """Judge what is new or changed, and record the scores in nbgrader's gradebook."""
-    from autograder import devices, late
-    from autograder.grade import Options
-    from autograder.grade import grade as grading
-    from autograder.grade_slurm import judge_on_slurm
-    from autograder.workers import cores
+    from autograder.batch.grading import Options
+    from autograder.batch.grading import grade as grading
+    from autograder.batch.grading_slurm import judge_on_slurm
+    from autograder.batch.workers import cores
+    from autograder.grade import devices, late
 
     names = chosen_assignments(where, assignments)
     late.class_policy(where)  # a wrong one is said before a night of grading

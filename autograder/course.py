@@ -20,14 +20,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
-from autograder.feedback import write_feedback
-from autograder.grade import Options as Grading
-from autograder.grade import grade
-from autograder.journal import Journal, Judgement
+from autograder.batch.grading import Options as Grading
+from autograder.batch.grading import grade
+from autograder.batch.notebooks import Options, find_notebooks, with_progress
+from autograder.grade.journal import Journal, Judgement
 from autograder.places import COURSE, CourseError, Places
-from autograder.report import write_report
-from autograder.run import Options, find_notebooks, with_progress
-from byhand.runtime.isolation import why_no_sandbox
+from autograder.report.class_page import write_report
+from autograder.report.feedback import write_feedback
+from byhand.runtime.walls.isolation import why_no_sandbox
 
 SOLVED, BLANK = "the-solution", "the-blank"
 SAMPLE_LIMIT = 15.0  # seconds for one test: what each endless sample costs

@@ -35,15 +35,15 @@ def settings(where: Places) -> Config:
     course.feedback_directory = str(where.feedback)
     course.db_url = f"sqlite:///{where.gradebook}"
     course.include = list(PUBLIC)
-    config.Autograde.exporter_class = "autograder.gradebook.RestoringExporter"
+    config.Autograde.exporter_class = "autograder.grade.gradebook.RestoringExporter"
     config.Autograde.sanitize_preprocessors = _preprocessors("CheckCellMetadata")
     config.Autograde.autograde_preprocessors = [
-        "autograder.gradebook.Judge",
+        "autograder.grade.gradebook.Judge",
         *_preprocessors("SaveAutoGrades", "AssignLatePenalties", "CheckCellMetadata"),
     ]
-    config.GenerateFeedback.exporter_class = "autograder.feedback_exporter.FeedbackExporter"
+    config.GenerateFeedback.exporter_class = "autograder.report.exporter.FeedbackExporter"
     config.GenerateFeedback.preprocessors = []
-    config.AssignLatePenalties.plugin_class = "autograder.late.LatePenalty"
+    config.AssignLatePenalties.plugin_class = "autograder.grade.late.LatePenalty"
     config.LatePenalty.policy_file = str(where.class_dir / "class.toml")
     return config
 

@@ -12,7 +12,7 @@ from autograder.commands import assignments_argument, command, student_option
 from autograder.places import CourseError, Places, chosen_assignments
 
 if TYPE_CHECKING:
-    from autograder.export_lms import Sheet
+    from autograder.report.lms import Sheet
 
 
 @command
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @student_option
 def feedback(where: Places, assignments: tuple[str, ...], students: tuple[str, ...]) -> None:
     """Write a page for each student: verdicts, messages, and their code."""
-    from autograder.feedback import write_feedback
+    from autograder.report.feedback import write_feedback
 
     _bring_penalties_up_to_date(where)
     pages = write_feedback(where, chosen_assignments(where, assignments), list(students))
@@ -44,8 +44,8 @@ def regrade(
     seed: int | None,
 ) -> None:
     """Judge again, and say task by task what changed and why; kept in regrades.csv."""
-    from autograder.grade import Options
-    from autograder.regrade import regrade as regrading
+    from autograder.batch.grading import Options
+    from autograder.report.regrade import regrade as regrading
 
     options = Options(sandboxed=not unsandboxed, seed=seed)
     names = chosen_assignments(where, assignments)
@@ -64,7 +64,7 @@ def regrade(
               help="Where to write it (default: grades.html in the class directory).")  # fmt: skip
 def report(where: Places, path: Path | None) -> None:
     """Write the class page: distributions, hardest tasks, every verdict."""
-    from autograder.report import write_report
+    from autograder.report.class_page import write_report
 
     _bring_penalties_up_to_date(where)
     click.echo(write_report(where, path or where.class_dir / "grades.html"))
@@ -78,7 +78,7 @@ def report(where: Places, path: Path | None) -> None:
               help="Where to write it (default: similarity.html of the class).")  # fmt: skip
 def similarity(where: Places, assignments: tuple[str, ...], ring: int, path: Path | None) -> None:
     """Write a page of the submissions that are most alike, side by side."""
-    from autograder.similarity_report import write_similarity
+    from autograder.report.similarity_page import write_similarity
 
     names = chosen_assignments(where, assignments)
     click.echo(write_similarity(where, names, path or where.class_dir / "similarity.html", ring))
@@ -102,7 +102,7 @@ def export(
     column: str,
 ) -> None:
     """Write the grades as CSV, to a file or to the terminal."""
-    from autograder import export as exporting
+    from autograder.report import export as exporting
 
     _bring_penalties_up_to_date(where)
     if form == "plain" and path is None:
@@ -129,7 +129,7 @@ def _write_sheet(sheet: Sheet, path: Path | None) -> None:
 
 def _bring_penalties_up_to_date(where: Places) -> None:
     """Due dates may have moved, and marks been given, since the class was graded."""
-    from autograder import late
+    from autograder.grade import late
 
     late.apply(where)
 

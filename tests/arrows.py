@@ -1,13 +1,8 @@
-"""Which module imports which, read from the source: the map of DESIGN's house as data.
+"""Which module imports which, read from the source: the map of the house, by folder.
 
-Layers, top to bottom; a module imports only from layers below its own, or from its own:
-
-    autograder                      check and runtime; nothing else of the library
-    figures, widgets, check, ...    draw, examine, or show: the teaching modules, and the runtime
-    teaching modules                torch, and the pure ones
-    digits                          the data: torch and scikit-learn
-    runtime                         torch and cloudpickle
-    pure                            numbers in, numbers out: no torch (numpy), no process
+A module stands in a room, named by its folder; a room imports from those on its line below, and
+from itself. Within a topic, `lab.py` is a room of its own, and so is each file whose docstring's
+first sentence ends in "Pure."; a topic imports from those before it in TOPICS.
 """
 
 from __future__ import annotations
@@ -17,78 +12,64 @@ import sys
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-PURE = {
-    "all_reduce_plans",
-    "all_reduce_programs",
-    "all_reduce_trees",
-    "rank_groups",
-    "mesh",
-    "placement",
-    "pipeline_actions",
-    "pipeline_schedules",
-    "communication_cost",
-    "hybrid_parallel_cost",
-    "hybrid_parallel_layouts",
-    "communication_fit",
-    "communication_networks",
-    "communication_rounds",
-    "hardware",
-    "memory",
-    "planner",
-    "step_cost",
-}
-DATA = {"digits"}
-SHOWING = {
-    "all_reduce_demonstrations",
-    "check",
-    "communication_demonstrations",
-    "communication_explorer",
-    "data_parallel_demonstrations",
-    "demonstrations",
-    "differences",
-    "doctor",
-    "figures",
-    "grid_explorer",
-    "hybrid_parallel_demonstrations",
-    "hybrid_parallel_explorer",
-    "magic",
-    "monitoring",
-    "pipeline_demonstrations",
-    "rank_groups_demonstrations",
-    "step_demonstrations",
-    "tensor_parallel_demonstrations",
-    "widgets",
-}
-FACADE = "byhand"  # the package itself: a short name for a few things of the runtime
+TOPICS = (
+    "collectives all_reduce communication_cost data_parallel tensor_parallel "
+    "pipeline_schedules pipeline_parallel rank_groups hybrid_parallel"
+).split()  # in the order in which one builds on another
 
 MAY_IMPORT = {
-    "autograder": {"autograder", "facade", "showing", "runtime"},
-    "showing": {"showing", "facade", "teaching", "data", "pure", "runtime"},
-    "facade": {"runtime", "showing"},
-    "teaching": {"teaching", "pure"},
-    "data": set(),
-    "runtime": {"runtime"},
-    "pure": {"pure"},
+    "autograder": "release collect grade batch report check figures runtime walls",
+    "report": "autograder batch collect grade release figures runtime",
+    "batch": "autograder grade release collect runtime walls process",
+    "grade": "autograder collect release check runtime walls watch",
+    "collect": "autograder release",
+    "release": "autograder",
+    "byhand": "runtime tools model",
+    "lab": "byhand tools figures check topic pure model runtime",
+    "tools": "byhand figures check runtime walls trace lab topic pure",
+    "figures": "pure",
+    "check": "runtime",
+    "topic": "pure model",
+    "pure": "",
+    "model": "",
+    "runtime": "process watch trace walls network",
+    "walls": "runtime process trace network",
+    "network": "runtime walls",
+    "process": "runtime trace watch walls network",
+    "watch": "runtime process trace walls",
+    "trace": "runtime",
 }
 MAY_IMPORT_OF_OTHERS = {
-    "teaching": {"torch"},
-    "data": {"torch", "sklearn"},
-    "runtime": {"torch", "cloudpickle"},
+    "topic": {"torch"},
+    "model": {"torch", "sklearn"},
     "pure": {"numpy"},
+    "runtime": {"torch", "cloudpickle"},
+    "process": {"torch", "cloudpickle", "psutil"},
+    "watch": {"torch"},
+    "trace": {"torch"},
+    "walls": {"torch", "cloudpickle", "psutil"},
+    "network": {"psutil"},
 }
 
 
-def layer(module: str) -> str:
-    """The layer that a module of the course belongs to."""
-    if module.split(".")[0] == "autograder":
-        return "autograder"
-    if module == FACADE:
-        return "facade"
-    part = module.split(".")[1]
-    if part == "runtime":
-        return "runtime"
-    named = {"pure": PURE, "data": DATA, "showing": SHOWING}
-    return next((name for name, parts in named.items() if part in parts), "teaching")
+def room(module: str, path: Path | None = None) -> str:
+    """The room of a module: a folder's name, or "topic", "lab" or "pure" inside a topic."""
+    package, *parts = module.split(".")
+    if package == "autograder" or not parts:
+        inner = parts[0] if parts and parts[0] in MAY_IMPORT else package
+        return inner
+    if parts[0] == "runtime":
+        return parts[1] if len(parts) > 1 and parts[1] in MAY_IMPORT else "runtime"
+    if parts[0] not in TOPICS:
+        return "model" if parts[0] == "mlp" else parts[0]
+    if parts[-1] in ("lab", "explorer", "mlp_lab"):
+        return "lab"
+    return "pure" if path is not None and _is_pure(path) else "topic"
+
+
+def _is_pure(path: Path) -> bool:
+    docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+    return docstring.partition("\n\n")[0].endswith("Pure.")
 
 
 def modules(root: Path) -> dict[str, Path]:
@@ -127,17 +108,27 @@ def _imported(name: str, path: Path, known: set[str]) -> set[str]:
     return (ours - {name}) | (others - set(sys.stdlib_module_names))
 
 
-def back_arrows(graph: dict[str, set[str]]) -> list[str]:
-    """One sentence for each import that DESIGN's map does not have."""
+def back_arrows(root: Path) -> list[str]:
+    """One sentence for each import that the map does not have."""
+    places = modules(root)
+    rooms = {name: room(name, path) for name, path in places.items()}
     wrong = []
-    for module, imported in sorted(graph.items()):
-        here = layer(module)
+    for module, imported in sorted(imports(root).items()):
+        here = rooms[module]
+        allowed = {here, *MAY_IMPORT[here].split()}
         for other in sorted(imported):
-            if other in graph and layer(other) not in MAY_IMPORT[here]:
-                wrong.append(f"{module} ({here}) imports {other} ({layer(other)})")
-            elif other not in graph and other not in MAY_IMPORT_OF_OTHERS.get(here, {other}):
+            if other in rooms and rooms[other] not in allowed:
+                wrong.append(f"{module} ({here}) imports {other} ({rooms[other]})")
+            elif other in rooms and _topic(other) > _topic(module) >= 0:
+                wrong.append(f"{module} imports {other}, a later topic")
+            elif other not in rooms and other not in MAY_IMPORT_OF_OTHERS.get(here, {other}):
                 wrong.append(f"{module} ({here}) imports {other}")
     return wrong
+
+
+def _topic(module: str) -> int:
+    part = [*module.split("."), ""][1]
+    return TOPICS.index(part) if part in TOPICS else -1
 
 
 def cycle(graph: dict[str, set[str]]) -> list[str]:

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import answers
 
-from autograder.journal import Journal
-from autograder.verdicts import PASSED
+from autograder.grade.journal import Journal
+from autograder.grade.verdicts import PASSED
 
 SUBMISSIONS = 300
 SEED = 2026

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import tiny_course
 
-from autograder import gradebook, release
-from autograder.grade import Options
-from autograder.grader import Grader, students_cells
-from autograder.journal import Judgement
+from autograder.batch.grading import Options
+from autograder.grade import gradebook
+from autograder.grade.engine import Grader, students_cells
+from autograder.grade.journal import Judgement
+from autograder.grade.verdicts import Verdict
 from autograder.places import Places
-from autograder.verdicts import Verdict
+from autograder.release import generate as release
 
 OPTIONS = Options(sandboxed=False, progress=False)
 NAME = tiny_course.ASSIGNMENT

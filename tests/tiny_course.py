@@ -12,9 +12,9 @@ from pathlib import Path
 from nbformat import NotebookNode, reads, write
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from autograder import release
 from autograder.places import Places
-from autograder.source_rules import KERNELSPEC
+from autograder.release import generate as release
+from autograder.release.rules import KERNELSPEC
 
 ASSIGNMENT, STEM = "01_tiny", "tiny"
 HEADER = "# Tiny\n\nTime: about 5 minutes · Points: 6 · Needs: lecture 1 · Difficulty: 1 of 3"

@@ -21,13 +21,13 @@ import torch
 import torch.distributed as dist
 
 from byhand import VirtualNetwork, launch
-from byhand import hybrid_parallel_demonstrations as hybrid
-from byhand.all_reduce_demonstrations import compare_on_hosts
-from byhand.communication_demonstrations import formula_race
+from byhand.all_reduce.lab import compare_on_hosts
+from byhand.communication_cost.lab import formula_race
 from byhand.figures import layout_seconds, save_svg, timeline
-from byhand.gpt import random_gpt
-from byhand.hybrid_parallel_cost import Machine
-from byhand.hybrid_parallel_layouts import layouts, predict_seconds
+from byhand.hybrid_parallel import lab as hybrid
+from byhand.hybrid_parallel.cost import Machine
+from byhand.hybrid_parallel.layouts import layouts, predict_seconds
+from byhand.model.gpt import random_gpt
 from byhand.runtime import why_no_network
 
 TOKENS = ([2200, 1100, 3300, 1600], [1300, 2900, 1100, 2300])  # by step and rank

@@ -25,6 +25,6 @@ __all__ = [
 
 def load_ipython_extension(shell: object) -> None:
     """`%load_ext byhand`: the `%%ranks` cell magic."""
-    from byhand.magic import load
+    from byhand.tools.magic import load
 
     load(shell)

@@ -14,14 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path[:0] = [str(Path(__file__).resolve().parents[n]) for n in (2, 1)]
 
 from nbformat import NotebookNode, reads, write  # noqa: E402
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook  # noqa: E402
 
-from autograder import release  # noqa: E402
+from autograder.release import generate as release
 from autograder.places import Places  # noqa: E402
-from autograder.source_rules import KERNELSPEC  # noqa: E402
+from autograder.release.rules import KERNELSPEC  # noqa: E402
 
 ASSIGNMENT, STEM = "01_arena", "arena"
 PASSED, LOST = "passed", "lost"

@@ -47,9 +47,9 @@ if os.environ.get("CORPUS") == "all":
 
 def grade_corpus(folder: Path, names: list[str]) -> dict:
     """Grade these cases (all, for no names) in a fresh class below `folder`."""
-    from autograder.feedback import write_feedback
-    from autograder.grade import Options, grade
-    from byhand.runtime.isolation import why_no_sandbox
+    from autograder.report.feedback import write_feedback
+    from autograder.batch.grading import Options, grade
+    from byhand.runtime.walls.isolation import why_no_sandbox
 
     cases = [case for case in CASES if not names or case.name in names]
     where, secrets, home = arena.make_course(folder), folder / "secrets", Path.home()
@@ -156,7 +156,7 @@ def graded_by(user: int | None, names: list[str] = ()) -> dict:
         folder.chmod(0o755)
         for path in (folder, folder / "home", folder / "tmp"):
             os.chown(path, user, user)
-        words = [sys.executable, str(ROOT / "lib/byhand/runtime/stranger.py"), str(user)]
+        words = [sys.executable, str(ROOT / "lib/byhand/runtime/walls/stranger.py"), str(user)]
     here = os.pathsep.join(map(str, (ROOT, ROOT / "lib", ROOT / "tests")))
     about = {"HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), "PYTHONPATH": here}
     try:

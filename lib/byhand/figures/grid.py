@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from byhand.figures import style
-from byhand.placement import stays_inside
-from byhand.rank_groups import RankGrid
+from byhand.rank_groups.grid import RankGrid
+from byhand.rank_groups.traffic import stays_inside
 
 MOST_CELLS = 512  # of ranks; above, a cell is a whole node
 ASPECT, PANEL_INCHES, GAP_INCHES = 2.2, 3.3, 0.2

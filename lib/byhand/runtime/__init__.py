@@ -1,13 +1,5 @@
 """The engine room: starting ranks, watching them, recording what they send."""
 
-from byhand.runtime.default import (
-    call,
-    default_launcher,
-    launch,
-    set_default,
-    shutdown,
-    why_no_network,
-)
 from byhand.runtime.errors import (
     DeadlineError,
     DeadlockError,
@@ -18,13 +10,21 @@ from byhand.runtime.errors import (
     SandboxError,
     TamperedError,
 )
-from byhand.runtime.launcher import Launcher
+from byhand.runtime.launch import (
+    call,
+    default_launcher,
+    launch,
+    set_default,
+    shutdown,
+    why_no_network,
+)
 from byhand.runtime.ledger import Event, Ledger
-from byhand.runtime.prelude import StandIn
-from byhand.runtime.process_group import cleanup, device, setup
-from byhand.runtime.request import PerRank
+from byhand.runtime.network.virtual import Bytes, Traffic, VirtualNetwork
+from byhand.runtime.process.launcher import Launcher
+from byhand.runtime.process.request import PerRank
+from byhand.runtime.process.world import cleanup, device, setup
 from byhand.runtime.run import Run
-from byhand.runtime.virtual_network import Bytes, Traffic, VirtualNetwork
+from byhand.runtime.walls.prelude import StandIn
 
 __all__ = [
     "Bytes",

@@ -17,8 +17,8 @@ import torch.distributed as dist
 
 from byhand.runtime.cluster_client import ClusterClient, placement
 from byhand.runtime.cluster_start import Allocation
-from byhand.runtime.launcher import Launcher
-from byhand.runtime.process_group import choose_backend
+from byhand.runtime.process.launcher import Launcher
+from byhand.runtime.process.world import choose_backend
 
 
 class ClusterLauncher(Launcher):

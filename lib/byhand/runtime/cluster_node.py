@@ -31,10 +31,12 @@ from typing import Any
 
 import torch
 
-from byhand.runtime import fork_server, hooks, rank_process
-from byhand.runtime.fork_client import ForkClient
-from byhand.runtime.member import Member
-from byhand.runtime.request import memory_file
+from byhand.runtime.process import rank as rank_process
+from byhand.runtime.process import server as fork_server
+from byhand.runtime.process.client import ForkClient
+from byhand.runtime.process.member import Member
+from byhand.runtime.process.request import memory_file
+from byhand.runtime.trace import hooks
 
 POLL_SECONDS = 0.02
 KEY = "BYHAND_CLUSTER_KEY"

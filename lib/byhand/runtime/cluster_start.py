@@ -20,7 +20,7 @@ import torch.distributed as dist
 
 from byhand.runtime.cluster_node import KEY
 from byhand.runtime.errors import LaunchError
-from byhand.runtime.fork_client import ENVIRON
+from byhand.runtime.process.client import ENVIRON
 
 START_SECONDS = 120.0
 CLOSE_SECONDS = 10.0

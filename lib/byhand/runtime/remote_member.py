@@ -11,7 +11,7 @@ import socket
 import threading
 from typing import Any
 
-from byhand.runtime.member import Member
+from byhand.runtime.process.member import Member
 
 
 class RemoteMember(Member):

@@ -8,7 +8,7 @@ from typing import Any
 
 from byhand.runtime.errors import table
 from byhand.runtime.ledger import OPS, Ledger
-from byhand.runtime.virtual_network import Traffic
+from byhand.runtime.network.virtual import Traffic
 
 MAX_SHOWN = 400
 

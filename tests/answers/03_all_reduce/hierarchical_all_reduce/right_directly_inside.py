@@ -1,6 +1,6 @@
 """Inside a host each rank deals shards to all others directly; only hosts form a ring."""
 
-from byhand.rings import all_gather_around, reduce_scatter_around
+from byhand.all_reduce.rings import all_gather_around, reduce_scatter_around
 
 
 def hierarchical_all_reduce(tensor, ranks_per_host):

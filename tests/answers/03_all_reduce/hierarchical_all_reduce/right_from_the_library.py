@@ -1,6 +1,6 @@
 """The statement allows byhand's two halves."""
 
-from byhand.rings import all_gather_around, reduce_scatter_around
+from byhand.all_reduce.rings import all_gather_around, reduce_scatter_around
 
 
 def hierarchical_all_reduce(tensor, ranks_per_host):

@@ -3,7 +3,7 @@
 
 def fit_ring(measurements: list[tuple[int, int, float]]) -> tuple[float, float]:
     from byhand.communication_cost import cost
-    from byhand.communication_fit import fit
+    from byhand.communication_cost.fit import fit
 
     measurements = sorted(measurements, key=lambda one: one[2])
     repeated = {}

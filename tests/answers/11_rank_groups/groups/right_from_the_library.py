@@ -2,7 +2,7 @@
 
 
 def groups_over(axes, sizes, order):
-    from byhand.mesh import Mesh
+    from byhand.rank_groups.mesh import Mesh
 
     mesh = Mesh({axis: sizes[axis] for axis in order.split("-")})
     return mesh.groups(*axes.split("-")).tolist()

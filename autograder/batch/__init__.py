@@ -1,0 +1,1 @@
+"""Many at once: warm workers here, or a job array."""

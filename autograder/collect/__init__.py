@@ -1,0 +1,1 @@
+"""From a folder or zip of downloads to submitted/."""

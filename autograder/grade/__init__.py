@@ -1,0 +1,1 @@
+"""One submission: restored, run behind walls, judged, journalled, recorded."""

@@ -1,0 +1,187 @@
+"""The engine: intake, judge, journal, for one submission at a time.
+
+`autograder grade`, `nbgrader autograde` and the formgrader's button all end here.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.cells import is_grade, is_solution
+from autograder.collect.uploads import found_notebook, take
+from autograder.grade import intake
+from autograder.grade.journal import Journal, Judgement, default_seed, judgement_key
+from autograder.grade.judge import plan
+from autograder.grade.notebook import WarmKernel
+from autograder.grade.verdicts import Verdict, infrastructure
+from autograder.places import CourseError, Places
+from byhand.runtime.walls.gpus import Gpus
+from byhand.runtime.walls.isolation import NONE, best_level, why_no_sandbox
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One student's hand-in for one assignment, rebuilt, with its key in the journal."""
+
+    student: str
+    assignment: str
+    intake: intake.Intake
+    key: str
+
+
+class Grader:
+    """Grades submissions of one class; holds the warm kernel and the journal.
+
+    `gpus` and `backend` are what ranks get, as devices.py decided.
+
+    Raises:
+        CourseError: there is no sandbox here and `sandboxed` was not turned off.
+    """
+
+    def __init__(self, where: Places, *, sandboxed: bool = True, seed: int | None = None,
+                 limit: float | None = None, gpus: int = 0, backend: str = "auto"):  # fmt: skip
+        if sandboxed and (reason := why_no_sandbox()):
+            raise CourseError(
+                f"Submissions run only in a sandbox, and there is none here: {reason}. To grade"
+                " notebooks that you trust as your own, add --unsandboxed."
+            )
+        self.where = where
+        self.sandboxed = sandboxed
+        self._level = best_level((where.course, where.class_dir)).name if sandboxed else NONE
+        self.seed = seed
+        self.limit = limit
+        self.gpus = Gpus(gpus, backend)
+        self.journal = Journal(where.journal)
+        self._notebooks: dict[Path, tuple[int, NotebookNode]] = {}
+
+    @cached_property
+    def kernel(self) -> WarmKernel:
+        """The judge's kernel, made when the first submission needs it."""
+        hide = (self.where.course, self.where.class_dir)
+        return WarmKernel(self.sandboxed, hide, self.gpus)
+
+    def take_in(self, student: str, assignment: str) -> Submission:
+        """Read and rebuild what a student handed in. Never raises for the student's files."""
+        source = self.read(self.where.source(assignment))
+        restored = rebuilt(self.where, self.read(self.released(assignment)), student, assignment)
+        key = judgement_key(student, assignment, restored.notebook, restored.notes, source,
+                            self.seed_of(source), self.level, str(self.gpus))  # fmt: skip
+        return Submission(student, assignment, restored, key)
+
+    def judged(self, submission: Submission, again: bool = False) -> Judgement:
+        """The judgement on a submission: from the journal, or made now and written there."""
+        judgement = None if again else self.journal.find(submission.key)
+        if judgement is None:
+            judgement = self.judge(submission)
+            self.journal.append(judgement)
+        return judgement
+
+    def judge(self, submission: Submission) -> Judgement:
+        """A judgement made now, and written nowhere."""
+        source = self.read(self.where.source(submission.assignment))
+        began = time.monotonic()
+        todo = plan(source, submission.intake.notebook, self.limit, self.gpus)
+        judged = self.kernel.judge(todo, self.seed_of(source))
+        return self._judgement(submission, judged.verdicts, judged.notes, began)
+
+    def unjudged(self, submission: Submission, why: str) -> Judgement:
+        """The judgement on a submission that cannot be judged; it scores nothing and is retried."""
+        source = self.read(self.where.source(submission.assignment))
+        questions = plan(source, submission.intake.notebook, self.limit).questions
+        verdicts = [infrastructure(q.name, q.points, why) for q in questions]
+        return self._judgement(submission, verdicts, [], time.monotonic())
+
+    def close(self) -> None:
+        """End the judge's kernel, if one was started."""
+        if "kernel" in self.__dict__:
+            self.__dict__.pop("kernel").close()
+
+    def __enter__(self) -> Grader:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    @property
+    def level(self) -> str:
+        """What separates student code from this process; recorded with each grade."""
+        return self._level
+
+    def seed_of(self, source: NotebookNode) -> int:
+        """The seed of this assignment's random inputs."""
+        return default_seed(source) if self.seed is None else self.seed
+
+    def released(self, assignment: str) -> Path:
+        """The released notebook.
+
+        Raises:
+            CourseError: it was not released yet.
+        """
+        path = self.where.released(assignment)
+        if not path.exists():
+            raise CourseError(f"{path} does not exist yet: run autograder release {assignment}")
+        return path
+
+    def read(self, path: Path) -> NotebookNode:
+        """A notebook of the course, read again only when it changed."""
+        changed = path.stat().st_mtime_ns
+        if self._notebooks.get(path, (0, None))[0] != changed:
+            self._notebooks[path] = (changed, nbformat.read(path, as_version=4))
+        return self._notebooks[path][1]
+
+    def _judgement(self, submission: Submission, verdicts: list[Verdict], notes: list[str],
+                   began: float) -> Judgement:  # fmt: skip
+        source = self.read(self.where.source(submission.assignment))
+        return Judgement(
+            submission.key, submission.student, submission.assignment,
+            datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            self.seed_of(source), self.level, round(time.monotonic() - began, 3),
+            submission.intake.notes + [f"Your {note}." for note in notes],
+            verdicts, students_cells(submission.intake.notebook), str(self.gpus),
+        )  # fmt: skip
+
+
+def rebuilt(where: Places, released: NotebookNode, student: str, assignment: str) -> intake.Intake:
+    """What a student's folder holds, as a clean notebook."""
+    stem = where.source(assignment).stem
+    known = {intake.key(cell) for cell in released.cells}
+    data, notes = take(where.submitted / student / assignment, stem, known)
+    cells, why_blank = found_notebook(data)
+    return intake.rebuild(cells, released, notes + why_blank)
+
+
+def students_cells(notebook: NotebookNode) -> list[tuple[str, str, str]]:
+    """(name, cell type, text) of the cells a student wrote, in order."""
+    ours = {cell.id for cell in notebook.cells if "nbgrader" in cell.metadata}
+    return [(cell.id, cell.cell_type, cell.source) for cell in notebook.cells
+            if is_solution(cell) or (cell.cell_type == "code" and cell.id not in ours
+                                     and not is_grade(cell))]  # fmt: skip
+
+
+def submissions(
+    where: Places, assignments: list[str], students: list[str]
+) -> list[tuple[str, str]]:
+    """(student, assignment) of every folder in submitted/, by assignment.
+
+    Raises:
+        CourseError: nothing was handed in, or not by a student that was named.
+    """
+    folders = sorted(where.submitted.glob("*/*")) if where.submitted.is_dir() else []
+    found = [(path.parent.name, path.name) for path in folders if path.name in assignments]
+    unknown = set(students) - {student for student, _ in found}
+    if unknown:
+        raise CourseError(f"{', '.join(sorted(unknown))} handed in nothing for these assignments"
+                          f" (looked in {where.submitted})")  # fmt: skip
+    if not found:
+        raise CourseError(f"nothing was handed in: {where.submitted}/STUDENT/ASSIGNMENT is empty."
+                          " autograder collect copies submissions there.")  # fmt: skip
+    chosen = [place for place in found if not students or place[0] in students]
+    return sorted(chosen, key=lambda place: (place[1], place[0]))

@@ -1,0 +1,193 @@
+"""Our engine inside nbgrader's own Autograde: scores reach its gradebook by its own code.
+
+nbgrader makes one of our exporters at the start of every run, from its command line, from the
+formgrader's button and from `record`. That exporter hands it rebuilt notebooks instead of the
+files that students sent, and `Judge` writes the journal's verdicts into them, where nbgrader's
+SaveAutoGrades finds the scores.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import re
+from pathlib import Path
+
+from nbconvert.exporters import NotebookExporter
+from nbformat import NotebookNode
+from nbformat.v4 import new_output
+from nbgrader.converters import Autograde
+from nbgrader.converters.base import NbGraderException
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.utils import compute_checksum, parse_utc
+
+from autograder.cells import is_grade, is_solution
+from autograder.collect.uploads import read_file
+from autograder.grade.engine import Grader
+from autograder.grade.journal import Judgement
+from autograder.grade.verdicts import PASSED, Verdict
+from autograder.nbgrader_config import settings
+from autograder.places import CourseError, Places
+from autograder.release.generate import quiet_nbgrader, refusal
+
+UNSANDBOXED_VARIABLE = "AUTOGRADER_UNSANDBOXED"
+
+
+def record(grader: Grader, student: str, assignment: str) -> None:
+    """Write one judged submission to nbgrader's gradebook and autograded/. Safe to repeat.
+
+    Raises:
+        CourseError: nbgrader refused; the message holds its last words.
+        GradebookError: it is locked, or there is no room on the disk.
+    """
+    config = settings(grader.where)
+    config.CourseDirectory.student_id = student
+    config.CourseDirectory.assignment_id = assignment
+    with quiet_nbgrader() as said:
+        converter = _OneSubmission(coursedir=SafeDirectory(config=config), config=config)
+        converter.force, converter.grader = True, grader
+        try:
+            converter.start()
+        except NbGraderException as error:
+            sentence = f"nbgrader could not record {student}, {assignment}: {error}"
+            raise refusal(sentence, said) from None
+
+
+def is_recorded(where: Places, judgement: Judgement) -> bool:
+    """Whether autograded/ holds exactly this judgement, which is written after the scores are."""
+    stem = where.source(judgement.assignment).stem
+    path = where.autograded / judgement.student / judgement.assignment / f"{stem}.ipynb"
+    try:
+        stamp = json.loads(path.read_text())["metadata"]["autograder"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return where.gradebook.exists() and stamp == _stamp(judgement)
+
+
+class SafeDirectory(CourseDirectory):
+    """nbgrader's course directory, that copies nothing of a submission and follows no link."""
+
+    def _ignore_default(self) -> list[str]:
+        return ["*", ".*"]
+
+    def get_existing_timestamp(self, dest_path):
+        """When a submission was handed in, if its timestamp.txt is a small file that says so."""
+        data, _ = read_file(Path(dest_path) / "timestamp.txt", limit=100)
+        try:
+            return parse_utc(data.decode().strip()) if data and data.strip() else None
+        except (ValueError, OverflowError):
+            return None
+
+
+class RestoringExporter(NotebookExporter):
+    """Gives nbgrader the rebuilt notebook of a submission, whatever the student's file is."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        if isinstance(self.parent, Autograde):
+            self._take_over(self.parent)
+
+    def _take_over(self, converter: Autograde) -> None:
+        """Let the converter see one notebook for each folder, and nothing else in it."""
+        old = converter.coursedir
+        self.grader = getattr(converter, "grader", None) or _grader_of(old)
+        converter.coursedir = SafeDirectory(
+            config=converter.config, student_id=old.student_id, assignment_id=old.assignment_id,
+            notebook_id=old.notebook_id, ignore=["*", ".*"],
+        )  # fmt: skip
+        for folder in converter.assignments:
+            stem = self.grader.where.source(Path(folder).name).stem
+            converter.assignments[folder] = [os.path.join(folder, f"{stem}.ipynb")]
+
+    def from_filename(self, filename, resources=None, **kwargs):
+        """The rebuilt notebook when nbgrader reads from submitted/; else the file itself."""
+        if not self.parent._sanitizing:
+            return super().from_filename(filename, resources=resources, **kwargs)
+        about = resources["nbgrader"]
+        self.submission = self.grader.take_in(about["student"], about["assignment"])
+        notebook = self.submission.intake.notebook
+        return self.from_notebook_node(notebook, resources=resources, **kwargs)
+
+
+class Judge(NbGraderPreprocessor):
+    """Writes the verdicts on a rebuilt submission into its test cells."""
+
+    def preprocess(self, nb, resources):
+        """Judge, or take the judgement from the journal.
+
+        Raises:
+            CourseError: a question could not be judged; nothing is scored then.
+        """
+        exporter = self.parent
+        judgement = exporter.grader.judged(exporter.submission)
+        if not judgement.complete:
+            why = next(v.message for v in judgement.verdicts if v.verdict == "infrastructure")
+            raise CourseError(f"{judgement.student} could not be graded: {why}")
+        by_name = {verdict.question: verdict for verdict in judgement.verdicts}
+        for cell in nb.cells:
+            if cell.cell_type == "markdown" and is_solution(cell):
+                if cell.metadata.nbgrader.get("checksum") != compute_checksum(cell):
+                    cell.source = _as_text(cell.source)
+            elif cell.cell_type == "code" and is_grade(cell) and not is_solution(cell):
+                cell.outputs = [_output(by_name[cell.metadata.nbgrader.grade_id])]
+        nb.metadata["autograder"] = _stamp(judgement)
+        _keep_timestamp(exporter.grader.where, judgement)
+        return nb, resources
+
+
+class _OneSubmission(Autograde):
+    """Autograde for one folder, found by its name alone: it may hold anything."""
+
+    grader: Grader | None = None
+
+    def init_notebooks(self) -> None:
+        course = self.coursedir
+        folder = self._format_source(course.assignment_id, course.student_id)
+        self.assignments, self.notebooks = {folder: []}, []
+
+
+_graders: dict[tuple[Places, bool], Grader] = {}
+
+
+def _grader_of(course: CourseDirectory) -> Grader:
+    """A grader for nbgrader's own commands, which know only its configuration.
+
+    nbgrader tells nobody when it is done, so a grader stays warm until this process ends: a click
+    in the formgrader need not start the kernel again.
+    """
+    where = Places(Path(course.root), Path(course.submitted_directory).parent)
+    key = (where, not os.environ.get(UNSANDBOXED_VARIABLE))
+    if key not in _graders:
+        _graders[key] = Grader(where, sandboxed=key[1])
+        atexit.register(_graders[key].close)
+    return _graders[key]
+
+
+def _stamp(judgement: Judgement) -> dict[str, object]:
+    return {"key": judgement.key, "when": judgement.when, "notes": judgement.notes}
+
+
+def _as_text(answer: str) -> str:
+    """Markdown that shows an answer as it was typed: the formgrader makes live links of others."""
+    fence = "`" * (1 + max([2, *map(len, re.findall("`+", answer))]))
+    return f"{fence}\n{answer}\n{fence}"
+
+
+def _output(verdict: Verdict) -> NotebookNode:
+    """A verdict as the output of its test cell: an error where it lost its points."""
+    part = f"{verdict.part}: " if verdict.part else ""
+    text = "\n\n".join(filter(None, [part + verdict.message, verdict.table]))
+    if verdict.verdict == PASSED:
+        return new_output("display_data", {"text/plain": f"passed: {verdict.points} points"})
+    return new_output("error", ename=verdict.verdict, evalue=text[:500],
+                      traceback=[f"{verdict.verdict}: {text}"])  # fmt: skip
+
+
+def _keep_timestamp(where: Places, judgement: Judgement) -> None:
+    """Copy the hand-in time beside the autograded notebook, where nbgrader compares the two."""
+    place = Path(judgement.student) / judgement.assignment / "timestamp.txt"
+    data, _ = read_file(where.submitted / place, limit=100)
+    if data:
+        (where.autograded / place).write_bytes(data)

@@ -1,0 +1,192 @@
+"""The journal: every judgement of a class, one JSON line each, appended and synced to the disk.
+
+The gradebook, the feedback and the reports are made from it, so a judgement is never lost and
+never made twice. A line that a crash cut short is ignored, and the next one begins after it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from nbformat import NotebookNode
+
+from autograder.grade.verdicts import INFRASTRUCTURE, Verdict
+from byhand.runtime.walls.gpus import NO_GPUS
+
+LIBRARY = Path(__import__("byhand").__file__).parent
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What became of one submission. `cells` are the student's: (name, cell type, text).
+
+    `sandbox` and `devices` say what it ran in and on.
+    """
+
+    key: str
+    student: str
+    assignment: str
+    when: str
+    seed: int
+    sandbox: str
+    seconds: float
+    notes: list[str]
+    verdicts: list[Verdict]
+    cells: list[tuple[str, str, str]] = field(default_factory=list)
+    devices: str = str(NO_GPUS)
+
+    @property
+    def points(self) -> int:
+        """Points earned by tests."""
+        return sum(verdict.points for verdict in self.verdicts)
+
+    @property
+    def max_points(self) -> int:
+        """Points that tests can give."""
+        return sum(verdict.max_points for verdict in self.verdicts)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every question could be judged."""
+        return all(verdict.verdict != INFRASTRUCTURE for verdict in self.verdicts)
+
+    def as_line(self) -> bytes:
+        """One line of the journal."""
+        return json.dumps(asdict(self), ensure_ascii=True, sort_keys=True).encode() + b"\n"
+
+    @classmethod
+    def from_line(cls, line: bytes) -> Judgement:
+        """The judgement that `as_line` wrote.
+
+        Raises:
+            ValueError, TypeError, KeyError: the line is not whole.
+        """
+        data: dict[str, Any] = json.loads(line)
+        data["verdicts"] = [Verdict.from_dict(verdict) for verdict in data["verdicts"]]
+        data["cells"] = [tuple(cell) for cell in data["cells"]]
+        return cls(**data)
+
+
+class Journal:
+    """An append-only file of judgements; the latest with a key is the one that counts."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self._by_key: dict[str, Judgement] = {}
+        self._by_place: dict[tuple[str, str], Judgement] = {}
+        self._read_to = 0
+        self.torn = 0
+
+    def find(self, key: str) -> Judgement | None:
+        """The latest complete judgement with this key."""
+        self._read()
+        return self._by_key.get(key)
+
+    def latest(self) -> list[Judgement]:
+        """The latest judgement of each student's assignment, by assignment and student."""
+        self._read()
+        return [self._by_place[place] for place in sorted(self._by_place)]
+
+    def last(self, student: str, assignment: str) -> Judgement | None:
+        """The latest complete judgement on a student's assignment."""
+        self._read()
+        return self._by_place.get((assignment, student))
+
+    def append(self, judgement: Judgement) -> None:
+        """Write one judgement; it is on the disk when this returns.
+
+        Raises:
+            OSError: the disk is full or the file cannot be written; nothing else is lost.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)  # the formgrader may be writing too
+            end = os.fstat(descriptor).st_size
+            torn = end and os.pread(descriptor, 1, end - 1) != b"\n"
+            _write_all(descriptor, (b"\n" if torn else b"") + judgement.as_line())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def merge(self, other: Journal) -> int:
+        """Append the judgements of another journal that this one has not; how many those were.
+
+        Raises:
+            OSError: the disk is full; merging again goes on from there.
+        """
+        new = [j for j in other.latest() if self._is_older(self.find(j.key), j)]
+        for judgement in new:
+            self.append(judgement)
+        return len(new)
+
+    @staticmethod
+    def _is_older(known: Judgement | None, new: Judgement) -> bool:
+        return known is None or (known != new and known.when <= new.when)
+
+    def _read(self) -> None:
+        """Take in what was appended since the last look."""
+        for line in self._new_lines():
+            try:
+                judgement = Judgement.from_line(line)
+            except (ValueError, TypeError, KeyError):
+                self.torn += 1
+                continue
+            if judgement.complete:
+                self._by_key[judgement.key] = judgement
+                self._by_place[judgement.assignment, judgement.student] = judgement
+
+    def _new_lines(self) -> Iterator[bytes]:
+        if not self.path.exists():
+            return
+        with open(self.path, "rb") as file:
+            file.seek(self._read_to)
+            data = file.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        self._read_to += len(whole)
+        yield from (line for line in whole.split(b"\n") if line.strip())
+
+
+def judgement_key(student: str, assignment: str, notebook: NotebookNode, notes: list[str],
+                  source: NotebookNode, seed: int, sandbox: str,
+                  devices: str = str(NO_GPUS)) -> str:  # fmt: skip
+    """hash(submission, tests, environment): the same key means the same judgement."""
+    submission = [[cell.id, cell.cell_type, cell.source] for cell in notebook.cells]
+    tests = [[cell.id, cell.source, cell.metadata] for cell in source.cells
+             if cell.cell_type == "code"]  # fmt: skip
+    parts = [student, assignment, submission, notes, tests, seed, sandbox, devices, environment()]
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def default_seed(source: NotebookNode) -> int:
+    """The seed of an assignment's random inputs: fixed by its tests, unlike the students' own."""
+    text = json.dumps([cell.source for cell in source.cells])
+    return int(hashlib.sha256(text.encode()).hexdigest()[:7], 16)
+
+
+@functools.cache
+def environment() -> str:
+    """What besides the submission and the tests decides a verdict: Python, torch, this library.
+
+    As it was when this process first asked, which is when it loaded them.
+    """
+    files = sorted(set(LIBRARY.rglob("*.py")) - set(LIBRARY.glob("figures/*.py")))
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    return f"python {platform.python_version()}, torch {torch.__version__}, byhand {digest[:12]}"
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

@@ -1,0 +1,202 @@
+"""Verdicts: what can become of one question, and how an exception becomes one.
+
+A verdict's message is what the student reads. For a hidden part it is a sentence of ours that no
+submission adds a word to, as it could tell the hidden inputs: the kind of end, the ranks, their
+calls' names.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import traceback
+from collections import defaultdict
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from autograder.release.rules import END_HIDDEN, HIDDEN
+from byhand.runtime import (
+    DeadlineError,
+    DeadlockError,
+    LaunchError,
+    RankError,
+    SandboxError,
+    TamperedError,
+)
+from byhand.runtime.errors import describe_exit
+from byhand.runtime.watch.matching import ranks_text
+
+PASSED, FAILED, TIMEOUT, DEADLOCK = "passed", "failed", "timeout", "deadlock"
+CRASHED, RESOURCE, TAMPERED, INFRASTRUCTURE = "crashed", "resource", "tampered", "infrastructure"
+VERDICTS = (PASSED, FAILED, DEADLOCK, TIMEOUT, CRASHED, RESOURCE, TAMPERED, INFRASTRUCTURE)
+MAX_MESSAGE = 8_000
+_MISSING = "the notebook does not define"
+_OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError", "can't allocate memory", "Cannot allocate")
+_LIMIT_SIGNALS = (-9, -24, -25)  # SIGKILL when memory runs out, SIGXCPU, SIGXFSZ
+_TOLD_EXITS = (*_LIMIT_SIGNALS, -6, -11)  # of hidden parts; SIGABRT, SIGSEGV
+_BUILTIN_ERRORS = {name for name, thing in vars(builtins).items()
+                   if isinstance(thing, type) and issubclass(thing, BaseException)}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of one test cell: `part` is where it ended, `table` where each rank was.
+
+    `peak_bytes`: the most bytes of tensors that one rank held, by its own account.
+    """
+
+    question: str
+    verdict: str
+    points: int
+    max_points: int
+    part: str = ""
+    hidden: bool = False
+    message: str = ""
+    table: str = ""
+    seconds: float = 0.0
+    peak_bytes: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, for the journal and for a notebook's output."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Verdict:
+        """The verdict that `as_dict` turned into `data`."""
+        return cls(**data)
+
+
+def explained(verdict: Verdict, notes: list[str]) -> Verdict:
+    """The verdict, with why a name is missing: the cells that failed before any test began."""
+    if not notes or verdict.hidden or not verdict.message.startswith(_MISSING):
+        return verdict
+    return replace(verdict, message="\n".join([verdict.message, *notes]))
+
+
+def passed(question: str, points: int, seconds: float) -> Verdict:
+    """All parts of the question passed."""
+    return Verdict(question, PASSED, points, points, seconds=round(seconds, 3))
+
+
+def failed(question: str, points: int, source: str, error: BaseException, limit: float,
+           seconds: float) -> Verdict:  # fmt: skip
+    """The verdict of a test cell that ended in `error`, with its text and the seconds it had."""
+    line = _line_of(error, f"<{question}>")
+    hidden = _is_hidden(source, line)
+    part = str(getattr(error, "part", None) or _part_at(source, line))
+    kind = _kind(error)
+    if kind == TIMEOUT:
+        message = f"it did not finish within the {min(limit, max(seconds, 1)):.0f} s it may take"
+    else:
+        message = _hidden_message(error) if hidden else _message(error)
+    table = _table(error) if kind in (DEADLOCK, TIMEOUT) and not hidden else ""
+    return Verdict(question, kind, 0, points, part, hidden, message[:MAX_MESSAGE],
+                   table[:MAX_MESSAGE], round(seconds, 3))  # fmt: skip
+
+
+def infrastructure(question: str, points: int, why: str) -> Verdict:
+    """The question could not be judged, through no fault of the submission."""
+    return Verdict(question, INFRASTRUCTURE, 0, points, message=why[:MAX_MESSAGE])
+
+
+def without_score(verdict: Verdict) -> bool:
+    """Whether the verdict must not reach the gradebook."""
+    return verdict.verdict == INFRASTRUCTURE
+
+
+def _kind(error: BaseException) -> str:
+    if isinstance(error, DeadlockError):
+        return DEADLOCK
+    if isinstance(error, DeadlineError):
+        return TIMEOUT
+    if isinstance(error, TamperedError):
+        return TAMPERED
+    if isinstance(error, RankError):
+        return _rank_kind(error)
+    if isinstance(error, (SandboxError, LaunchError, OSError)):
+        return INFRASTRUCTURE
+    return FAILED
+
+
+def _rank_kind(error: RankError) -> str:
+    text = f"{error.exception} {error.sentence}"
+    if error.exception == "OutputLimit" or any(word in text for word in _OUT_OF_MEMORY):
+        return RESOURCE
+    if error.exit_code is not None:
+        return RESOURCE if error.exit_code in _LIMIT_SIGNALS else CRASHED
+    return FAILED
+
+
+def _message(error: BaseException) -> str:
+    """All there is to say about a visible part."""
+    if isinstance(error, DeadlockError):
+        return error.reason
+    if isinstance(error, RankError) and _MISSING in error.sentence:
+        return error.sentence[error.sentence.index(_MISSING) :]
+    if isinstance(error, RankError):
+        return error.sentence + ("\n\n" + error.traceback.strip() if error.traceback else "")
+    if isinstance(error, LaunchError):
+        return error.sentence
+    if isinstance(error, AssertionError):
+        return str(getattr(error, "message", None) or error) or "a check failed without a message"
+    return f"the test could not use what your function returned: {type(error).__name__}: {error}"
+
+
+def _hidden_message(error: BaseException) -> str:
+    """How a hidden part ended: fixed sentences, that can carry none of its inputs or values."""
+    if isinstance(error, DeadlockError):
+        return f"the ranks' calls do not fit together: {_places(error)}. {error.rule}".strip()
+    if isinstance(error, RankError) and error.exit_code in _TOLD_EXITS:
+        return f"rank {error.rank} died: {describe_exit(error.exit_code)}"
+    if isinstance(error, RankError) and error.exit_code is not None:
+        return f"rank {error.rank} died: its process ended before the function returned"
+    if isinstance(error, RankError):
+        raised = error.exception if error.exception in _BUILTIN_ERRORS else "an exception"
+        return f"rank {error.rank} raised {raised}"
+    if isinstance(error, TamperedError):
+        return "a rank sent back something that the library does not write"
+    return "the result or the communication is not what the statement asks for"
+
+
+def _places(error: DeadlockError) -> str:
+    """Where the ranks are, in our own words: `ranks 0 and 2: all_reduce; rank 1: returned`."""
+    ranks = defaultdict(list)
+    for report in error.reports:
+        ranks[report.call or report.state].append(report.rank)
+    return "; ".join(f"{ranks_text(some)}: {where}" for where, some in ranks.items())
+
+
+def _table(error: BaseException) -> str:
+    """The rows of a deadlock or a passed deadline: where every rank was."""
+    return str(error).partition("\n\n")[2] if isinstance(error, LaunchError) else ""
+
+
+def _line_of(error: BaseException, filename: str) -> int:
+    """The line of the test cell itself (not of a helper it calls) at which `error` came up."""
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename == filename:
+            return frame.lineno or 0
+    return 0
+
+
+def _is_hidden(source: str, line: int) -> bool:
+    """Whether a line lies between the markers of hidden tests; an unknown line counts as hidden."""
+    if line == 0:
+        return HIDDEN in source
+    inside = False
+    for text in source.splitlines()[:line]:
+        inside = HIDDEN in text or (inside and END_HIDDEN not in text)
+    return inside
+
+
+def _part_at(source: str, line: int) -> str:
+    """The name in the innermost `with check.part("...")` around a line, where it is written out."""
+    name = ""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.With) and node.lineno <= line <= (node.end_lineno or 0):
+            for item in node.items:
+                call = item.context_expr
+                if isinstance(call, ast.Call) and call.args and ast.unparse(call.func).endswith(
+                    "part") and isinstance(call.args[0], ast.Constant):  # fmt: skip
+                    name = str(call.args[0].value)
+    return name

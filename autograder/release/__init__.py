@@ -1,0 +1,1 @@
+"""From solutions/ to exercises/: rules for a source, and what is generated from it."""

@@ -1,0 +1,1 @@
+"""What comes of marks: feedback, the class page, CSV, similarity."""

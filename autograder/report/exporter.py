@@ -1,0 +1,35 @@
+"""The formgrader's feedback button, and `nbgrader generate_feedback`, write our feedback page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+from nbconvert.exporters import HTMLExporter
+
+from autograder.grade.journal import Journal
+from autograder.grade.marks import read_marks
+from autograder.places import CourseError, Places
+from autograder.report.feedback import page
+
+
+class FeedbackExporter(HTMLExporter):
+    """Gives nbgrader the page of the journal's judgement, whatever lies in autograded/."""
+
+    def from_filename(self, filename, resources=None, **kwargs):
+        """The page of one student's assignment.
+
+        Raises:
+            CourseError: the journal has no judgement on it.
+        """
+        course, about = self.parent.coursedir, resources["nbgrader"]
+        where = Places(Path(course.root), Path(course.submitted_directory).parent)
+        student, assignment = about["student"], about["assignment"]
+        found = [j for j in Journal(where.journal).latest()
+                 if (j.student, j.assignment) == (student, assignment)]  # fmt: skip
+        if not found:
+            raise CourseError(f"{student}, {assignment} was not graded yet: run autograder grade")
+        source = nbformat.read(where.source(assignment), as_version=4)
+        marks = read_marks(where, found)[assignment, student]
+        resources["output_extension"] = self.file_extension
+        return page(found[0], source, marks), resources

@@ -1,0 +1,32 @@
+"""All-reduce by hand: ring, trees, doubling, and in two levels for hosts with a slow link between.
+
+rings        the two halves of a ring, in ten lines each: read this first
+plans        every algorithm as rounds of transfers, and the proof that it sums. Pure
+trees        those of a logarithmic number of rounds. Pure
+algorithms   the functions that run them
+lab          what lecture 03 runs and draws
+"""
+
+from byhand.all_reduce.algorithms import (
+    double_ring_all_reduce,
+    double_tree_all_reduce,
+    halving_doubling_all_reduce,
+    hierarchical_all_reduce,
+    recursive_doubling_all_reduce,
+    ring_all_gather,
+    ring_all_reduce,
+    ring_reduce_scatter,
+    tree_all_reduce,
+)
+
+__all__ = [
+    "double_ring_all_reduce",
+    "double_tree_all_reduce",
+    "halving_doubling_all_reduce",
+    "hierarchical_all_reduce",
+    "recursive_doubling_all_reduce",
+    "ring_all_gather",
+    "ring_all_reduce",
+    "ring_reduce_scatter",
+    "tree_all_reduce",
+]

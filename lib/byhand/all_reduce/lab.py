@@ -1,0 +1,181 @@
+"""All-reduce shown: every round of an algorithm, and what two hosts' links carry."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import torch
+import torch.distributed as dist
+
+from byhand.all_reduce import algorithms as all_reduce
+from byhand.all_reduce import plans as all_reduce_plans
+from byhand.all_reduce import trees as all_reduce_trees
+from byhand.all_reduce.plans import Plan, cut, history
+from byhand.runtime import Ledger, Run, VirtualNetwork, launch
+
+if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
+    from byhand.figures.style import CourseFigure
+
+PLANS: dict[str, Callable[[int], Plan]] = {
+    "ring": all_reduce_plans.ring,
+    "double ring": all_reduce_plans.double_ring,
+    "tree": all_reduce_trees.tree,
+    "double tree": all_reduce_trees.double_tree,
+    "recursive doubling": all_reduce_trees.recursive_doubling,
+    "halving-doubling": all_reduce_trees.halving_doubling,
+    "hierarchical": lambda n: all_reduce_plans.hierarchical(n, _half(n)),
+}
+
+
+def _half(num_ranks: int) -> int:
+    """How many ranks a host has: two hosts where that goes, one rank each where it does not."""
+    return num_ranks // 2 if num_ranks % 2 == 0 else 1
+
+
+def by_name(name: str) -> Callable[..., torch.Tensor]:
+    """The function of byhand.all_reduce that `name` in PLANS means; hosts as in the plans.
+
+    Raises:
+        ValueError: no such algorithm.
+    """
+    if name not in PLANS:
+        raise ValueError(f"no algorithm is called {name!r}: there are {', '.join(PLANS)}")
+    function = getattr(all_reduce, name.replace(" ", "_").replace("-", "_") + "_all_reduce")
+    if name != "hierarchical":
+        return function
+    return lambda tensor: function(tensor, ranks_per_host=_half(dist.get_world_size()))
+
+
+def reduce_by(rank: int, world_size: int, name: str, num_elements: int) -> float:
+    """What a rank does in the lecture: sum a tensor of ones. The largest element of the result."""
+    return by_name(name)(torch.ones(num_elements)).max().item()
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """An algorithm, planned and run: `ledger` is of a run of a tensor of `num_elements` floats."""
+
+    name: str
+    plan: Plan
+    num_elements: int
+    ledger: Ledger
+
+    def picture(self, number: int) -> CourseFigure:
+        """What the ranks hold after round `number`, its messages, and bytes by link until then."""
+        from byhand.figures import round_picture
+
+        last = len(self.plan.rounds)
+        number = min(number, last)
+        terms = history(self.plan)[number]
+        complete = sum(len(origins) == self.plan.num_ranks for origins in terms.values())
+        title = f"{self.name.capitalize()}, round {number} of {last}: "
+        title += f"{complete} of {len(terms)} pieces are sums of all"
+        transfers = self.plan.rounds[number - 1] if number else ()
+        return round_picture(terms, transfers, self.sent(number), title)
+
+    def sent(self, number: int) -> dict[tuple[int, int], float]:
+        """By (sender, receiver), the part of the tensor sent until round `number`."""
+        bounds = cut(self.num_elements, self.plan.num_pieces)
+        total = Counter()
+        for transfer in (t for transfers in self.plan.rounds[:number] for t in transfers):
+            length = bounds[transfer.stop] - bounds[transfer.start]
+            total[transfer.sender, transfer.receiver] += length / self.num_elements
+        return dict(total)
+
+    def __str__(self) -> str:
+        return (
+            f"The ledger of this run: {self.ledger.count('send')} messages, and the busiest rank "
+            f"sent {self.busiest / 4 / self.num_elements:.3g} times the tensor."
+        )
+
+    @property
+    def busiest(self) -> int:
+        """The most bytes that a rank sent, by the ledger."""
+        return max(self.ledger.sent_bytes(rank=rank) for rank in range(self.plan.num_ranks))
+
+
+@lru_cache(maxsize=32)
+def watch_rounds(name: str, num_ranks: int, num_elements: int = 1024) -> Rounds:
+    """Plan an algorithm, and run it on that many ranks.
+
+    Raises:
+        ValueError: no such algorithm, or not 1 to 8 ranks.
+    """
+    if not 1 <= num_ranks <= 8:
+        raise ValueError(f"1 to 8 ranks can be shown, not {num_ranks}")
+    by_name(name)
+    run = launch(reduce_by, num_ranks, (name, num_elements))
+    return Rounds(name, PLANS[name](num_ranks), num_elements, run.ledger)
+
+
+def timed(rank: int, world_size: int, name: str, num_elements: int) -> tuple[float, float]:
+    """The same, from a barrier on: when this rank called, and when it had the result."""
+    call, tensor = by_name(name), torch.ones(num_elements)
+    dist.barrier()
+    start = time.monotonic()
+    call(tensor)
+    return start, time.monotonic()
+
+
+@dataclass(frozen=True)
+class TwoHosts:
+    """Runs of several algorithms on one virtual network, by name."""
+
+    network: VirtualNetwork
+    num_bytes: int
+    runs: dict[str, Run]
+
+    def seconds(self, name: str) -> float:
+        """How long it took, from the last rank's call to the last rank's result."""
+        starts, ends = zip(*self.runs[name].results, strict=True)
+        return max(ends) - max(starts)
+
+    def crossed(self, name: str, host: int) -> int:
+        """Bytes that `host` sent to the other, by the ledger."""
+        where = self.network.host
+        return sum(
+            event.sent_bytes
+            for event in self.runs[name].ledger.select("send")
+            if where(event.rank) == host and where(event.peer) != host
+        )
+
+    def __str__(self) -> str:
+        bound = self.num_bytes / self.network.bytes_per_second
+        lines = [f"{'':14}   seconds   bound S/rate is"]
+        for name in self.runs:
+            seconds = self.seconds(name)
+            lines.append(f"{name:14}{seconds:>10.2f}{bound / seconds:>16.0%} of it")
+        return "\n".join(lines)
+
+    def picture(self) -> CourseFigure:
+        """Bytes out of each host, by the ledger (above) and by the kernel's count (below)."""
+        from byhand.figures import bytes_bars
+
+        rows = [(name, host) for name in self.runs for host in range(self.network.hosts)]
+        ledger = {f"{name}, host {host}": {"send": self.crossed(name, host)} for name, host in rows}
+        kernel = {
+            f"{name}, host {host}": {"send": self.runs[name].traffic.hosts[host].sent}
+            for name, host in rows
+        }
+        first, *_, last = self.runs
+        share = self.runs[last].traffic.hosts[0].sent / self.runs[first].traffic.hosts[0].sent
+        title = f"Between hosts, {last} sends {share:.2f} of what the {first} sends"
+        return bytes_bars(ledger, kernel, title)
+
+
+def compare_on_hosts(network: VirtualNetwork, num_bytes: int, names=("ring", "hierarchical")):
+    """Run each algorithm on the network, on a tensor of num_bytes.
+
+    Raises:
+        OSError: the kernel refuses; see byhand.runtime.why_no_network.
+    """
+    runs = {
+        name: launch(timed, network.world_size, (name, num_bytes // 4), network=network)
+        for name in names
+    }
+    return TwoHosts(network, num_bytes, runs)

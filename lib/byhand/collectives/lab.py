@@ -1,0 +1,185 @@
+"""The seven collectives shown on real ranks: what each rank holds before, and after.
+
+Rank r's piece j holds the number (j+1)·10^r. So every number says where it came from: 30 is piece 2
+of rank 1, and 3333 is the sum of piece 2 over ranks 0 to 3. The pictures are coloured by reading
+the numbers that came back, not by knowing what ought to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from byhand.collectives import algorithms as collectives
+from byhand.runtime import Run, launch
+
+if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
+    from byhand.figures import Block
+    from byhand.figures.style import CourseFigure
+
+MOST_RANKS = 8  # a digit each
+FINDINGS = {
+    "broadcast": "Broadcast: every rank ends with rank {root}'s tensor",
+    "scatter": "Scatter: every rank ends with its piece of rank {root}'s tensor",
+    "gather": "Gather: rank {root} ends with every rank's piece",
+    "reduce": "Reduce: rank {root} ends with the sum of all the tensors",
+    "all_gather": "All-gather: every rank ends with every rank's piece",
+    "reduce_scatter": "Reduce-scatter: every rank ends with its piece of the sum",
+    "all_reduce": "All-reduce: every rank ends with the sum of all the tensors",
+}
+NAMES = tuple(FINDINGS)
+ROOTED = ("broadcast", "scatter", "gather", "reduce")
+
+
+@dataclass(repr=False)
+class Demonstration:
+    """One collective, run. before[rank] and after[rank] are the numbers that the rank held."""
+
+    name: str
+    root: int
+    before: list[list[int]]
+    after: list[list[int]]
+    run: Run
+
+    def __repr__(self) -> str:
+        rows = [("rank", "before", "after")]
+        for rank, (before, after) in enumerate(zip(self.before, self.after, strict=True)):
+            rows.append((str(rank), _numbers(before), _numbers(after)))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["   ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+        return "\n".join([self.finding, *lines])
+
+    @property
+    def finding(self) -> str:
+        """What the collective did, in a sentence."""
+        return FINDINGS[self.name].format(root=self.root)
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        return picture(self)._repr_png_()
+
+
+def picture(*demonstrations: Demonstration) -> CourseFigure:
+    """Who held what before and after, as the numbers say; one demonstration below the other."""
+    from byhand.figures import Picture, collective_pictures
+
+    pictures = []
+    for shown in demonstrations:
+        before, after = (
+            [[_block(number) for number in numbers] for numbers in rows]
+            for rows in (shown.before, shown.after)
+        )
+        pictures.append(Picture(before, after, shown.name, shown.finding))
+    return collective_pictures(pictures)
+
+
+def demonstrate(
+    name: str, world_size: int = 4, root: int = 0, by_hand: bool = False
+) -> Demonstration:
+    """Run one collective on fresh ranks: torch's own, or, `by_hand`, the one from send and recv.
+
+    Raises:
+        ValueError: an unknown name, more ranks than digits, or a root that is no rank.
+    """
+    if name not in NAMES:
+        raise ValueError(f"no collective is called {name!r}; the seven are {', '.join(NAMES)}")
+    if not 1 <= world_size <= MOST_RANKS:
+        raise ValueError(f"a demonstration has 1 to {MOST_RANKS} ranks, not {world_size}")
+    if not 0 <= root < world_size:
+        raise ValueError(f"root {root} is not one of the ranks, 0 to {world_size - 1}")
+    run = launch(_on_rank, world_size, (name, root, by_hand))
+    before, after = ([result[moment] for result in run.results] for moment in (0, 1))
+    return Demonstration(name, root, before, after, run)
+
+
+def _on_rank(rank: int, world_size: int, name: str, root: int, by_hand: bool) -> tuple[list, list]:
+    tensor = torch.arange(1, world_size + 1) * 10**rank
+    if name in ("gather", "all_gather"):
+        tensor = tensor[rank : rank + 1]  # its own piece
+    elif name in ("broadcast", "scatter") and rank != root:
+        tensor = torch.zeros_like(tensor)
+    before = tensor.tolist()
+    call = getattr(collectives, name) if by_hand else WITH_TORCH[name]
+    result = call(tensor, root) if name in ROOTED else call(tensor)
+    return _held(before), _held([] if result is None else result.tolist())
+
+
+def torch_broadcast(tensor: Tensor, root: int) -> Tensor:
+    """Overwrites every other rank's tensor with the root's."""
+    dist.broadcast(tensor, src=root)
+    return tensor
+
+
+def torch_scatter(tensor: Tensor, root: int) -> Tensor:
+    """Only the root names the pieces; every rank brings room for one."""
+    pieces = list(tensor.split(1)) if dist.get_rank() == root else None
+    piece = tensor.new_empty(1)
+    dist.scatter(piece, pieces, src=root)
+    return piece
+
+
+def torch_gather(piece: Tensor, root: int) -> Tensor | None:
+    """Only the root brings room for the pieces."""
+    is_root = dist.get_rank() == root
+    pieces = [torch.empty_like(piece) for _ in range(dist.get_world_size())] if is_root else None
+    dist.gather(piece, pieces, dst=root)
+    return torch.cat(pieces) if is_root else None
+
+
+def torch_reduce(tensor: Tensor, root: int) -> Tensor | None:
+    """The sum overwrites the root's tensor; what the others are left with means nothing."""
+    dist.reduce(tensor, dst=root)
+    return tensor if dist.get_rank() == root else None
+
+
+def torch_all_gather(piece: Tensor) -> Tensor:
+    """Every rank brings room for all the pieces."""
+    pieces = [torch.empty_like(piece) for _ in range(dist.get_world_size())]
+    dist.all_gather(pieces, piece)
+    return torch.cat(pieces)
+
+
+def torch_reduce_scatter(tensor: Tensor) -> Tensor:
+    """Every rank names all its pieces, and brings room for one sum."""
+    piece = tensor.new_empty(1)
+    dist.reduce_scatter(piece, list(tensor.split(1)))
+    return piece
+
+
+def torch_all_reduce(tensor: Tensor) -> Tensor:
+    """The sum overwrites every rank's tensor."""
+    dist.all_reduce(tensor)
+    return tensor
+
+
+WITH_TORCH: dict[str, Callable] = {
+    "broadcast": torch_broadcast,
+    "scatter": torch_scatter,
+    "gather": torch_gather,
+    "reduce": torch_reduce,
+    "all_gather": torch_all_gather,
+    "reduce_scatter": torch_reduce_scatter,
+    "all_reduce": torch_all_reduce,
+}
+
+
+def _held(numbers: list[int]) -> list[int]:
+    """The numbers that stand for a piece: a zero is memory that nothing has been written to."""
+    return [number for number in numbers if number != 0]
+
+
+def _block(number: int) -> Block:
+    """30 -> piece 2 of rank 1; 3333 -> piece 2, summed over ranks 0 to 3."""
+    from byhand.figures import Block
+
+    digits = str(number)[::-1]
+    origins = tuple(rank for rank, digit in enumerate(digits) if digit != "0")
+    return Block(int(digits[origins[0]]) - 1, origins, str(number))
+
+
+def _numbers(numbers: list[int]) -> str:
+    return " ".join(map(str, numbers)) or "-"

@@ -1,0 +1,47 @@
+"""How many bytes a second each kind of link carries, in one direction, and who says so. Pure.
+
+What is written on a box is often both directions together (NVLink, PCIe), bits (InfiniBand,
+Ethernet), or a peak that no transfer reaches. Here: bytes, one direction, as specified.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+GPU_PAGES = "comparison pages, which agree: acecloud.ai, itkb.uw.cz"
+H200_SYSTEM = "MLCommons inference v4.1, system description H200-SXM-141GBx8"
+INDEX = "ai-infra-index, networking-interconnects"
+
+
+class Link(NamedTuple):
+    """A kind of link, where it lies, its rate in one direction, and the source of that rate."""
+
+    name: str
+    between: str
+    bytes_per_second: float
+    source: str
+
+
+LINKS = (
+    Link("HBM3e, H200 SXM", "a GPU and its memory", 4.8e12, GPU_PAGES),
+    Link("HBM3, H100 SXM", "a GPU and its memory", 3.35e12, GPU_PAGES),
+    Link("HBM2e, A100 80 GB SXM", "a GPU and its memory", 2.039e12, GPU_PAGES),
+    Link(
+        "NVLink 4, H100 and H200", "GPUs of one node", 450e9, f"{H200_SYSTEM}: 900 GB/s both ways"
+    ),
+    Link("NVLink 3, A100", "GPUs of one node", 300e9, f"{INDEX}: 600 GB/s both ways"),
+    Link("PCIe 5.0 ×16", "a GPU and its host", 64e9, INDEX),
+    Link("PCIe 4.0 ×16", "a GPU and its host", 32e9, INDEX),
+    Link("InfiniBand NDR", "nodes", 50e9, f"{INDEX}: 400 Gb/s"),
+    Link("InfiniBand HDR", "nodes", 25e9, f"{INDEX}: 200 Gb/s"),
+    Link("10 Gb/s Ethernet", "nodes", 1.25e9, "its name"),
+)
+
+
+def table(links: tuple[Link, ...] = LINKS) -> str:
+    """One line a link: rate, the time that 1 GB takes, name, place."""
+    lines = [f"{'GB/s':>8} {'1 GB takes':>11}  {'link':24} between"]
+    for link in links:
+        rate, milliseconds = link.bytes_per_second / 1e9, 1e12 / link.bytes_per_second
+        lines.append(f"{rate:>8,.4g} {milliseconds:>8,.3g} ms  {link.name:24} {link.between}")
+    return "\n".join(lines)

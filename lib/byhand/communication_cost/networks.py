@@ -1,0 +1,152 @@
+"""Networks of links, and what rounds of messages cost on them. Pure.
+
+    switch           every rank has one link out and one in; communication_cost's table
+    ring             a link from each rank to the next; what goes further passes those between
+    double_ring      the same with links both ways; a message takes the shorter way
+    tree             a link each way between a rank and its parent (r-1)//2
+    fully_connected  a link each way between any two ranks
+    two_level        hosts of ranks: a switch inside each, one link out of and into each host
+
+A message waits for the alpha of every link on its way, then flows through all of them at once; a
+link that several messages pass in a round takes the time of all their bytes. A round takes as long
+as its slowest message. Simplified: no round begins before the last one has ended everywhere.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from byhand.communication_cost.model import AlphaBeta
+from byhand.communication_cost.rounds import Message, Rounds, rounds
+
+
+class Hop(NamedTuple):
+    """One link on the way, by name, and what it costs."""
+
+    link: tuple[str, int, int]
+    line: AlphaBeta
+
+
+@dataclass(frozen=True)
+class Network:
+    """`way(sender, receiver)` are the links that a message passes."""
+
+    num_ranks: int
+    way: Callable[[int, int], list[Hop]]
+
+    def seconds(self, algorithm: str, num_bytes: float, **options: int) -> float:
+        """One call over all ranks. options: num_chunks, ranks_per_host, as for `rounds`."""
+        return self.seconds_of(rounds(algorithm, self.num_ranks, num_bytes, **options))
+
+    def seconds_of(self, messages: Rounds) -> float:
+        """The rounds one after another."""
+        return sum(self._round_seconds(at_once) for at_once in messages)
+
+    def link_bytes(self, messages: Rounds) -> dict[tuple[str, int, int], float]:
+        """What passes each link in all rounds together."""
+        total: Counter = Counter()
+        for at_once in messages:
+            total.update(self._loads(at_once))
+        return dict(total)
+
+    def _loads(self, at_once: list[Message]) -> Counter:
+        loads: Counter = Counter()
+        for sender, receiver, num_bytes in at_once:
+            for link, _ in self.way(sender, receiver):
+                loads[link] += num_bytes
+        return loads
+
+    def _round_seconds(self, at_once: list[Message]) -> float:
+        loads, slowest = self._loads(at_once), 0.0
+        for sender, receiver, _ in at_once:
+            way = self.way(sender, receiver)
+            latency = sum(line.alpha for _, line in way)
+            slowest = max(slowest, latency + max(loads[link] * line.beta for link, line in way))
+        return slowest
+
+
+def switch(num_ranks: int, line: AlphaBeta) -> Network:
+    """Any rank to any other; each sends through one port and receives through one."""
+    return Network(num_ranks, lambda a, b: _ports(a, b, line))
+
+
+def ring(num_ranks: int, line: AlphaBeta) -> Network:
+    """A link from each rank to the next, one way."""
+
+    def way(a: int, b: int) -> list[Hop]:
+        steps = range((b - a) % num_ranks)
+        return [_hop("ring", a + s, a + s + 1, num_ranks, line) for s in steps]
+
+    return Network(num_ranks, way)
+
+
+def double_ring(num_ranks: int, line: AlphaBeta) -> Network:
+    """A link from each rank to the next, and one to the rank before."""
+
+    def way(a: int, b: int) -> list[Hop]:
+        ahead = (b - a) % num_ranks
+        step = 1 if 2 * ahead <= num_ranks else -1
+        places = range(ahead if step == 1 else num_ranks - ahead)
+        name = "ring" if step == 1 else "ring back"
+        return [_hop(name, a + step * s, a + step * (s + 1), num_ranks, line) for s in places]
+
+    return Network(num_ranks, way)
+
+
+def tree(num_ranks: int, line: AlphaBeta) -> Network:
+    """A link each way between a rank and its parent (r-1)//2."""
+
+    def way(a: int, b: int) -> list[Hop]:
+        up, down = [], []
+        while a != b:
+            if a > b:
+                up.append(Hop(("tree", a, (a - 1) // 2), line))
+                a = (a - 1) // 2
+            else:
+                down.append(Hop(("tree", (b - 1) // 2, b), line))
+                b = (b - 1) // 2
+        return up + down[::-1]
+
+    return Network(num_ranks, way)
+
+
+def fully_connected(num_ranks: int, line: AlphaBeta) -> Network:
+    """A link each way between any two ranks."""
+    return Network(num_ranks, lambda a, b: [Hop(("pair", a, b), line)])
+
+
+def two_level(hosts: int, ranks_per_host: int, inside: AlphaBeta, across: AlphaBeta) -> Network:
+    """Rank r lives on host r // ranks_per_host. Each host has one link to all others, each way.
+
+    `across` is what a message between hosts costs: its alpha, and the beta of the host's link.
+    """
+
+    def way(a: int, b: int) -> list[Hop]:
+        here, there = a // ranks_per_host, b // ranks_per_host
+        if here == there:
+            return _ports(a, b, inside)
+        port, host = AlphaBeta(0, inside.beta), AlphaBeta(0, across.beta)
+        out = [Hop(("out", a, a), port), Hop(("host out", here, here), across)]
+        return [*out, Hop(("host in", there, there), host), Hop(("in", b, b), port)]
+
+    return Network(hosts * ranks_per_host, way)
+
+
+TOPOLOGIES: dict[str, Callable[[int, AlphaBeta], Network]] = {
+    "switch": switch,
+    "ring": ring,
+    "double_ring": double_ring,
+    "tree": tree,
+    "fully_connected": fully_connected,
+}
+
+
+def _ports(a: int, b: int, line: AlphaBeta) -> list[Hop]:
+    return [Hop(("out", a, a), line), Hop(("in", b, b), AlphaBeta(0, line.beta))]
+
+
+def _hop(name: str, a: int, b: int, num_ranks: int, line: AlphaBeta) -> Hop:
+    return Hop((name, a % num_ranks, b % num_ranks), line)

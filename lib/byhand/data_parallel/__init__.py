@@ -1,0 +1,34 @@
+"""Data parallelism: every rank holds the whole model, and computes a share of every batch.
+
+replicas      equal weights, equal gradients, buckets that overlap with backward: read this
+compression   a bucket's sum in half the bytes, or in few
+lab           what lecture 05 runs and draws
+"""
+
+from byhand.data_parallel.compression import Float16, Sum, TopK
+from byhand.data_parallel.replicas import (
+    DataParallel,
+    all_reduce_gradients,
+    all_reduce_gradients_flat,
+    assign_buckets,
+    batches,
+    broadcast_parameters,
+    evaluate,
+    shard,
+    training_step,
+)
+
+__all__ = [
+    "DataParallel",
+    "Float16",
+    "Sum",
+    "TopK",
+    "all_reduce_gradients",
+    "all_reduce_gradients_flat",
+    "assign_buckets",
+    "batches",
+    "broadcast_parameters",
+    "evaluate",
+    "shard",
+    "training_step",
+]

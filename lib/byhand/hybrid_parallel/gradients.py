@@ -1,0 +1,108 @@
+"""Which gradient must be summed over which ranks, and which counts in the norm: by placement.
+
+    placement   example                      gradient after backward    counts in the norm
+    SHARDED     weight of a split layer      this shard's, complete     on every tp rank
+    REPLICATED  bias after a row, LayerNorm  equal on all tp ranks      on the first tp rank
+    PARTIAL     a norm among split features  one term of a sum over tp  on the first tp rank
+    TIED        the table of tokens          one of two uses'           ... of the first stage
+
+A replicated parameter needs no message over tp: the gradient that reaches it has been summed
+already, by the backward of a column-parallel layer. A partial one sits between a column- and a
+row-parallel layer, where each rank sees its own features only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from byhand.data_parallel import all_reduce_gradients_flat
+from byhand.model.attention import MultiHeadAttention
+from byhand.model.mlp import MLP
+from byhand.model.transformer import Embedding, HeadNorm, LayerNorm, Residual, TiedHead
+from byhand.tensor_parallel import ColumnParallelLinear, RowParallelLinear
+
+SHARDED, REPLICATED, PARTIAL, TIED = "sharded", "replicated", "partial", "tied"
+OF_LAYER = {
+    ColumnParallelLinear: (SHARDED, SHARDED),
+    RowParallelLinear: (SHARDED, REPLICATED),
+    LayerNorm: (REPLICATED, REPLICATED),
+    HeadNorm: (PARTIAL,),
+    Embedding: (TIED, REPLICATED),
+    TiedHead: (TIED,),
+}
+
+
+def placements(layer: Any) -> list[str]:
+    """How each of the layer's parameters lies over the tensor-parallel ranks, in their order.
+
+    Raises:
+        ValueError: a layer with parameters of which that is not known.
+    """
+    if isinstance(layer, Residual):
+        return placements(layer.inner)
+    if isinstance(layer, MLP):
+        return [how for inner in layer.layers for how in placements(inner)]
+    if isinstance(layer, MultiHeadAttention):
+        return placements(layer.qkv) + placements(layer.out)
+    count = len(layer.parameters())
+    if count and type(layer) not in OF_LAYER:
+        raise ValueError(
+            f"how do the {count} parameters of a {type(layer).__name__} lie over tensor-parallel "
+            f"ranks? Known are {', '.join(kind.__name__ for kind in OF_LAYER)}"
+        )
+    return list(OF_LAYER[type(layer)]) if count else []
+
+
+class Gradients:
+    """The gradients of one rank's chunks, and what must happen to them after the last backward."""
+
+    def __init__(self, chunks: Sequence[Any], groups: Mapping[str, dist.ProcessGroup | None]):
+        self.tensors = [tensor for chunk in chunks for tensor in chunk.gradients()]
+        self.placements = [how for chunk in chunks for how in placements(chunk)]
+        self.groups = groups
+        counted = {SHARDED}
+        if dist.get_rank(groups["tp"]) == 0:
+            first_stage = dist.get_rank(groups["pp"]) == 0
+            counted |= {REPLICATED, PARTIAL, TIED} if first_stage else {REPLICATED, PARTIAL}
+        self.counted = self.having(*counted)
+
+    def having(self, *kinds: str) -> list[Tensor]:
+        """The gradients whose parameters lie in one of these ways."""
+        pairs = zip(self.tensors, self.placements, strict=True)
+        return [tensor for tensor, how in pairs if how in kinds]
+
+    def sum_over_ranks(self) -> None:
+        """Make every gradient that of the global batch, in place: at most three all-reduces.
+
+        Sends 2 (n-1)/n of the partial ones over tp, of all over dp, and, on the first and last
+        stage, of the tied ones over embedding. Each is one flat tensor.
+        """
+        if partial := self.having(PARTIAL):
+            all_reduce_gradients_flat(partial, self.groups["tp"])
+        all_reduce_gradients_flat(self.tensors, self.groups["dp"])
+        tied, ends = self.having(TIED), self.groups.get("embedding")
+        if tied and ends is not None and dist.get_world_size(ends) > 1:
+            all_reduce_gradients_flat(tied, ends)
+
+
+def clip(gradients: Gradients, max_norm: float) -> Tensor:
+    """Scale all gradients, in place, so that the norm of the whole model's is at most max_norm.
+
+    Returns the norm before: over every parameter of one replica, each counted once, and therefore
+    equal on all ranks. One all-reduce of 8 bytes over tp-pp.
+    """
+    device = gradients.tensors[0].device
+    square = torch.zeros((), dtype=torch.float64, device=device)
+    for tensor in gradients.counted:
+        square += tensor.double().square().sum()
+    dist.all_reduce(square, group=gradients.groups["tp-pp"])
+    norm = square.sqrt()
+    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)  # as torch.nn.utils.clip_grad_norm_
+    for tensor in gradients.tensors:
+        tensor.mul_(scale)
+    return norm

@@ -1,0 +1,1 @@
+"""Layers with explicit backward, from a linear one to a tiny GPT; optimizers and data."""

@@ -1,0 +1,144 @@
+"""A tiny GPT: full weights, and any of its layers built from them.
+
+    layer 0                 Embedding
+    layers 1, 3, 5, ...     Residual: LayerNorm, causal attention
+    layers 2, 4, 6, ...     Residual: LayerNorm, Linear, GELU, HeadNorm, Linear
+    the last two            LayerNorm, TiedHead
+
+`gpt_layers` is given the attention and the MLP to use: those of one device, or
+byhand.tensor_parallel's, which keep one rank's share. So one model has one description.
+
+Shapes: B sequences, S positions, V tokens, D features, H heads.
+Sources: Radford et al. 2019 (GPT-2); Shleifer et al. 2021, arXiv:2110.09456 (a norm in the MLP).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from byhand.model.attention import MultiHeadAttention
+from byhand.model.mlp import GELU, MLP, random_weights, softmax_cross_entropy
+from byhand.model.transformer import EachToken, Embedding, HeadNorm, LayerNorm, Residual, TiedHead
+
+Pair = tuple[Tensor, Tensor]  # weight, bias; or a norm's gain, bias
+
+
+@dataclass(frozen=True)
+class Block:
+    """The full weights of one attention and one MLP, with the norms before and inside."""
+
+    attention_norm: Pair
+    qkv: Pair  # [3D, D], [3D]
+    out: Pair
+    mlp_norm: Pair
+    up: Pair  # [4D, D], [4D]
+    gain: Tensor  # [4D/H], of every head
+    down: Pair
+
+
+@dataclass(frozen=True)
+class GPT:
+    """The full weights of a model."""
+
+    table: Tensor  # [V, D]
+    positions: Tensor  # [S, D]
+    blocks: list[Block]
+    norm: Pair
+    num_heads: int
+
+    @property
+    def num_layers(self) -> int:
+        """Of `gpt_layers`."""
+        return 2 * len(self.blocks) + 3
+
+
+def random_gpt(
+    num_tokens: int,
+    num_positions: int,
+    num_features: int,
+    num_heads: int,
+    num_blocks: int,
+    seed: int = 0,
+    dtype: torch.dtype = torch.float32,
+) -> GPT:
+    """Full weights, equal for one seed."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def normal(*shape: int) -> Tensor:
+        return (0.1 * torch.randn(*shape, generator=generator, dtype=torch.float64)).to(dtype)
+
+    def block(number: int) -> Block:
+        d = num_features
+        qkv, out, up, down = (
+            random_weights(sizes, 4 * (seed + number) + k, dtype)[0]
+            for k, sizes in enumerate(([d, 3 * d], [d, d], [d, 4 * d], [4 * d, d]))
+        )
+        gain = 1 + normal(4 * d // num_heads)
+        return Block(norm(), qkv, out, norm(), up, gain, down)
+
+    def norm() -> Pair:
+        return 1 + normal(num_features), normal(num_features)
+
+    table, positions = normal(num_tokens, num_features), normal(num_positions, num_features)
+    return GPT(table, positions, [block(n) for n in range(num_blocks)], norm(), num_heads)
+
+
+def gpt_layers(
+    weights: GPT,
+    numbers: Iterable[int] | None = None,
+    attention: Callable[..., Any] = MultiHeadAttention.from_weights,
+    mlp: Callable[..., MLP] = MLP.from_weights,
+) -> list[Any]:
+    """The layers with these numbers, or all; an embedding and a head built together are tied."""
+    layers: list[Any] = []
+    for number in range(weights.num_layers) if numbers is None else numbers:
+        block = weights.blocks[(number - 1) // 2] if 0 < number < weights.num_layers - 2 else None
+        if block is not None and number % 2:
+            inner = attention(block.qkv, block.out, weights.num_heads, causal=True)
+            layers.append(Residual([LayerNorm(*block.attention_norm), inner]))
+        elif block is not None:
+            first, activation, second = mlp([block.up, block.down], GELU).layers
+            inner = EachToken([first, activation, HeadNorm(block.gain), second])
+            layers.append(Residual([LayerNorm(*block.mlp_norm), inner]))
+        elif number == 0:
+            layers.append(Embedding(weights.table, weights.positions))
+        elif number == weights.num_layers - 2:
+            layers.append(LayerNorm(*weights.norm))
+        else:
+            embedding = next((layer for layer in layers if isinstance(layer, Embedding)), None)
+            layers.append(TiedHead(weights.table, embedding))
+    return layers
+
+
+def next_token_loss(
+    logits: Tensor, tokens: Tensor, global_batch: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """logits [B, S, V], and the tokens [B, S] that follow -> this shard's share of the loss, grad.
+
+    The mean is over all positions of the `global_batch` sequences of all ranks (B when None).
+    """
+    count = tokens.shape[1] * (len(tokens) if global_batch is None else global_batch)
+    loss, grad = softmax_cross_entropy(logits.flatten(0, 1), tokens.flatten(), count)
+    return loss, grad.view(logits.shape)
+
+
+def gpt_weights(layers: list[Any], num_heads: int) -> GPT:
+    """The weights that all layers of a model hold now: what `gpt_layers` would be given."""
+    embedding, *inner, norm, _ = layers
+    blocks = []
+    for attention, mlp in zip(inner[::2], inner[1::2], strict=True):
+        attention_norm, heads = attention.inner.layers
+        mlp_norm, (up, _, gain, down) = mlp.inner.layers[0], mlp.inner.layers[1].layers
+        pairs = [_pair(attention_norm), _pair(heads.qkv), _pair(heads.out), _pair(mlp_norm)]
+        blocks.append(Block(*pairs, _pair(up), gain.gain, _pair(down)))
+    return GPT(embedding.table, embedding.positions, blocks, _pair(norm), num_heads)
+
+
+def _pair(layer: Any) -> Pair:
+    weight, bias = layer.parameters()
+    return weight, bias

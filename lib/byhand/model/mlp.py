@@ -1,0 +1,259 @@
+"""A multi-layer perceptron whose backward pass is written out, as are its losses and optimizers.
+
+Every layer has the same methods, and keeps nothing of a call on itself:
+
+    forward(x)                    -> y, saved       `saved`: what backward will need of this call
+    backward(grad_y, saved)       -> grad_x         adds to the layer's gradients
+    backward_input(grad_y, saved) -> grad_x, kept   the half that the layer before waits for
+    backward_weight(kept)                           the half that nobody waits for
+    backward_first(grad_y, saved)                   as backward, where nobody needs grad_x
+    parameters(), gradients()                       lists of tensors, in one order
+
+so any number of micro-batches can be in flight, and their activations are the sum of `saved`.
+Losses are means over the *global* batch: then gradients of the shards of a batch simply add up.
+
+Shapes: T rows of a batch, I input features, O output features, C classes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+class Linear:
+    """y = x Wᵀ + b, with W [O, I] and b [O]."""
+
+    def __init__(self, weight: Tensor, bias: Tensor):
+        """Keep copies of the weight [O, I] and the bias [O].
+
+        Raises:
+            ValueError: their shapes or dtypes do not fit together.
+        """
+        check_pair(weight, bias)
+        self.weight, self.bias = weight.clone(), bias.clone()
+        self.grad_weight, self.grad_bias = torch.zeros_like(weight), torch.zeros_like(bias)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """x [T, I] -> y [T, O]; saves x."""
+        self.check_input(x)
+        return torch.addmm(self.bias, x, self.weight.T), x
+
+    def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
+        """grad_y [T, O] -> grad_x [T, I]."""
+        grad_x, kept = self.backward_input(grad_y, saved)
+        self.backward_weight(kept)
+        return grad_x
+
+    def backward_first(self, grad_y: Tensor, saved: Tensor) -> None:
+        """As backward, for a layer whose x is the data: nobody needs grad_x, so it is not made."""
+        self.backward_weight((grad_y, saved))
+
+    def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """grad_y [T, O] -> grad_x [T, I]; keeps grad_y and x."""
+        return grad_y @ self.weight, (grad_y, saved)
+
+    def backward_weight(self, kept: tuple[Tensor, Tensor]) -> None:
+        """Add grad_yᵀ x to grad_weight and the sum of grad_y's rows to grad_bias."""
+        grad_y, x = kept
+        self.grad_weight.addmm_(grad_y.T, x)
+        self.grad_bias += grad_y.sum(dim=0)
+
+    def check_input(self, x: Tensor) -> None:
+        """Refuse an x of other features or another dtype than this layer takes."""
+        num_features = self.weight.shape[1]
+        if x.shape[-1] != num_features or x.dtype != self.weight.dtype:
+            raise ValueError(
+                f"x has {x.shape[-1]} features of {x.dtype}, but this layer takes {num_features} "
+                f"of {self.weight.dtype}"
+            )
+
+    def parameters(self) -> list[Tensor]:
+        """Weight and bias."""
+        return [self.weight, self.bias]
+
+    def gradients(self) -> list[Tensor]:
+        """grad_weight and grad_bias."""
+        return [self.grad_weight, self.grad_bias]
+
+    def keep_gradients_in(self, tensors: list[Tensor]) -> None:
+        """From now on keep the gradients in these tensors: pieces of a bucket, say."""
+        self.grad_weight, self.grad_bias = tensors
+
+
+class ReLU:
+    """y = max(x, 0), element by element. No parameters."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """x -> y, of the same shape; saves y, whose sign tells x's."""
+        y = x.clamp(min=0)
+        return y, y
+
+    def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
+        """grad_y -> grad_x: grad_y where x was positive, else 0."""
+        return grad_y * (saved > 0)
+
+    def backward_first(self, grad_y: Tensor, saved: Tensor) -> None:
+        """Nothing: there is no weight, and nobody needs grad_x."""
+
+    def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[Tensor, None]:
+        """The same; keeps nothing."""
+        return self.backward(grad_y, saved), None
+
+    def backward_weight(self, kept: None) -> None:
+        """Nothing: there is no weight."""
+
+    def parameters(self) -> list[Tensor]:
+        """None."""
+        return []
+
+    def gradients(self) -> list[Tensor]:
+        """None."""
+        return []
+
+
+class GELU(ReLU):
+    """y = x Φ(x), with Φ the normal distribution function. Source: arXiv:1606.08415."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """x -> y, of the same shape; saves x."""
+        return _normal_cdf(x).mul_(x), x
+
+    def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
+        """grad_y -> grad_x = grad_y (Φ(x) + x φ(x))."""
+        density = (saved * saved).mul_(-0.5).exp_().div_(math.sqrt(2 * math.pi))
+        return _normal_cdf(saved).addcmul_(saved, density).mul_(grad_y)
+
+
+def _normal_cdf(x: Tensor) -> Tensor:
+    return (x / math.sqrt(2)).erf_().add_(1).mul_(0.5)
+
+
+class MLP:
+    """Layers one after the other; itself a layer, with the same methods."""
+
+    def __init__(self, layers: Sequence[Any]):
+        self.layers = list(layers)
+
+    @classmethod
+    def from_weights(cls, weights: Sequence[tuple[Tensor, Tensor]], activation: Any = ReLU) -> MLP:
+        """Linear layers of these (weight, bias) pairs, with an activation between each two."""
+        layers: list[Any] = []
+        for weight, bias in weights:
+            layers += [activation(), Linear(weight, bias)] if layers else [Linear(weight, bias)]
+        return cls(layers)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, list[Any]]:
+        """x [T, I] of the first layer -> y [T, O] of the last; saves a list, one item a layer."""
+        saved = []
+        for layer in self.layers:
+            x, item = layer.forward(x)
+            saved.append(item)
+        return x, saved
+
+    def backward(self, grad_y: Tensor, saved: list[Any]) -> Tensor:
+        """grad_y [T, O] -> grad_x [T, I], layer by layer from the last to the first."""
+        for layer, item in zip(reversed(self.layers), reversed(saved), strict=True):
+            grad_y = layer.backward(grad_y, item)
+        return grad_y
+
+    def backward_first(self, grad_y: Tensor, saved: list[Any]) -> None:
+        """As backward, but the first layer makes no grad_x."""
+        for layer, item in zip(reversed(self.layers[1:]), reversed(saved[1:]), strict=True):
+            grad_y = layer.backward(grad_y, item)
+        self.layers[0].backward_first(grad_y, saved[0])
+
+    def backward_input(self, grad_y: Tensor, saved: list[Any]) -> tuple[Tensor, list[Any]]:
+        """grad_y [T, O] -> grad_x [T, I]; keeps a list, one item a layer."""
+        kept = []
+        for layer, item in zip(reversed(self.layers), reversed(saved), strict=True):
+            grad_y, item_kept = layer.backward_input(grad_y, item)
+            kept.append(item_kept)
+        return grad_y, kept[::-1]
+
+    def backward_weight(self, kept: list[Any]) -> None:
+        """Add to every layer's gradients."""
+        for layer, item in zip(self.layers, kept, strict=True):
+            layer.backward_weight(item)
+
+    def parameters(self) -> list[Tensor]:
+        """All layers' parameters, first layer first."""
+        return [tensor for layer in self.layers for tensor in layer.parameters()]
+
+    def gradients(self) -> list[Tensor]:
+        """Their gradients, in the same order."""
+        return [tensor for layer in self.layers for tensor in layer.gradients()]
+
+    def zero_gradients(self) -> None:
+        """Set every gradient to 0, in place."""
+        for gradient in self.gradients():
+            gradient.zero_()
+
+
+def check_pair(weight: Tensor, bias: Tensor) -> None:
+    """Refuse a weight and a bias that make no linear layer."""
+    if weight.dim() != 2 or bias.shape != weight.shape[:1] or bias.dtype != weight.dtype:
+        raise ValueError(
+            f"weight {list(weight.shape)} {weight.dtype} and bias {list(bias.shape)} "
+            f"{bias.dtype} do not fit: they are [O, I] and [O], of one dtype"
+        )
+
+
+def random_weights(
+    sizes: Sequence[int], seed: int = 0, dtype: torch.dtype = torch.float32
+) -> list[tuple[Tensor, Tensor]]:
+    """(weight [O, I], bias [O]) of a linear layer between each two of `sizes`, equal for one seed.
+
+    Uniform in ±1/√I, as torch.nn.Linear begins.
+    """
+    generator = torch.Generator().manual_seed(seed)
+
+    def uniform(bound: float, *shape: int) -> Tensor:
+        return (2 * torch.rand(*shape, generator=generator, dtype=torch.float64) - 1) * bound
+
+    pairs = [(1 / math.sqrt(i), i, o) for i, o in itertools.pairwise(sizes)]
+    return [(uniform(b, o, i).to(dtype), uniform(b, o).to(dtype)) for b, i, o in pairs]
+
+
+def softmax_cross_entropy(
+    logits: Tensor, labels: Tensor, global_batch: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """logits [T, C] and labels [T] -> this shard's share of the mean loss, and grad_logits.
+
+    Both are divided by `global_batch`, the rows of all ranks together (T when None), so that
+    losses and gradients of the shards of one batch add up to those of the whole.
+    """
+    num_rows = _global_batch(len(logits), global_batch)
+    log_probabilities = logits - logits.logsumexp(dim=1, keepdim=True)
+    rows = torch.arange(len(labels), device=labels.device)
+    loss = -log_probabilities[rows, labels].sum() / num_rows
+    grad_logits = log_probabilities.exp()
+    grad_logits[rows, labels] -= 1
+    return loss, grad_logits.div_(num_rows)
+
+
+def mean_squared_error(
+    y: Tensor, target: Tensor, global_batch: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """y and target [T, O] -> this shard's share of the mean of (y - target)², and grad_y.
+
+    The mean is over O and the `global_batch` rows of all ranks together (T when None).
+    """
+    if y.shape != target.shape:
+        raise ValueError(f"y is {list(y.shape)}, its target {list(target.shape)}: they must agree")
+    count = _global_batch(len(y), global_batch) * y[0].numel() if len(y) else 1
+    difference = y - target
+    return difference.square().sum() / count, difference * (2 / count)
+
+
+def _global_batch(num_rows: int, global_batch: int | None) -> int:
+    if global_batch is None:
+        return max(num_rows, 1)
+    if global_batch < num_rows:
+        raise ValueError(f"a shard of {num_rows} rows is no part of a batch of {global_batch} rows")
+    return global_batch

@@ -1,0 +1,159 @@
+"""The messages of a pipeline: sends that nobody waits for, receives that are ready before them.
+
+*No deadlock*: a stage never stands still for a send. It keeps the tensor until it knows that the
+other stage has it, and goes on computing.
+*Overlap*: the next receive from each stage is posted ahead, so that a message travels while both
+ends compute. Only one, because a buffer that waits is memory.
+*Order*: all stages hold the whole schedule, so a receiver posts its receives in the order in which
+the sender will send. Tags are not needed; gloo would honour them, NCCL would not.
+
+On NCCL all messages between two ranks share one stream per group, so messages to a lower stage
+need a group of their own, `reverse_group`: else two stages that send to each other wait for ever.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from byhand.pipeline_schedules.actions import (
+    Message,
+    Schedule,
+    incoming,
+    last_global_stage,
+    outgoing,
+)
+
+
+class Wire:
+    """Sends and receives between the stages, which are the ranks of `group` in order."""
+
+    def __init__(
+        self, group: dist.ProcessGroup | None, reverse_group: dist.ProcessGroup | None, device: Any
+    ):
+        """Messages between chunks on `device`; through main memory where gloo carries them.
+
+        gloo does where NCCL is missing, and where the group has both but no `reverse_group`.
+
+        Raises:
+            ValueError: NCCL alone, without a `reverse_group`.
+        """
+        backend = dist.get_backend(group)
+        on_nccl = device.type == "cuda" and "nccl" in backend
+        if on_nccl and reverse_group is None and "gloo" in backend:
+            on_nccl = False
+        if on_nccl and reverse_group is None and dist.get_world_size(group) > 1:
+            raise ValueError(
+                "on NCCL a pipeline needs a reverse_group, a second group of the same ranks: "
+                "messages of one group between two ranks follow each other, in both directions"
+            )
+        self.stage = dist.get_rank(group)
+        self.device = device if on_nccl else torch.device("cpu")  # gloo sends from main memory
+        self._groups = (group or dist.group.WORLD, reverse_group or group or dist.group.WORLD)
+
+    def isend(self, tensor: Tensor, stage: int) -> tuple[dist.Work, Tensor]:
+        """Begin to send; the tensor returned must live until the work is complete."""
+        tensor = tensor.to(self.device).contiguous()
+        group = self._groups[stage < self.stage]
+        return dist.isend(tensor, dist.get_global_rank(group, stage), group), tensor
+
+    def irecv(self, shape: tuple[int, ...], dtype: torch.dtype, stage: int) -> tuple:
+        """Begin to receive; the tensor returned is filled when the work is complete."""
+        tensor = torch.empty(shape, dtype=dtype, device=self.device)
+        group = self._groups[self.stage < stage]
+        return dist.irecv(tensor, dist.get_global_rank(group, stage), group), tensor
+
+    def send(self, tensor: Tensor, stage: int) -> None:
+        """Send, and wait until it has left."""
+        self.isend(tensor, stage)[0].wait()
+
+    def receive(self, like: Tensor, stage: int) -> Tensor:
+        """Receive a tensor with the shape and dtype of `like`."""
+        work, tensor = self.irecv(tuple(like.shape), like.dtype, stage)
+        work.wait()
+        return tensor
+
+
+class Routes:
+    """The messages of one stage, the same in every step."""
+
+    def __init__(self, schedule: Schedule, stage: int):
+        p, last = len(schedule), last_global_stage(schedule)
+        self.stage = stage
+        self.made_at = _places(schedule, lambda a, s: outgoing(a, s, p, last))
+        self.needed_at = _places(schedule, lambda a, s: incoming(a, s, p, last))
+        self.arriving: dict[int, list[Message]] = {}  # by sender, in the order of its sends
+        for message in self.made_at:
+            if message.receiver == stage != message.sender:
+                self.arriving.setdefault(message.sender, []).append(message)
+
+
+class Mailbox:
+    """One stage's messages of one step."""
+
+    def __init__(self, routes: Routes, wire: Wire, shapes: Any):
+        """`shapes[message]` is the (shape, dtype) of each message that this stage receives."""
+        self.stage, self._routes, self._wire, self._shapes = routes.stage, routes, wire, shapes
+        self._expected = {sender: deque(some) for sender, some in routes.arriving.items()}
+        self._posted: dict[Message, tuple[dist.Work, Tensor]] = {}
+        self._sent: dict[Message, tuple[dist.Work, Tensor]] = {}
+        self._own: dict[Message, Tensor] = {}  # from one chunk of this stage to another
+        for sender in self._expected:
+            self._post_next(sender)
+
+    def send(self, message: Message, tensor: Tensor) -> None:
+        """Begin to send, and return at once."""
+        if message.receiver == self.stage:
+            self._own[message] = tensor
+        else:
+            self._sent[message] = self._wire.isend(tensor, message.receiver)
+
+    def receive(self, message: Message) -> Tensor:
+        """The tensor, as soon as it is here."""
+        if message.sender == self.stage:
+            return self._own.pop(message)
+        while message not in self._posted:
+            self._post_next(message.sender)
+        work, tensor = self._posted.pop(message)
+        work.wait()
+        if not any(posted.sender == message.sender for posted in self._posted):
+            self._post_next(message.sender)
+        self._release(message)
+        return tensor
+
+    def close(self) -> None:
+        """Wait until every message has left."""
+        for work, _ in self._sent.values():
+            work.wait()
+        self._sent.clear()
+
+    def _post_next(self, sender: int) -> None:
+        if self._expected[sender]:
+            message = self._expected[sender].popleft()
+            self._posted[message] = self._wire.irecv(*self._shapes[message], sender)
+
+    def _release(self, arrived: Message) -> None:
+        """Let go of the sends that the sender of `arrived` must have received by then."""
+        known = [
+            message
+            for message in self._sent
+            if message.receiver == arrived.sender
+            and self._routes.needed_at[message] <= self._routes.made_at[arrived]
+        ]
+        for message in known:
+            self._sent.pop(message)[0].wait()  # complete already: returns at once
+
+
+def _places(schedule: Schedule, message_of: Any) -> dict[Message, int]:
+    """The number of the action at which each message is made, or is needed, on its stage."""
+    found = {}
+    for stage, actions in enumerate(schedule):
+        for number, action in enumerate(actions):
+            message = message_of(action, stage)
+            if message is not None:
+                found[message] = number
+    return found

@@ -1,0 +1,252 @@
+"""Pipeline parallelism: the model cut by depth, and one worker that runs any schedule.
+
+Every rank of `group` is a stage and keeps its own chunks of the model. Micro-batches flow through
+the stages; a stage holds the activations of those it has forwarded and not yet backwarded, and of
+no others. Losses and gradients equal those of the unsplit model, whatever the schedule, the number
+of micro-batches, or their sizes: a loss is the mean over the *global* batch, so the gradients of
+the micro-batches add up.
+
+Bytes sent per micro-batch and boundary between stages: its activations, and as many backward.
+Sources: Huang et al. 2019, arXiv:1811.06965; Narayanan et al. 2021, arXiv:2104.04473.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from byhand.pipeline_parallel.messages import Mailbox, Routes, Wire
+from byhand.pipeline_parallel.shapes import Shapes, learn_shapes
+from byhand.pipeline_schedules import Span, Timeline
+from byhand.pipeline_schedules.actions import (
+    Action,
+    Schedule,
+    check,
+    incoming,
+    last_global_stage,
+    outgoing,
+)
+
+
+def partition(
+    num_layers: int, num_stages: int, costs: Sequence[float] | None = None
+) -> list[range]:
+    """The layers of each stage: as many each, or so that the costliest stage costs least.
+
+    `costs[i]` is what layer i costs. Without costs, and where the layers do not divide, the first
+    stages get one more.
+
+    Raises:
+        ValueError: more stages than layers, or not one cost per layer.
+    """
+    if not 1 <= num_stages <= num_layers:
+        raise ValueError(
+            f"{num_layers} layers cannot make {num_stages} stages: a stage has at least one layer"
+        )
+    if costs is not None:
+        return _partition_by_cost(list(costs), num_layers, num_stages)
+    size, extra = divmod(num_layers, num_stages)
+    starts = [stage * size + min(stage, extra) for stage in range(num_stages + 1)]
+    return [range(starts[stage], starts[stage + 1]) for stage in range(num_stages)]
+
+
+def _partition_by_cost(costs: list[float], num_layers: int, num_stages: int) -> list[range]:
+    if len(costs) != num_layers:
+        raise ValueError(f"{len(costs)} costs for {num_layers} layers: each layer has one")
+
+    @functools.cache
+    def best(start: int, stages: int) -> tuple[float, tuple[int, ...]]:
+        """The least that the costliest of `stages` can cost from layer `start` on; their ends."""
+        if stages == 1:
+            return sum(costs[start:]), (num_layers,)
+        found = []
+        for end in range(start + 1, num_layers - stages + 2):
+            rest, ends = best(end, stages - 1)
+            found.append((max(sum(costs[start:end]), rest), (end, *ends)))
+        return min(found)
+
+    ends = best(0, num_stages)[1]
+    return [range(start, end) for start, end in zip((0, *ends), ends, strict=False)]
+
+
+def cut(tensor: Tensor, num_micro_batches: int) -> list[Tensor]:
+    """The rows of a batch as micro-batches, views of nearly equal size.
+
+    Raises:
+        ValueError: no micro-batch, or more than there are rows.
+    """
+    if not 1 <= num_micro_batches <= len(tensor):
+        raise ValueError(
+            f"{len(tensor)} rows cannot make {num_micro_batches} micro-batches: there is at least "
+            "one, and each has at least one row"
+        )
+    return list(tensor.tensor_split(num_micro_batches))
+
+
+@dataclass
+class Step:
+    """One stage's part of a step: the loss (None but on the last stage), and when it computed."""
+
+    loss: Tensor | None
+    spans: list[Span]
+
+
+@dataclass
+class _Work:
+    """What one stage holds during a step, by micro-batch and chunk."""
+
+    mail: Mailbox
+    inputs: Sequence[Tensor]
+    score: Callable[[int, Tensor], tuple[Tensor, Tensor]]
+    saved: dict[tuple[int, int], Any] = field(default_factory=dict)
+    grad_y: dict[int, Tensor] = field(default_factory=dict)  # of the losses
+    losses: list[Tensor] = field(default_factory=list)
+
+
+class Pipeline:
+    """A stage's chunks of the model and the schedule that it runs.
+
+    Every chunk is a layer as in `mlp`. Chunk c of stage r is global stage c·p + r, of p stages.
+    """
+
+    def __init__(
+        self,
+        chunks: Sequence[Any],
+        schedule: Schedule,
+        group: dist.ProcessGroup | None = None,
+        reverse_group: dist.ProcessGroup | None = None,
+    ):
+        """This rank's chunks; the same schedule on every rank. `reverse_group`: see Wire.
+
+        Raises:
+            ScheduleError: the schedule cannot run.
+            ValueError: not one stage per rank, or not the schedule's number of chunks.
+        """
+        check(schedule)
+        num_ranks, self.num_stages = dist.get_world_size(group), len(schedule)
+        self.last = last_global_stage(schedule)
+        num_chunks = (self.last + 1) // self.num_stages
+        if self.num_stages != num_ranks or num_chunks != len(chunks):
+            raise ValueError(
+                f"the schedule has {self.num_stages} stages of {num_chunks} chunks, but there are "
+                f"{num_ranks} ranks, and this one has {len(chunks)} chunks: a rank is a stage"
+            )
+        self.chunks, self.schedule, self.stage = list(chunks), schedule, dist.get_rank(group)
+        self.num_micro_batches = 1 + max(action.micro_batch for action in schedule[0])
+        parameters = [tensor for chunk in self.chunks for tensor in chunk.parameters()]
+        self.device = parameters[0].device if parameters else torch.device("cpu")
+        self._wire = Wire(group, reverse_group, self.device)
+        self._routes = Routes(schedule, self.stage)
+        self._shapes: Shapes | None = None
+
+    def step(
+        self,
+        micro_batches: Sequence[Tensor],
+        targets: Sequence[Tensor],
+        loss: Callable[..., tuple[Tensor, Tensor]],
+        global_batch: int | None = None,
+    ) -> Step:
+        """Forward and backward of one batch: adds to the chunks' gradients.
+
+        micro_batches: counts on the first stage; targets: on the last; both may be empty elsewhere.
+        loss(y, target, global_batch) -> (share of the loss, grad_y), as those in `mlp`.
+        global_batch: all rows of all data-parallel replicas; the rows of this step when None.
+
+        The first step also sends two headers over each boundary, to tell all stages the shapes;
+        later steps must have the same ones.
+
+        Raises:
+            ValueError: not the schedule's number of micro-batches, or shapes that have changed.
+        """
+        self._check(micro_batches, targets)
+        if self._shapes is None:
+            self._shapes = self._learn_shapes(micro_batches)
+        if self.stage == 0:
+            self._shapes.check(micro_batches)
+        num_rows = self._shapes.num_rows if global_batch is None else global_batch
+
+        def score(micro_batch: int, y: Tensor) -> tuple[Tensor, Tensor]:
+            return loss(y, targets[micro_batch], num_rows)
+
+        mail = Mailbox(self._routes, self._wire, self._shapes)
+        work = _Work(mail, micro_batches, score)
+        spans = [self._do(action, work) for action in self.schedule[self.stage]]
+        mail.close()
+        return Step(torch.stack(work.losses).sum() if work.losses else None, spans)
+
+    def _learn_shapes(self, micro_batches: Sequence[Tensor]) -> Shapes:
+        counts = (self.num_stages, self.num_micro_batches)
+        return learn_shapes(self.chunks, *counts, self._wire, self.device, micro_batches)
+
+    def _check(self, micro_batches: Sequence[Tensor], targets: Sequence[Tensor]) -> None:
+        given = {"micro-batches": (0, micro_batches), "targets": (self.num_stages - 1, targets)}
+        for name, (stage, tensors) in given.items():
+            if self.stage == stage and len(tensors) != self.num_micro_batches:
+                raise ValueError(
+                    f"stage {stage} is given {len(tensors)} {name}, but the schedule runs "
+                    f"{self.num_micro_batches} micro-batches"
+                )
+
+    def _do(self, action: Action, work: _Work) -> Span:
+        """Wait for what `action` needs, do it, and begin to send what it makes."""
+        place = (action, self.stage, self.num_stages, self.last)
+        needed, made = incoming(*place), outgoing(*place)
+        arrived = work.mail.receive(needed).to(self.device) if needed else None
+        start = time.monotonic()
+        result = getattr(self, "_" + action.kind)(action, arrived, work)
+        end = time.monotonic()
+        if made:
+            work.mail.send(made, result)
+        return Span(self.stage, action, start, end)
+
+    def _is(self, action: Action, global_stage: int) -> bool:
+        return action.chunk * self.num_stages + self.stage == global_stage
+
+    def _forward(self, action: Action, x: Tensor | None, work: _Work) -> Tensor:
+        place = (action.micro_batch, action.chunk)
+        x = work.inputs[action.micro_batch] if x is None else x
+        y, work.saved[place] = self.chunks[action.chunk].forward(x)
+        if self._is(action, self.last):
+            loss, y = work.score(action.micro_batch, y)
+            work.losses.append(loss)
+            work.grad_y[action.micro_batch] = y
+        return y
+
+    def _backward(self, action: Action, grad_y: Tensor | None, work: _Work) -> Tensor | None:
+        grad_y = work.grad_y.pop(action.micro_batch) if grad_y is None else grad_y
+        saved = work.saved.pop((action.micro_batch, action.chunk))
+        chunk = self.chunks[action.chunk]
+        if self._is(action, 0):
+            return chunk.backward_first(grad_y, saved)  # nobody needs the gradient of the data
+        return chunk.backward(grad_y, saved)
+
+    def _backward_input(self, action: Action, grad_y: Tensor | None, work: _Work) -> Tensor:
+        grad_y = work.grad_y.pop(action.micro_batch) if grad_y is None else grad_y
+        place = (action.micro_batch, action.chunk)
+        saved = work.saved.pop(place)
+        grad_x, work.saved[place] = self.chunks[action.chunk].backward_input(grad_y, saved)
+        return grad_x
+
+    def _backward_weight(self, action: Action, _: None, work: _Work) -> None:
+        self.chunks[action.chunk].backward_weight(
+            work.saved.pop((action.micro_batch, action.chunk))
+        )
+
+
+def timeline(steps: Iterable[Step]) -> Timeline:
+    """The stages' parts of one step, in order, on one clock that starts at 0.
+
+    The clock is the machine's, so the stages ran on one machine. On CUDA an action's time is that
+    of giving it to the device.
+    """
+    spans = [span for step in steps for span in step.spans]
+    zero = min(span.start for span in spans)
+    moved = [Span(s.stage, s.action, s.start - zero, s.end - zero) for s in spans]
+    return Timeline(moved, 1 + max(span.stage for span in spans))

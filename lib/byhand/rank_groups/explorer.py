@@ -1,0 +1,77 @@
+"""An explorer of rank grids: degrees, order and nodes in; who talks to whom, and across what."""
+
+import ipywidgets
+
+from byhand.figures import rank_grid
+from byhand.figures.style import num_bytes_text
+from byhand.rank_groups.grid import ORDER, RankGrid
+from byhand.rank_groups.traffic import bytes_leaving, transformer_bytes
+from byhand.tools.widgets import explorer, slider
+
+WORLD_SIZES = (16, 32, 64, 96, 128, 256, 512, 1024, 3072, 4096, 8192, 16384)
+DEGREES = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)
+ORDERS = (
+    *(ORDER, "tp-cp-ep-pp-dp", "tp-pp-dp-cp-ep", "dp-cp-ep-tp-pp"),
+    *("pp-tp-cp-ep-dp", "pp-dp-ep-cp-tp", "tp-dp-pp"),
+)
+GPT3 = {"num_layers": 96, "hidden": 12288, "sequence": 2048}
+GPT3_STEP = {"micro_batch": 1, "num_micro_batches": 16}
+TOLD = "A step of GPT-3, 16 micro-batches: the most that a node sends to others is"
+
+
+def grid_explorer(
+    world_size: int = 64, tp: int = 8, pp: int = 4, ranks_per_node: int = 8
+) -> ipywidgets.VBox:
+    """Choose the degrees, their order and the nodes; see who talks to whom, and across what.
+
+    The rank that is followed is marked in every panel. A choice that is refused is answered by the
+    reason, and by the degrees that would do.
+    """
+    world = _choice("ranks", WORLD_SIZES, world_size)
+    degrees = [_choice(axis, DEGREES, value) for axis, value in (("tp", tp), ("cp", 1))]
+    degrees += [_choice(axis, DEGREES, value) for axis, value in (("ep", 1), ("pp", pp))]
+    order = ipywidgets.Dropdown(options=ORDERS, value=ORDER, description="order")
+    per_node = _choice("per node", (1, 2, 4, 8, 16, 32), ranks_per_node)
+    follow = slider("follow rank", 0, 0, WORLD_SIZES[-1] - 1)
+    return explorer([[world, order], degrees[:2], degrees[2:], [per_node, follow]], draw_grid)
+
+
+def draw_grid(
+    world_size: int, order: str, tp: int, cp: int, ep: int, pp: int, per_node: int, follow: int
+) -> tuple[bytes, int, str]:
+    """The rank grid (PNG), its width, and what leaves a node; or no picture, and why."""
+    degrees = {"tp": tp, "cp": cp, "ep": ep, "pp": pp}
+    try:
+        grid = RankGrid(world_size, **degrees, order=order)
+    except ValueError as error:
+        return b"", 0, f"Refused: {error}. {_what_would_do(world_size, degrees, order)}"
+    try:
+        leaving = bytes_leaving(grid, per_node, transformer_bytes(grid, **GPT3, **GPT3_STEP))
+    except ValueError as error:
+        return b"", 0, f"Refused: {error}."
+    png, size = rank_grid(grid, per_node, follow=follow % world_size)._repr_png_()
+    worst = {name: found.max() for name, found in leaving.items() if found.max()}
+    told = ", ".join(f"{name} {num_bytes_text(found)}" for name, found in worst.items())
+    return png, size["width"], f"{TOLD}: {told or 'nothing'}."
+
+
+def _what_would_do(world_size: int, degrees: dict[str, int], order: str) -> str:
+    allowed = []
+    for axis in degrees:
+        found = [str(n) for n in DEGREES if _legal(world_size, {**degrees, axis: n}, order)]
+        allowed += [f"{axis} {', '.join(found)}"] if found else []
+    return f"One change would do: {'; '.join(allowed)}." if allowed else "No one degree mends it."
+
+
+def _legal(world_size: int, degrees: dict[str, int], order: str) -> bool:
+    try:
+        RankGrid(world_size, **degrees, order=order)
+    except ValueError:
+        return False
+    return True
+
+
+def _choice(label: str, options: tuple[int, ...], value: int) -> ipywidgets.SelectionSlider:
+    return ipywidgets.SelectionSlider(
+        options=options, value=value, description=label, continuous_update=False
+    )

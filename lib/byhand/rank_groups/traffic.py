@@ -1,0 +1,126 @@
+"""Which ranks share a node, and what a step sends from node to node. Pure.
+
+Node k holds the ranks k·n to (k+1)·n - 1, for n ranks per node, as launchers number them. Whether
+a group stays inside a node depends on the order of the axes alone; how much that costs depends on
+what each group sends. Who sends to whom within a group:
+
+    ring         tp, cp, dp, ...    all of a rank's bytes to the next, the last one's to the first
+    chain        pp                 to the next stage, and as many bytes from it back
+    all-to-all   ep                 the same share to every other rank
+
+Volumes: Narayanan et al. 2021 (arXiv:2104.04473), section 3; ring attention: Liu et al. 2023.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+import numpy as np
+
+from byhand.rank_groups.grid import AXES, RankGrid
+
+
+def stays_inside(groups: np.ndarray, ranks_per_node: int) -> np.ndarray:
+    """For each of the groups [n, ranks in each]: are all its ranks on one node?"""
+    nodes = groups // ranks_per_node
+    return (nodes == nodes[:, :1]).all(axis=1)
+
+
+def bytes_leaving(
+    grid: RankGrid, ranks_per_node: int, sent: Mapping[str, float]
+) -> dict[str, np.ndarray]:
+    """By group name: the bytes that each node sends to other nodes in a step, [nodes].
+
+    sent: by group name, the bytes that one rank sends in a step; for "pp" those that a stage sends
+    to the next one.
+
+    Raises:
+        ValueError: the ranks do not fill whole nodes.
+    """
+    if ranks_per_node < 1 or grid.world_size % ranks_per_node:
+        raise ValueError(
+            f"{grid.world_size} ranks do not fill nodes of {ranks_per_node}: the world size must "
+            "be a multiple of the ranks per node"
+        )
+    leaving = {}
+    for name, num_bytes in sent.items():
+        edges, share = _edges(grid.groups(name), name)
+        nodes = edges // ranks_per_node
+        crossing = nodes[nodes[:, 0] != nodes[:, 1], 0]
+        num_nodes = grid.world_size // ranks_per_node
+        leaving[name] = np.bincount(crossing, minlength=num_nodes) * (num_bytes * share)
+    return leaving
+
+
+def busiest_node(grid: RankGrid, ranks_per_node: int, sent: Mapping[str, float]) -> float:
+    """The bytes that leave the node which sends most to others."""
+    return float(sum(bytes_leaving(grid, ranks_per_node, sent).values()).max())
+
+
+def orders(grid: RankGrid) -> list[RankGrid]:
+    """The same degrees in every order that is allowed; axes of degree 1 come last."""
+    sizes = {**grid.expert_sizes, **grid.dense_sizes}
+    sizes["dp"] = max(grid.dp, grid.expert_dp)
+    long = [axis for axis in AXES if sizes[axis] > 1]
+    short = [axis for axis in AXES if axis not in long]
+    found = []
+    for chosen in itertools.permutations(long):
+        order = "-".join([*chosen, *short])
+        try:
+            degrees = (grid.tp, grid.cp, grid.ep, grid.pp, grid.expert_tp)
+            found.append(RankGrid(grid.world_size, *degrees, order))
+        except ValueError:
+            continue
+    return found
+
+
+def transformer_bytes(
+    grid: RankGrid,
+    num_layers: int,
+    hidden: int,
+    sequence: int,
+    micro_batch: int,
+    num_micro_batches: int,
+    bytes_per_element: int = 2,
+) -> dict[str, float]:
+    """What one rank sends in a training step of a dense transformer, by group name.
+
+    Counted are a layer's four tensor-parallel all-reduces, the keys and values that travel round
+    the context-parallel ring (three times: backward needs them again, with their gradients), the
+    gradients of 12·hidden² weights a layer, and the activations between stages. Left out are
+    embeddings, recomputation, what several chunks per stage send more often, and the paper's
+    scatter/gather, by which the ranks of a tp group send each its share to the next stage.
+    """
+    tp, cp, pp = grid.tp, grid.cp, grid.pp
+    copies, layers = grid.dp * cp, num_layers / pp
+    activation = micro_batch * sequence * hidden / cp * bytes_per_element
+    weights = 12 * hidden**2 * layers / tp * bytes_per_element
+    passes = layers * num_micro_batches
+    return {
+        "tp": passes * 4 * _all_reduce(tp) * activation,
+        "cp": passes * 3 * (cp - 1) * 2 * activation / tp,
+        "dp-cp": _all_reduce(copies) * weights,
+        "pp": num_micro_batches * activation if pp > 1 else 0.0,
+    }
+
+
+def _all_reduce(num_ranks: int) -> float:
+    """Bytes that a rank sends for each byte reduced, round a ring."""
+    return 2 * (num_ranks - 1) / num_ranks
+
+
+def _edges(groups: np.ndarray, name: str) -> tuple[np.ndarray, float]:
+    """Who sends to whom [edges, 2], and which share of a rank's bytes goes along each edge."""
+    size = groups.shape[1]
+    if size == 1:
+        return np.empty((0, 2), dtype=groups.dtype), 1.0
+    if name == "pp":
+        there = np.stack([groups[:, :-1], groups[:, 1:]], axis=-1).reshape(-1, 2)
+        return np.concatenate([there, there[:, ::-1]]), 1.0
+    if name == "ep":
+        distances, share = range(1, size), 1 / (size - 1)
+    else:
+        distances, share = (1,), 1.0
+    rings = [np.stack([groups, np.roll(groups, -d, axis=1)], axis=-1) for d in distances]
+    return np.concatenate([ring.reshape(-1, 2) for ring in rings]), share

@@ -1,0 +1,1 @@
+"""Slow links between hosts, on one machine."""

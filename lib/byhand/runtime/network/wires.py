@@ -1,0 +1,172 @@
+"""The wires of a virtual network: namespaces, bridges, veth pairs and their rates.
+
+A forked fork server enters namespaces of its own (user, process, network), where it may do what an
+administrator may, makes one network namespace per host and per rank, and puts each rank that it
+forks into its own. iproute2's `ip` and `tc` lay the wires.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from byhand.runtime.network.virtual import MTU, Bytes, Traffic, VirtualNetwork
+from byhand.runtime.walls import namespaces
+
+_PATH = os.pathsep.join(filter(None, [os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
+_LATENCY_SECONDS = 1.0  # what may wait for a link: like a cluster's, it drops next to nothing
+_BURST_SECONDS = 0.001  # of what it missed in a pause, a link makes up for so much,
+_PEAK = 1.25  # going at this many times its rate meanwhile
+_AT_ONCE_SECONDS = 0.0003  # and lets so much pass at once: a timer may be late by that
+_FRAME_BYTES = MTU + 64  # it lets one frame through, however slow it is
+
+
+def why_no_tools() -> str | None:
+    """None where `ip` and `tc` are installed, else one sentence."""
+    missing = [name for name in ("ip", "tc") if not shutil.which(name, path=_PATH)]
+    if not missing:
+        return None
+    return f"the program {' and '.join(missing)} is missing: apt-get install iproute2 (as root)"
+
+
+@dataclass
+class Wires:
+    """A network that stands: descriptors of its network namespaces."""
+
+    network: VirtualNetwork
+    switch: int
+    hosts: list[int]
+    ranks: list[int]
+
+    def address(self, rank: int) -> str:
+        """The IPv4 address of a rank."""
+        return f"10.0.{self.network.host(rank)}.{rank % self.network.ranks_per_host + 1}"
+
+    def join(self, rank: int) -> None:
+        """Move this process to the rank's namespace, for good and without privileges."""
+        namespaces.set_network(self.ranks[rank])
+        os.environ["GLOO_SOCKET_IFNAME"] = "eth0"
+        for descriptor in (self.switch, *self.hosts, *self.ranks):
+            os.close(descriptor)
+        namespaces.drop_privileges()
+
+    def traffic(self) -> Traffic:
+        """Bytes so far: what came in at the far end of a wire is what was sent into it."""
+        at_switch = self._counters(self.switch)
+        ranks = []
+        for rank in range(self.network.world_size):
+            if rank % self.network.ranks_per_host == 0:
+                at_host = self._counters(self.hosts[self.network.host(rank)])
+            ranks.append(at_host[f"rank{rank}"])
+        hosts = [at_switch[f"host{host}"] for host in range(self.network.hosts)]
+        return Traffic(hosts, ranks)
+
+    def _counters(self, namespace: int) -> dict[str, Bytes]:
+        namespaces.set_network(namespace)
+        counters = {}
+        with open("/proc/thread-self/net/dev") as file:
+            for line in file.readlines()[2:]:
+                name, _, numbers = line.partition(":")
+                fields = numbers.split()
+                counters[name.strip()] = Bytes(sent=int(fields[0]), received=int(fields[8]))
+        namespaces.set_network(self.switch)
+        return counters
+
+
+def lay(network: VirtualNetwork) -> Wires:
+    """Enter fresh namespaces and build the network; this process ends up on its switch.
+
+    Raises:
+        OSError: the kernel refuses, or a tool fails; the message says which step.
+    """
+    if problem := why_no_tools():
+        raise OSError(problem)
+    namespaces.enter_as_administrator()
+    switch = namespaces.own_network()
+    hosts = [namespaces.new_network() for _ in range(network.hosts)]
+    ranks = [namespaces.new_network() for _ in range(network.world_size)]
+    wires = Wires(network, switch, hosts, ranks)
+    _in(switch, _bridge() + _cables([("host", h, "uplink", fd) for h, fd in enumerate(hosts)]))
+    _in(switch, [_rate(network, f"host{host}") for host in range(network.hosts)], tool="tc")
+    for host, namespace in enumerate(hosts):
+        first = host * network.ranks_per_host
+        here = range(first, first + network.ranks_per_host)
+        cables = _cables([("rank", rank, "eth0", ranks[rank]) for rank in here])
+        _in(namespace, [*_bridge(), *_up("uplink", "master br0"), *cables])
+        _in(namespace, [_rate(network, "uplink")], tool="tc")
+    for rank, namespace in enumerate(ranks):
+        _in(namespace, ["link set lo up", *_address(wires.address(rank))])
+        _send_once()
+    namespaces.set_network(switch)
+    return wires
+
+
+def _bridge() -> list[str]:
+    return ["link set lo up", f"link add br0 mtu {MTU} type bridge", *_up("br0")]
+
+
+def _cables(ends: list[tuple[str, int, str, int]]) -> list[str]:
+    """Lines that plug a cable into the bridge here; its other end lies in another namespace."""
+    lines = []
+    for kind, number, far_name, namespace in ends:
+        near = f"{kind}{number}"
+        far = f"name {far_name} mtu {MTU} netns /proc/self/fd/{namespace}"
+        lines.append(f"link add {near} mtu {MTU} type veth peer {far}")
+        lines += _up(near, "master br0")
+    return lines
+
+
+def _up(name: str, options: str = "") -> list[str]:
+    """Lines that bring an interface up, without the chatter of IPv6."""
+    return [f"link set dev {name} addrgenmode none", f"link set dev {name} {options} up"]
+
+
+def _address(address: str) -> list[str]:
+    """Lines that give a rank its address and let it send by TCP's oldest rule, in every kernel.
+
+    That fills a link until it drops something. Others probe for the rate, or slow down as a queue
+    grows: as some machines are set, a single message would take up to 1.4 times as long.
+    """
+    network = f"10.0.0.0/16 dev eth0 src {address} scope link"
+    given = f"addr add {address}/16 dev eth0"
+    return [given, *_up("eth0"), f"route replace {network} congctl reno"]
+
+
+def _send_once() -> None:
+    """Have this namespace's TCP send nothing a second time: here nothing is lost, only late.
+
+    An answer that waits in a queue, or packets that overtake each other between the machine's
+    cores, look like a loss.
+    """
+    for name, value in (("early_retrans", 0), ("recovery", 0), ("reordering", 300)):
+        with contextlib.suppress(OSError):  # a container may forbid it: then a few go twice
+            Path(f"/proc/sys/net/ipv4/tcp_{name}").write_text(str(value))
+
+
+def _rate(network: VirtualNetwork, name: str) -> str:
+    rate = network.bytes_per_second
+    burst, at_once = (max(_FRAME_BYTES, int(rate * s)) for s in (_BURST_SECONDS, _AT_ONCE_SECONDS))
+    shape = f"rate {8 * rate:.0f}bit burst {burst} latency {1000 * _LATENCY_SECONDS:.0f}ms"
+    peak = f"peakrate {8 * _PEAK * rate:.0f}bit mtu {at_once}"
+    return f"qdisc add dev {name} root tbf {shape} {peak}"
+
+
+def _in(namespace: int, lines: list[str], tool: str = "ip") -> None:
+    """Run lines of `ip` or `tc` in a network namespace."""
+    namespaces.set_network(namespace)
+    done = subprocess.run(
+        [shutil.which(tool, path=_PATH), "-batch", "-"],
+        input="\n".join([*lines, ""]),
+        capture_output=True,
+        text=True,
+        close_fds=False,
+        env={"PATH": _PATH},
+        check=False,
+    )
+    if done.returncode:
+        words = " ".join(done.stderr.split())
+        raise OSError(f"{tool} could not lay the wires: {words}")

@@ -1,0 +1,1 @@
+"""Starts ranks: the fork server, its client, and what a rank does from birth to reply."""

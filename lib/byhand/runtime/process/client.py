@@ -1,0 +1,228 @@
+"""A connection to a fork server: starts it, asks it for teams of ranks, and ends them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from byhand.runtime.errors import LaunchError, NetworkError, SandboxError
+from byhand.runtime.network.virtual import Bytes, Traffic, VirtualNetwork
+from byhand.runtime.process.member import Member, read_all
+from byhand.runtime.walls.kernel_count import Counters
+
+START_SECONDS = 120.0
+# Memory in huge pages: forking a rank and ending it then cost a quarter of the time, because
+# there are 500 times fewer page-table entries to copy and to tear down.
+# torch's TCPStore looks up the name of every address, 127.0.0.1 included: the resolver is to give
+# up after a second, not five. c10d reads its log level when torch is imported.
+ENVIRON = {
+    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+    "PYTHONMALLOC": "malloc",
+    "RES_OPTIONS": "timeout:1 attempts:1",
+    "TORCH_CPP_LOG_LEVEL": "ERROR",
+}
+
+
+class ForkClient:
+    """One fork server, started as a process of its own or forked from another client's."""
+
+    def __init__(self, connection: socket.socket, parent: tuple[ForkClient, int] | None = None):
+        self.connection = connection
+        self.owner = os.getpid()
+        self._parent = parent
+        self._process: subprocess.Popen | None = None
+        self._errors = -1
+        self._teams = 0
+        self._exits: dict[int, dict[int, int]] = {}
+
+    @classmethod
+    def start(cls, command: Sequence[str]) -> ForkClient:
+        """Start a fork server, behind `command` if any. It imports torch: a second or two."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        client = cls(ours)
+        client._errors = os.memfd_create("byhand errors")
+        package = str(Path(__file__).parents[3])
+        path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
+        server = [sys.executable, "-m", "byhand.runtime.process.server", str(theirs.fileno())]
+        with theirs:
+            client._process = subprocess.Popen(
+                [*command, *server],
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=client._errors,
+                stderr=client._errors,
+                env={**os.environ, **ENVIRON, "PYTHONPATH": path},
+            )
+        return client
+
+    @property
+    def process_id(self) -> int | None:
+        """The fork server's process id, if this client started it."""
+        return self._process.pid if self._process is not None else None
+
+    def is_usable(self) -> bool:
+        """Whether the server still runs, and belongs to this process and not to its parent."""
+        if self.owner != os.getpid():
+            return False
+        return self._process is None or self._process.poll() is None
+
+    def fresh(
+        self, isolate: bool, scratch_bytes: int = 0, network: VirtualNetwork | None = None
+    ) -> ForkClient:
+        """A fork server forked from this one; with `isolate` in namespaces of its own.
+
+        With `network`, the ranks it forks live on that network's hosts.
+
+        Raises:
+            SandboxError, NetworkError: the kernel refuses the namespaces, or the network.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._teams += 1
+        child = ForkClient(ours, parent=(self, self._teams))
+        message = {"isolate": isolate, "scratch_bytes": scratch_bytes, "network": None}
+        if network is not None:
+            message["network"] = asdict(network)
+        with theirs:
+            self.send({"do": "fresh", "team": self._teams, **message}, [theirs])
+        try:
+            child.expect("hello", START_SECONDS)
+        except LaunchError as error:
+            child.close()
+            if network is not None:
+                raise NetworkError(f"no virtual network can be made here: {error}") from None
+            words = f"the kernel refuses fresh namespaces for a question: {error}"
+            raise SandboxError(words) from None
+        return child
+
+    def close(self) -> None:
+        """End the server and everything that it forked; return when they are gone."""
+        self.connection.close()
+        if self.owner != os.getpid():
+            return
+        if self._parent is not None:
+            parent, number = self._parent
+            if parent.is_usable() and parent.connection.fileno() >= 0:
+                parent.end_team(number, [])
+        elif self._process is not None:
+            try:
+                self._process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            os.close(self._errors)
+            self._process = None
+
+    def fork_team(self, spec: dict[str, Any]) -> tuple[int, list[Member]]:
+        """Fork `spec["world_size"]` ranks; they join the world if so asked, and wait."""
+        self._teams += 1
+        team, members = self._teams, []
+        self._exits[team] = {}
+        for rank in range(spec["world_size"]):
+            member, fds = Member.create(rank)
+            members.append(member)
+            with fds[0]:
+                self.send({"do": "rank", "team": team, "rank": rank, **spec}, fds)
+        return team, members
+
+    def end_team(self, team: int, members: list[Member]) -> None:
+        """Kill a team and everything it started; return when it is gone."""
+        for member in members:
+            member.close()
+        with contextlib.suppress(LaunchError):
+            self.send({"do": "end", "team": team})
+            self.expect("ended", 15.0, team)
+        self._exits.pop(team, None)
+
+    def exits_of(self, team: int) -> dict[int, int]:
+        """{rank: exit code} of the team's ranks that have ended."""
+        while self.receive(0.0) is not None:
+            pass
+        return self._exits[team]
+
+    def dump_stacks(self, team: int) -> dict[int, float]:
+        """Let a team's ranks write their stacks; the CPU seconds that each has used."""
+        self.send({"do": "stacks", "team": team})
+        answer = self.expect("cpu_seconds", 5.0)
+        return {int(rank): seconds for rank, seconds in answer["cpu_seconds"].items()}
+
+    def count_gpus(self) -> int:
+        """GPUs of this machine, counted in a process that ends at once."""
+        self.send({"do": "devices"})
+        return self.expect("devices", START_SECONDS)["devices"]
+
+    def answers(self) -> bool:
+        """Whether the server still answers."""
+        try:
+            self.traffic()
+        except LaunchError:
+            return False
+        return True
+
+    def traffic(self) -> Traffic:
+        """The byte counters of the network that this server's ranks live on."""
+        self.send({"do": "traffic"})
+        ports = self.expect("traffic", 5.0)["traffic"]
+        return Traffic(*([Bytes(**port) for port in ports[kind]] for kind in ("hosts", "ranks")))
+
+    def count(self, team: int) -> Counters:
+        """What a team's ranks have sent each other so far, by the kernel's count."""
+        self.send({"do": "count", "team": team})
+        return Counters(**self.expect("count", 5.0)["count"])
+
+    def send(self, message: dict[str, Any], fds: Sequence[Any] = ()) -> None:
+        """Send a message and descriptors."""
+        numbers = [fd if isinstance(fd, int) else fd.fileno() for fd in fds]
+        try:
+            socket.send_fds(self.connection, [json.dumps(message).encode()], numbers)
+        except OSError as error:
+            words = f"the fork server ended by itself ({error}); {self.last_words()}"
+            raise SandboxError(words) from None
+
+    def receive(self, seconds: float) -> dict[str, Any] | None:
+        """The next message; None when none comes within `seconds`."""
+        self.connection.settimeout(seconds)
+        try:
+            data = self.connection.recv(1 << 16)
+        except (TimeoutError, BlockingIOError):
+            return None
+        except OSError:
+            data = b""
+        if not data:
+            raise SandboxError(f"the fork server ended by itself; {self.last_words()}")
+        message = json.loads(data)
+        if "exit" in message and message["team"] in self._exits:
+            self._exits[message["team"]][message["rank"]] = message["exit"]
+        return message
+
+    def expect(self, kind: str, seconds: float, team: int | None = None) -> dict[str, Any]:
+        """The next message that has `kind` in it (and names `team`), passing over others."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            message = self.receive(left)
+            if message is None:
+                break
+            if "failed" in message:
+                raise SandboxError(message["failed"])
+            if kind in message and team in (None, message[kind]):
+                return message
+        raise SandboxError(f"the fork server said no {kind!r} within {seconds:.0f} s")
+
+    def last_words(self) -> str:
+        """What the fork server wrote to its standard error."""
+        client = self if self._parent is None else self._parent[0]
+        if client._process is None:
+            return "it said nothing"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            client._process.wait(timeout=0.2)
+        text = read_all(client._errors, 1 << 16).decode(errors="replace").strip()
+        return f"its last words: {text[-2000:]}" if text else "it said nothing"

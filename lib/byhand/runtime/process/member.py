@@ -1,0 +1,163 @@
+"""The launching process's ends of one rank: its socket, its log, its output, its stacks."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import socket
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import cloudpickle
+
+from byhand.runtime.errors import Failure, TamperedError
+from byhand.runtime.process import codec
+from byhand.runtime.trace import sources
+from byhand.runtime.trace.log import Call, RankLog, plain_text
+
+MAX_HEADER = 1 << 20
+LOOK_BYTES = 1 << 18
+MAX_FRAMES, MAX_FRAME = 200, 5000  # of a stack: faulthandler writes 100
+_FRAME = re.compile(r'  File "(.+)", line (\d{1,9}) in ')
+
+
+def read_all(fd: int, limit: int) -> bytes:
+    """The first `limit` bytes of a memory file."""
+    parts, at = [], 0
+    while at < limit and (part := os.pread(fd, min(1 << 20, limit - at), at)):
+        parts.append(part)
+        at += len(part)
+    return b"".join(parts)
+
+
+def as_list(value: Any) -> list[Any]:
+    """What a rank sent where a list should be; empty where it sent another thing."""
+    return value if isinstance(value, list) else []
+
+
+@dataclass
+class Member:
+    """One rank of a team, and what has come from it so far."""
+
+    rank: int
+    control: socket.socket
+    log_fd: int
+    output_fd: int
+    stack_fd: int
+    log: RankLog
+    header: dict[str, Any] | None = None
+    log_bytes: int = 0  # read so far
+    _reply: bytearray = field(default_factory=bytearray)
+
+    @classmethod
+    def create(cls, rank: int) -> tuple[Member, list[Any]]:
+        """A member, and the descriptors that its rank is to be given (the socket to be closed)."""
+        ours, theirs = socket.socketpair()
+        fds = [os.memfd_create(f"byhand {name} {rank}") for name in ("log", "output", "stack")]
+        for fd in fds[:2]:  # a rank's threads write at once: appending, none overwrites another
+            fcntl.fcntl(fd, fcntl.F_SETFL, os.O_APPEND)
+        return cls(rank, ours, *fds, RankLog(rank)), [theirs, *fds]
+
+    def close(self) -> None:
+        """Close every descriptor."""
+        self.control.close()
+        for fd in (self.log_fd, self.output_fd, self.stack_fd):
+            os.close(fd)
+
+    def receive(self, max_bytes: int) -> bool:
+        """Read some of the reply. False when nothing more will come.
+
+        Raises:
+            TamperedError: the reply is no reply, or larger than `max_bytes`.
+        """
+        try:
+            data = self.control.recv(1 << 20)
+        except ConnectionError:
+            return False
+        self.take(data, max_bytes)
+        return bool(data)
+
+    def take(self, data: bytes, max_bytes: int) -> None:
+        """Add to the reply. Raises as `receive` does."""
+        self._reply += data
+        if self.header is None and len(self._reply) >= 8:
+            self._read_header()
+        if len(self._reply) > max_bytes + MAX_HEADER:
+            raise TamperedError(f"rank {self.rank} returned more than {max_bytes:,} bytes")
+
+    def _read_header(self) -> None:
+        length = int.from_bytes(self._reply[:8], "big")
+        if length <= MAX_HEADER and len(self._reply) < 8 + length:
+            return
+        try:
+            header = json.loads(self._reply[8 : 8 + length])
+            if type(header["body"]) is not int or type(header["kind"]) is not str:
+                raise ValueError("body and kind")
+        except (ValueError, TypeError, KeyError, RecursionError):
+            raise TamperedError(f"rank {self.rank} sent a reply that no rank writes") from None
+        self.header = header
+        del self._reply[: 8 + length]
+
+    @property
+    def logged(self) -> int:
+        """Bytes in the log, read and unread."""
+        return os.fstat(self.log_fd).st_size
+
+    @property
+    def replied(self) -> bool:
+        """Whether the whole reply is here."""
+        return self.header is not None and len(self._reply) >= self.header["body"]
+
+    def value(self, trusted: bool) -> Any:
+        """What the function returned.
+
+        Raises:
+            TamperedError: the bytes are no value.
+        """
+        if self.header["kind"] == "pickle" and trusted:
+            return cloudpickle.loads(bytes(self._reply))
+        try:
+            return codec.decode(bytes(self._reply))
+        except codec.CodecError as error:
+            message = f"rank {self.rank} returned bytes that are no value: {error}"
+            raise TamperedError(message) from None
+
+    def failure(self) -> Failure:
+        """The exception that an error reply tells of, as text."""
+        frames = [
+            (plain_text(frame[0], 1000), frame[1], plain_text(frame[2], 1000))
+            for frame in as_list(self.header.get("frames"))[-50:]
+            if isinstance(frame, list) and len(frame) == 3 and type(frame[1]) is int
+        ]
+        exception = plain_text(self.header.get("exception", "Exception"), 200)
+        message = plain_text(self.header.get("message", ""))
+        return Failure(self.rank, time.monotonic(), exception, message, frames)
+
+    def read_log(self) -> list[Call] | None:
+        """The calls logged since the last look; None when nothing at all was.
+
+        Reads LOOK_BYTES at most: a rank may write faster than this reads.
+        """
+        data = os.pread(self.log_fd, LOOK_BYTES, self.log_bytes)
+        self.log_bytes += len(data)
+        return self.log.feed(data) if data else None
+
+    def stack(self) -> list[tuple[str, int]]:
+        """File and line of each frame that the rank last wrote, innermost first."""
+        text = read_all(self.stack_fd, 1 << 20).decode(errors="replace")
+        last = text.rpartition("most recent call first")[2].splitlines()[:MAX_FRAMES]
+        found = (_FRAME.match(line[:MAX_FRAME]) for line in last)
+        return [(frame[1], int(frame[2])) for frame in found if frame]
+
+    def line(self) -> str:
+        """The innermost line outside torch and this package in the last stack; "" if none."""
+        frames = (frame for frame in self.stack() if sources.is_readers(frame[0]))
+        return next((sources.place(*frame) for frame in frames), "")
+
+    def is_inside_torch(self) -> bool:
+        """Whether the last stack's innermost frame is torch's own."""
+        stack = self.stack()
+        return bool(stack) and sources.is_torch(stack[0][0])

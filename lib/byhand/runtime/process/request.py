@@ -1,0 +1,98 @@
+"""What a launch asks of its ranks: arguments that make sense, and travel."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import cloudpickle
+
+from byhand.runtime.errors import LaunchError
+from byhand.runtime.network.virtual import VirtualNetwork
+
+
+class PerRank:
+    """An argument of which rank r gets only item r."""
+
+    def __init__(self, items: Sequence[Any]):
+        self.items = list(items)
+
+
+def memory_file(*parts: bytes) -> int:
+    """The descriptor of a file in memory that holds these parts, one after the other."""
+    fd = os.memfd_create("byhand request")
+    for part in parts:
+        view = memoryview(part)
+        while view:
+            view = view[os.write(fd, view) :]
+    return fd
+
+
+def check_arguments(
+    fn: Any, world_size: Any, args: Any, deadline: Any, threads: Any, network: Any
+) -> None:
+    """Refuse what makes no launch.
+
+    Raises:
+        ValueError: an argument makes no sense; the sentence says which and why.
+        LaunchError: this process is itself a rank.
+    """
+    if "BYHAND_WORLD_SIZE" in os.environ:
+        raise LaunchError("launch was called on a rank; only the notebook starts ranks")
+    if not callable(fn):
+        raise ValueError(f"launch runs a function; {fn!r} is a {type(fn).__name__}")
+    for name, value in (("world_size", world_size), ("threads_per_rank", threads)):
+        if type(value) is not int or value < 1:
+            raise ValueError(f"{name} is a whole number of at least 1, not {value!r}")
+    if not isinstance(args, (list, tuple)):
+        raise ValueError(
+            f"args is a tuple of arguments, not a {type(args).__name__}; "
+            "for one argument x write args=(x,)"
+        )
+    if type(deadline) not in (int, float) or not deadline > 0:
+        raise ValueError(f"deadline is a positive number of seconds, not {deadline!r}")
+    if network is not None and not isinstance(network, VirtualNetwork):
+        raise ValueError(f"network is None or a VirtualNetwork, not {network!r}")
+    if network is not None and network.world_size != world_size:
+        hosts = f"{network.hosts} hosts × {network.ranks_per_host} ranks"
+        raise ValueError(f"{hosts} = {network.world_size} is not world_size {world_size}")
+    for position, arg in enumerate(args):
+        if isinstance(arg, PerRank) and len(arg.items) != world_size:
+            raise ValueError(
+                f"argument {position} has {len(arg.items)} items for {world_size} ranks: "
+                "PerRank takes one per rank"
+            )
+
+
+def pickled(fn: Any, world_size: int, args: Sequence[Any]) -> list[bytes]:
+    """The call as bytes, by rank; the same object for all ranks if no argument is PerRank.
+
+    Raises:
+        ValueError: the function or an argument cannot travel to another process; says which.
+    """
+    if not any(isinstance(arg, PerRank) for arg in args):
+        return [_pickle(fn, tuple(args))] * world_size
+    return [
+        _pickle(fn, tuple(a.items[rank] if isinstance(a, PerRank) else a for a in args))
+        for rank in range(world_size)
+    ]
+
+
+def _pickle(fn: Any, args: tuple) -> bytes:
+    try:
+        return cloudpickle.dumps((fn, args))
+    except Exception as whole:
+        for position, arg in enumerate(args):
+            try:
+                cloudpickle.dumps(arg)
+            except Exception as error:
+                kind = type(arg).__name__
+                raise ValueError(
+                    f"argument {position}, a {kind}, cannot travel to another process: {error}"
+                ) from None
+        name = getattr(fn, "__name__", repr(fn))
+        raise ValueError(
+            f"the function {name} cannot travel to another process: {whole}. It carries along "
+            "the names of the notebook that it uses; use plain data, or make the object inside it"
+        ) from None

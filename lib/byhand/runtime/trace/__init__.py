@@ -1,0 +1,1 @@
+"""Records what ranks do: every communication call, its wait, its line."""

@@ -1,0 +1,1 @@
+"""Holds code that nobody has read: namespaces, limits, and the cells of a submission."""

@@ -1,0 +1,218 @@
+"""Fresh Linux namespaces, entered by a forked process: a question's, or a virtual network's.
+
+A question's are used inside the sandbox that already hides the file system: there each question
+gets its own processes, network and /tmp, so that nothing it starts, binds or writes meets the next
+one. A virtual network's only separate networks, and end with the process that entered them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+import sys
+from pathlib import Path
+
+_CLONE_NEWNS, _CLONE_NEWIPC = 0x00020000, 0x08000000
+_CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
+_MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 0x1000, 0x4000, 1 << 18
+_SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
+_CAPABILITY_VERSION_3, _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 0x20080522, 12, 21
+_PR_CAP_AMBIENT, _PR_SET_NO_NEW_PRIVS, _PR_SET_DUMPABLE = 47, 38, 4
+_NOT_ROOT = 1000
+_SENT_ONCE = {"tcp_sack": 0, "tcp_early_retrans": 0, "tcp_reordering": 300,
+              "tcp_rto_min_us": 3_000_000}  # fmt: skip
+MAX_FILES = 10_000  # in an empty directory: files of no bytes take the kernel's memory, too
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def enter(scratch_bytes: int) -> None:
+    """Move to new user, process, network, mount and IPC namespaces, with an empty /tmp.
+
+    Returns in the first process of the new process namespace, without privileges; the caller's
+    process waits for it and exits as it does.
+
+    Raises:
+        OSError: the kernel refuses; the message says which step.
+    """
+    _unshare(_CLONE_NEWPID | _CLONE_NEWNET | _CLONE_NEWNS | _CLONE_NEWIPC, _NOT_ROOT)
+    _empty_places(scratch_bytes)
+    _loopback_up()
+    _send_once()
+    _become_first_process()
+    drop_privileges()
+
+
+def enter_alone(scratch_bytes: int) -> None:
+    """Move to new mount and IPC namespaces, with an empty /tmp; the network stays the team's.
+
+    What one rank writes there no other rank can read. The caller keeps no privilege, and no
+    process of its own user may trace it or read its memory.
+
+    Raises:
+        OSError: the kernel refuses; the message says which step.
+    """
+    _unshare(_CLONE_NEWNS | _CLONE_NEWIPC)
+    _empty_places(scratch_bytes)
+    drop_privileges()
+    trust_nobody()
+
+
+def leave_the_network() -> None:
+    """Move to a network of this process's own, with nothing but loopback in it.
+
+    Root does so and stays root; anybody else only where user namespaces are allowed.
+
+    Raises:
+        OSError: the kernel refuses.
+    """
+    if os.getuid() == 0:
+        _check(_libc.unshare(_CLONE_NEWNET | _CLONE_NEWIPC), "unshare")
+        return _loopback_up()
+    _unshare(_CLONE_NEWNET | _CLONE_NEWIPC)
+    _loopback_up()
+    drop_privileges()
+
+
+def enter_as_administrator() -> None:
+    """Move to new user, process and network namespaces, free to make and join more of the last.
+
+    Returns in the first process of the new process namespace, as `enter` does. The programs it
+    starts may administer its networks too.
+
+    Raises:
+        OSError: the kernel refuses; the message says which step.
+    """
+    _unshare(_CLONE_NEWPID | _CLONE_NEWNET)
+    _become_first_process()
+    header, sets = struct.pack("Ii", _CAPABILITY_VERSION_3, 0), ctypes.create_string_buffer(24)
+    _check(_libc.capget(header, sets), "capget")
+    effective, permitted, _, effective_high, permitted_high, _ = struct.unpack("6I", sets.raw)
+    wanted = (effective, permitted, permitted, effective_high, permitted_high, permitted_high)
+    _check(_libc.capset(header, struct.pack("6I", *wanted)), "capset")
+    for capability in (_CAP_NET_ADMIN, _CAP_SYS_ADMIN):
+        _check(_libc.prctl(_PR_CAP_AMBIENT, 2, capability, 0, 0), "ambient capability")
+
+
+def own_network() -> int:
+    """A descriptor of the network namespace this process is in."""
+    return os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+
+
+def new_network() -> int:
+    """Move to a new network namespace; a descriptor of it, which programs started here inherit."""
+    _check(_libc.unshare(_CLONE_NEWNET), "a network namespace")
+    descriptor = own_network()
+    os.set_inheritable(descriptor, True)
+    return descriptor
+
+
+def set_network(descriptor: int) -> None:
+    """Move to the network namespace of a descriptor."""
+    _check(_libc.setns(descriptor, _CLONE_NEWNET), "joining a network namespace")
+
+
+def _unshare(flags: int, instead_of_root: int = 0) -> None:
+    """Enter new namespaces in a new user namespace, as the same user and group.
+
+    `instead_of_root`: the number that user 0 goes by inside. Only a privileged process may call
+    itself 0 in a user namespace below, so a rank could have none of its own.
+    """
+    uid, gid = os.getuid(), os.getgid()
+    _check(_libc.unshare(_CLONE_NEWUSER | flags), "unshare")
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{uid or instead_of_root} {uid} 1"),
+        ("gid_map", f"{gid or instead_of_root} {gid} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+
+
+def _become_first_process() -> None:
+    """Go on in a child, the first of the new process namespace; the caller exits as it does."""
+    child = os.fork()
+    if child:
+        _, status = os.waitpid(child, 0)
+        os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def _empty_places(num_bytes: int) -> None:
+    """An empty /tmp and /dev/shm, seen by this process and its children alone."""
+    _check(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "private mounts")
+    for place in ("/tmp", "/dev/shm"):
+        if os.path.isdir(place):
+            _cover(place, num_bytes)
+    os.chdir("/tmp")
+
+
+def cover(places: list[str]) -> None:
+    """Let this process see, in each of these directories, nothing but Python. Root only."""
+    _check(_libc.unshare(_CLONE_NEWNS), "unshare")
+    _check(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "private mounts")
+    for place in places:
+        _cover(place, 1 << 20)
+
+
+def python_places() -> set[str]:
+    """Directories that Python and this library are read from."""
+    package = str(Path(__file__).resolve().parents[2])
+    needed = (*sys.path, sys.prefix, sys.base_prefix, package)
+    executable = os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))
+    return {os.path.realpath(path) for path in (*needed, executable) if path}
+
+
+def _cover(place: str, num_bytes: int) -> None:
+    """Mount an empty directory over `place`; Python's own directories below it stay in sight."""
+    kept = sorted(
+        path for path in python_places() if path.startswith(place + "/") and os.path.isdir(path)
+    )
+    handles = [(path, os.open(path, os.O_PATH | os.O_DIRECTORY)) for path in kept]
+    options = f"size={num_bytes},nr_inodes={MAX_FILES},mode=1777".encode()
+    mounted = _libc.mount(b"tmpfs", place.encode(), b"tmpfs", _MS_NOSUID | _MS_NODEV, options)
+    _check(mounted, f"mount on {place}")
+    for path, handle in handles:
+        os.makedirs(path, exist_ok=True)
+        source = f"/proc/self/fd/{handle}".encode()
+        _check(_libc.mount(source, path.encode(), None, _MS_BIND | _MS_REC, None), f"keep {path}")
+        os.close(handle)
+
+
+def _loopback_up() -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        request = struct.pack("16sh14x", b"lo", 0)
+        flags = struct.unpack("16sh14x", fcntl.ioctl(probe, _SIOCGIFFLAGS, request))[1]
+        fcntl.ioctl(probe, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _IFF_UP))
+
+
+def _send_once() -> None:
+    """Let TCP repeat nothing here of its own accord: loopback loses nothing, it is only late.
+
+    On several cores packets overtake each other, and on a busy machine acknowledgements come late:
+    TCP then reports gaps, and sends again what had arrived, in bytes that no log tells of. A kernel
+    that refuses goes on as before.
+    """
+    for name, value in _SENT_ONCE.items():
+        with contextlib.suppress(OSError), open(f"/proc/sys/net/ipv4/{name}", "w") as file:
+            file.write(str(value))
+
+
+def drop_privileges() -> None:
+    """Give up every capability, for good."""
+    header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
+    _check(_libc.capset(header, struct.pack("6I", *[0] * 6)), "capset")
+    _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+
+
+def trust_nobody(closed: bool = True) -> None:
+    """Let no process of the same user trace this one or open its files; `closed=False` lets."""
+    _libc.prctl(_PR_SET_DUMPABLE, 0 if closed else 1, 0, 0, 0)

@@ -1,0 +1,1 @@
+"""Tells why ranks wait: supervises a team, and explains its end."""

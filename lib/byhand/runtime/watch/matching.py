@@ -1,0 +1,288 @@
+"""Do the ranks' calls fit together? Pure: calls in, a sentence out.
+
+Collective number i of a group must be the same on all its members: same operation, shape, dtype,
+reduction, root. Send number i from a to b (with one tag) meets receive number i. A call whose
+partners have all made theirs is `matched`: it can complete. Ranks that all wait in unmatched
+calls wait for ever, whatever the network does, so a deadlock is a fact and not a time-out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict, deque
+from collections.abc import Callable
+
+from byhand.runtime.trace.log import SETUP_OPS, Call, RankLog
+
+
+def ranks_text(ranks: list[int] | tuple[int, ...] | set[int]) -> str:
+    """`rank 2`, `ranks 0 and 1`, `ranks 0, 1 and 3`."""
+    names = [str(rank) for rank in sorted(ranks)]
+    if len(names) == 1:
+        return f"rank {names[0]}"
+    return f"ranks {', '.join(names[:-1])} and {names[-1]}"
+
+
+class Matcher:
+    """Fits calls together as they arrive; `problem` is the sentence for the first that do not."""
+
+    def __init__(self) -> None:
+        self._clash: Callable[[], str | None] | None = None
+        self.culprits: dict[int, Call] = {}  # by rank, the calls that clash
+        self._made: dict[tuple[int, str], int] = defaultdict(int)
+        self._rounds: dict[tuple[str, int], dict[int, Call]] = {}
+        self._sends: dict[tuple[int, int, int], deque[Call]] = defaultdict(deque)
+        self._receives: dict[tuple[int, int, int], deque[Call]] = defaultdict(deque)
+
+    def add(self, call: Call) -> None:
+        """Take in a rank's next call."""
+        if call.op in ("send", "recv"):
+            self._add_message(call)
+        else:
+            self._add_collective(call)
+
+    @property
+    def problem(self) -> str | None:
+        """Why the first calls that clash do, with all that have arrived meanwhile."""
+        return None if self._clash is None else self._clash()
+
+    def _add_collective(self, call: Call) -> None:
+        number = self._made[call.rank, call.group_name]
+        self._made[call.rank, call.group_name] += 1
+        calls = self._rounds.setdefault((call.group_name, number), {})
+        calls[call.rank] = call
+        suspicious = call.must_agree != next(iter(calls.values())).must_agree or call.sends
+        suspicious = suspicious or call.declared not in (None, len(call.group))
+        if self._clash is None and suspicious and disagreement(calls, number):
+            self._clash = lambda: disagreement(calls, number)
+            self.culprits = calls
+        if len(calls) == len(call.group):
+            for member in calls.values():
+                member.matched = True
+            del self._rounds[call.group_name, number]
+
+    def _add_message(self, call: Call) -> None:
+        if call.peer is None:  # a receive from any source
+            keys = ((sender, call.rank, call.tag) for sender in call.group)
+            waiting = next((self._sends[key] for key in keys if self._sends.get(key)), None)
+            if waiting is None:
+                self._receives[-1, call.rank, call.tag].append(call)
+                return
+            return self._meet(waiting.popleft(), call)
+        if call.op == "send":
+            key, mine, others = (call.rank, call.peer, call.tag), self._sends, self._receives
+            anyone = self._receives[-1, call.peer, call.tag]
+            queue = others[key] or anyone
+        else:
+            key, mine, others = (call.peer, call.rank, call.tag), self._receives, self._sends
+            queue = others[key]
+        if not queue:
+            mine[key].append(call)
+            return
+        other = queue.popleft()
+        self._meet(*((call, other) if call.op == "send" else (other, call)))
+
+    def _meet(self, send: Call, receive: Call) -> None:
+        send.matched = receive.matched = True
+        if self._clash is None and message_disagreement(send, receive):
+            self._clash = lambda: message_disagreement(send, receive)
+            self.culprits = {send.rank: send, receive.rank: receive}
+
+    def missing(self, call: Call) -> set[int]:
+        """The ranks that an unmatched `call` waits for."""
+        if call.matched:
+            return set()
+        if call.op in ("send", "recv"):
+            return {call.peer} if call.peer is not None else set(call.group) - {call.rank}
+        for (name, _), calls in self._rounds.items():
+            if name == call.group_name and calls.get(call.rank) is call:
+                return set(call.group) - set(calls)
+        return set()
+
+    def number(self, call: Call) -> int:
+        """The how-manieth collective of its group an unmatched `call` is, from 1."""
+        for (_, number), calls in self._rounds.items():
+            if calls.get(call.rank) is call:
+                return number + 1
+        return 0
+
+    def calls_made(self, rank: int, call: Call) -> int:
+        """How many collectives `rank` has made on the group of `call`."""
+        return self._made[rank, call.group_name]
+
+
+_ASPECTS: tuple[tuple[str, str, Callable[[Call], object], str], ...] = (
+    ("", "call", lambda c: c.op, "All ranks of a group must make the same calls, in one order."),
+    ("", "create", lambda c: c.detail, "All ranks must create all groups, in the same order."),
+    ("shape ", "pass", lambda c: c.shape and list(c.shape), "The shape must be the same on all."),
+    ("dtype ", "pass", lambda c: c.dtype, "The dtype must be the same on all ranks."),
+    ("root ", "name", lambda c: c.root, "All ranks must name the same root."),
+    ("", "reduce with", lambda c: c.reduce_op, "All ranks must reduce with the same operation."),
+)
+
+
+def disagreement(calls: dict[int, Call], number: int) -> str | None:
+    """Why these calls, the members' collective number `number`, are not one collective."""
+    some = next(iter(calls.values()))
+    where = f"call {number + 1} on group {list(some.group)}"
+    for noun, verb, aspect, rule in _ASPECTS:
+        values = defaultdict(list)
+        for rank, call in calls.items():
+            values[str(aspect(call))].append(rank)
+        if len(values) > 1:
+            if some.op == "init_process_group":
+                verb, rule = "set up", "All ranks must name the same world size and backend."
+            if verb == "create" and some.op == "barrier":
+                verb, rule = "make", "All ranks must make the same kind of barrier."
+            sides = sorted(values.items(), key=lambda side: len(side[1]))
+            (odd, few), (usual, many) = sides[0], sides[-1]
+            prepositions = {"pass": "to", "name": "in", "reduce with": "in"}
+            call_name = f" {prepositions[verb]} {some.op}" if verb in prepositions else ""
+            return (
+                f"{ranks_text(few)} {_verb(verb, few)} {noun}{odd}{call_name} where "
+                f"{ranks_text(many)} {_verb(verb, many)} {noun}{usual} ({where}). {rule}"
+            )
+    if some.declared not in (None, len(some.group)):
+        return (
+            f"{ranks_text(set(calls))} {_verb('set up', list(calls))} {some.detail}, but "
+            f"{len(some.group)} were launched. Use the world_size that the function is given."
+        )
+    return _split_disagreement(calls, where)
+
+
+def _verb(verb: str, ranks: list[int]) -> str:
+    if len(ranks) > 1:
+        return verb
+    head, _, tail = verb.partition(" ")
+    return f"{head}{'es' if head.endswith('ss') else 's'}{' ' + tail if tail else ''}"
+
+
+def _split_disagreement(calls: dict[int, Call], where: str) -> str | None:
+    for a in calls.values():
+        for b in calls.values():
+            if not a.sends or not b.receives or len(a.sends) != len(b.receives):
+                continue
+            sent, expected = a.sends[b.group.index(b.rank)], b.receives[a.group.index(a.rank)]
+            if sent != expected:
+                return (
+                    f"in all_to_all, rank {a.rank} sends {sent} rows to rank {b.rank}, which "
+                    f"expects {expected} ({where}). What one rank's input splits send, the "
+                    "other's output splits must expect."
+                )
+    return None
+
+
+def message_disagreement(send: Call, receive: Call) -> str | None:
+    """Why a send and the receive it meets do not fit, if they do not."""
+    sent, wanted = list(send.shape or ()), list(receive.shape or ())
+    same_count = math.prod(sent) == math.prod(wanted)
+    squeezed = [[n for n in shape if n != 1] for shape in (sent, wanted)]
+    other_shape = squeezed[0] != squeezed[1] and all(len(shape) > 1 for shape in squeezed)
+    if send.dtype == receive.dtype and same_count and not other_shape:
+        return None
+    return (
+        f"rank {send.rank} sends {sent} {send.dtype} to rank {receive.rank}, which receives "
+        f"into {wanted} {receive.dtype}. The receiver's tensor must have the sender's shape "
+        "and dtype."
+    )
+
+
+def stuck(
+    logs: list[RankLog], gone: dict[int, str], matcher: Matcher, idle: dict[int, Call]
+) -> str | None:
+    """The sentence that explains why no rank can ever go on; None when one still can.
+
+    `gone` names the ranks that take no further part and how they left: "returned", "raised"...
+    `idle` are ranks that stand still inside torch without saying so, each with a call it made.
+    """
+    waiting = {log.rank: log.waiting or idle.get(log.rank) for log in logs if log.rank not in gone}
+    calls = {rank: call for rank, call in waiting.items() if call is not None and not call.matched}
+    if not calls or len(calls) < len(waiting):
+        return None
+    return explain(calls, gone, matcher)
+
+
+def explain(waiting: dict[int, Call], gone: dict[int, str], matcher: Matcher) -> str:
+    """One sentence for ranks that all wait in unmatched calls."""
+    for call in waiting.values():
+        absent = matcher.missing(call) & set(gone)
+        if absent:
+            return _left(call, absent, waiting, gone, matcher)
+    cycle = _cycle({rank: matcher.missing(call) for rank, call in waiting.items()})
+    return _cycle_sentence(cycle, waiting)
+
+
+def _left(
+    call: Call, absent: set[int], waiting: dict[int, Call], gone: dict[int, str], matcher: Matcher
+) -> str:
+    rank = min(absent)
+    how = gone[rank]
+    if call.op == "recv" and call.peer is None:
+        return (
+            f"rank {call.rank} waits to receive from any rank, but {ranks_text(absent)} {how} "
+            "without sending. Every receive needs its send."
+        )
+    if call.op == "recv":
+        return (
+            f"rank {call.rank} waits to receive from rank {rank}, which {how} without sending. "
+            "Every receive needs its send."
+        )
+    if call.op == "send":
+        return (
+            f"rank {call.rank} waits to send to rank {rank}, which {how} without receiving. "
+            "Every send needs its receive."
+        )
+    together = [
+        r
+        for r, other in waiting.items()
+        if other.group_name == call.group_name and other.op == call.op
+    ]
+    number, made = matcher.number(call), matcher.calls_made(rank, call)
+    if call.op in SETUP_OPS:
+        rule = "Every rank must make this call."
+    else:
+        rule = "Every rank of the group must make every call."
+    return (
+        f"{ranks_text(together)} wait{'s' if len(together) == 1 else ''} in {call.op} "
+        f"(call {number} on group {list(call.group)}), but {ranks_text(absent)} {how} after "
+        f"{made} such call{'' if made == 1 else 's'}. {rule}"
+    )
+
+
+def _cycle(edges: dict[int, set[int]]) -> list[int]:
+    """Ranks r0, r1, ... where each waits for the next and the last for the first."""
+    path = [min(edges)]
+    while True:
+        following = min((rank for rank in edges[path[-1]] if rank in edges), default=path[-1])
+        if following in path:
+            return path[path.index(following) :]
+        path.append(following)
+
+
+def _cycle_sentence(cycle: list[int], waiting: dict[int, Call]) -> str:
+    ops = {waiting[rank].op for rank in cycle}
+    arrows = " → ".join(str(rank) for rank in [*cycle, cycle[0]])
+    if ops == {"recv"}:
+        return (
+            f"receives in a cycle {arrows}: each of these ranks waits to receive from the next "
+            "before it sends. Let one of them send first, or use isend."
+        )
+    if ops == {"send"}:
+        return (
+            f"sends in a cycle {arrows}: a blocking send returns only when the other rank "
+            "receives, and each of these ranks sends first. Let one of them receive first, "
+            "or use isend or batch_isend_irecv."
+        )
+    parts = [f"rank {rank} waits in {_call_text(waiting[rank])}" for rank in cycle]
+    return (
+        f"ranks wait for each other, {arrows}: {'; '.join(parts)}. Each needs a call that the "
+        "other makes only later: order the calls alike."
+    )
+
+
+def _call_text(call: Call) -> str:
+    if call.op == "recv":
+        return "recv from any rank" if call.peer is None else f"recv from rank {call.peer}"
+    if call.op == "send":
+        return f"send to rank {call.peer}"
+    return f"{call.op} on group {list(call.group)}"

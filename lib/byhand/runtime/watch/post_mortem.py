@@ -1,0 +1,116 @@
+"""Why a launch gave no results: from what the ranks left, the error that explains it."""
+
+from __future__ import annotations
+
+import re
+
+from byhand.runtime.errors import (
+    DeadlineError,
+    DeadlockError,
+    Failure,
+    LaunchError,
+    RankError,
+    Report,
+    describe_exit,
+)
+from byhand.runtime.process.member import Member
+from byhand.runtime.trace import sources
+from byhand.runtime.trace.log import Call
+from byhand.runtime.watch.matching import Matcher, explain, ranks_text
+
+_LOST_PEER = re.compile(r"[Cc]onnection (closed|reset|refused)|Broken pipe|Socket closed")
+
+
+class PostMortem:
+    """The members of a team at its end: which returned, which failed, how their calls matched.
+
+    `cells`: as in sources.code_line.
+    """
+
+    def __init__(
+        self,
+        members: list[Member],
+        returned: set[int],
+        failures: dict[int, Failure],
+        matcher: Matcher,
+        cells: dict[str, str] | None = None,
+    ):
+        self.members = members
+        self.returned = returned
+        self.failures = failures
+        self.matcher = matcher
+        self.cells = cells
+
+    def deadlock(self, reason: str) -> DeadlockError:
+        """The calls do not fit together, for this reason."""
+        return DeadlockError(reason, self.reports())
+
+    def deadline(self, seconds: float) -> DeadlineError:
+        """Some ranks were still at it; or, if all returned, their logs took too long to read."""
+        ranks = {member.rank for member in self.members}
+        late = ranks - self.returned or ranks
+        sentence = f"{ranks_text(late)} did not return within the deadline of {seconds:g} s"
+        return DeadlineError(sentence, self.reports())
+
+    def failure(self) -> LaunchError:
+        """Some ranks failed: the error for the one that failed first and lost no connection."""
+        if self.matcher.problem:
+            return self.deadlock(self.matcher.problem)
+        causes = [f for f in self.failures.values() if not _LOST_PEER.search(f.message)]
+        if not causes and (reason := self._peer_that_left()):
+            return self.deadlock(reason)
+        died = [failure for failure in causes if failure.exit_code is not None]
+        first = min(died or causes or self.failures.values(), key=lambda failure: failure.moment)
+        return self._died(first) if first.exit_code is not None else self._raised(first)
+
+    def _died(self, failure: Failure) -> RankError:
+        line = self.members[failure.rank].line()
+        at = f", at {line}" if line else ""
+        sentence = f"rank {failure.rank} died: {describe_exit(failure.exit_code)}{at}"
+        return RankError(failure.rank, sentence, "", failure.exit_code, None, self.reports())
+
+    def _raised(self, failure: Failure) -> RankError:
+        place = self._place(failure)
+        message = failure.message.removeprefix(failure.exception + ": ")
+        at = f" at {place}" if place else ""
+        sentence = f"rank {failure.rank} raised {failure.exception}{at}: {message}"
+        text = sources.traceback_text(failure.frames, failure.message, self.cells)
+        return RankError(failure.rank, sentence, text, None, failure.exception, self.reports())
+
+    def _peer_that_left(self) -> str | None:
+        """Why ranks that lost a connection did, if another rank had left too early."""
+        waiting = {
+            member.rank: member.log.waiting
+            for member in self.members
+            if member.rank not in self.returned and member.log.waiting
+        }
+        calls = {rank: call for rank, call in waiting.items() if not call.matched}
+        if not self.returned or not calls:
+            return None
+        return explain(calls, dict.fromkeys(self.returned, "returned"), self.matcher)
+
+    def reports(self) -> list[Report]:
+        """Where every rank is, or was when it left."""
+        return [self._report(member) for member in self.members]
+
+    def _report(self, member: Member) -> Report:
+        rank, failure = member.rank, self.failures.get(member.rank)
+        call = member.log.waiting or self.matcher.culprits.get(rank)
+        if rank in self.returned:
+            return _with_call(rank, "returned", call, "")
+        if failure is not None:
+            state = "raised" if failure.exit_code is None else "died"
+            return _with_call(rank, state, call, self._place(failure))
+        state = "waiting" if member.log.waiting else "running"
+        return _with_call(rank, state, call, "" if call else member.line())
+
+    def _place(self, failure: Failure) -> str:
+        frames = [frame for frame in failure.frames if sources.is_readers(frame[0])]
+        return sources.place(*frames[-1][:2]) if frames else ""
+
+
+def _with_call(rank: int, state: str, call: Call | None, line: str) -> Report:
+    if call is None:
+        return Report(rank, state, source=line)
+    place = sources.place(*call.source)
+    return Report(rank, state, call.op, call.group, call.peer, call.shape, call.dtype, place)

@@ -1,0 +1,220 @@
+"""Watches one team of ranks until all have returned, or until it is clear that they will not.
+
+The supervisor sleeps until a rank replies or ends, and otherwise looks every 50 ms at the ranks'
+logs. It asks a rank for nothing while the rank is making progress.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+from byhand.runtime.errors import Failure, TamperedError
+from byhand.runtime.ledger import OPS, Ledger
+from byhand.runtime.process import codec
+from byhand.runtime.process.member import Member, as_list, read_all
+from byhand.runtime.run import Run
+from byhand.runtime.trace import sources
+from byhand.runtime.trace.log import Call, plain_text
+from byhand.runtime.walls.kernel_count import Audit
+from byhand.runtime.watch.matching import Matcher, stuck
+from byhand.runtime.watch.post_mortem import PostMortem
+
+TICK = 0.05
+GRACE = 0.2  # how long the first failure waits for those that it caused, or that caused it
+QUIET = 0.5  # silence after which ranks are asked where they are
+OUTPUT_BYTES = 16 << 20
+LOG_BYTES = 64 << 20
+
+
+class Supervisor:
+    """Waits for one team; `run` returns its Run or raises the LaunchError that explains.
+
+    `exits()` gives {rank: exit code} of the ranks that ended; `dump_stacks()` lets every live
+    rank write its Python stack and gives {rank: CPU seconds used}. An `audit` holds what the ranks
+    say they sent against the kernel's count. Ranks that are not trusted see code, in the tracebacks
+    of what they raise, of `cells` alone: {label: text}.
+    """
+
+    def __init__(
+        self,
+        members: list[Member],
+        exits: Callable[[], dict[int, int]],
+        dump_stacks: Callable[[], dict[int, float]],
+        trusted: bool,
+        limits: dict[str, int],
+        audit: Audit | None = None,
+        cells: dict[str, str] | None = None,
+    ):
+        self.members = members
+        self.exits = exits
+        self.dump_stacks = dump_stacks
+        self.audit = audit
+        self.trusted = trusted
+        self.cells = None if trusted else dict(cells or {})
+        self.output_bytes = limits.get("output_bytes", OUTPUT_BYTES)
+        self.log_bytes = limits.get("log_bytes", LOG_BYTES)
+        self.reply_bytes = limits.get("reply_bytes", codec.MAX_BYTES)
+        self.matcher = Matcher()
+        self.values: dict[int, Any] = {}
+        self.failures: dict[int, Failure] = {}
+        self.idle = IdleRanks(members, dump_stacks)
+
+    def run(self, server: socket.socket, deadline: float) -> Run:
+        """Supervise until every rank has returned.
+
+        Raises:
+            RankError, DeadlockError, DeadlineError, TamperedError: see byhand.runtime.errors.
+        """
+        until = time.monotonic() + deadline
+        suspected: str | None = None
+        with selectors.DefaultSelector() as selector:
+            selector.register(server, selectors.EVENT_READ)
+            for member in self.members:
+                selector.register(member.control, selectors.EVENT_READ, member)
+            while len(self.values) < len(self.members):
+                self._wait(selector, min(TICK, max(0.0, until - time.monotonic())))
+                news = self._read_logs()
+                if self.matcher.problem or self.failures:
+                    self._settle(selector)
+                    raise self._post_mortem().failure()
+                reason = self._stuck(news)
+                if reason is not None and reason == suspected and not news:
+                    raise self._post_mortem().deadlock(reason)
+                suspected = reason
+                if time.monotonic() >= until:
+                    raise self._post_mortem().deadline(deadline)
+        while self._read_logs() and not self.failures:
+            if time.monotonic() >= until:
+                raise self._post_mortem().deadline(deadline)
+        if self.matcher.problem or self.failures:
+            raise self._post_mortem().failure()
+        return self._result()
+
+    def _wait(self, selector: selectors.BaseSelector, seconds: float) -> None:
+        """Sleep until something is to be read, and read it."""
+        for key, _ in selector.select(seconds):
+            if key.data is None:
+                self._note_exits()
+                continue
+            more = key.data.receive(self.reply_bytes)
+            if key.data.replied:
+                self._take_reply(key.data)
+            if not more:
+                selector.unregister(key.data.control)
+
+    def _note_exits(self) -> None:
+        for rank, code in self.exits().items():
+            if rank not in self.values and rank not in self.failures:
+                self.failures[rank] = Failure(rank, time.monotonic(), exit_code=code)
+
+    def _take_reply(self, member: Member) -> None:
+        if member.header["kind"] == "error":
+            self.failures.setdefault(member.rank, member.failure())
+        elif member.rank not in self.values:
+            self.values[member.rank] = member.value(self.trusted)
+
+    def _read_logs(self) -> bool:
+        """Take in what the ranks logged since the last look. True when there was anything."""
+        read = {member.rank: member.read_log() for member in self.members}
+        calls = [call for new in read.values() for call in new or ()]
+        for call in sorted(calls, key=lambda call: call.start):
+            self.matcher.add(call)
+        for member in self.members:
+            self._weigh(member)
+        return any(new is not None for new in read.values())
+
+    def _weigh(self, member: Member) -> None:
+        """Too much written is a rank's failure, whatever it came to before this was seen."""
+        if os.fstat(member.output_fd).st_size > self.output_bytes:
+            too_much = f"it printed more than {self.output_bytes:,} bytes"
+        elif member.logged > self.log_bytes:
+            too_much = f"its log of calls is longer than {self.log_bytes:,} bytes"
+        else:
+            return
+        earlier = self.failures.get(member.rank)
+        moment = earlier.moment if earlier else time.monotonic()
+        self.failures[member.rank] = Failure(member.rank, moment, "OutputLimit", too_much)
+
+    def _settle(self, selector: selectors.BaseSelector) -> None:
+        """Give the other ranks a moment to fail or clash too, so that the cause can be told."""
+        until = time.monotonic() + GRACE
+        while time.monotonic() < until and len(self.failures) < len(self.members):
+            self._wait(selector, 0.02)
+        self._read_logs()
+
+    def _stuck(self, news: bool) -> str | None:
+        gone = dict.fromkeys(self.values, "returned")
+        live = [member for member in self.members if member.rank not in gone]
+        idle = self.idle.look(news, live)
+        return stuck([member.log for member in self.members], gone, self.matcher, idle)
+
+    def _post_mortem(self) -> PostMortem:
+        if len(self.values) + len(self.failures) < len(self.members):
+            self.dump_stacks()
+            time.sleep(TICK)
+        return PostMortem(self.members, set(self.values), self.failures, self.matcher, self.cells)
+
+    def _result(self) -> Run:
+        """The finished run, times counted from the first rank's beginning."""
+        logs = [member.log for member in self.members]
+        if any(log.began is None or log.ended is None for log in logs):
+            raise TamperedError("a rank returned without the beginning and end in its log")
+        if self.audit is not None:
+            self.audit.hold([call for log in logs for call in log.calls])
+        zero = min(log.began for log in logs)
+        spans = [(log.began - zero, log.ended - zero) for log in logs]
+        calls = [call for log in logs for call in log.calls if call.op in OPS]
+        output = [read_all(member.output_fd, self.output_bytes) for member in self.members]
+        headers = [member.header for member in self.members]
+        notes = [plain_text(note, 1000) for note in as_list(headers[0].get("notes"))[:100]]
+        return Run(
+            results=[self.values[rank] for rank in range(len(logs))],
+            output=[text.decode(errors="replace") for text in output],
+            ledger=Ledger([call.event(zero, sources.place(*call.source)) for call in calls]),
+            peak_bytes=[log.peak_bytes for log in logs],
+            spans=spans,
+            seconds=max(end for _, end in spans),
+            backend=next((str(h["backend"]) for h in headers if h.get("backend")), None),
+            notes=notes,
+        )
+
+
+class IdleRanks:
+    """Finds ranks that stand still inside torch's C++, where no log says that they wait.
+
+    DDP's reducer waits that way. Such a rank has made a call whose partners are missing, is in
+    torch's own code, and uses no CPU time; a rank that computes or sleeps fails one of these.
+    """
+
+    def __init__(self, members: list[Member], dump_stacks: Callable[[], dict[int, float]]):
+        self.members = members
+        self.dump_stacks = dump_stacks
+        self.since = time.monotonic()
+        self.used: dict[int, float] | None = None
+        self.found: dict[int, Call] = {}
+
+    def look(self, news: bool, live: list[Member]) -> dict[int, Call]:
+        """The idle ranks, each with the call that it is in; none until all has been quiet."""
+        if news:
+            self.since, self.used, self.found = time.monotonic(), None, {}
+        silent = [member for member in live if member.log.waiting is None]
+        if not silent or time.monotonic() - self.since < QUIET:
+            return self.found
+        self.since = time.monotonic()
+        calls = {member.rank: member.log.outstanding() for member in silent}
+        if any(call is None for call in calls.values()):
+            return self.found
+        before, self.used = self.used, self.dump_stacks()
+        time.sleep(TICK)
+        if before is not None and all(self._is_idle(member, before) for member in silent):
+            self.found = calls
+        return self.found
+
+    def _is_idle(self, member: Member, before: dict[int, float]) -> bool:
+        used = self.used.get(member.rank, 0.0) - before.get(member.rank, 0.0)
+        return used < 0.01 and member.is_inside_torch()

@@ -1,0 +1,202 @@
+"""One MLP block split over ranks in three ways, run and counted, and drawn for lecture 07.
+
+    column, then row      one all-reduce of y forward, one of grad_x backward
+    gather every output   both layers by column, and each output made whole at once
+    row, then column      the same two splits in the other order: the wide layer is what travels
+
+D features, H hidden, T rows; every rank has x and grad_y whole, and ends with y and grad_x whole.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from byhand.model.mlp import GELU, MLP, random_weights
+from byhand.runtime import Run, launch
+from byhand.tensor_parallel.gathered import GatheredLinear
+from byhand.tensor_parallel.layers import RowParallelLinear, TensorParallelMLP, share
+
+if TYPE_CHECKING:
+    from byhand.figures.style import CourseFigure
+
+Sent = dict[str, float]  # bytes by op
+
+
+class RowThenColumn:
+    """The two splits in the unfavourable order; x and y replicated, like the others."""
+
+    def __init__(self, weights: list[tuple[Tensor, Tensor]]):
+        self.block = MLP([RowParallelLinear(*weights[0]), GELU(), GatheredLinear(*weights[1])])
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Any]:
+        """x [T, D] replicated -> y [T, D] replicated."""
+        return self.block.forward(share(x, 1).contiguous())
+
+    def backward(self, grad_y: Tensor, saved: Any) -> Tensor:
+        """grad_y [T, D] replicated -> grad_x [T, D] replicated."""
+        part = self.block.backward(grad_y, saved)  # [T, D/P], its own columns
+        slices = [torch.empty_like(part) for _ in range(dist.get_world_size())]
+        dist.all_gather(slices, part)
+        return torch.cat(slices, dim=1)
+
+
+SPLITS = {
+    "column, then row": lambda weights: TensorParallelMLP(weights, GELU),
+    "gather every output": lambda weights: MLP(
+        [GatheredLinear(*weights[0]), GELU(), GatheredLinear(*weights[1])]
+    ),
+    "row, then column": RowThenColumn,
+}
+
+
+def run_block(
+    split: str, world_size: int, num_rows: int, features: int, hidden: int, backend: str = "auto"
+) -> Run:
+    """One step of the block on fresh ranks; results[rank] is (y, grad_x)."""
+    if split not in SPLITS:
+        raise ValueError(f"no split is called {split!r}; there are {', '.join(SPLITS)}")
+    arguments = (split, num_rows, features, hidden)
+    return launch(_on_rank, world_size, arguments, backend=backend)
+
+
+def _on_rank(
+    rank: int, world_size: int, split: str, num_rows: int, features: int, hidden: int
+) -> tuple[Tensor, Tensor]:
+    weights = random_weights([features, hidden, features])
+    generator = torch.Generator().manual_seed(1)
+    x, grad_y = torch.randn(2, num_rows, features, generator=generator)
+    model = SPLITS[split](weights)
+    y, saved = model.forward(x)
+    dist.barrier()  # sends nothing, and tells forward from backward in the ledger
+    return y, model.backward(grad_y, saved)
+
+
+def predicted(
+    split: str, world_size: int, num_rows: int, features: int, hidden: int, itemsize: int = 4
+) -> dict[str, Sent]:
+    """{"forward": {op: bytes that each rank sends}, "backward": ...}."""
+    share = (world_size - 1) / world_size * itemsize * num_rows
+    narrow, wide = features * share, hidden * share  # what an all-gather sends; an all-reduce twice
+    if split == "column, then row":
+        return {"forward": {"all_reduce": 2 * narrow}, "backward": {"all_reduce": 2 * narrow}}
+    if split == "gather every output":
+        backward = {"all_reduce": 2 * (narrow + wide)}
+        return {"forward": {"all_gather": narrow + wide}, "backward": backward}
+    both = {"all_reduce": 2 * wide, "all_gather": narrow}
+    return {"forward": both, "backward": dict(both)}
+
+
+def counted(run: Run) -> dict[str, Sent]:
+    """What rank 0 sent, by the ledger, in the same form."""
+    found: dict[str, Sent] = {"forward": {}, "backward": {}}
+    phase = "forward"
+    for event in run.ledger.select(rank=0):
+        if event.op == "barrier":
+            phase = "backward"
+        else:
+            sent = found[phase]
+            sent[event.op] = sent.get(event.op, 0) + event.sent_bytes
+    return found
+
+
+def hidden_share(run: Run) -> float:
+    """Of the time that all-reduces were under way: the share in which their ranks went on."""
+    calls = run.ledger.select("all_reduce")
+    return 1 - sum(call.waited for call in calls) / sum(call.end - call.start for call in calls)
+
+
+def compare_splits(
+    world_size: int, num_rows: int, features: int, hidden: int, backend: str = "auto"
+) -> CourseFigure:
+    """Bytes that a rank sends in one step, predicted beside counted, of all three splits."""
+    from byhand.figures import bytes_bars
+
+    sizes = (world_size, num_rows, features, hidden)
+    formula = {split: _total(predicted(split, *sizes)) for split in SPLITS}
+    ledger = {split: _total(counted(run_block(split, *sizes, backend=backend))) for split in SPLITS}
+    best, gathered = (sum(ledger[split].values()) for split in list(SPLITS)[:2])
+    times = f"{gathered / best:.3g} times" if best else "as little"
+    title = f"Gathering every output sends {times} as much as column, then row"
+    return bytes_bars(formula, ledger, title)
+
+
+def _total(by_phase: dict[str, Sent]) -> Sent:
+    ops = sorted({op for sent in by_phase.values() for op in sent})
+    return {op: sum(sent.get(op, 0) for sent in by_phase.values()) for op in ops}
+
+
+def linear_picture(num_ranks: int) -> CourseFigure:
+    """A linear layer, split by column and by row."""
+    from byhand.figures import Matrix, shard_picture
+
+    x, y = Matrix("x", "T", "I"), Matrix("y", "T", "O")
+    by_column, by_row = (Matrix("Wᵀ", "I", "O", split) for split in ("columns", "rows"))
+    lines = {
+        "Column: all of x in, a slice of y out": [
+            *(x, "·", by_column, "="),
+            y._replace(split="columns"),
+        ],
+        "Row: a slice of x in, a term of y out": [
+            *(x._replace(split="columns"), "·", by_row, "="),
+            *(y._replace(split="partial"), "all-reduce →", y),
+        ],
+    }
+    inches = {"T": 0.55, "I": 0.75, "O": 0.95}
+    return shard_picture(lines, inches, num_ranks, "One product, cut in two ways")
+
+
+def block_picture(num_ranks: int) -> CourseFigure:
+    """Column, GELU, row."""
+    from byhand.figures import Matrix, shard_picture
+
+    x, y = Matrix("x", "T", "D"), Matrix("y", "T", "D")
+    hidden = Matrix("h", "T", "H", "columns")
+    lines = {
+        "Column": [x, "·", Matrix("Aᵀ", "D", "H", "columns"), "=", hidden],
+        "Row, on gelu(h)": [
+            *(hidden, "·", Matrix("Bᵀ", "H", "D", "rows"), "="),
+            *(y._replace(split="partial"), "all-reduce →", y),
+        ],
+    }
+    inches = {"T": 0.55, "D": 0.7, "H": 1.5}
+    return shard_picture(lines, inches, num_ranks, "Between the two layers nothing is sent")
+
+
+def attention_picture(num_ranks: int) -> CourseFigure:
+    """Queries, keys and values by column, heads, the output by row."""
+    from byhand.figures import Matrix, shard_picture
+
+    own = list(range(num_ranks)) * 3
+    x, y = Matrix("x", "S", "D"), Matrix("y", "S", "D")
+    qkv, weight = (
+        Matrix("q k v", "S", "3D", "columns", own),
+        Matrix("Wᵀ", "D", "3D", "columns", own),
+    )
+    lines = {
+        "Queries, keys, values": [x, "·", weight, "=", qkv],
+        "Each head alone, then the output layer": [
+            *(Matrix("mixed", "S", "D", "columns"), "·", Matrix("Vᵀ", "D", "D", "rows"), "="),
+            *(y._replace(split="partial"), "all-reduce →", y),
+        ],
+    }
+    inches = {"S": 0.55, "D": 0.75, "3D": 2.2}
+    return shard_picture(lines, inches, num_ranks, "Attention is column, heads, row")
+
+
+def block_bytes(
+    split: str, world_size: int, num_rows: int, features: int, hidden: int
+) -> CourseFigure:
+    """Bytes predicted beside bytes counted, forward and backward, of one split."""
+    from byhand.figures import bytes_bars, style
+
+    sizes = (split, world_size, num_rows, features, hidden)
+    sent = counted(run_block(*sizes))
+    total = sum(sum(ops.values()) for ops in sent.values())
+    best = sum(sum(ops.values()) for ops in predicted(next(iter(SPLITS)), *sizes[1:]).values())
+    times = f", {total / best:.2g} × the least of the three" if total > best else ""
+    title = f"{split[0].upper()}{split[1:]}: {style.num_bytes_text(total)} per rank{times}"
+    return bytes_bars(predicted(*sizes), sent, title)

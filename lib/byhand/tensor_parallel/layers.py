@@ -1,0 +1,202 @@
+"""Tensor parallelism: one layer's weight, split over ranks (Megatron-LM's two splits).
+
+    ColumnParallelLinear     rank r keeps rows of W: forward sends nothing, backward one all-reduce
+    RowParallelLinear        rank r keeps columns of W: forward one all-reduce, backward nothing
+    TensorParallelMLP        column, activation, row: one all-reduce forward, one backward
+    TensorParallelAttention  query, key and value by column, output by row: each rank has its heads
+
+A column-parallel layer ends where a row-parallel one begins, so nothing is sent between the two.
+Every layer has the methods of model.mlp, is built from full weights, and keeps only its shard.
+
+Placements: *replicated*, equal on all ranks; *sharded*, each rank its slice of the features;
+*partial*, each rank one term of a sum. P ranks in `group` (None: all of them).
+Shapes: T rows of a batch, I input features, O output features, D = heads · head size.
+Source: Shoeybi et al. 2019, Megatron-LM, arXiv:1909.08053, section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from byhand.model.attention import MultiHeadAttention, check_heads
+from byhand.model.mlp import MLP, Linear, ReLU, check_pair
+
+Group = dist.ProcessGroup | None
+
+
+class ColumnParallelLinear(Linear):
+    """y_r = x W_rᵀ + b_r, where rank r keeps rows r·O/P to (r+1)·O/P of W and of b.
+
+    Wᵀ is what x is multiplied by, and these are its columns: hence the name.
+    """
+
+    def __init__(self, weight: Tensor, bias: Tensor, group: Group = None):
+        """Keep this rank's share of the full weight [O, I] and bias [O].
+
+        Raises:
+            ValueError: O is not a multiple of the group's size.
+        """
+        check_pair(weight, bias)
+        super().__init__(share(weight, 0, group), share(bias, 0, group))
+        self.group = group
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """x [T, I] replicated -> y [T, O/P] sharded; saves x. Sends nothing."""
+        self.check_input(x)
+        return torch.addmm(self.bias, x, self.weight.T), x
+
+    def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
+        """grad_y [T, O/P] sharded -> grad_x [T, I] replicated. Adds to the gradients.
+
+        Sends 2 (P-1)/P · T·I elements per rank: one all-reduce, under way while the weight's
+        gradient is computed.
+        """
+        grad_x = grad_y @ self.weight  # [T, I], this rank's term of the sum over ranks
+        pending = dist.all_reduce(grad_x, group=self.group, async_op=True)
+        self.backward_weight((grad_y, saved))
+        pending.wait()
+        return grad_x
+
+    def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """grad_y [T, O/P] sharded -> grad_x [T, I] replicated; keeps grad_y and x.
+
+        Sends what backward sends. `backward_weight` and `backward_first` send nothing.
+        """
+        grad_x = grad_y @ self.weight
+        dist.all_reduce(grad_x, group=self.group)
+        return grad_x, (grad_y, saved)
+
+
+class RowParallelLinear(Linear):
+    """y = Σ_r x_r W_rᵀ + b, where rank r keeps columns r·I/P to (r+1)·I/P of W, and all of b."""
+
+    def __init__(self, weight: Tensor, bias: Tensor, group: Group = None):
+        """Keep this rank's share of the full weight [O, I], and the bias [O].
+
+        Raises:
+            ValueError: I is not a multiple of the group's size.
+        """
+        check_pair(weight, bias)
+        super().__init__(share(weight, 1, group), bias)
+        self.group = group
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """x [T, I/P] sharded -> y [T, O] replicated; saves x.
+
+        Sends 2 (P-1)/P · T·O elements per rank: one all-reduce.
+        """
+        self.check_input(x)
+        y = x @ self.weight.T  # [T, O], partial
+        dist.all_reduce(y, group=self.group)
+        y += self.bias  # once: before the sum it would be added P times
+        return y, x
+
+    def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
+        """grad_y [T, O] replicated -> grad_x [T, I/P] sharded. Sends nothing.
+
+        Adds to the gradients; grad_bias comes out equal on all ranks.
+        """
+        return super().backward(grad_y, saved)
+
+
+class TensorParallelMLP(MLP):
+    """Linear layers in pairs, the first of each split by column and the second by row.
+
+    x and y are replicated. Each pair sends one all-reduce of y forward, and one of grad_x backward;
+    with `backward_first` the first pair sends none backward.
+    """
+
+    def __init__(
+        self,
+        weights: Sequence[tuple[Tensor, Tensor]],
+        activation: Any = ReLU,
+        group: Group = None,
+    ):
+        """Keep this rank's shard of full (weight, bias) pairs; an activation between each two.
+
+        Raises:
+            ValueError: an odd number of layers, or features between a pair that do not divide.
+        """
+        if len(weights) == 0 or len(weights) % 2:
+            raise ValueError(
+                f"{len(weights)} linear layers do not make pairs: after each layer split by column "
+                "comes one split by row, so their number must be a multiple of 2"
+            )
+        layers: list[Any] = []
+        for index, (weight, bias) in enumerate(weights):
+            split = RowParallelLinear if index % 2 else ColumnParallelLinear
+            layers += [*([activation()] if layers else []), split(weight, bias, group)]
+        super().__init__(layers)
+
+    @classmethod
+    def from_weights(
+        cls,
+        weights: Sequence[tuple[Tensor, Tensor]],
+        activation: Any = ReLU,
+        group: Group = None,
+    ) -> TensorParallelMLP:
+        """The same as the constructor: byhand.model.mlp.MLP is built this way."""
+        return cls(weights, activation, group)
+
+
+class TensorParallelAttention(MultiHeadAttention):
+    """Multi-head attention with H/P of the H heads on each rank.
+
+    No head needs another, so only the two linear layers talk: one all-reduce of y [B, S, D] forward
+    (the output layer's) and one of grad_x backward (the query-key-value layer's).
+    """
+
+    def __init__(
+        self,
+        qkv: tuple[Tensor, Tensor],
+        out: tuple[Tensor, Tensor],
+        num_heads: int,
+        causal: bool = False,
+        group: Group = None,
+    ):
+        """Keep this rank's heads of full weights: qkv [3D, D], [3D]; out [D, D], [D].
+
+        Raises:
+            ValueError: D is not a multiple of the heads, or the heads of the group's size.
+        """
+        world_size = dist.get_world_size(group)
+        check_heads(len(qkv[0]), num_heads)
+        if num_heads % world_size:
+            raise ValueError(
+                f"{num_heads} heads cannot be split over {world_size} ranks: "
+                "their number must be a multiple of the number of ranks"
+            )
+        by_rank = [_ranks_together(tensor, world_size) for tensor in qkv]
+        super().__init__(
+            ColumnParallelLinear(*by_rank, group),
+            RowParallelLinear(*out, group),
+            num_heads // world_size,
+            causal,
+        )
+
+
+def share(tensor: Tensor, dim: int, group: Group = None) -> Tensor:
+    """This rank's slice of a full tensor along `dim`: a view, in rank order.
+
+    Raises:
+        ValueError: the features along `dim` are not a multiple of the group's size.
+    """
+    rank, world_size = dist.get_rank(group), dist.get_world_size(group)
+    num_features = tensor.shape[dim]
+    if num_features % world_size:
+        raise ValueError(
+            f"{num_features} {('output', 'input')[dim]} features cannot be split over "
+            f"{world_size} ranks: their number must be a multiple of the number of ranks"
+        )
+    return tensor.tensor_split(world_size, dim)[rank]
+
+
+def _ranks_together(qkv: Tensor, world_size: int) -> Tensor:
+    """Rows q, k, v of all heads -> q, k, v of rank 0's heads, then of rank 1's, and so on."""
+    parts = qkv.unflatten(0, (3, world_size, -1))  # [3, P, D/P, ...]
+    return parts.transpose(0, 1).flatten(0, 2)

@@ -1,0 +1,1 @@
+"""What a notebook or a terminal offers beside the lectures: %%ranks, explorers, doctor."""

@@ -1,0 +1,113 @@
+"""`%%ranks 4`: run a notebook cell on every rank, and see what each one printed.
+
+    %load_ext byhand
+
+    %%ranks 4
+    x = torch.tensor([rank])
+    dist.all_reduce(x)
+    x
+
+The cell sees `rank`, `world_size`, `dist` and `torch`, and the notebook's own names that it uses,
+as copies. What it assigns stays on the ranks; its last expression is shown, by rank, and with
+`--to NAME` the finished Run is kept in the notebook under that name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import builtins
+from typing import Any
+
+from IPython.core.magic import Magics, cell_magic, magics_class
+from IPython.display import display
+
+from byhand.runtime import Run, default_launcher, launch
+from byhand.runtime.run import blocks_html, blocks_text
+from byhand.runtime.trace import sources
+
+_GIVEN = ("rank", "world_size", "dist", "torch")
+
+
+def run_cell(rank: int, world_size: int, source: str, names: dict[str, Any], filename: str) -> Any:
+    """On a rank: execute a cell's source in a fresh namespace; the value of its last expression."""
+    import torch
+    import torch.distributed as dist
+
+    given = {"rank": rank, "world_size": world_size, "dist": dist, "torch": torch}
+    namespace = {"__name__": "__main__", **names, **given}
+    tree = ast.parse(source)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, filename, "exec"), namespace)
+    if last is None:
+        return None
+    return eval(compile(ast.Expression(last.value), filename, "eval"), namespace)
+
+
+def names_used(source: str, namespace: dict[str, Any]) -> dict[str, Any]:
+    """The names of `namespace` that a cell's source reads."""
+    read = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+    mine = read - set(_GIVEN) - set(dir(builtins))
+    return {name: namespace[name] for name in mine if name in namespace}
+
+
+class Blocks:
+    """A Run shown as one labelled block per rank."""
+
+    def __init__(self, run: Run):
+        self.run = run
+
+    def __repr__(self) -> str:
+        return blocks_text(self.run)
+
+    def _repr_html_(self) -> str:
+        return blocks_html(self.run)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:
+        raise ValueError(f"%%ranks: {message}. Write, for example, %%ranks 4")
+
+
+def parse(line: str) -> argparse.Namespace:
+    """The magic's own line: the number of ranks and the options.
+
+    Raises:
+        ValueError: it is no such line; the sentence shows one.
+    """
+    parser = _Parser(prog="%%ranks", add_help=False)
+    parser.add_argument("world_size", type=int)
+    parser.add_argument("--to", metavar="NAME")
+    parser.add_argument("--backend", default="auto")
+    parser.add_argument("--deadline", type=float, default=60.0)
+    return parser.parse_args(line.split())
+
+
+@magics_class
+class RanksMagic(Magics):
+    """Holds the `%%ranks` cell magic."""
+
+    @cell_magic
+    def ranks(self, line: str, cell: str) -> None:
+        """Run the cell on every rank: `%%ranks 4 [--to run] [--backend gloo] [--deadline 60]`."""
+        options = parse(line)
+        count = self.shell.execution_count
+        label = f"%%ranks cell [{count}]"
+        sources.remember(label, cell)
+        names = names_used(cell, self.shell.user_ns)
+        run = launch(
+            run_cell,
+            options.world_size,
+            (cell, names, f"<{label}>"),
+            backend=options.backend,
+            deadline=options.deadline,
+        )
+        if options.to:
+            self.shell.user_ns[options.to] = run
+        display(Blocks(run))
+
+
+def load(shell: Any) -> None:
+    """Register the magic, and start the fork server so that the first cell need not wait."""
+    shell.register_magics(RanksMagic)
+    default_launcher().start()

@@ -1,0 +1,223 @@
+"""Intake: whatever is handed in becomes the released notebook with the student's work in it."""
+
+import copy
+import json
+import os
+import tracemalloc
+
+import pytest
+import tiny_course
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nbformat.v4 import new_code_cell
+
+from autograder.collect import uploads
+from autograder.collect.uploads import read_file, take
+from autograder.grade.intake import restore
+
+SPECIAL = "is a link or a special file, which is never read"
+
+
+@pytest.fixture(scope="module")
+def blank(tmp_path_factory):
+    return tiny_course.released(tiny_course.make_course(tmp_path_factory.mktemp("intake")))
+
+
+def sent(notebook) -> bytes:
+    return json.dumps(notebook).encode()
+
+
+def cells(notebook) -> dict:
+    return {cell.id: cell for cell in notebook.cells}
+
+
+def changed(blank, change):
+    """The solved notebook after `change`, as restored."""
+    notebook = tiny_course.solved(copy.deepcopy(blank))
+    change(notebook, cells(notebook))
+    return restore(sent(notebook), blank)
+
+
+def assert_as_released(intake, blank):
+    """All cells but the answers are as released."""
+    for cell in blank.cells:
+        mine = cells(intake.notebook)[cell.id]
+        if not cell.metadata.get("nbgrader", {}).get("solution"):
+            assert mine == cell
+
+
+def test_a_right_submission_passes_through_without_a_note(blank):
+    intake = changed(blank, lambda notebook, cells: None)
+    assert intake.notes == []
+    assert cells(intake.notebook)["double"].source == tiny_course.DOUBLE
+    assert cells(intake.notebook)["why"].source == tiny_course.WORDS
+    assert_as_released(intake, blank)
+
+
+def edit_test(notebook, cells):
+    cells["test-double"].source = "pass"
+
+
+def delete_test(notebook, cells):
+    notebook.cells.remove(cells["test-double"])
+
+
+def copy_test(notebook, cells):
+    notebook.cells.append({**cells["test-double"], "id": "copy", "source": "pass"})
+
+
+def raise_points(notebook, cells):
+    cells["test-double"].metadata.nbgrader.points = 100
+
+
+def make_solution(notebook, cells):
+    cells["test-double"].metadata.nbgrader.solution = True
+
+
+def tag_test(notebook, cells):
+    cells["test-double"].metadata.tags = ["skip-execution"]
+
+
+def edit_imports(notebook, cells):
+    cells["imports"].source = "launch = print"
+
+
+@pytest.mark.parametrize(
+    ("change", "note"),
+    [
+        (edit_test, "The test cell test-double had been edited."),
+        (delete_test, "The test cell test-double was missing."),
+        (copy_test, "The test cell test-double was there 2 times."),
+        (raise_points, "The settings of the cell test-double had been changed (points)."),
+        (make_solution, "The settings of the cell test-double had been changed (solution)."),
+        (tag_test, "The settings of the cell test-double had been changed (tags)."),
+        (edit_imports, "The locked cell imports had been edited."),
+    ],
+)
+def test_changes_to_our_cells_are_undone_and_noted(blank, change, note):
+    intake = changed(blank, change)
+    assert any(one.startswith(note) for one in intake.notes), intake.notes
+    assert_as_released(intake, blank)
+    assert cells(intake.notebook)["double"].source == tiny_course.DOUBLE
+
+
+def test_own_cells_stay_in_their_place_as_bare_code(blank):
+    def add(notebook, cells):
+        at = notebook.cells.index(cells["double"])
+        notebook.cells.insert(at, new_code_cell("helper = 1", metadata={"tags": ["parameters"]}))
+
+    names = [cell.id for cell in changed(blank, add).notebook.cells]
+    assert names[names.index("double") - 1] == "own-1"
+    own = cells(changed(blank, add).notebook)["own-1"]
+    assert (own.source, own.metadata, own.outputs) == ("helper = 1", {}, [])
+
+
+def test_of_two_copies_of_an_answer_the_last_changed_one_counts_and_the_other_runs_before(blank):
+    def split(notebook, cells):
+        at = notebook.cells.index(cells["double"])
+        notebook.cells.insert(at, {**cells["double"], "id": "half", "source": "first = 1"})
+        unchanged = next(cell for cell in blank.cells if cell.id == "double")
+        notebook.cells.append({**unchanged, "id": "stub"})
+
+    restored = changed(blank, split).notebook
+    assert cells(restored)["double"].source == tiny_course.DOUBLE
+    before = restored.cells[[c.id for c in restored.cells].index("double") - 1]
+    assert before.source == "first = 1"
+
+
+def test_a_deleted_answer_leaves_room_for_the_same_function_in_another_cell(blank):
+    def lose_the_name(notebook, cells):
+        cells["double"].metadata = {}
+        cells["double"].id = "elsewhere"
+
+    intake = changed(blank, lose_the_name)
+    assert cells(intake.notebook)["double"].source == ""
+    assert cells(intake.notebook)["own-1"].source == tiny_course.DOUBLE
+    assert intake.notes == [
+        "The cell double was missing. Your other cells were graded as they stand."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (None, "No notebook was found"),
+        (b" \n", "The notebook file is empty"),
+        (b'{"cells": [', "not a readable notebook (line 1"),
+        (b"\xff\xfe\x00", "not a readable notebook"),
+        (b"[1, 2]", "not a notebook"),
+        (b'{"cells": 3}', "it has no list of cells"),
+        (b'{"cells": [3, null, {"cell_type": "code3"}]}', "its cells are no cells"),
+        (b"[" * 200_000, "not a readable notebook"),
+        (b'{"cells": [' + b"9" * 10_000 + b"]}", "not a readable notebook"),
+    ],
+)
+def test_what_is_no_notebook_is_graded_as_a_blank_one(blank, data, why):
+    intake = restore(data, blank)
+    assert intake.notebook == blank
+    assert why in intake.notes[0], intake.notes
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=200) | st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=9),
+    lambda some: st.lists(some, max_size=4) | st.dictionaries(
+        st.sampled_from(["cells", "cell_type", "source", "metadata", "nbgrader", "grade_id", "id"]),
+        some, max_size=4),
+).map(lambda value: json.dumps({"cells": [value]}).encode()))  # fmt: skip
+def test_no_bytes_make_intake_raise(blank, data):
+    assert len(restore(data, blank).notebook.cells) >= len(blank.cells)
+
+
+def test_links_pipes_and_huge_files_are_not_read(tmp_path, monkeypatch):
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "link.ipynb").symlink_to(tmp_path / "secret")
+    os.mkfifo(tmp_path / "pipe.ipynb")
+    assert read_file(tmp_path / "link.ipynb") == (None, SPECIAL)
+    assert read_file(tmp_path / "pipe.ipynb") == (None, SPECIAL)
+    monkeypatch.setattr(uploads, "MAX_BYTES", 5)
+    assert read_file(tmp_path / "secret", limit=5) == (None, "is larger than 0 MB")
+    data, notes = take(tmp_path, "link", set())
+    assert data is None
+    assert len(notes) == 2
+
+
+def test_a_renamed_notebook_is_found_by_its_cells(tmp_path, blank):
+    (tmp_path / "other.ipynb").write_bytes(sent({**blank, "cells": []}))
+    (tmp_path / "notes.ipynb").write_text('{"cells": [{"cell_type": "code", "source": "1"}]}')
+    (tmp_path / "My tiny (2).ipynb").write_bytes(sent(blank))
+    data, notes = take(tmp_path, "tiny", {"double", "total"})
+    assert data == sent(blank)
+    assert notes == [
+        "The notebook was found under the name My tiny (2).ipynb; it should be tiny.ipynb."
+    ]
+
+
+def test_a_readable_copy_is_preferred_to_a_broken_file_of_the_right_name(tmp_path, blank):
+    (tmp_path / "tiny.ipynb").write_bytes(sent(blank)[:-9])
+    (tmp_path / "tiny-copy.ipynb").write_bytes(sent(blank))
+    assert take(tmp_path, "tiny", {"double"})[0] == sent(blank)
+
+
+def test_a_file_name_that_is_no_text_is_noted_in_text(tmp_path, blank):
+    for name, data in ((b"ar\xffena.ipynb", sent(blank)), (b"li\xffnk.ipynb", None)):
+        path = os.path.join(os.fsencode(tmp_path), name)
+        os.mkfifo(path) if data is None else open(path, "wb").write(data)
+    data, notes = take(tmp_path, "tiny", {"double"})
+    assert data == sent(blank)
+    assert len(notes) == 2
+    assert "li?nk.ipynb is a link" in notes[0]
+    assert "under the name ar?ena.ipynb" in notes[1]
+
+
+def test_of_many_files_only_the_best_is_held(tmp_path, blank):
+    for number in range(12):
+        text = '{"cells": [], "x": "' + " " * 9_000_000 + '"}'
+        (tmp_path / f"{number}.ipynb").write_text(text)
+    (tmp_path / "last.ipynb").write_bytes(sent(blank))
+    tracemalloc.start()
+    data, _ = take(tmp_path, "tiny", {"double"})
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert data == sent(blank)
+    assert most < 90_000_000

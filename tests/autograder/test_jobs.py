@@ -1,0 +1,284 @@
+"""Grading with workers, in shards, and again after an end of any kind: nothing lost, none twice."""
+
+import contextlib
+import os
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import soak
+import tiny_course
+
+from autograder import scratch
+from autograder.batch import workers
+from autograder.batch.grading import Options, alone, grade, uninterrupted
+from autograder.grade.intake import restore
+from autograder.grade.journal import Journal
+from autograder.grade.judge import judge_cells
+from autograder.grade.notebook import Judged, WarmKernel
+from autograder.grade.verdicts import passed
+from autograder.places import CourseError
+from autograder.release.generate import GradebookError
+from byhand.runtime import Launcher
+from byhand.runtime.walls.isolation import why_no_sandbox
+
+NAME = [tiny_course.ASSIGNMENT]
+STUDENTS = ("ada", "ben", "cem", "dee")
+PLACES = [(student, NAME[0]) for student in STUDENTS]
+WALLS = not why_no_sandbox()
+OPTIONS = Options(sandboxed=False, progress=False)
+ENGINE = OPTIONS.engine
+GRADE = """
+import json, sys
+from pathlib import Path
+from autograder.batch.grading import Options, grade
+from autograder.places import Places
+options = Options(sandboxed=json.loads(sys.argv[3]), progress=False, jobs=2)
+where = Places(Path(sys.argv[1]), Path(sys.argv[2]))
+try:
+    print(grade(where, where.assignments(), [], options).new)
+except KeyboardInterrupt:
+    sys.exit("interrupted")
+"""
+
+
+@pytest.fixture
+def where(tmp_path):
+    """Four hand-ins: ada right, ben blank, cem half right, dee no notebook."""
+    return soak.make_class(tmp_path)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """A judge that gives every point at once; the list grows by each time it is asked."""
+    calls = []
+
+    def judge(self, plan, seed):
+        calls.append(plan)
+        return Judged([passed(q.name, q.points, 0.1) for q in plan.questions], [], None)
+
+    monkeypatch.setattr(WarmKernel, "judge", judge)
+    return calls
+
+
+def points(judgements) -> dict[str, int]:
+    return {judgement.student: judgement.points for judgement in judgements}
+
+
+# Workers
+
+
+@pytest.mark.timeout(300)
+def test_interrupted_and_with_a_worker_killed_a_class_gets_its_marks(where):
+    command = [sys.executable, "-c", GRADE, str(where.course), str(where.class_dir)]
+    process = subprocess.Popen([*command, str(WALLS).lower()], stderr=subprocess.PIPE, text=True)
+    until(lambda: Journal(where.journal).latest())
+    process.send_signal(signal.SIGINT)
+    assert process.communicate()[1] == "interrupted\n"
+    known = len(Journal(where.journal).latest())
+    assert 1 <= known <= 4
+
+    killer = threading.Thread(target=kill_a_worker)
+    killer.start()
+    outcome = grade(where, NAME, [], Options(sandboxed=WALLS, progress=False, jobs=2))
+    killer.join()
+    assert (outcome.failures, outcome.new) == ([], 4 - known)
+    assert points(outcome.judgements) == {"ada": 5, "ben": 0, "cem": 3, "dee": 0}
+
+
+def until(condition, seconds: float = 120.0) -> None:
+    """Wait until it holds."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
+def kill_a_worker() -> None:
+    """End the first worker that a nursery of this process forks, if one does."""
+
+    def worker() -> list[int]:
+        nurseries = [
+            pid for pid in children(os.getpid()) if "autograder.batch.workers" in command(pid)
+        ]
+        return [child for nursery in nurseries for child in children(nursery)]
+
+    until(worker, 20.0)
+    for pid in worker()[:1]:
+        os.kill(pid, signal.SIGKILL)
+
+
+def children(pid: int) -> list[int]:
+    paths = Path(f"/proc/{pid}/task").glob("*/children")
+    with contextlib.suppress(OSError):
+        return [int(child) for path in paths for child in path.read_text().split()]
+    return []
+
+
+def command(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    return ""
+
+
+def test_a_submission_whose_workers_die_is_not_scored_and_not_the_end(where, monkeypatch):
+    monkeypatch.setattr(workers.Worker, "give", die_at_once)
+    with workers.Team(where, ENGINE, 2) as team:
+        found = list(team.judge(PLACES[:2]))
+    assert [judgement.complete for judgement in found] == [False, False]
+    assert found[0].verdicts[0].message == "the worker that judged it ended"
+
+
+def die_at_once(worker, place) -> None:
+    worker.place = place
+    worker.connection.send_bytes(b"no place")
+
+
+# Shards
+
+
+def test_shards_are_merged_into_one_journal_and_nothing_is_judged_again(where, asked, tmp_path):
+    shards = [tmp_path / "shard-0", tmp_path / "shard-1"]
+    assert workers.judge_shard(where, PLACES[:2], shards[0], ENGINE) == 2
+    assert workers.judge_shard(where, PLACES[:2], shards[0], ENGINE) == 0
+    assert workers.judge_shard(where, PLACES[2:], shards[1], ENGINE) == 2
+    journal = Journal(where.journal)
+    assert [journal.merge(Journal(shard)) for shard in [*shards, shards[0]]] == [2, 2, 0]
+    outcome = grade(where, NAME, [], OPTIONS)
+    assert (outcome.new, len(outcome.judgements), len(asked)) == (0, 4, 4)
+
+
+# What is judged
+
+
+def test_only_what_changed_is_judged_and_again_judges_all(where, asked):
+    blank = tiny_course.released(where)
+    assert grade(where, NAME, [], OPTIONS).new == 4
+    tiny_course.hand_in(where, "ben", tiny_course.solved(blank))
+    assert grade(where, NAME, [], OPTIONS).new == 1
+    assert (
+        grade(where, NAME, ["ada"], Options(again=True, sandboxed=False, progress=False)).new == 1
+    )
+    assert len(asked) == 6
+
+
+def test_what_is_handed_in_again_as_it_was_before_counts_again(where, asked):
+    blank = tiny_course.released(where)
+    first = grade(where, NAME, ["ben"], OPTIONS).judgements[0]
+    tiny_course.hand_in(where, "ben", tiny_course.solved(blank))
+    grade(where, NAME, ["ben"], OPTIONS)
+    tiny_course.hand_in(where, "ben", blank)
+    assert grade(where, NAME, ["ben"], OPTIONS).new == 0
+    assert Journal(where.journal).latest() == [first]
+
+
+def test_twenty_judgings_with_the_recorded_seed_give_the_same_scores(where):
+    source = tiny_course.source()
+    student = restore((where.submitted / "cem" / NAME[0] / "tiny.ipynb").read_bytes(),
+                      tiny_course.released(where)).notebook  # fmt: skip
+    with Launcher() as launcher:
+        found = [judge_cells(source, student, launcher, seed=7, isolate=False) for _ in range(20)]
+    assert {(v.question, v.verdict, v.points) for one in found for v in one} == {
+        ("test-double", "failed", 0),
+        ("test-total", "passed", 3),
+    }
+
+
+# Ends of any kind
+
+
+@pytest.mark.timeout(300)
+def test_killed_at_twenty_random_points_a_gradebook_is_as_without_a_kill():
+    script = Path(__file__).with_name("soak.py")
+    done = subprocess.run([sys.executable, script, "20", "--pretend"], capture_output=True,
+                          text=True, check=False)  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "every gradebook as without a kill; 0 processes left" in done.stdout
+
+
+@pytest.fixture
+def expected(where, asked, tmp_path):
+    """The rows of a gradebook that nothing disturbed."""
+    other = type(where)(where.course, tmp_path / "other")
+    shutil.copytree(where.submitted, other.submitted)
+    grade(other, NAME, [], OPTIONS)
+    return soak.rows(other.gradebook)
+
+
+@contextlib.contextmanager
+def full_disk(num_bytes: int):
+    """No file of this process can grow beyond this size."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_too_full_for_the_journal_stops_grading_and_loses_nothing(where, expected):
+    grade(where, NAME, ["ada"], OPTIONS)
+    with full_disk(where.journal.stat().st_size + 100), pytest.raises(OSError, match="too large"):
+        grade(where, NAME, [], OPTIONS)
+    assert grade(where, NAME, [], OPTIONS).new == 3
+    assert soak.rows(where.gradebook) == expected
+
+
+def test_a_disk_too_full_for_the_gradebook_stops_grading_and_loses_nothing(where, expected):
+    grade(where, NAME, ["ada"], OPTIONS)
+    with (
+        full_disk(20_000),
+        pytest.raises(GradebookError, match="no room on the disk"),
+    ):
+        grade(where, NAME, [], OPTIONS)
+    assert grade(where, NAME, [], OPTIONS).failures == []
+    assert soak.rows(where.gradebook) == expected
+
+
+def test_a_locked_gradebook_stops_grading_with_a_sentence_and_loses_nothing(where, expected, asked):
+    grade(where, NAME, ["ada"], OPTIONS)
+    database = sqlite3.connect(where.gradebook)
+    database.execute("begin exclusive")
+    with pytest.raises(GradebookError, match="another program is using the gradebook"):
+        grade(where, NAME, [], OPTIONS)
+    database.close()
+    grade(where, NAME, [], OPTIONS)
+    assert soak.rows(where.gradebook) == expected
+    assert len(asked) == 8
+
+
+def test_a_class_is_graded_by_one_process_at_a_time(where):
+    with alone(where), pytest.raises(CourseError, match=f"process {os.getpid()} is grading"):
+        grade(where, NAME, [], OPTIONS)
+
+
+def test_ctrl_c_waits_until_a_judgement_is_written():
+    done = []
+
+    def write() -> None:
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            done.append("written")
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert done == ["written"]
+
+
+def test_a_folder_whose_owner_was_killed_is_removed_and_no_other(tmp_path, monkeypatch):
+    monkeypatch.setattr(scratch.tempfile, "tempdir", str(tmp_path))
+    left, young = tmp_path / "judge-left", tmp_path / "judge-young"
+    for folder in (left, young):
+        (folder / "empty").mkdir(parents=True)
+    held = scratch.Scratch()
+    for folder in (left, held.path):
+        os.utime(folder, (1, 1))
+    assert scratch.remove_abandoned() == [left]
+    held.close()
+    assert list(tmp_path.iterdir()) == [young]

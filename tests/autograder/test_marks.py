@@ -1,0 +1,353 @@
+"""After the tests: lateness, marks by hand, regrades, and the CSV that Canvas and Moodle read."""
+
+import csv
+import datetime
+import html
+import io
+import shutil
+import warnings
+from dataclasses import replace
+
+import graded_class
+import pytest
+import tiny_course
+from graded_class import DOUBLE, NAME, TOTAL, failed, judge
+from nbconvert.exporters import HTMLExporter
+from nbgrader.api import Gradebook
+
+from autograder.batch.grading import Outcome
+from autograder.collect.roster import Roster
+from autograder.grade import late
+from autograder.grade.journal import Journal
+from autograder.grade.marks import read_marks
+from autograder.places import CourseError, Places
+from autograder.report import export, regrade
+
+DAY = 86_400
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return graded_class.make(tmp_path_factory.mktemp("graded"))
+
+
+@pytest.fixture
+def where(made, tmp_path):
+    copy = Places(made.course, tmp_path / "class")
+    shutil.copytree(made.class_dir, copy.class_dir)
+    return copy
+
+
+def marks(where, student):
+    return read_marks(where, Journal(where.journal).latest())[NAME, student]
+
+
+def book(where):
+    warnings.simplefilter("ignore")
+    return Gradebook(f"sqlite:///{where.gradebook}")
+
+
+def mark_words(where, student: str, points: float):
+    """Mark the answer in words, as a person does in the formgrader."""
+    with book(where) as gradebook:
+        grade = gradebook.find_grade("why", "tiny", NAME, student)
+        grade.manual_score, grade.needs_manual_grade = points, False
+        gradebook.db.commit()
+
+
+def hand_in_at(where, student: str, moment: str):
+    with book(where) as gradebook:
+        submission = gradebook.find_submission(NAME, student)
+        submission.timestamp = datetime.datetime.fromisoformat(moment)
+        gradebook.db.commit()
+
+
+def policy(where, text: str):
+    (where.class_dir / late.FILE).write_text(text)
+
+
+# Lateness
+
+
+@pytest.mark.parametrize(
+    ("seconds", "points"),
+    [(0, 0), (600, 0), (601, 1), (DAY + 600, 1), (DAY + 601, 2), (9 * DAY, 5)],
+)
+def test_each_day_begun_after_the_grace_costs_its_share(seconds, points):
+    rule = late.Policy(percent_per_day=10, most_percent=50, grace_minutes=10)
+    assert rule.penalty(10, seconds) == points
+
+
+def test_a_late_submission_loses_points_and_an_extension_gives_them_back(where):
+    hand_in_at(where, "ada", "2026-03-03T12:00:00")
+    text = f"[late]\npercent_per_day = 10\n[due]\n{NAME} = 2026-03-01T13:00:00+01:00\n"
+    policy(where, text)
+    assert late.apply(where) == 1
+    assert (marks(where, "ada").late_penalty, marks(where, "ada").score) == (1, 4)
+    policy(where, text + f"[extension.{NAME}]\nada = 1\n")
+    late.apply(where)
+    assert marks(where, "ada").late_penalty == 0.5
+    assert late.apply(where) == 0
+
+
+def test_a_mark_given_later_is_late_too(where):
+    hand_in_at(where, "ada", "2026-03-02T12:00:00")
+    policy(where, f"[late]\npercent_per_day = 50\n[due]\n{NAME} = 2026-03-02T00:00:00Z\n")
+    mark_words(where, "ada", 1)
+    late.apply(where)
+    assert (marks(where, "ada").late_penalty, marks(where, "ada").score) == (3, 3)
+
+
+def test_nbgraders_own_command_takes_the_same_points_off(where):
+    """The plugin that the formgrader's button reaches reads class.toml."""
+    from autograder.grade import gradebook
+    from autograder.grade.engine import Grader
+
+    policy(where, "[late]\npercent_per_day = 20\n")
+    with book(where) as entries:
+        entries.update_or_create_assignment(NAME, duedate="2026-03-01 00:00:00 UTC")
+    place = where.submitted / "ada" / NAME / "timestamp.txt"
+    place.write_text("2026-03-02 23:00:00 UTC\n")
+    with Grader(where, sandboxed=False) as grader:
+        gradebook.record(grader, "ada", NAME)
+    assert marks(where, "ada").late_penalty == 2
+
+
+def test_nbgraders_own_feedback_is_our_page(where):
+    from nbgrader.converters import GenerateFeedback
+    from nbgrader.coursedir import CourseDirectory
+
+    from autograder.nbgrader_config import settings
+    from autograder.release.generate import quiet_nbgrader
+    from autograder.report.feedback import write_feedback
+
+    config = settings(where)
+    config.CourseDirectory.assignment_id = NAME
+    with quiet_nbgrader():
+        GenerateFeedback(coursedir=CourseDirectory(config=config), config=config).start()
+    theirs = {path: path.read_text() for path in where.feedback.rglob("*.html")}
+    assert len(theirs) == 4
+    assert theirs == {path: path.read_text() for path in write_feedback(where, [NAME], [])}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("[late", "no description of due dates"),
+        ("[late]\npercent_per_day = -1", "percent_per_day has to be a number that is not negative"),
+        ("[late]\npercent = 1", "nothing here is called percent"),
+        ("[due]\n01_tiny = 'tomorrow'", "01_tiny has to be a date or a time"),
+        ("[due]\n01_tyni = 2026-03-01", "names 01_tyni, no assignment; there are 01_tiny"),
+    ],
+)
+def test_a_wrong_policy_is_answered_with_a_sentence(where, text, sentence):
+    policy(where, text)
+    with pytest.raises(CourseError, match=sentence):
+        late.apply(where)
+
+
+def test_a_date_without_a_time_is_its_last_second(where):
+    policy(where, f"[due]\n{NAME} = 2026-03-01\n")
+    due = late.read_policy(where.class_dir / late.FILE).due[NAME]
+    there = due.replace(tzinfo=datetime.UTC).astimezone()
+    assert (there.day, there.hour, there.second) == (1, 23, 59)
+
+
+ANSWERS = (
+    "see [my notes](javascript:alert(1))",
+    "![my drawing](attachment:drawing.png)",
+    "```\n</code></pre><img src=x onerror=alert(1)>\n````\n[a](javascript:alert(1))",
+    "$\\href{javascript:alert(1)}{x}$\r\n~~~\n<javascript:alert(1)>",
+)
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_the_formgrader_shows_an_answer_in_words_as_it_was_typed(where, answer):
+    right = tiny_course.solved(tiny_course.released(where))
+    tiny_course.hand_in(where, "eva", tiny_course.answered(right, why=answer))
+    judge(where, "eva", DOUBLE, TOTAL)
+    page, _ = HTMLExporter().from_filename(str(where.autograded / "eva" / NAME / "tiny.ipynb"))
+    shown = html.escape(answer.replace("\r\n", "\n"), quote=False)
+    assert f"<pre><code>{shown}\n</code></pre>" in page
+
+
+def test_an_answer_left_as_it_was_given_out_is_still_worth_nothing(where):
+    answers = {"double": tiny_course.DOUBLE, "total": tiny_course.TOTAL}
+    blank = tiny_course.released(where)
+    tiny_course.hand_in(where, "eva", tiny_course.answered(blank, **answers))
+    judge(where, "eva", DOUBLE, TOTAL)
+    assert not marks(where, "eva").waiting
+
+
+# Canvas and Moodle
+
+
+def rows(sheet) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(sheet.text()), delimiter=sheet.delimiter))
+
+
+def students(where, *lines: str):
+    text = "student,name,lms,number,assignment\n" + "\n".join(lines) + "\n"
+    (where.class_dir / "students.csv").write_text(text)
+
+
+def marked(where):
+    for student, points in {"ada": 1, "ben": 0, "cem": 0.5}.items():
+        mark_words(where, student, points)
+
+
+def test_a_canvas_gradebook_of_our_own_has_canvas_columns(where):
+    marked(where)
+    students(where, 'ada,"Lovelace, Ada",canvas,1234,')
+    sheet = export.canvas(where, [NAME])
+    assert rows(sheet) == [
+        ["Student", "ID", "SIS Login ID", "Section", NAME],
+        ["    Points Possible", "", "", "", "6"],
+        ["Lovelace, Ada", "1234", "", "", "6"],
+        ["ben", "", "ben", "", "5"],
+        ["cem", "", "cem", "", "2.5"],
+        ["dee", "", "dee", "", ""],
+    ]
+    assert sheet.left == ["dee, 01_tiny: left empty, a person still has to mark it"]
+
+
+CANVAS = """\ufeffStudent,ID,SIS User ID,SIS Login ID,Section,Essay (7),Tiny (8),Final Score
+Manual Posting,,,,,,,
+    Points Possible,,,,,10,12,(read only)
+"Lovelace, Ada",1234,s1,al@x,A,9,,90
+"B, Ben",55,s2,ben,A,3,4,30
+"Stranger, The",77,s3,zz,A,3,1,30
+"""
+
+
+def test_a_canvas_export_is_filled_in_and_nothing_else_changes(where, tmp_path):
+    marked(where)
+    students(where, "ada,lovelaceada,canvas,1234,")
+    (tmp_path / "canvas.csv").write_text(CANVAS)
+    sheet = export.canvas(where, [NAME], tmp_path / "canvas.csv")
+    want = (
+        CANVAS.removeprefix("\ufeff").replace("A,9,,90", "A,9,12,90").replace("3,4,30", "3,10,30")
+    )
+    assert sheet.text() == want
+    assert "01_tiny: scaled from 6 to 12 points, as there" in sheet.left
+    assert "cem: no row of canvas.csv is theirs" in sheet.left
+
+
+def test_a_column_that_cannot_be_found_is_asked_for(where, tmp_path):
+    (tmp_path / "canvas.csv").write_text(CANVAS.replace("Tiny", "Week 1"))
+    with pytest.raises(CourseError, match=r"no columns for 01_tiny.*Essay \(7\), Week 1 \(8\)"):
+        export.canvas(where, [NAME], tmp_path / "canvas.csv")
+    sheet = export.canvas(where, [NAME], tmp_path / "canvas.csv", column="Week 1")
+    assert len(sheet.rows) == 6
+
+
+MOODLE = """Identifier,"Full name","Email address",Status,Grade,"Maximum Grade",\
+"Grade can be changed","Last modified (submission)","Last modified (grade)","Feedback comments"
+"Participant 12","Ada Lovelace",ada@x,"Submitted for grading",,100,Yes,-,-,
+"Participant 13",Ben,b@x,"Submitted for grading",,100,No,-,-,
+"""
+
+
+def test_a_moodle_worksheet_is_filled_in_with_a_comment_for_each(where, tmp_path):
+    marked(where)
+    students(where, f"ada,Ada Lovelace,moodle,12,{NAME}")
+    (tmp_path / "sheet.csv").write_text(MOODLE)
+    sheet = export.moodle(where, [NAME], tmp_path / "sheet.csv")
+    ada, ben = rows(sheet)[1:]
+    assert ada[4] == "100"
+    assert ada[9] == "Task 1 · Double: passed, 2 of 2<br>Task 2 · Total: passed, 3 of 3"
+    assert ben[4] == ""
+    assert "ben: Moodle says that the grade cannot be changed" in sheet.left
+
+
+def test_a_moodle_worksheet_of_our_own_knows_only_numbered_people(where):
+    marked(where)
+    students(where, f"ada,Ada Lovelace,moodle,12,{NAME}", "ben,Ben,moodle,13,02_other")
+    sheet = export.moodle(where, [NAME])
+    assert [row[:2] for row in rows(sheet)[1:]] == [["Participant 12", "Ada Lovelace"]]
+    assert "ben: students.csv has no participant number" in sheet.left
+
+
+def test_another_file_is_no_worksheet(where, tmp_path):
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(CourseError, match="no grading worksheet"):
+        export.moodle(where, [NAME], tmp_path / "x.csv")
+    with pytest.raises(CourseError, match="does not begin as a gradebook"):
+        export.canvas(where, [NAME], tmp_path / "x.csv")
+
+
+def test_a_roster_without_its_columns_is_refused(tmp_path):
+    (tmp_path / "students.csv").write_text("name,id\nada,1\n")
+    with pytest.raises(CourseError, match="lacks the column assignment, lms, number, student"):
+        Roster(tmp_path / "students.csv")
+
+
+def test_a_roster_sends_nobody_out_of_the_class(tmp_path):
+    header = "student,name,lms,number,assignment\n"
+    (tmp_path / "students.csv").write_text(header + "../../ada,Ada,canvas,1,\n")
+    with pytest.raises(CourseError, match="cannot be the name of a student's folder"):
+        Roster(tmp_path / "students.csv")
+
+
+# Regrades
+
+
+def regraded(where, monkeypatch, *verdicts, student="cem", answer=None):
+    """Regrade one student; the second judgement holds these verdicts."""
+    if answer:
+        blank = tiny_course.released(where)
+        right = tiny_course.answered(tiny_course.solved(blank), total=answer)
+        tiny_course.hand_in(where, student, right)
+
+    def grade_again(where, assignments, students, options):
+        assert options.again
+        judge(where, student, *verdicts, when="2026-03-09T09:00:00+00:00")
+        return Outcome()
+
+    monkeypatch.setattr(regrade, "grade", grade_again)
+    made, _ = regrade.regrade(where, [NAME], [student], graded_class.OPTIONS, "my loop was right")
+    return made
+
+
+def test_a_regrade_shows_old_and_new_and_what_changed(where, monkeypatch):
+    (one,) = regraded(where, monkeypatch, DOUBLE, TOTAL, answer=tiny_course.TOTAL)
+    assert (one.old_score, one.new_score) == (2, 5)
+    assert one.why == "the submission changed, in total"
+    assert str(one).splitlines() == [
+        "cem, 01_tiny: 2 -> 5 points; the submission changed, in total",
+        "  test-total: failed in “two ranks” (0 of 3): rank 0: got [1.0, 2], expected [4.5, 5]"
+        " -> passed (3 of 3)",
+    ]
+    (row,) = regrade.read_regrades(where)
+    assert (row["student"], row["request"], row["new_score"]) == ("cem", "my loop was right", "5")
+
+
+def test_a_mark_given_by_hand_survives_a_regrade(where, monkeypatch):
+    mark_words(where, "cem", 1)
+    (one,) = regraded(where, monkeypatch, DOUBLE, TOTAL)
+    assert (one.old_score, one.new_score) == (3, 6)
+
+
+def test_a_verdict_that_changes_by_itself_is_called_chance(where, monkeypatch):
+    (one,) = regraded(where, monkeypatch, DOUBLE, TOTAL)
+    assert one.why == "nothing else changed: the answer itself depends on chance or on time"
+
+
+def test_the_same_again_is_said_too(where, monkeypatch):
+    verdict = failed(TOTAL, "rank 0: got [1.0, 2], expected [4.5, 5]")
+    (one,) = regraded(where, monkeypatch, DOUBLE, verdict)
+    assert one.old_score == one.new_score == 2
+    assert one.why.startswith("nothing changed")
+
+
+def test_another_seed_is_a_reason_and_without_one_the_tests_changed(where):
+    old = Journal(where.journal).latest()[0]
+    new, points = replace(old, seed=old.seed + 1, key="other"), marks(where, "ada")
+    assert "from seed 2 instead of 1" in regrade.compare(old, new, points, points, 2).why
+    assert regrade.compare(old, new, points, points).why == "the tests changed since"
+    assert "library changed" in regrade.compare(old, replace(old, key="x"), points, points).why
+
+
+def test_what_was_never_graded_has_no_regrade(where):
+    with pytest.raises(CourseError, match="none of these was graded before"):
+        regrade.regrade(where, [NAME], ["zoe"], graded_class.OPTIONS)

@@ -1,0 +1,130 @@
+"""Release: the same bytes each time, nothing secret in them, and wrong sources are refused."""
+
+import nbformat
+import pytest
+import tiny_course
+
+from autograder.places import CourseError, chosen_assignments, places
+from autograder.release import generate as release
+from autograder.release.rules import problems
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    return tiny_course.make_course(tmp_path_factory.mktemp("release"))
+
+
+def test_release_gives_the_same_bytes_twice(course):
+    source = course.source(tiny_course.ASSIGNMENT)
+    assert release.blank(source) == release.blank(source)
+    assert release.blank(source) == course.released(tiny_course.ASSIGNMENT).read_bytes()
+
+
+def test_a_released_notebook_holds_neither_solution_nor_hidden_test(course):
+    text = course.released(tiny_course.ASSIGNMENT).read_text()
+    for secret in ("SOLUTION", "HIDDEN", "987654", "2 * number", tiny_course.WORDS):
+        assert secret not in text
+
+
+def test_a_released_notebook_keeps_its_cells_and_has_no_outputs(course):
+    before, after = tiny_course.source(), tiny_course.released(course)
+    assert [cell.id for cell in after.cells] == [cell.id for cell in before.cells]
+    assert all(not c.outputs and c.execution_count is None for c in after.cells if "outputs" in c)
+
+
+def test_release_touches_no_gradebook(course):
+    release.release(course, [tiny_course.ASSIGNMENT])
+    assert not course.gradebook.exists()
+
+
+def spoil_points(cells):
+    cells["test-double"].metadata.nbgrader.points = 2.5
+
+
+def spoil_total(cells):
+    cells["tiny"].source = cells["tiny"].source.replace("Points: 6", "Points: 5")
+
+
+def spoil_header(cells):
+    cells["tiny"].source = "# Tiny"
+
+
+def spoil_lock(cells):
+    cells["test-total"].metadata.nbgrader.locked = False
+
+
+def spoil_solution_lock(cells):
+    cells["double"].metadata.nbgrader.locked = True
+
+
+def spoil_grade_id(cells):
+    cells["double"].metadata.nbgrader.grade_id = "triple"
+
+
+def spoil_id(cells):
+    cells["double"].id = "total"
+    cells["double"].metadata.nbgrader.grade_id = "total"
+
+
+def spoil_kebab(cells):
+    cells["task-1"].id = "Task_1"
+
+
+def spoil_markers(cells):
+    cells["test-double"].source = cells["test-double"].source.replace("### END HIDDEN TESTS", "")
+
+
+def spoil_place_of_solution(cells):
+    cells["imports"].source += "\n### BEGIN SOLUTION\nx = 1\n### END SOLUTION"
+
+
+def spoil_outputs(cells):
+    cells["imports"].execution_count = 1
+
+
+def spoil_test_name(cells):
+    cells["test-total"].id = cells["test-total"].metadata.nbgrader.grade_id = "total-test"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (spoil_points, "cell test-double: its points are 2.5"),
+        (spoil_total, "cell tiny: it states Points: 5, but the graded cells add up to 6"),
+        (spoil_header, "no cell has the header line"),
+        (spoil_lock, "cell test-total: students must not change it"),
+        (spoil_solution_lock, "cell double: students write in it"),
+        (spoil_grade_id, "cell double: its grade_id is triple"),
+        (spoil_id, "cell total: the id is used 2 times"),
+        (spoil_kebab, "cell Task_1: the id must be a kebab-case name"),
+        (spoil_markers, "cell test-double: 1 times '### BEGIN HIDDEN TESTS' but 0 times"),
+        (spoil_place_of_solution, "cell imports: it holds a solution but is not a solution cell"),
+        (spoil_outputs, "cell imports: it has outputs or an execution count"),
+        (spoil_test_name, "cell total-test: the name of a test cell begins with test-"),
+    ],
+)
+def test_a_wrong_source_is_refused_by_naming_the_cell(spoil, sentence):
+    notebook = tiny_course.source()
+    spoil({cell.id: cell for cell in notebook.cells})
+    assert any(sentence in problem for problem in problems(notebook)), problems(notebook)
+
+
+def test_the_refusal_names_the_file_and_writes_nothing(tmp_path):
+    where = tiny_course.make_course(tmp_path)
+    before = where.released(tiny_course.ASSIGNMENT).read_bytes()
+    notebook = tiny_course.source()
+    spoil_total({cell.id: cell for cell in notebook.cells})
+    nbformat.write(notebook, where.source(tiny_course.ASSIGNMENT))
+    with pytest.raises(CourseError, match=r"tiny\.ipynb cannot be released:\n.*Points: 5"):
+        release.release(where, [tiny_course.ASSIGNMENT])
+    assert where.released(tiny_course.ASSIGNMENT).read_bytes() == before
+
+
+def test_an_unknown_assignment_is_answered_with_those_there_are(course):
+    with pytest.raises(CourseError, match="no assignment 99_x; there are 01_tiny"):
+        chosen_assignments(course, ["99_x"])
+
+
+def test_a_class_directory_that_nbgrader_cannot_work_in_is_refused():
+    with pytest.raises(CourseError, match="nbgrader reads paths as patterns"):
+        places("/tmp/a+b[c]")

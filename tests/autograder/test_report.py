@@ -1,0 +1,167 @@
+"""The class page: what it counts, whom it puts together, and that it stands alone."""
+
+import base64
+import html
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import tiny_course
+from graded_class import DOUBLE, TOTAL, failed
+
+from autograder import serve
+from autograder.grade.journal import Journal, Judgement
+from autograder.places import CourseError, Places
+from autograder.report import figures as report_figures
+from autograder.report.class_page import write_report
+from autograder.report.feedback import write_feedback
+from autograder.report.regrade import COLUMNS, FILE
+from autograder.report.wrong_answers import groups, masked
+
+NAME = tiny_course.ASSIGNMENT
+SCRIPT = "<script>alert(1)</script>"
+CELLS = [("double", "code", "def double(n): return 2 * n"), ("total", "code", f"# {SCRIPT}")]
+
+
+def judgement(student: str, *verdicts) -> Judgement:
+    when = "2026-03-01T12:00:00+00:00"
+    return Judgement(student, student, NAME, when, 1, "none", 1.5, [], list(verdicts), CELLS)
+
+
+def lost(message: str, **more):
+    return failed(TOTAL, message, **more)
+
+
+CLASS = [
+    judgement("ada", replace(DOUBLE, peak_bytes=2_500_000), TOTAL),
+    judgement("ben", DOUBLE, lost("rank 0: got [1.0, 2], expected [4.5, 5]\n\nTraceback 1")),
+    judgement("cem", DOUBLE, lost("rank 1: got [-3.0, 2e-3, 7], expected [4, 5, 6]\n\nother")),
+    judgement("dee", DOUBLE, lost("rank 1: got [-3.0], expected [4]", part="three ranks")),
+    judgement("eli", failed(DOUBLE, "slow", "timeout"), lost(f"{SCRIPT} waits", kind="deadlock")),
+]
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    return tiny_course.make_course(tmp_path_factory.mktemp("course"))
+
+
+@pytest.fixture
+def where(course, tmp_path):
+    place = Places(course.course, tmp_path / "class")
+    for one in CLASS:
+        Journal(place.journal).append(one)
+    return place
+
+
+@pytest.fixture
+def page(where) -> str:
+    write_feedback(where, [NAME], ["ada"])
+    return write_report(where, where.class_dir / "grades.html").read_text()
+
+
+def text_of(page: str) -> str:
+    """What a reader sees, without tags."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page)).split())
+
+
+def test_the_same_mistake_with_other_numbers_is_one_group():
+    found = [(group.question, group.students) for group in groups(CLASS)]
+    assert found == [
+        ("test-total", ["ben", "cem"]),
+        ("test-double", ["eli"]),
+        ("test-total", ["eli"]),
+        ("test-total", ["dee"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("got 4.0, expected 6", "got -1e-3, expected 12"),
+        ("ranks [0, 1, 2] sent", "ranks [3] sent"),
+        ("at 0x7f3a\n line 3", "at 0x11 line 14"),
+    ],
+)
+def test_numbers_do_not_tell_mistakes_apart(one, other):
+    assert masked(one) == masked(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("got x2", "got x3"), ("float32 is", "float64 is"), ("a b", "a c")]
+)
+def test_names_and_words_do(one, other):
+    assert masked(one) != masked(other)
+
+
+def test_the_page_says_which_wrong_answer_recurs_and_shows_its_code(page):
+    assert "2 × Task 2 · Total failed in “two ranks”" in text_of(page)
+    assert "rank 0: got [1.0, 2], expected [4.5, 5]" in text_of(page)
+    assert "Traceback 1" not in page
+    assert "Given once: 3 other wrong answers." in text_of(page)
+
+
+def test_the_page_counts_tasks_parts_times_and_limits(page):
+    row = "Task 2 · Total 1 of 5 two ranks : 3 three ranks : 1 0.9 s 0.9 s"
+    assert row.replace(" :", ":") in text_of(page).replace(" :", ":")
+    assert "Task 1 · Double 4 of 5 two ranks: 1 0.4 s 0.4 s 2.5 MB 1" in text_of(page)
+
+
+def test_the_page_links_to_feedback_that_exists(page):
+    assert page.count('href="feedback/ada/01_tiny/tiny.html"') == 1
+    assert 'href="feedback/ben' not in page
+
+
+def test_the_page_stands_alone_and_runs_nothing(page):
+    assert "<script" not in page
+    assert html.escape(SCRIPT) in page
+    assert not re.findall(r'(?:src|href)="(?:https?:)?//', page)
+    assert re.findall(r'<img src="([^,]+),', page) == ["data:image/svg+xml;base64"] * 3
+
+
+def test_each_picture_says_in_words_what_it_shows(page):
+    said = re.findall(r'<img [^>]*alt="([^"]+)"', page)
+    assert said[0] == "Submissions by points. 5: 1, 2: 3, 0: 1."
+    assert "Task 2 · Total: 1 passed, 3 failed, 1 deadlock" in said[1]
+    assert "Task 1 · Double: median 0.4 s, at most 0.4 s" in said[2]
+
+
+def test_regrades_are_on_the_page(where):
+    row = ["2026-03-09", "ben", NAME, f"{SCRIPT} please", "2", "5", "the tests changed", "total"]
+    (where.class_dir / FILE).write_text(",".join(COLUMNS) + "\n" + ",".join(row) + "\n")
+    page = write_report(where, where.class_dir / "grades.html").read_text()
+    assert "ben 01_tiny 2 → 5" in text_of(page)
+    assert "<script" not in page
+
+
+def test_a_picture_is_the_same_file_each_time():
+    tasks = [("Task", Counter(passed=3, failed=2, tampered=1)), ("Other", Counter(deadlock=6))]
+    one, other = (report_figures.tasks_drawing(tasks).address for _ in range(2))
+    assert one == other
+    assert b"<svg" in base64.b64decode(one.partition(",")[2])
+
+
+def test_a_class_of_one_is_drawn_too():
+    assert report_figures.points_drawing([0], 0, 0).caption.startswith("At least half")
+    assert "Task" in report_figures.seconds_drawing([("Task", [0.0])]).description
+
+
+def test_an_ungraded_class_is_answered_with_a_sentence(course, tmp_path):
+    with pytest.raises(CourseError, match="nothing was graded yet"):
+        write_report(Places(course.course, tmp_path), tmp_path / "grades.html")
+
+
+def test_serve_starts_jupyterlab_with_this_configuration_and_class(where, monkeypatch):
+    """No server is started: only what would run, and with which variables."""
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "/elsewhere")
+    command = serve.command(where, 9000, False, ["--IdentityProvider.token=x"])
+    assert command[1:3] == ["-m", "jupyterlab"]
+    assert command[-1] == "--IdentityProvider.token=x"
+    assert {"--no-browser", "--ServerApp.port=9000"} <= set(command)
+    variables = serve.environment(where)
+    assert variables["CLASS"] == str(where.class_dir)
+    config, other = variables["JUPYTER_CONFIG_PATH"].split(":")
+    assert (Path(config) / "nbgrader_config.py").exists()
+    assert other == "/elsewhere"

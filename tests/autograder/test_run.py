@@ -1,0 +1,173 @@
+"""`autograder run`: every cell ran, or one sentence says which did not and why."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import leftovers
+import nbformat
+import pytest
+from click.testing import CliRunner
+
+from autograder.batch.notebooks import Options, find_notebooks, run_notebooks
+from autograder.batch.run_command import run
+from autograder.places import CourseError
+
+
+def notebook(path: Path, *sources: str, parameters: str = "") -> Path:
+    """A notebook of code cells named cell-1, cell-2, ..., after a parameters cell if given."""
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    for number, cell in enumerate(cells, 1):
+        cell["id"] = f"cell-{number}"
+    if parameters:
+        cells.insert(0, nbformat.v4.new_code_cell(parameters, metadata={"tags": ["parameters"]}))
+    book = nbformat.v4.new_notebook(cells=cells)
+    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    nbformat.write(book, path)
+    return path
+
+
+FAILING = {
+    "raises": ["1", "raise ValueError('3 ranks cannot\\nhold 4')", "print('later')"],
+    "exits": ["import sys", "sys.exit(0)", "print('later')"],
+    "skips": ["1", "2"],
+    "dies": ["1", "import os; os.kill(os.getpid(), 9)", "3"],
+    "endless": ["1", "while True: pass"],
+}
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory):
+    """Every notebook of FAILING, run at once, by name."""
+    folder = tmp_path_factory.mktemp("failing")
+    paths = [notebook(folder / f"{name}.ipynb", *cells) for name, cells in FAILING.items()]
+    skips = nbformat.read(folder / "skips.ipynb", as_version=4)
+    skips.cells[1].metadata["tags"] = ["skip-execution"]
+    nbformat.write(skips, folder / "skips.ipynb")
+    options = Options(out=folder / "out", html=False, jobs=3, cell_seconds=4.0)
+    return {ran.notebook.stem: ran for ran in run_notebooks(paths, options)}
+
+
+def text_of(ran) -> str:
+    cells = nbformat.read(ran.output, as_version=4).cells
+    return "".join(o.get("text", "") for c in cells if c.cell_type == "code" for o in c.outputs)
+
+
+def test_a_notebook_runs_to_the_end_and_its_page_shows_what_it_printed(tmp_path):
+    path = notebook(tmp_path / "book.ipynb", "x = 20", "print('the answer is', x + 22)")
+    cells_seen = []
+    (ran,) = run_notebooks([path], Options(out=tmp_path / "out"), on_cell=cells_seen.append)
+    assert ran.error is None
+    assert len(cells_seen) == ran.cells == 2
+    assert "the answer is 42" in ran.html.read_text()
+    assert nbformat.read(path, as_version=4).cells[1].outputs == [], "the source stays as it was"
+
+
+def test_parameters_reach_the_notebook_with_their_types(tmp_path):
+    path = notebook(
+        tmp_path / "book.ipynb",
+        "print(world_size + 1, backend.upper())",
+        parameters="world_size = 4\nbackend = 'auto'",
+    )
+    arguments = [str(path), "--out", str(tmp_path / "out"), "--no-html"]
+    result = CliRunner().invoke(run, [*arguments, "-p", "world_size", "2", "-p", "backend", "gloo"])
+    assert result.exit_code == 0, result.output
+    (output,) = (tmp_path / "out").rglob("book.ipynb")
+    assert "3 GLOO" in output.read_text()
+
+
+def test_a_parameter_no_notebook_has_is_refused_before_anything_runs(tmp_path):
+    path = notebook(tmp_path / "book.ipynb", "1", parameters="world_size = 4")
+    result = CliRunner().invoke(run, [str(path), "-p", "wordl_size", "2"])
+    assert result.exit_code == 1
+    assert "no notebook has a parameter wordl_size; there are world_size" in result.output
+
+
+def test_an_exception_names_notebook_cell_and_error(failing):
+    sentence = 'raises.ipynb: code cell 2 "cell-2" raised ValueError: 3 ranks cannot'
+    assert sentence in failing["raises"].error
+    assert "later" not in text_of(failing["raises"])
+
+
+def test_a_kernel_that_exits_with_status_0_does_not_pass_for_a_run(failing):
+    assert 'code cell 3 "cell-3" never ran' in failing["exits"].error
+    assert "sys.exit()" in failing["exits"].error
+
+
+def test_a_cell_tagged_to_be_skipped_is_named(failing):
+    sentence = 'code cell 2 "cell-2" never ran: it is tagged "skip-execution"'
+    assert sentence in failing["skips"].error
+
+
+def test_a_kernel_that_dies_is_named_with_the_cell_that_ran(failing):
+    assert 'the kernel died while code cell 2 "cell-2" ran' in failing["dies"].error
+
+
+def test_an_endless_cell_ends_at_its_limit(failing):
+    assert 'code cell 2 "cell-2" ran longer than 4 s' in failing["endless"].error
+    assert failing["endless"].seconds < 40
+
+
+def test_a_failing_notebook_stops_neither_its_neighbours_nor_the_sentence(tmp_path):
+    bad = notebook(tmp_path / "bad.ipynb", "1 / 0")
+    good = notebook(tmp_path / "good.ipynb", "print('good')")
+    result = CliRunner().invoke(run, [str(tmp_path), "--jobs", "2", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 1
+    assert (
+        f'{bad}: code cell 1 "cell-1" raised ZeroDivisionError: division by zero' in result.output
+    )
+    assert any(line.startswith("ran ") and str(good) in line for line in result.output.splitlines())
+
+
+def test_jobs_run_side_by_side(tmp_path):
+    meet = """
+import pathlib, time
+mine, other = pathlib.Path("{0}"), pathlib.Path("{1}")
+mine.touch()
+until = time.monotonic() + 20
+while not other.exists():
+    assert time.monotonic() < until, "alone"
+    time.sleep(0.01)"""
+    paths = [
+        notebook(tmp_path / "a.ipynb", meet.format("a", "b")),
+        notebook(tmp_path / "b.ipynb", meet.format("b", "a")),
+    ]
+    results = run_notebooks(paths, Options(out=tmp_path / "out", html=False, jobs=2))
+    assert [ran.error for ran in results] == [None, None]
+
+
+def test_what_is_no_notebook_gets_a_sentence(tmp_path):
+    path = tmp_path / "book.ipynb"
+    path.write_text("not JSON")
+    with pytest.raises(CourseError, match=r"book\.ipynb is not a notebook"):
+        run_notebooks([path], Options(out=tmp_path))
+    with pytest.raises(CourseError, match="no notebook in"):
+        find_notebooks([tmp_path.joinpath("empty").mkdir() or tmp_path / "empty"])
+    with pytest.raises(CourseError, match="does not exist"):
+        find_notebooks([tmp_path / "nowhere"])
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_an_interrupted_run_leaves_no_kernel(tmp_path, how, monkeypatch):
+    started = tmp_path / "started"
+    path = notebook(tmp_path / "book.ipynb", f"open({str(started)!r}, 'w')\nwhile True: pass")
+    mark = f"interrupted-{how}"
+    command = [sys.executable, "-m", "autograder", "run", str(path), "--out", str(tmp_path)]
+    process = subprocess.Popen(
+        command,
+        env={**os.environ, leftovers.MARK: mark},
+        stderr=subprocess.DEVNULL,
+        # A shell's background jobs ignore Ctrl-C, and hand that down.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    until = time.monotonic() + 60
+    while not started.exists():
+        assert process.poll() is None, "it ended before the cell ran"
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    process.send_signal(how)
+    assert process.wait(30) != 0
+    assert leftovers.processes(mark, patience=15) == []

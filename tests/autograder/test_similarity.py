@@ -1,0 +1,181 @@
+"""Winnowing: copies are found whatever their names, and what the task itself asks for is not."""
+
+import random
+
+import pytest
+import tiny_course
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from autograder.grade.journal import Journal, Judgement
+from autograder.places import CourseError
+from autograder.report.fingerprints import K, W, hashes, tokens, winnow
+from autograder.report.similarity import MAX_CHARACTERS, pairs, program
+from autograder.report.similarity_page import write_similarity
+
+NAME = tiny_course.ASSIGNMENT
+STUB = '''def ring(tensor, group):
+    """Sum over a ring."""
+    raise NotImplementedError'''
+RING = '''import torch.distributed as dist
+
+def ring(tensor, group):
+    """Sum over a ring."""
+    rank, size = dist.get_rank(group), dist.get_world_size(group)
+    total, moving = tensor.clone(), tensor.clone()
+    for step in range(size - 1):
+        arriving = moving.new_empty(moving.shape)
+        sending = dist.isend(moving, (rank + 1) % size)  # never blocks
+        dist.recv(arriving, (rank - 1) % size)
+        sending.wait()
+        total, moving = total + arriving, arriving
+    return total'''
+RENAMED = """import torch.distributed as td
+
+# my own work
+
+def ring(t, g):
+    me, n = td.get_rank(g), td.get_world_size(g)
+    acc, cur = t.clone(), t.clone()
+    for i in range(n - 1):
+
+        new = cur.new_empty(cur.shape)
+        handle = td.isend(cur, (me + 1) % n)
+        td.recv(new, (me - 1) % n)
+        handle.wait()
+        acc, cur = acc + new, new
+    return acc"""
+OTHER = """import torch
+
+def ring(tensor, group):
+    gathered = [torch.zeros_like(tensor) for _ in range(dist.get_world_size())]
+    dist.all_gather(gathered, tensor)
+    result = gathered[0]
+    for piece in gathered[1:]:
+        result += piece
+    return result if tensor.numel() else tensor"""
+
+
+def compared(*texts: str, **options):
+    programs = [program(f"s{n}", [("ring", text)]) for n, text in enumerate(texts)]
+    return pairs(programs, [STUB], **options)
+
+
+def test_a_copy_with_other_names_numbers_comments_and_layout_is_a_copy():
+    (pair,) = compared(RING, RENAMED)
+    assert min(pair.shares) > 0.9
+    marked = {pair.left.lines[line].strip() for line in pair.marked[0]}
+    assert "dist.recv(arriving, (rank - 1) % size)" in marked
+    assert '"""Sum over a ring."""' not in marked
+
+
+def test_an_answer_of_ones_own_is_not_alike():
+    assert compared(RING, OTHER) == []
+
+
+def test_two_blanks_are_not_alike():
+    assert compared(STUB, STUB) == []
+
+
+def test_functions_in_another_order_are_still_found():
+    second = OTHER.replace("ring", "other")
+    (pair,) = compared(RING + "\n\n" + second, second + "\n\n" + RENAMED)
+    assert min(pair.shares) > 0.85
+
+
+def test_what_more_students_than_the_ring_share_is_the_tasks_own():
+    assert len(compared(RING, RENAMED, RING, ring=3)) == 3
+    assert compared(RING, RENAMED, RING, RENAMED, ring=3) == []
+
+
+@pytest.mark.parametrize("broken", ["def f(:\n  'open", "\t\x00(((", "é = ½", "if x:\n  a\n b"])
+def test_text_that_is_no_python_is_compared_too(broken):
+    assert isinstance(tokens(broken), list)
+    (pair,) = compared(RING + "\n" + broken, RENAMED)
+    assert min(pair.shares) > 0.75
+
+
+class Read(str):
+    """Text that knows how many of its characters were searched for line ends."""
+
+    def count(self, what, start=0, end=None):
+        self.searched = getattr(self, "searched", 0) + (len(self) if end is None else end) - start
+        return super().count(what, start, end)
+
+
+def test_the_rough_tokens_know_their_lines_and_each_character_is_searched_once():
+    text = Read("a\n" * 2000 + "(\n")
+    found = tokens(text)
+    assert [one.line for one in found] == list(range(2001))
+    assert 4000 <= text.searched <= len(text)
+
+
+def test_of_a_flood_only_the_beginning_is_compared():
+    flood = program("eve", [("ring", RING), ("own-1", "a\n" * MAX_CHARACTERS)])
+    assert len(flood.tokens) < MAX_CHARACTERS
+    assert flood.is_cut
+    (pair,) = pairs([flood, program("ada", [("ring", RENAMED)])], [STUB])
+    assert pair.shares[1] > 0.9
+    assert not pair.right.is_cut
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10_000), st.integers(0, 60), st.integers(0, 60))
+def test_every_shared_run_of_k_plus_w_less_one_tokens_shares_a_hash(seed, before, after):
+    """The guarantee of winnowing, on random programs of operators."""
+    draw = random.Random(seed)
+    shared, one, two = (
+        " ".join(draw.choices("+-*/%&|^", k=n)) + " " for n in (K + W - 1, before, after)
+    )
+    kept = [set(winnow(hashes(tokens(text))).values()) for text in (one + shared, shared + two)]
+    assert kept[0] & kept[1]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 50), max_size=120))
+def test_each_window_keeps_one_of_its_hashes(values):
+    kept = set(winnow(values))
+    windows = [set(range(start, start + W)) for start in range(len(values) - W + 1)]
+    assert all(kept & window for window in windows)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return tiny_course.make_course(tmp_path_factory.mktemp("course"))
+
+
+def test_the_page_names_pairs_and_runs_nothing_students_wrote(tmp_path, made):
+    page = write_page_of(made, tmp_path, "# <script>alert(1)</script>\n" + RING)
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+    assert "<mark>" in page
+    assert "ada" in page
+
+
+def test_the_page_names_those_whose_work_is_too_long_to_compare(tmp_path, made):
+    page = write_page_of(made, tmp_path, RING + "\n#" * MAX_CHARACTERS)
+    assert "Only the first 200,000 characters were compared of ada, ben" in page
+
+
+def test_junk_before_an_answer_does_not_push_it_out_of_the_comparison(tmp_path, made):
+    page = write_page_of(made, tmp_path, RING, before="1 +\n" * MAX_CHARACTERS)
+    assert "were compared of ada:" in page
+    assert "<mark>" in page
+
+
+def write_page_of(made, tmp_path, text: str, before: str = "") -> str:
+    """The page of a class in which two students wrote `text`, one with a cell `before` it."""
+    where = type(made)(made.course, tmp_path / "class")
+    journal = Journal(where.journal)
+    for student in ("ada", "ben"):
+        cells = [("double", "code", text)]
+        if before and student == "ada":
+            cells.insert(0, ("own-1", "code", before))
+        journal.append(Judgement(student, student, NAME, "", 1, "none", 1.0, [], [], cells))
+    path = where.class_dir / "similarity.html"
+    return write_similarity(where, [NAME], path).read_text()
+
+
+def test_an_ungraded_class_is_answered_with_a_sentence(tmp_path, made):
+    with pytest.raises(CourseError, match="nothing was graded yet"):
+        write_similarity(type(made)(made.course, tmp_path), [NAME], tmp_path / "x")

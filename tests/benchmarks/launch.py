@@ -1,0 +1,213 @@
+"""How fast four ranks start and all-reduce, four ways; and how soon a deadlock is named.
+
+    python tests/benchmarks/launch.py [trials]
+
+Every way runs in a process of its own that has imported torch, as a notebook's kernel has. The
+trials take turns, with a second between them, as a reader leaves between cells. One trial is
+everything from the call to the results. launch, spawn and notebook_launcher start fresh processes
+in each trial; ipyparallel's engines are started once, before, and keep their process group.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+import torch.distributed as dist
+
+WORLD_SIZE = 4
+PAUSE = 1.0
+TRIALS = 10
+EXPECTED = 4.0 * WORLD_SIZE
+AIMS = {"torch.multiprocessing.spawn": 150, "accelerate notebook_launcher": 6, "ipyparallel": 1}
+
+
+def all_reduce_once(rank: int, world_size: int) -> float:
+    """What each rank does: one all-reduce of four numbers."""
+    x = torch.ones(4)
+    dist.all_reduce(x)
+    return x.sum().item()
+
+
+def free_port() -> int:
+    """A TCP port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def with_launch() -> Callable[[], None]:
+    from byhand import launch
+
+    def trial() -> None:
+        assert launch(all_reduce_once, WORLD_SIZE).results == [EXPECTED] * WORLD_SIZE
+
+    return trial
+
+
+def spawned(rank: int, world_size: int, port: int) -> None:
+    """A spawned rank: join the world, all-reduce, leave."""
+    address = f"tcp://127.0.0.1:{port}"
+    dist.init_process_group("gloo", init_method=address, rank=rank, world_size=world_size)
+    assert all_reduce_once(rank, world_size) == EXPECTED
+    dist.destroy_process_group()
+
+
+def with_spawn() -> Callable[[], None]:
+    import torch.multiprocessing as mp
+
+    return lambda: mp.spawn(spawned, (WORLD_SIZE, free_port()), WORLD_SIZE)
+
+
+def with_notebook_launcher() -> Callable[[], None]:
+    from accelerate import notebook_launcher
+
+    def body() -> None:
+        dist.init_process_group("gloo")
+        assert all_reduce_once(dist.get_rank(), WORLD_SIZE) == EXPECTED
+        dist.destroy_process_group()
+
+    return lambda: notebook_launcher(body, num_processes=WORLD_SIZE, use_port=str(free_port()))
+
+
+JOIN = """
+import os, torch, torch.distributed as dist
+torch.set_num_threads(1)
+dist.init_process_group("gloo", init_method=address, rank=rank, world_size=world_size)
+"""
+
+
+def with_ipyparallel() -> Callable[[], None]:
+    import ipyparallel
+
+    client = ipyparallel.Cluster(n=WORLD_SIZE, log_level=40).start_and_connect_sync()
+    for rank in range(WORLD_SIZE):
+        client[rank].push({"rank": rank}, block=True)
+    client[:].push({"address": f"tcp://127.0.0.1:{free_port()}", "world_size": WORLD_SIZE})
+    client[:].execute(JOIN, block=True)
+
+    def trial() -> None:
+        client[:].execute("x = torch.ones(4); dist.all_reduce(x); y = x.sum().item()", block=True)
+        assert client[:].pull("y", block=True) == [EXPECTED] * WORLD_SIZE
+
+    trial.close = lambda: client.cluster.stop_cluster_sync()
+    return trial
+
+
+def misses_a_call(rank: int, world_size: int, path: str) -> None:
+    """Rank 3 leaves where the others wait; the last of them to begin writes down when."""
+    if rank < 3:
+        with open(path, "a") as file:
+            file.write(f"{time.monotonic()}\n")
+        dist.barrier()
+
+
+def with_deadlock() -> Callable[[], float]:
+    import tempfile
+
+    from byhand import DeadlockError, launch
+
+    def trial() -> float:
+        with tempfile.NamedTemporaryFile("r") as file:
+            try:
+                launch(misses_a_call, WORLD_SIZE, args=(file.name,))
+            except DeadlockError:
+                return time.monotonic() - max(map(float, file.read().split()))
+        raise AssertionError("no deadlock was named")
+
+    return trial
+
+
+WAYS = {
+    "byhand launch": with_launch,
+    "torch.multiprocessing.spawn": with_spawn,
+    "accelerate notebook_launcher": with_notebook_launcher,
+    "ipyparallel": with_ipyparallel,
+    "deadlock named": with_deadlock,
+}
+
+
+def contender(name: str) -> None:
+    """Serve one way: a trial for each line read, its seconds for each line written."""
+    trial = WAYS[name]()
+    trial()
+    reply = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    print("ready", file=reply, flush=True)
+    for _ in sys.stdin:
+        begun = time.perf_counter()
+        measured = trial()
+        seconds = time.perf_counter() - begun if measured is None else measured
+        print(seconds, file=reply, flush=True)
+    getattr(trial, "close", lambda: None)()
+
+
+def start(name: str) -> subprocess.Popen:
+    """A process that serves one way, after one trial that is not counted."""
+    command = [sys.executable, __file__, "--serve", name]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    while (line := process.stdout.readline()) and line != "ready\n":
+        pass
+    if not line:
+        raise SystemExit(f"{name} did not start: is it installed? make bench installs it")
+    return process
+
+
+def measure(trials: int) -> dict[str, list[float]]:
+    """Seconds of each trial, by way; the ways take turns."""
+    from tqdm import tqdm
+
+    processes = {name: start(name) for name in WAYS}
+    seconds: dict[str, list[float]] = {name: [] for name in WAYS}
+    try:
+        for _ in tqdm(range(trials), desc="trials", unit="round"):
+            for name, process in processes.items():
+                time.sleep(PAUSE)
+                process.stdin.write("go\n")
+                process.stdin.flush()
+                seconds[name].append(float(process.stdout.readline()))
+    finally:
+        for process in processes.values():
+            process.stdin.close()
+        for process in processes.values():
+            process.wait(timeout=60)
+    return seconds
+
+
+def report(seconds: dict[str, list[float]]) -> None:
+    """Print the table: medians, spread, ratios to launch."""
+    ours = statistics.median(seconds["byhand launch"])
+    print(f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}, gloo")
+    print(f"\n4 ranks and one all-reduce, {len(seconds['byhand launch'])} trials")
+    print(f"{'way':<30}{'median':>10}{'min':>10}{'max':>10}{'ratio':>9}  aim")
+    for name in WAYS:
+        if name == "deadlock named":
+            print("\nfrom the last rank's last progress to the sentence")
+        times = seconds[name]
+        middle = statistics.median(times)
+        ratio = f"{middle / ours:8.1f}×" if name in AIMS else ""
+        aim = f"≥ {AIMS[name]}×" if name in AIMS else ""
+        aim = "≤ 2 s" if name == "deadlock named" else aim
+        row = f"{name:<30}{1e3 * middle:8.1f}ms{1e3 * min(times):8.1f}ms{1e3 * max(times):8.1f}ms"
+        print(f"{row}{ratio:>9}  {aim}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--serve"]:
+        contender(sys.argv[2])
+    else:
+        report(measure(int(sys.argv[1]) if len(sys.argv) > 1 else TRIALS))

@@ -1,0 +1,118 @@
+"""`make course`: lectures run, exercises proven, a class graded, and a table at the end."""
+
+import os
+from types import SimpleNamespace
+
+import pytest
+import tiny_course
+from test_run import notebook
+
+from autograder import course
+from byhand.runtime.walls.isolation import why_no_sandbox
+
+SANDBOXED = why_no_sandbox() is None
+
+
+SAMPLES = """
+import os
+from types import SimpleNamespace as Case
+
+import tiny_course
+
+BOOKS = {
+    "ada": (tiny_course.solved, 5),
+    "bob": (lambda blank: blank, 0),
+    "eve": (lambda blank: tiny_course.answered(blank, double="def double(n): return n"), 1),
+}
+CASES = [Case(student=s, assignment="01_tiny", points=points) for s, (_, points) in BOOKS.items()]
+
+
+def write_class(submitted):
+    where = tiny_course.Places(submitted.parent.parent.parent, submitted.parent)
+    for student, (work, _) in BOOKS.items():
+        tiny_course.hand_in(where, student, work(tiny_course.released(where)))
+"""
+
+
+@pytest.fixture(scope="module")
+def where(tmp_path_factory):
+    """A course of one exercise and one lecture, whose sample class is Ada, Bob and Eve."""
+    where = tiny_course.make_course(tmp_path_factory.mktemp("course"))
+    for folder in ("lectures", "tests/submissions"):
+        (where.course / folder).mkdir(parents=True)
+    (where.course / "tests" / "submissions" / "sample_class.py").write_text(SAMPLES)
+    notebook(where.course / "lectures" / "01_tiny.ipynb", "print('a lecture')")
+    return where
+
+
+def test_lectures_are_run_and_their_pages_lie_in_build(where):
+    row = course.run_lectures(where.course / "lectures", where.course / "build")
+    assert (row.what, row.problems) == ("lectures run: 1 of 1", [])
+    (page,) = (where.course / "build").rglob("01_tiny.html")
+    assert "a lecture" in page.read_text()
+
+
+def test_a_right_exercise_is_proven(where):
+    row = course.prove(where.course, where.course / "build", SANDBOXED)
+    assert (row.what, row.problems) == ("exercises proven: 1; solutions score 5 of 5, blanks 0", [])
+
+
+def test_a_sample_class_is_graded_and_every_student_has_a_page(where):
+    build = where.course / "build"
+    grades, feedback = course.grade_sample(where.course, build, SANDBOXED)
+    assert grades.problems == ["eve, 01_tiny got 0 points, not 1"], "a wrong guess is a problem"
+    assert grades.what.startswith("students graded: 3; 3 submissions, 3 judged now")
+    assert "ada" in (build / "grades.html").read_text()
+    assert feedback.what == "feedback pages: 3"
+    assert len(list((build / "sample-class" / "feedback").rglob("*.html"))) == 3
+
+
+def test_a_student_who_is_no_sample_any_more_is_forgotten(where, tmp_path):
+    fresh = course.Places(where.course, tmp_path / "class")
+    course.Journal(fresh.journal).append(judgement("old", points=1))
+    ada = SimpleNamespace(student="ada")
+    samples = SimpleNamespace(CASES=[ada], write_class=lambda place: os.makedirs(place / "ada"))
+    course.hand_in(samples, fresh)
+    assert not fresh.journal.exists()
+    assert [path.name for path in fresh.submitted.iterdir()] == ["ada"]
+
+
+def judgement(student: str, points: int, verdict: str = "failed") -> course.Judgement:
+    from autograder.grade.verdicts import Verdict
+
+    verdicts = [Verdict("test-ring", verdict, points, 2, message="got 1\nexpected 2")]
+    return course.Judgement("key", student, "01_tiny", "now", 0, "none", 1.0, [], verdicts)
+
+
+def test_a_solution_that_loses_a_point_is_no_proof():
+    sentence = course._unproven(judgement(course.SOLVED, points=0))
+    expected = "the solution of 01_tiny scores 0, not 2: test-ring failed got 1"
+    assert sentence == expected
+
+
+def test_a_blank_that_wins_a_point_is_no_proof():
+    sentence = course._unproven(judgement(course.BLANK, points=2, verdict="passed"))
+    assert sentence.startswith("the blank of 01_tiny scores 2, not 0: test-ring passed")
+    assert course._unproven(judgement(course.BLANK, points=0)) == ""
+
+
+def test_the_table_ends_with_what_failed():
+    rows = [course.Row("lectures", 1.5, "build"), course.Row("pages", 0.0, "here", ["no page"])]
+    assert course.table(rows).splitlines() == [
+        "lectures     1.5 s  build",
+        "pages               here",
+        "failed: no page",
+    ]
+
+
+def test_where_no_sandbox_can_be_made_the_sample_class_is_graded_without(
+    where, monkeypatch, capsys
+):
+    monkeypatch.setattr(course, "COURSE", where.course)
+    monkeypatch.setattr(course, "why_no_sandbox", lambda: "this container has no namespaces")
+    status = course.main()
+    said = capsys.readouterr().out
+    assert "grades its own sample class unsandboxed: this container has no namespaces" in said
+    assert "judged now, without a sandbox" in said
+    assert status == 1
+    assert "failed: eve, 01_tiny got 0 points, not 1" in said

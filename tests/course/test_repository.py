@@ -1,0 +1,232 @@
+"""What holds for the repository as a whole: arrows, sizes, notebooks, generated files."""
+
+import ast
+import json
+import re
+import statistics
+from pathlib import Path
+
+import arrows
+import pytest
+
+from autograder.release.normalise import is_readable, main, normalised
+
+ROOT = Path(__file__).resolve().parents[2]
+LECTURES = sorted((ROOT / "lectures").glob("*.ipynb"))
+SOLUTIONS = sorted((ROOT / "solutions").glob("*/*.ipynb"))
+EXERCISES = sorted((ROOT / "exercises").glob("*/*.ipynb"))
+MODULES = arrows.modules(ROOT)
+
+
+def by_place(paths):
+    return pytest.mark.parametrize("path", paths, ids=[str(p.relative_to(ROOT)) for p in paths])
+
+
+def cells(path: Path, kind: str) -> list[str]:
+    book = json.loads(path.read_text())
+    return ["".join(c["source"]) for c in book["cells"] if c["cell_type"] == kind]
+
+
+def code_lines(source: str) -> int:
+    return sum(1 for line in source.splitlines() if line.strip())
+
+
+# Imports point one way
+
+
+def test_no_module_imports_against_the_arrows():
+    assert arrows.back_arrows(ROOT) == []
+
+
+def test_no_circle_of_imports():
+    assert arrows.cycle(arrows.imports(ROOT)) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "sentence"),
+    [
+        (
+            "runtime/run.py",
+            "import byhand.check",
+            "runtime.run (runtime) imports byhand.check (check",
+        ),
+        ("runtime/run.py", "import matplotlib", "byhand.runtime.run (runtime) imports matplotlib"),
+        ("all_reduce/rings.py", "from ..runtime import run", "rings (topic) imports byhand.run"),
+        (
+            "all_reduce/plans.py",
+            '"""Pure."""\ndef f():\n    import torch',
+            "plans (pure) imports torch",
+        ),
+        ("check/a.py", "from autograder import x", "byhand.check.a (check) imports autograder (a"),
+    ],
+)
+def test_a_back_arrow_is_found_however_it_is_written(tmp_path, file, line, sentence):
+    packages = ("lib/byhand/check", "lib/byhand/all_reduce", "autograder")
+    for place in ("lib/byhand/runtime/run.py", *(f"{p}/__init__.py" for p in packages)):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).touch()
+    (tmp_path / "lib/byhand" / file).write_text(line)
+    (found,) = arrows.back_arrows(tmp_path)
+    assert sentence in found
+
+
+def test_a_circle_is_found():
+    assert arrows.cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}})
+
+
+# Modules can be read
+
+
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def public(tree: ast.AST) -> list[ast.stmt]:
+    """Functions, classes and methods that others may use; not what a function defines inside."""
+    found = []
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, FUNCTION | ast.ClassDef) and not node.name.startswith("_"):
+            found += [node, *(public(node) if isinstance(node, ast.ClassDef) else [])]
+    return found
+
+
+@by_place(list(MODULES.values()))
+def test_a_module_fits_its_size(path):
+    text = path.read_text()
+    assert text.count("\n") <= 300, "a module has at most 300 lines"
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, FUNCTION)]
+    lines = {node.name: node.end_lineno - node.lineno + 1 for node in functions}
+    assert {name: count for name, count in lines.items() if count > 45} == {}
+
+
+@by_place([path for path in MODULES.values() if path.is_relative_to(ROOT / "lib")])
+def test_a_module_of_the_library_says_what_it_promises(path):
+    tree = ast.parse(path.read_text())
+    assert ast.get_docstring(tree), "a module begins by saying what it is"
+    long = [node for node in public(tree) if node.end_lineno - node.lineno >= 4]
+    assert [node.name for node in long if not ast.get_docstring(node)] == []
+
+
+# Notebooks are committed clean
+
+
+@by_place(LECTURES + SOLUTIONS)
+def test_a_notebook_is_committed_normalised(path):
+    text = path.read_text()
+    assert text == normalised(text), "make format"
+
+
+@by_place(EXERCISES)
+def test_an_exercise_holds_no_outputs_and_readable_ids(path):
+    for cell in json.loads(path.read_text())["cells"]:
+        assert not cell.get("outputs"), cell["id"]
+        assert cell.get("execution_count") is None, cell["id"]
+        assert is_readable(cell["id"]), cell["id"]
+
+
+@by_place(SOLUTIONS)
+def test_a_graded_cell_has_its_name_as_its_id(path):
+    for cell in json.loads(path.read_text())["cells"]:
+        name = cell["metadata"].get("nbgrader", {}).get("grade_id", cell["id"])
+        assert cell["id"] == name
+
+
+def test_exercises_are_what_the_solutions_generate():
+    release = pytest.importorskip("autograder.release.generate")
+    wanted = {f"{path.parent.name}/{path.name}": release.blank(path) for path in SOLUTIONS}
+    have = {f"{path.parent.name}/{path.name}": path.read_bytes() for path in EXERCISES}
+    assert sorted(have) == sorted(wanted), "run: make exercises"
+    stale = [name for name in wanted if wanted[name] != have[name]]
+    assert stale == [], "run: make exercises"
+
+
+@by_place(LECTURES)
+def test_a_lecture_keeps_its_budget_of_code(path):
+    lengths = {source: code_lines(source) for source in cells(path, "code")}
+    longest = max(lengths, key=lengths.get)
+    assert lengths[longest] <= 15, f"{lengths[longest]} lines:\n{longest}"
+    assert statistics.median(lengths.values()) <= 6
+
+
+@by_place(LECTURES)
+def test_a_lecture_keeps_its_budget_of_words(path):
+    words = {source: len(re.findall(r"\w[\w'’.-]*", source)) for source in cells(path, "markdown")}
+    longest = max(words, key=words.get)
+    assert words[longest] <= 120, f"{words[longest]} words:\n{longest}"
+    assert sum(words.values()) <= 2000
+
+
+@by_place(LECTURES)
+def test_a_lecture_has_one_parameters_cell_and_defines_no_library(path):
+    book = json.loads(path.read_text())
+    tagged = [c for c in book["cells"] if "parameters" in c["metadata"].get("tags", [])]
+    assert len(tagged) == 1, "one cell tagged parameters, for papermill"
+    for source in cells(path, "code"):
+        assert not re.search(r"sys\.path|pip install|urlretrieve|requests\.get", source), source
+
+
+# The normaliser
+
+
+def messy(**changes) -> str:
+    cell = {
+        "cell_type": "code",
+        "id": "a3f8c09d",
+        "source": ["run = launch(step, 4)  \n", "run"],
+        "metadata": {"execution": {"iopub": "now"}, "tags": ["parameters"]},
+        "outputs": [{"output_type": "stream", "name": "stdout", "text": ["hello"]}],
+        "execution_count": 7,
+    }
+    kernel = {"name": "my-env", "display_name": "mine"}
+    book = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernel, "x": 1}}
+    return json.dumps({**book, "cells": [{**cell, **changes}, cell]})
+
+
+def test_normalising_removes_what_a_run_leaves_and_names_the_cells():
+    book = json.loads(normalised(messy()))
+    first, second = book["cells"]
+    assert (first["outputs"], first["execution_count"]) == ([], None)
+    assert first["metadata"] == {"tags": ["parameters"]}
+    assert (first["id"], second["id"]) == ("run-launch-step-run", "run-launch-step-run-2")
+    assert first["source"] == ["run = launch(step, 4)\n", "run"]
+    assert sorted(book["metadata"]) == ["kernelspec", "language_info"]
+
+
+def test_normalising_twice_changes_nothing_more():
+    once = normalised(messy())
+    assert normalised(once) == once
+
+
+def test_a_name_an_author_gave_stays():
+    named = {"nbgrader": {"grade_id": "test-ring"}}
+    assert json.loads(normalised(messy(id="the-ring")))["cells"][0]["id"] == "the-ring"
+    assert json.loads(normalised(messy(metadata=named)))["cells"][0]["id"] == "test-ring"
+
+
+@pytest.mark.parametrize("letters", ["a3f8c09d", "3f2a91c4-77aa", "fb0c4a6e-1d2f-4c8e", "Ring", ""])
+def test_an_editors_random_letters_are_no_name(letters):
+    assert not is_readable(letters)
+
+
+def test_the_command_says_what_is_not_normal_and_mends_it(tmp_path, capsys):
+    path = tmp_path / "book.ipynb"
+    path.write_text(messy())
+    assert main(["--check", str(tmp_path)]) == 1
+    assert path.read_text() == messy()
+    assert main([str(tmp_path)]) == 1
+    assert main([str(tmp_path)]) == 0
+    assert "book.ipynb: normalised" in capsys.readouterr().out
+
+
+# The README
+
+
+def test_the_readme_fits_and_its_links_lead_somewhere():
+    text = (ROOT / "README.md").read_text()
+    assert text.count("\n") <= 100
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_the_readme_lists_every_lecture_in_order():
+    text = (ROOT / "README.md").read_text()
+    assert re.findall(r"\(lectures/(\w+)\.ipynb\)", text) == [path.stem for path in LECTURES]

@@ -1,0 +1,386 @@
+"""A real Slurm of two nodes: ranks on both, notebooks and a class as arrays, a node that dies."""
+
+import contextlib
+import os
+import subprocess
+import threading
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import nbformat
+import pytest
+import slurm_cluster
+import tiny_course
+import torch
+import torch.distributed as dist
+from click.testing import CliRunner
+from soak import rows
+
+import byhand
+from autograder.batch import slurm
+from autograder.batch.grading import Options, grade
+from autograder.batch.grading_slurm import ShardTask, judge_on_slurm
+from autograder.batch.run_command import run
+from autograder.batch.slurm import Array, Request
+from autograder.cli import main
+from autograder.places import CourseError
+from byhand.runtime import DeadlineError, LaunchError, VirtualNetwork
+from byhand.runtime.cluster import ClusterLauncher
+from byhand.runtime.cluster_client import placement
+from byhand.runtime.walls import isolation
+
+pytestmark = pytest.mark.timeout(600)
+SANDBOXED = not isolation.why_no_sandbox()
+NAME = [tiny_course.ASSIGNMENT]
+OPTIONS = Options(sandboxed=SANDBOXED, progress=False)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """A cluster, which this process then submits to; when it is stopped, none of it is left."""
+    reason = slurm_cluster.install()
+    if reason:
+        pytest.skip(reason)
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        slurm_cluster.Cluster(tmp_path_factory.mktemp("slurm")) as cluster,
+    ):
+        for name, value in cluster.environment.items():
+            patch.setenv(name, value)
+        patch.setattr(slurm, "POLL_SECONDS", 0.5)
+        yield cluster
+    assert cluster.processes() == []
+
+
+@contextlib.contextmanager
+def allocation(cluster):
+    """Both nodes, as salloc gives them: what a notebook under Slurm finds in its environment."""
+    command = ["salloc", "--no-shell", "--no-kill", "--nodes=2", "--job-name=notebook"]
+    subprocess.run(command, check=True, capture_output=True)
+    (job,) = cluster.output("squeue", "--noheader", "--name=notebook", "--format=%i").split()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SLURM_JOB_ID", job)
+        patch.setenv("SLURM_JOB_NUM_NODES", "2")
+        yield
+    slurm.cancel([job])
+
+
+@pytest.fixture(scope="module")
+def launcher(cluster):
+    """Ranks on both nodes."""
+    with allocation(cluster), ClusterLauncher() as launcher:
+        yield launcher
+
+
+def add(rank, world_size, x):
+    print("rank", rank)
+    total = x + rank
+    dist.all_reduce(total)
+    return total, os.environ.get("SLURMD_NODENAME"), os.environ["LOCAL_RANK"]
+
+
+LINE = add.__code__.co_firstlineno + 3
+
+
+def raises(rank, world_size):
+    if rank == 2:
+        raise ValueError("not this rank")
+    dist.barrier()
+
+
+def one_call_fewer(rank, world_size):
+    if rank < 3:
+        dist.all_reduce(torch.ones(2))
+
+
+def dies(rank, world_size):
+    if rank == 3:
+        os.kill(os.getpid(), 11)
+    dist.barrier()
+
+
+def sleeps(rank, world_size):
+    time.sleep(60)
+
+
+def joins_twice(rank, world_size):
+    x = torch.ones(1)
+    for _ in range(2):
+        byhand.setup(rank, world_size)
+        dist.all_reduce(x)
+        byhand.cleanup()
+    dist.init_process_group("gloo")
+    dist.all_reduce(x)
+    return x.item()
+
+
+def test_neighbouring_ranks_share_a_node():
+    assert placement(5, 2) == [0, 0, 0, 1, 1]
+    assert placement(1, 2) == [0]
+    assert placement(8, 3) == [0, 0, 0, 1, 1, 1, 2, 2]
+
+
+def test_outside_an_allocation_the_error_says_how_to_get_one(monkeypatch):
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    with pytest.raises(LaunchError, match="start it with salloc or sbatch, or by autograder run"):
+        byhand.launch(sleeps, 2, launcher="slurm")
+    with pytest.raises(ValueError, match=r'"local" or "slurm", not .flux.'):
+        byhand.launch(sleeps, 2, launcher="flux")
+
+
+def test_the_same_launch_runs_on_both_nodes_and_brings_everything_back(launcher):
+    x = torch.arange(3.0)
+    here, there = byhand.launch(add, 4, args=(x,)), launcher.launch(add, 4, args=(x,))
+    values, nodes, local_ranks = zip(*there.results, strict=True)
+    assert nodes == ("n1", "n1", "n2", "n2")
+    assert local_ranks == ("0", "1", "0", "1")
+    assert torch.equal(torch.stack(values), torch.stack([x * 4 + 6] * 4))
+    assert there.output == [f"rank {rank}\n" for rank in range(4)] == here.output
+    assert there.ledger.sent_bytes() == here.ledger.sent_bytes() == 4 * 18
+    assert there.peak_bytes == here.peak_bytes
+    assert {event.source for event in there.ledger.events} == {f"test_slurm.py:{LINE}"}
+
+
+def test_ranks_may_join_by_themselves_and_arguments_differ_by_rank(launcher):
+    assert launcher.launch(joins_twice, 3, setup=False).results == [27.0] * 3
+    given = byhand.PerRank([torch.zeros(1), torch.ones(1)])
+    run = launcher.launch(add, 2, args=(given,))
+    assert [value.item() for value, _, _ in run.results] == [2.0, 2.0]
+
+
+def test_an_error_on_another_node_names_rank_and_line(launcher):
+    with pytest.raises(
+        byhand.RankError, match=r"rank 2 raised ValueError at test_slurm.py"
+    ) as error:
+        launcher.launch(raises, 4)
+    assert error.value.rank == 2
+    with pytest.raises(byhand.RankError, match=r"rank 3 died: .* SIGSEGV"):
+        launcher.launch(dies, 4)
+
+
+def test_a_deadlock_across_nodes_is_named_as_on_one(launcher):
+    with pytest.raises(byhand.DeadlockError) as error:
+        launcher.launch(one_call_fewer, 4)
+    assert "rank 3 returned after 0 such calls" in error.value.reason
+    assert [report.state for report in error.value.reports] == ["waiting"] * 3 + ["returned"]
+    assert error.value.reports[1].source.startswith("test_slurm.py:")
+
+
+def test_the_deadline_holds_on_every_node(launcher):
+    with pytest.raises(DeadlineError) as error:
+        launcher.launch(sleeps, 4, deadline=1.0)
+    assert [report.state for report in error.value.reports] == ["running"] * 4
+
+
+def test_a_virtual_network_belongs_to_one_machine(launcher):
+    with pytest.raises(ValueError, match="the network is the real one"):
+        launcher.launch(sleeps, 4, network=VirtualNetwork())
+
+
+def test_a_lost_node_ends_the_launch_with_its_name(cluster, launcher, tmp_path):
+    """The last test of `launcher`, which it costs a node."""
+    started = tmp_path / "started"
+
+    def wait_to_be_lost(rank, world_size):
+        started.touch()
+        time.sleep(60)
+
+    def lose():
+        wait_for(started.exists)
+        cluster.lose_node("n2")
+
+    threading.Thread(target=lose).start()
+    with pytest.raises(LaunchError, match="lost node n2 of the allocation"):
+        launcher.launch(wait_to_be_lost, 4)
+    launcher.close()
+    cluster.start()
+
+
+def wait_for(condition, seconds=60.0):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "it never came true"
+        time.sleep(0.05)
+
+
+def notebook(path, *sources, parameters=""):
+    """A notebook of code cells, after a parameters cell if given."""
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    if parameters:
+        cells.insert(0, nbformat.v4.new_code_cell(parameters, metadata={"tags": ["parameters"]}))
+    book = nbformat.v4.new_notebook(cells=cells)
+    book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
+    nbformat.write(book, path)
+    return path
+
+
+LAUNCHING = """import os
+from byhand import launch
+def where(rank, world_size):
+    return os.environ["SLURMD_NODENAME"]
+print("ranks on", *launch(where, world_size).results)"""
+
+
+def test_a_notebook_run_on_two_nodes_has_its_ranks_on_both(cluster, tmp_path):
+    path = notebook(tmp_path / "book.ipynb", LAUNCHING, parameters="world_size = 4")
+    out = tmp_path / "out"
+    options = ["--slurm", "--nodes", "2", "--no-html", "--out", str(out), "-p", "world_size", "3"]
+    result = CliRunner().invoke(run, [str(path), *options])
+    assert result.exit_code == 0, result.output
+    (log,) = out.glob("*/book.log")
+    assert "ranks on n1 n1 n2" in log.read_text()
+
+
+def test_each_notebook_is_a_job_with_a_log_and_a_line_in_the_table(cluster, tmp_path):
+    notebook(tmp_path / "bad.ipynb", "1", "1 / 0", "2")
+    notebook(tmp_path / "good.ipynb", "print('x is', x)", parameters="x = 4")
+    out = tmp_path / "out"
+    options = ["--slurm", "--cpus", "1", "--out", str(out), "-p", "x", "7"]
+    result = CliRunner().invoke(run, [str(tmp_path), *options])
+    assert result.exit_code == 1
+    assert "failed    2 of 4   cells" in result.output
+    assert "ran       3 of 3   cells" in result.output
+    assert "1 of 2 notebooks ran" in result.output
+    assert 'code cell 3 "' in result.output
+    assert "raised ZeroDivisionError" in result.output
+    assert sorted(path.name for path in out.glob("*/*") if path.parent.name != "slurm") == [
+        "bad.ipynb", "bad.log", "good.html", "good.ipynb", "good.log",
+    ]  # fmt: skip
+    (log,) = out.glob("*/good.log")
+    assert "x is 7" in log.read_text()
+
+
+@dataclass
+class Stubborn:
+    """A task that is done by its n-th job only; the others wait to be killed, or fail."""
+
+    folder: Path
+    good_job: int
+    attempt: int = 0
+
+    def begin(self, attempt):
+        self.attempt = attempt
+
+    def do(self):
+        (self.folder / f"{self.good_job} {self.attempt}").touch()
+        if self.good_job > 3:
+            raise RuntimeError("the disk of this node is full")
+        if self.attempt < self.good_job:
+            time.sleep(60)
+
+    def is_done(self):
+        return (self.folder / f"{self.good_job} {self.good_job}").exists()
+
+
+def test_a_lost_job_is_sent_again_and_given_up_after_three(cluster, tmp_path):
+    array = Array([Stubborn(tmp_path, n) for n in (1, 2, 4)], tmp_path / "jobs", Request())
+    lost = []
+    for _ in array.follow():
+        if (tmp_path / "2 1").exists() and not lost:  # once: the next array has a _1 of its own
+            lost = [job for job in slurm.queued_jobs() if job.endswith("_1")]
+            slurm.cancel(lost)
+    tried = sorted(path.name for path in tmp_path.glob("? ?"))
+    assert tried == ["1 1", "2 1", "2 2", "4 1", "4 2", "4 3"]
+    assert list(array.given_up) == [2]
+    assert "lost 3 times" in array.given_up[2]
+    assert "the disk of this node is full" in array.given_up[2]
+
+
+def queued_names(cluster):
+    return cluster.output("squeue", "--noheader", "--format=%j").split()
+
+
+def test_jobs_do_not_outlive_whoever_follows_them(cluster, tmp_path):
+    looks = Array([Stubborn(tmp_path, 3)], tmp_path / "jobs", Request()).follow()
+    while not (tmp_path / "3 1").exists():
+        next(looks)
+    looks.close()
+    assert not any(name for name in queued_names(cluster) if name.startswith("autograder"))
+
+
+def test_a_request_that_slurm_refuses_is_a_sentence(cluster, tmp_path):
+    request = Request(sbatch={"partition": "nowhere"})
+    with pytest.raises(CourseError, match=r"Slurm refuses the jobs: .*partition"):
+        list(Array([Stubborn(tmp_path, 1)], tmp_path / "jobs", request).follow())
+
+
+def make_class(folder):
+    """Four hand-ins; the second of each shard is slow: there is a middle for a node to die in."""
+    where = tiny_course.make_course(folder)
+    right = tiny_course.solved(tiny_course.released(where))
+    wrong = "def total(t):\n    return t"
+    slow = "import time\n\ndef double(n):\n    time.sleep(1)\n    return 2 * n"
+    for name, answers in {
+        "ada": {}, "ben": {"total": wrong},
+        "cem": {"double": slow}, "dee": {"double": slow, "total": wrong},
+    }.items():  # fmt: skip
+        tiny_course.hand_in(where, name, tiny_course.answered(right, **answers))
+    return where
+
+
+@pytest.fixture(scope="module")
+def graded_here(tmp_path_factory):
+    """That class, graded on this machine."""
+    where = make_class(tmp_path_factory.mktemp("here"))
+    assert grade(where, NAME, [], OPTIONS).failures == []
+    return where
+
+
+def journal_lines(where):
+    return [line for line in where.journal.read_bytes().splitlines() if line]
+
+
+def test_a_class_graded_while_a_node_dies_has_the_same_gradebook(cluster, graded_here, tmp_path):
+    where, lost, seen = make_class(tmp_path), [], set()
+
+    def lose_the_first_to_begin(queue):
+        journals = sorted(where.class_dir.glob("slurm/*/*/*.journal"))
+        seen.update(f"{path.parent.name}/{path.name}" for path in journals)
+        shard = next((path.parent.name for path in journals if path.stat().st_size), None)
+        if shard is not None and not lost:
+            lines = cluster.output("squeue", "--noheader", "--array", "--format=%i %N").split("\n")
+            lost.extend(line.split()[1] for line in lines if f"_{shard} " in line)
+            cluster.lose_node(lost[0])
+
+    judge = judge_on_slurm(Request(cpus=9), 2, show=lose_the_first_to_begin)
+    outcome = grade(where, NAME, [], replace(OPTIONS, judge=judge))
+    assert outcome.failures == []
+    assert len(lost) == 1
+    assert len(seen) == 3, f"one shard of two is done by a second job: {seen}"
+    assert rows(where.gradebook) == rows(graded_here.gradebook)
+    assert len(journal_lines(where)) == 4, "each is judged once"
+    assert not list(where.class_dir.glob("slurm/*"))
+    cluster.start()
+
+
+def test_what_the_jobs_of_a_killed_run_judged_is_not_judged_again(cluster, graded_here, tmp_path):
+    where = make_class(tmp_path)
+    folder = where.class_dir / "slurm" / "20260101-120000-1"
+    (folder / "0").mkdir(parents=True)
+    (folder / "0" / "1.journal").write_bytes(graded_here.journal.read_bytes() + b'{"torn')
+    command = ["sbatch", f"--job-name=autograder-{folder.name}", "--output=/dev/null"]
+    subprocess.run([*command, "--wrap=sleep 60"], check=True, capture_output=True)
+    judge = judge_on_slurm(Request(), show=lambda queue: pytest.fail("a job was submitted"))
+    outcome = grade(where, NAME, [], replace(OPTIONS, judge=judge))
+    assert outcome.new == 4
+    assert rows(where.gradebook) == rows(graded_here.gradebook)
+    assert f"autograder-{folder.name}" not in queued_names(cluster)
+    assert not folder.exists()
+
+
+def test_a_node_with_another_environment_judges_nothing(tmp_path):
+    where = tiny_course.make_course(tmp_path)
+    engine = {"sandboxed": False, "seed": None, "limit": None}
+    shard = ShardTask(where, [("ada", NAME[0])], tmp_path / "shard", engine, 1, "torch 1.0")
+    shard.begin(1)
+    with pytest.raises(CourseError, match=r"this node has .* has torch 1\.0: use one environment"):
+        shard.do()
+    assert not shard.is_done()
+
+
+def test_options_of_slurm_without_slurm_are_refused(tmp_path):
+    for arguments in (["run", str(tmp_path), "--nodes", "2"], ["grade", "--gpus", "1"]):
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 2
+        assert "only with --slurm" in result.output

@@ -1,0 +1,90 @@
+"""The doctor says what works here, and how to mend what does not."""
+
+import os
+import sys
+
+import pytest
+
+from byhand.tools import doctor
+
+
+def test_the_table_names_every_part_of_the_machine_once(capsys):
+    status = doctor.main()
+    lines = capsys.readouterr().out.splitlines()
+    names = [line[:16].strip() for line in lines[1:] if line[:1].strip()]
+    wanted = [
+        "Python",
+        "torch",
+        "gloo",
+        "NCCL",
+        "devices",
+        "cores",
+        "ranks",
+        "bubblewrap",
+        "Landlock",
+    ]
+    assert names[:12] == [*wanted, "virtual network", "Slurm", "nbgrader"]
+    assert status == 0, "ranks run in this very test suite, so the lectures run here"
+
+
+def test_two_ranks_are_really_started():
+    assert doctor.ranks().works
+    assert "2 ranks" in doctor.ranks().found
+
+
+def test_a_missing_program_is_found_missing_and_its_package_named(monkeypatch):
+    monkeypatch.setattr(doctor.shutil, "which", lambda name, path=None: None)
+    for finding in (doctor.slurm(), doctor.nbgrader()):
+        assert not finding.works, finding
+        assert not finding.needed, "the lectures run without it"
+    assert "slurm-wlm" in doctor.table([doctor.slurm()])
+
+
+def test_nbgrader_without_alembic_on_path_is_told_which_path_to_add(monkeypatch):
+    pytest.importorskip("nbgrader")
+    monkeypatch.setenv("PATH", "/nowhere")
+    finding = doctor.nbgrader()
+    assert not finding.works
+    assert os.path.join(sys.prefix, "bin") in finding.fix
+
+
+def test_a_slurm_that_answers_is_described_by_its_partitions(monkeypatch, tmp_path):
+    sinfo = tmp_path / "sinfo"
+    sinfo.write_text("#!/bin/sh\necho '2 nodes in short*'\n")
+    sinfo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert doctor.slurm() == doctor.Finding(
+        "Slurm", True, "2 nodes in short*", doctor.slurm().fix, needed=False
+    )
+
+
+def test_a_slurm_that_does_not_answer_says_what_it_said(monkeypatch, tmp_path):
+    sinfo = tmp_path / "sinfo"
+    sinfo.write_text("#!/bin/sh\necho 'Unable to contact slurm controller' >&2\nexit 1\n")
+    sinfo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    finding = doctor.slurm()
+    assert not finding.works
+    assert finding.found == "Unable to contact slurm controller"
+
+
+def test_what_the_lectures_need_decides_the_exit_status(monkeypatch, capsys):
+    broken = doctor.Finding("ranks", False, "no sockets", "allow sockets")
+    monkeypatch.setattr(doctor, "CHECKS", (lambda: broken,))
+    assert doctor.main() == 1
+    assert "allow sockets" in capsys.readouterr().out
+
+
+def test_a_network_that_may_not_be_made_says_why(monkeypatch):
+    monkeypatch.setattr(doctor, "why_no_network", lambda: "unshare: Operation not permitted")
+    finding = doctor.virtual_network()
+    assert (finding.works, finding.found) == (False, "unshare: Operation not permitted")
+    assert "figures recorded" in finding.fix
+
+
+@pytest.mark.gpu
+def test_a_gpu_is_named_and_counted_for_nccl():
+    import torch
+
+    assert torch.cuda.get_device_name(0) in doctor.devices().found
+    assert doctor.nccl().works

@@ -1,0 +1,589 @@
+"""`launch` on real processes: what comes back, what is refused, and what is left behind."""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from jupyter_client.manager import start_new_kernel
+
+import byhand
+from byhand import PerRank, RankError, call, cleanup, launch, setup
+from byhand.runtime import DeadlineError, Launcher, LaunchError, SandboxError, StandIn
+from byhand.runtime.process.member import Member
+from byhand.runtime.walls.isolation import why_no_bubblewrap as why_no_sandbox
+
+
+def add_up(rank, world_size, x):
+    print("from rank", rank)
+    dist.all_reduce(x)
+    return {"sum": x, "rank": rank}
+
+
+def test_results_and_output_come_back_by_rank():
+    run = launch(add_up, 3, args=(torch.tensor([1.0, 2.0]),))
+    assert [result["rank"] for result in run.results] == [0, 1, 2]
+    assert all(torch.equal(result["sum"], torch.tensor([3.0, 6.0])) for result in run.results)
+    assert run.output == [f"from rank {rank}\n" for rank in range(3)]
+    assert run.world_size == 3
+    assert run.backend == "gloo"
+
+
+def test_a_closure_a_lambda_and_a_generic_object_travel():
+    scale = 3
+    assert launch(lambda rank, world_size: rank * scale, 2).results == [0, 3]
+    assert launch(lambda rank, world_size: {rank, "a set"}, 2).results == [
+        {0, "a set"},
+        {1, "a set"},
+    ]
+
+
+def test_per_rank_gives_each_rank_its_own_item():
+    run = launch(lambda rank, world_size, mine, all_: (mine, all_), 3, (PerRank("abc"), "z"))
+    assert run.results == [("a", "z"), ("b", "z"), ("c", "z")]
+
+
+def test_call_runs_one_function_in_a_process_of_its_own():
+    assert call(lambda a, b: (a + b, os.getpid() != 0), 2, 3) == (5, True)
+    assert call(os.getpid) != os.getpid()
+
+
+def test_every_launch_gets_fresh_processes():
+    first, second = (launch(lambda rank, world_size: os.getpid(), 2).results for _ in range(2))
+    assert not set(first) & set(second)
+
+
+def test_eight_ranks_and_one_rank_run():
+    for world_size in (1, 8):
+        run = launch(add_up, world_size, args=(torch.ones(1),))
+        assert run.results[0]["sum"].item() == world_size
+
+
+@pytest.mark.parametrize("world_size", [0, -1, 3.5, "4", True, None])
+def test_a_world_size_that_is_no_count_is_refused_in_a_sentence(world_size):
+    with pytest.raises(ValueError, match="world_size is a whole number of at least 1, not"):
+        launch(add_up, world_size)
+
+
+def test_what_cannot_travel_is_named():
+    with pytest.raises(ValueError, match="argument 1, a generator, cannot travel"):
+        launch(add_up, 2, args=(1, (i for i in range(3))))
+    lock = threading.Lock()
+    with pytest.raises(ValueError, match="the function <lambda> cannot travel"):
+        launch(lambda rank, world_size: lock.locked(), 2)
+    with pytest.raises(ValueError, match="launch runs a function"):
+        launch("step", 2)
+    with pytest.raises(ValueError, match=r"write args=\(x,\)"):
+        launch(add_up, 2, args=torch.ones(2))
+    with pytest.raises(ValueError, match="2 items for 3 ranks"):
+        launch(add_up, 3, args=(PerRank([1, 2]),))
+
+
+def test_a_backend_that_cannot_run_is_refused_with_the_numbers():
+    with pytest.raises(ValueError, match="backend 'mpi' is unknown"):
+        launch(add_up, 2, backend="mpi")
+    ranks = torch.cuda.device_count() + 1
+    with pytest.raises(ValueError, match=r"needs one GPU per rank: \d+ ranks|not built into"):
+        launch(add_up, ranks, backend="nccl")
+
+
+def test_a_result_that_cannot_travel_is_an_error_that_says_so():
+    with pytest.raises(RankError, match="a generator, cannot travel back"):
+        launch(lambda rank, world_size: (i for i in range(3)), 2)
+
+
+def test_launch_inside_a_rank_is_refused():
+    with pytest.raises(RankError, match="launch was called on a rank"):
+        launch(lambda rank, world_size: byhand.launch(add_up, 2), 1)
+
+
+def main(rank, world_size):
+    """The literature's form: the function sets itself up and cleans up."""
+    setup(rank, world_size)
+    x = torch.tensor([rank])
+    dist.all_reduce(x)
+    dist.barrier()
+    cleanup()
+    return x.item()
+
+
+def test_the_literatures_form_runs_unchanged_and_is_recorded():
+    run = launch(main, 4, setup=False)
+    assert run.results == [6, 6, 6, 6]
+    assert run.ledger.count("all_reduce") == 4
+    assert run.ledger.count("barrier", rank=2) == 1
+
+
+def fixed_port(rank, world_size):
+    os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = "localhost", "29511"
+    dist.init_process_group("gloo", rank=rank, world_size=world_size)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+def test_a_program_that_names_its_own_address_runs_too():
+    assert launch(fixed_port, 2, setup=False).ledger.count("barrier") == 2
+
+
+def test_torch_multiprocessing_spawn_runs_the_same_function(tmp_path):
+    script = tmp_path / "spawned.py"
+    script.write_text(
+        "import torch, torch.multiprocessing as mp, torch.distributed as dist\n"
+        "from byhand import setup, cleanup\n"
+        "def main(rank, world_size):\n"
+        "    setup(rank, world_size)\n"
+        "    x = torch.tensor([rank]); dist.all_reduce(x)\n"
+        "    assert x.item() == 1\n"
+        "    cleanup()\n"
+        "if __name__ == '__main__':\n"
+        "    for _ in range(2): mp.spawn(main, (2,), 2)\n"
+        "    print('both runs done')\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=100)
+    assert "both runs done" in done.stdout, done.stderr
+
+
+def wrong_world(rank, world_size):
+    setup(rank, 4)
+
+
+def test_a_hard_coded_world_size_is_named():
+    with pytest.raises(byhand.DeadlockError, match="world of 4 ranks") as caught:
+        launch(wrong_world, 2, setup=False)
+    assert "2 were launched" in caught.value.reason
+
+
+def overlapping(rank, world_size):
+    x, y = torch.ones(1000), torch.ones(50, 50)
+    work = dist.all_reduce(x, async_op=True)
+    y = y @ y
+    work.wait()
+    work = dist.all_reduce(x, async_op=True)
+    work.wait()
+    dist.all_reduce(x)
+
+
+def test_the_ledger_tells_overlapped_calls_from_others():
+    run = launch(overlapping, 2)
+    calls = [event.overlapped for event in run.ledger.select("all_reduce", rank=1)]
+    assert calls == [True, False, False]
+
+
+def waits_twice(rank, world_size):
+    alone = dist.new_group([rank], use_local_synchronization=True)
+    works = [dist.all_reduce(torch.ones(4), async_op=True) for _ in range(3)]
+    works[0].wait()
+    dist.barrier(group=alone)
+    works[1].wait()
+    dist.barrier()
+
+
+def test_the_ledger_says_when_a_rank_began_to_wait():
+    run = launch(waits_twice, 2)
+    for rank in range(2):
+        at_once, after, never = run.ledger.select("all_reduce", rank)
+        mark, end = run.ledger.select("barrier", rank)
+        assert never.start < at_once.wait_start < mark.start < after.wait_start < end.start
+        assert never.wait_start is None
+        assert end.wait_start >= end.start  # a call that blocks waits from its start
+
+
+def policies(rank, world_size):
+    """By name, how the kernel schedules each thread of this rank."""
+    tasks = Path("/proc/self/task").iterdir()
+    fields = [(task / "stat").read_text().rpartition(")") for task in tasks]
+    return {name.partition("(")[2]: int(rest.split()[38]) for name, _, rest in fields}
+
+
+def test_no_thread_of_a_rank_displaces_another_when_it_wakes():
+    for found in launch(policies, 2).results:
+        assert "gloo_tcp_loop" in found
+        assert set(found.values()) == {os.SCHED_BATCH}
+
+
+def ddp_step(rank, world_size):
+    torch.manual_seed(0)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 4))
+    dist.barrier()
+    model(torch.ones(2, 8)).sum().backward()
+
+
+def test_threads_of_a_rank_append_to_its_log_and_output():
+    # gloo's thread says that a call is done while the main thread logs the next one
+    member, (theirs, *_) = Member.create(0)
+    for fd in (member.log_fd, member.output_fd):
+        assert fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_APPEND
+    member.close()
+    theirs.close()
+
+
+def both_ways(rank, world_size):
+    right, left = (rank + 1) % world_size, (rank - 1) % world_size
+    group, x = dist.new_group(), torch.full((5,), float(rank))
+    theirs, mine = torch.empty(5), torch.empty(5)
+
+    def aside():
+        sending = dist.isend(x, left, group=group)
+        dist.recv(theirs, right, group=group)
+        sending.wait()
+
+    thread = threading.Thread(target=aside)
+    thread.start()
+    sending = dist.isend(x, right)
+    dist.recv(mine, left)
+    sending.wait()
+    thread.join()
+    return float(mine[0]), float(theirs[0])
+
+
+def test_what_threads_of_a_rank_send_is_in_its_ledger():
+    run = launch(both_ways, 3)
+    assert run.results == [(2.0, 1.0), (0.0, 2.0), (1.0, 0.0)]
+    assert [run.ledger.count("send", rank) for rank in range(3)] == [2, 2, 2]
+    assert run.ledger.sent_bytes() == 3 * 2 * 20
+
+
+def a_thread_waits(rank, world_size):
+    if rank == 0:
+        thread = threading.Thread(target=dist.recv, args=(torch.empty(3), 1))
+        thread.start()
+    time.sleep(3)  # longer than a deadlock takes to be found
+    if rank == 1:
+        dist.send(torch.ones(3), 0)
+    dist.barrier(group=dist.new_group())
+    return rank
+
+
+def test_a_thread_that_waits_is_no_deadlock_while_its_rank_goes_on():
+    assert launch(a_thread_waits, 2).results == [0, 1]
+
+
+def test_the_reducer_of_ddp_and_batched_messages_are_recorded():
+    run = launch(ddp_step, 2)
+    after = [e for e in run.ledger.events if e.op == "all_reduce"]
+    assert [event.payload_bytes for event in after] == [4 * (8 * 4 + 4)] * 2
+    run = launch(batched, 2)
+    assert run.ledger.count("send") == run.ledger.count("recv") == 2
+    assert [event.peer for event in run.ledger.select(rank=0)] == [1, 1]
+
+
+def batched(rank, world_size):
+    other = 1 - rank
+    x, y = torch.ones(4), torch.empty(4)
+    ops = [dist.P2POp(dist.isend, x, other), dist.P2POp(dist.irecv, y, other)]
+    for work in dist.batch_isend_irecv(ops):
+        work.wait()
+
+
+def holds_a_megabyte(rank, world_size):
+    kept = torch.ones(250_000)
+    for _ in range(5):
+        kept = kept * 2  # for a moment two are held
+    view = kept[:10]
+    return view
+
+
+def test_peak_bytes_are_exact_and_views_are_free():
+    run = launch(holds_a_megabyte, 2)
+    assert run.peak_bytes == [2_000_000, 2_000_000]
+
+
+def test_perfetto_opens_what_is_exported(tmp_path):
+    import json
+
+    run = launch(overlapping, 2)
+    trace = json.loads(run.ledger.to_perfetto(tmp_path / "trace.json").read_text())
+    slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    assert len(slices) == len(run.ledger.events) == 6
+    assert {event["tid"] for event in slices} == {0, 1}
+
+
+def test_a_run_shows_itself_as_text_and_as_html():
+    run = launch(add_up, 2, args=(torch.ones(1),))
+    assert "2 × all_reduce" in repr(run)
+    assert "from rank 1" in run._repr_html_()
+    assert "all_reduce" in str(run.ledger)
+    assert run.ledger._repr_html_().count("<tr>") == 3
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def wait_until_gone(pids: list[int], seconds: float = 5.0) -> list[int]:
+    until = time.monotonic() + seconds
+    while any(alive(pid) for pid in pids) and time.monotonic() < until:
+        time.sleep(0.02)
+    return [pid for pid in pids if alive(pid)]
+
+
+def daemonise(rank, world_size, path):
+    """Leave a process behind as a daemon does, and report its id."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            with open(f"{path}/{rank}", "w") as file:
+                file.write(str(os.getpid()))
+            time.sleep(600)
+        os._exit(0)
+    while not (Path(path) / str(rank)).exists() or not (Path(path) / str(rank)).read_text():
+        time.sleep(0.01)
+    os.setsid() if os.getpid() != os.getsid(0) else None
+
+
+def test_a_daemon_that_a_rank_left_is_gone_when_launch_returns(tmp_path):
+    launch(daemonise, 2, args=(str(tmp_path),))
+    pids = [int((tmp_path / str(rank)).read_text()) for rank in range(2)]
+    assert wait_until_gone(pids, 0.0) == []
+
+
+def setsid_and_sleep(rank, world_size, path=None):
+    os.setsid()
+    if path is not None:
+        (Path(path) / str(os.getpid())).touch()
+    time.sleep(600)
+
+
+def test_a_rank_in_a_session_of_its_own_is_gone_after_the_deadline(tmp_path):
+    with pytest.raises(DeadlineError):
+        launch(setsid_and_sleep, 2, args=(str(tmp_path),), deadline=2)
+    pids = [int(path.name) for path in tmp_path.iterdir()]
+    assert len(pids) == 2
+    assert wait_until_gone(pids, 0.0) == []
+
+
+CELL = """
+import os, time
+from byhand import launch
+def step(rank, world_size, path):
+    if os.fork() == 0:
+        os.setsid()
+    with open(f"{path}/{os.getpid()}", "w"):
+        pass
+    time.sleep(600)
+launch(step, 2, args=(%r,), deadline=600)
+"""
+
+
+@pytest.fixture
+def kernel_in_a_launch(tmp_path):
+    """A Jupyter kernel whose cell is in a launch; its manager, client, and the ranks' pids."""
+    manager, client = start_new_kernel(kernel_name="python3")
+    client.execute(CELL % str(tmp_path), stop_on_error=False)  # the next cell is not aborted
+    until = time.monotonic() + 60
+    while len(list(tmp_path.iterdir())) < 4 and time.monotonic() < until:
+        time.sleep(0.05)
+    yield manager, client, [int(path.name) for path in tmp_path.iterdir()]
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def test_no_process_survives_a_killed_kernel(kernel_in_a_launch):
+    manager, _, pids = kernel_in_a_launch
+    assert len(pids) == 4
+    manager.signal_kernel(signal.SIGKILL)
+    assert wait_until_gone(pids) == []
+
+
+def test_interrupting_the_cell_ends_the_ranks_and_the_next_cell_runs(kernel_in_a_launch):
+    manager, client, pids = kernel_in_a_launch
+    manager.interrupt_kernel()
+    content = {}
+    while "execution_count" not in content:  # earlier replies are of other kinds
+        content = client.get_shell_msg(timeout=20)["content"]
+    assert content.get("ename") == "KeyboardInterrupt", content
+    assert wait_until_gone(pids, 0.5) == []
+    reply = client.execute_interactive("launch(lambda rank, n: rank, 2).results", timeout=30)
+    assert reply["content"]["status"] == "ok"
+
+
+def test_a_fork_server_that_dies_is_started_again():
+    launch(main, 2, setup=False)
+    os.kill(byhand.runtime.default_launcher()._client.process_id, signal.SIGKILL)
+    time.sleep(0.2)
+    assert launch(main, 2, setup=False).results == [1, 1]
+
+
+def ddp_that_misses_a_step(rank, world_size):
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 4))
+    for _ in range(1 + rank):
+        model(torch.ones(2, 8)).sum().backward()
+
+
+def test_a_rank_stuck_in_the_reducer_of_ddp_is_a_deadlock():
+    with pytest.raises(byhand.DeadlockError, match="rank 0 returned"):
+        launch(ddp_that_misses_a_step, 2, deadline=20)
+
+
+def sleeps_with_a_message_under_way(rank, world_size):
+    other = 1 - rank
+    x, y = torch.ones(4), torch.empty(4)
+    work = dist.isend(x, other)
+    time.sleep(4)
+    dist.recv(y, other)
+    work.wait()
+
+
+def test_sleeping_while_a_message_is_under_way_is_no_deadlock():
+    assert launch(sleeps_with_a_message_under_way, 2).results == [None, None]
+
+
+# The grader's side: untrusted ranks, fresh servers, stand-ins.
+
+CELLS = [
+    ("cell-1", "import torch\n"),
+    ("cell-2", "raise ValueError('oops')\n"),
+    ("cell-3", "def double(x):\n    return 2 * x\n"),
+]
+double = StandIn("double")
+absent = StandIn("absent")
+
+
+def drive(rank, world_size, x):
+    return double(x)
+
+
+def test_a_stand_in_becomes_the_students_function_on_the_rank():
+    isolate = why_no_sandbox() is None
+    with Launcher(trusted=False) as base, base.fresh(isolate=isolate, prelude=CELLS) as question:
+        run = question.launch(drive, 2, (torch.ones(2),))
+        assert all(torch.equal(result, 2 * torch.ones(2)) for result in run.results)
+        assert run.notes == ["cell cell-2: ValueError: oops"]
+        with pytest.raises(RankError, match=r"does not define absent .*cell-2"):
+            question.launch(lambda rank, world_size: absent, 1)
+
+
+def test_the_judge_takes_only_plain_data_from_an_untrusted_rank():
+    with Launcher(trusted=False) as base, base.fresh(isolate=False) as question:
+        with pytest.raises(RankError, match="what the function returned cannot be graded"):
+            question.launch(lambda rank, world_size: {1, 2}, 1)
+        assert question.launch(lambda rank, world_size: ({"a": [1.5]}, None), 1).results == [
+            ({"a": [1.5]}, None)
+        ]
+
+
+def test_a_question_gets_namespaces_of_its_own():
+    if why_no_sandbox() is not None:
+        pytest.skip(why_no_sandbox())
+
+    def look(rank, world_size):
+        with open("/tmp/left", "a") as file:
+            file.write("x")
+        return os.getpid(), os.listdir("/tmp"), os.path.getsize("/tmp/left")
+
+    with Launcher(trusted=False) as base, tempfile.NamedTemporaryFile(dir="/tmp") as outside:
+        for _ in range(2):
+            with base.fresh() as question:
+                ((pid, listing, size),) = question.launch(look, 1).results
+                assert pid < 20
+                assert Path(outside.name).name not in listing
+                assert size == 1  # what the first question left is not there
+
+
+def test_limits_hold_on_a_rank():
+    def hog(rank, world_size):
+        return torch.ones(1 << 30).sum().item()
+
+    def shout(rank, world_size):
+        while True:
+            print("x" * 10_000)
+
+    with Launcher(limits={"memory_bytes": 3 << 30, "output_bytes": 1 << 20}) as small:
+        with pytest.raises(RankError, match=r"rank 0 (raised|died)"):
+            small.launch(hog, 1)
+        with pytest.raises(RankError, match="printed more than 1,048,576 bytes"):
+            small.launch(shout, 1)
+
+
+def test_too_much_output_is_named_whatever_the_rank_came_to_first():
+    def shout(rank, world_size, end):
+        print("x" * (3 << 20 if end == "fill its file" else 2 << 20), flush=True)
+        if end == "raise":
+            raise ValueError("after the shout")
+        if end == "die":
+            os._exit(3)
+
+    with Launcher(limits={"output_bytes": 1 << 20, "file_bytes": 3 << 20}) as small:
+        for end in ("return", "raise", "fill its file", "die"):
+            with pytest.raises(RankError, match="printed more than 1,048,576 bytes"):
+                small.launch(shout, 2, (end,))
+
+
+def test_memory_is_bounded_wherever_it_is():
+    def in_children(rank, world_size):
+        for _ in range(4):
+            if os.fork() == 0:
+                kept = b"x" * (300 << 20)
+                time.sleep(60 + len(kept))
+        time.sleep(60)
+
+    def shared(rank, world_size):
+        kept = [mmap.mmap(-1, 100 << 20) for _ in range(10)]
+        for one in kept:
+            one.write(bytes(100 << 20))
+        time.sleep(60)
+
+    def in_a_memory_file(rank, world_size):
+        return os.memfd_create("kept")
+
+    with Launcher(limits={"memory_bytes": 700 << 20}) as small:
+        for hog in (in_children, shared):
+            with pytest.raises(RankError, match=r"SIGKILL.*more than they may"):
+                small.launch(hog, 1, deadline=40)
+        with pytest.raises(RankError, match="not implemented"):
+            small.launch(in_a_memory_file, 1)
+
+
+def test_a_launcher_ends_with_its_moment():
+    with Launcher() as base, base.fresh(isolate=False, until=time.monotonic() + 1) as question:
+        with pytest.raises(DeadlineError):
+            question.launch(setsid_and_sleep, 2)
+
+
+def test_a_sandbox_that_cannot_start_says_why():
+    with Launcher(command=("false",)) as broken, pytest.raises(SandboxError, match="ended by"):
+        broken.launch(add_up, 2)
+
+
+def test_launch_errors_are_one_family():
+    assert issubclass(RankError, LaunchError)
+    assert issubclass(byhand.DeadlockError, LaunchError)
+    assert issubclass(DeadlineError, TimeoutError)
+
+
+@pytest.mark.gpu
+def test_auto_picks_nccl_at_one_rank_per_gpu_and_gloo_when_ranks_share():
+    def reduce_on_device(rank, world_size):
+        x = torch.ones(4, device=byhand.device(rank))
+        dist.all_reduce(x)
+        return x
+
+    gpus = torch.cuda.device_count()
+    alone, shared = launch(reduce_on_device, gpus), launch(reduce_on_device, gpus + 1)
+    assert "nccl" in alone.backend
+    assert shared.backend == "gloo"
+    assert shared.results[0].tolist() == [gpus + 1.0] * 4
+
+
+def test_sparse_tensors_are_counted_with_what_they_hold():
+    def hold(rank, world_size):
+        return torch.ones(1000, dtype=torch.float64).to_sparse().to_dense().sum().item()
+
+    run = launch(hold, 1)
+    assert run.results == [1000.0]
+    assert 3 * 8000 <= run.peak_bytes[0] <= 4 * 8000 + 100

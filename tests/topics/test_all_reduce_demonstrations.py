@@ -1,0 +1,105 @@
+"""What lecture 03 shows: rounds drawn right, two hosts whose kernel agrees with the ledger."""
+
+from itertools import combinations
+
+import pytest
+from matplotlib.text import Text
+
+from byhand import VirtualNetwork
+from byhand.all_reduce.lab import PLANS, compare_on_hosts, watch_rounds
+from byhand.figures import round_picture, save_svg
+from byhand.runtime import why_no_network
+from byhand.tools import widgets
+
+
+def words(figure):
+    return [text.get_text() for text in figure.findobj(Text) if text.get_text()]
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("num_ranks", [1, 4, 8])
+def test_every_text_of_a_round_can_be_read(name, num_ranks):
+    figure = watch_rounds(name, num_ranks).picture(2)
+    figure.draw_without_rendering()
+    shown = [text for text in figure.findobj(Text) if text.get_text()]
+    assert all(text.get_fontsize() >= 8 for text in shown)
+    boxes = [(text.get_text(), text.get_window_extent()) for text in shown]
+    page = figure.bbox
+    for text, box in boxes:
+        assert box.x0 >= 0, f"{text!r} is cut off"
+        assert box.x1 <= page.x1, f"{text!r} is cut off"
+    for (a, first), (b, second) in combinations(boxes, 2):
+        assert not first.overlaps(second), f"{a!r} lies over {b!r}"
+
+
+def test_a_round_shows_whose_terms_are_summed_and_what_each_link_has_carried():
+    first, last = (words(watch_rounds("ring", 4).picture(number)) for number in (1, 6))
+    assert "Ring, round 1 of 6: 0 of 16 pieces are sums of all" in first
+    assert (first.count("2"), first.count(".25")) == (4 + 2, 4)  # and a row's and a column's number
+    assert "Ring, round 6 of 6: 16 of 16 pieces are sums of all" in last
+    assert (last.count("4"), last.count("1.5")) == (16, 4)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_links_carry_what_the_ledger_counted(name):
+    rounds = watch_rounds(name, 4, 24)
+    planned = rounds.sent(len(rounds.plan.rounds))
+    counted = {}
+    for event in rounds.ledger.select("send"):
+        link = event.rank, event.peer
+        counted[link] = counted.get(link, 0) + event.sent_bytes / (4 * 24)
+    assert counted == pytest.approx(planned)
+    assert rounds.busiest == max(4 * rounds.plan.sent_elements(rank, 24) for rank in range(4))
+
+
+def test_the_same_round_gives_the_same_svg(tmp_path):
+    rounds = watch_rounds("tree", 4)
+    for name in ("a.svg", "b.svg"):
+        save_svg(rounds.picture(1), tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_a_picture_needs_no_run():
+    figure = round_picture({(0, 0): {0}, (1, 0): {0, 1}}, [], {(0, 1): 1.0}, "A title")
+    assert {"A title", "rank 0", "rank 1", "2"} <= set(words(figure))
+
+
+def test_the_explorer_follows_the_algorithm_and_keeps_the_round_in_reach():
+    choices, rounds, shown, sentence = widgets.all_reduce_explorer("ring", 4).children
+    number, play = rounds.children
+    assert (number.max, play.max) == (6, 6)
+    assert "24 messages" in sentence.value
+    number.value = 6
+    before = bytes(shown.value)
+    choices.children[0].value = "recursive doubling"
+    assert (number.max, number.value) == (2, 2)
+    assert bytes(shown.value).startswith(b"\x89PNG")
+    assert bytes(shown.value) != before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("bucket", 4, 8, 1), "no algorithm is called 'bucket'"),
+        (("ring", 9, 8, 1), "1 to 8 ranks can be shown, not 9"),
+    ],
+)
+def test_what_cannot_be_shown_is_a_sentence(arguments, sentence):
+    png, _, shown = widgets.draw_round(*arguments)
+    assert png == b""
+    assert sentence in shown
+
+
+@pytest.mark.skipif(why_no_network() is not None, reason="the kernel allows no virtual network")
+def test_between_two_hosts_ledger_and_kernel_agree_and_two_levels_send_two_thirds():
+    num_bytes = 1 << 21
+    compared = compare_on_hosts(VirtualNetwork(2, 2, bytes_per_second=20e6), num_bytes)
+    shares = {"ring": 1.5, "hierarchical": 1.0}
+    for name, share in shares.items():
+        for host in range(2):
+            crossed = compared.crossed(name, host)
+            assert crossed == share * num_bytes
+            assert 1 < compared.runs[name].traffic.hosts[host].sent / crossed < 1.05
+        assert compared.seconds(name) > 0.9 * share * num_bytes / 20e6
+    assert "ring, host 1" in words(compared.picture())
+    assert str(compared).count("% of it") == 2

@@ -1,0 +1,547 @@
+"""Stem 04: formulas against rounds of messages, a fit against the truth, times against a script."""
+
+import json
+import math
+import random
+from itertools import pairwise
+
+import pytest
+import torch
+import torch.distributed as dist
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from byhand import VirtualNetwork, launch
+from byhand.communication_cost import (
+    ALGORITHMS,
+    ALL_REDUCES,
+    COLLECTIVES,
+    AlphaBeta,
+    Cost,
+    algorithm_bandwidth,
+    best_num_chunks,
+    bus_bandwidth,
+    bus_factor,
+    cost,
+    crossover,
+    fastest,
+    half_bandwidth_bytes,
+    literature_formula,
+)
+from byhand.communication_cost.explorer import cost_explorer, draw_costs
+from byhand.communication_cost.fit import fit, fit_each, least_squares
+from byhand.communication_cost.hardware import LINKS, table
+from byhand.communication_cost.lab import CALLS, SIZES, gpu_topology, naive, sweep
+from byhand.communication_cost.networks import TOPOLOGIES, double_ring, switch, two_level
+from byhand.communication_cost.rounds import rounds
+from byhand.communication_cost.timing import Timing, naive_bandwidth, take_turns, time_call
+from byhand.figures import bandwidth_over_time, costs, link_ladder
+from byhand.figures.costs import seconds_text
+from byhand.hybrid_parallel.mlp_cost import (
+    LayerSeconds,
+    data_parallel_step,
+    pipeline_step,
+    tensor_parallel_step,
+)
+from byhand.hybrid_parallel.mlp_lab import PLANS, Model, take_step, take_steps
+from byhand.pipeline_schedules import gpipe, one_forward_one_backward, simulate
+from byhand.runtime import why_no_network
+from byhand.runtime.ledger import sent_bytes
+from byhand.tools.monitoring import rates, to_tensorboard
+
+LINE = AlphaBeta(alpha=3e-5, beta=2e-10)
+needs_network = pytest.mark.skipif(why_no_network() is not None, reason=str(why_no_network()))
+
+# Formulas
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@settings(deadline=None, max_examples=40)
+@given(p=st.integers(1, 33), m=st.integers(0, 10**9), c=st.integers(1, 9), hosts=st.integers(1, 4))
+def test_a_formula_is_what_its_rounds_of_messages_cost_on_a_switch(algorithm, p, m, c, hosts):
+    per_host = p // hosts if p % hosts == 0 else 1
+    formula = LINE.seconds(algorithm, p, m, c, per_host)
+    priced = switch(p, LINE).seconds(algorithm, m, num_chunks=c, ranks_per_host=per_host)
+    assert formula == pytest.approx(priced, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["ring", "double_ring", "halving_doubling", "direct"])
+@pytest.mark.parametrize("p", [2, 4, 8])
+def test_the_thriftiest_algorithms_send_from_every_rank_what_the_ledger_counts(name, p):
+    sent = [0.0] * p
+    for at_once in rounds(name, p, 1 << 20):
+        for message in at_once:
+            sent[message.sender] += message.num_bytes
+    assert sent == [sent_bytes("all_reduce", 1 << 20, tuple(range(p)), 0)] * p
+
+
+@pytest.mark.parametrize("name", ALL_REDUCES)
+@pytest.mark.parametrize("p", [1, 2, 3, 5, 6, 8, 12])
+def test_every_all_reduce_brings_every_rank_what_every_other_had(name, p):
+    knows = [{rank} for rank in range(p)]
+    for at_once in rounds(name, p, 1.0, ranks_per_host=2 if p % 2 == 0 else 1):
+        before = [set(known) for known in knows]
+        for sender, receiver, _ in at_once:
+            knows[receiver] |= before[sender]
+    assert all(known == set(range(p)) for known in knows)
+
+
+def test_the_ring_costs_two_rounds_of_each_step_and_less_than_two_tensors():
+    assert cost("ring", 8, 800) == Cost(14, 1400)
+    assert cost("ring", 8, 800) == cost("reduce_scatter", 8, 800) + cost("all_gather", 8, 800)
+    assert cost("all_gather", 8, 800) * 2 == cost("all_reduce", 8, 800)
+
+
+def test_chunks_make_a_chain_nearly_as_fast_as_one_message():
+    chunks = best_num_chunks(LINE, "broadcast", 8, 1e9)
+    best = LINE.seconds("broadcast", 8, 1e9, chunks)
+    assert best < 1.1 * LINE.seconds("send", 2, 1e9)
+    assert all(LINE.seconds("broadcast", 8, 1e9, c) >= best for c in (chunks // 2, chunks * 2))
+    assert best_num_chunks(LINE, "ring", 8, 1e9) == 1
+    assert best_num_chunks(LINE, "tree", 8, 2) <= 2
+
+
+def test_two_trees_move_half_of_what_one_tree_moves():
+    one, two = (cost(name, 15, 1e6, 100) for name in ("tree", "double_tree"))
+    assert two.num_bytes == one.num_bytes / 2
+    assert two.rounds == one.rounds
+
+
+@pytest.mark.parametrize(("first", "second"), [("ring", "recursive_doubling"), ("tree", "ring")])
+@pytest.mark.parametrize("p", [4, 16, 64])
+def test_at_the_crossover_two_algorithms_take_equally_long(first, second, p):
+    size = crossover(LINE, first, second, p)
+    one, two = (LINE.seconds(name, p, size) for name in (first, second))
+    assert one == pytest.approx(two)
+    small, large = (
+        fastest(dict.fromkeys(costs_of, LINE), costs_of)
+        for costs_of in (
+            {name: cost(name, p, s) for name in (first, second)} for s in (size / 2, size * 2)
+        )
+    )
+    assert {small, large} == {first, second}
+    assert large == "ring"
+
+
+def test_where_one_algorithm_always_wins_there_is_no_crossover():
+    assert crossover(LINE, "ring", "halving_doubling", 8) is None
+    assert crossover(LINE, "ring", "recursive_doubling", 2) is None
+
+
+def test_half_of_the_bandwidth_is_reached_where_both_terms_are_equal():
+    size = half_bandwidth_bytes(LINE, "ring", 8)
+    ring = cost("ring", 8, size)
+    assert LINE.alpha * ring.rounds == pytest.approx(LINE.beta * ring.num_bytes)
+
+
+def test_the_formula_of_the_literature_grows_with_the_ranks_and_the_rings_does_not():
+    growth = [
+        literature_formula(p, 1e6).num_bytes / literature_formula(2, 1e6).num_bytes for p in (8, 64)
+    ]
+    assert growth == [4, 32]
+    assert cost("ring", 64, 1e6).num_bytes < 2 * cost("ring", 2, 1e6).num_bytes
+
+
+def test_bus_bandwidth_has_the_factors_of_nccl_tests():
+    assert algorithm_bandwidth(4e9, 0.5) == 8e9
+    assert bus_bandwidth("all_reduce", 4, 4e9, 0.5) == 12e9
+    factors = {name: bus_factor(name, 4) for name in COLLECTIVES}
+    for name in ("all_gather", "reduce_scatter", "all_to_all", "scatter", "gather"):
+        assert factors[name] == 3 / 4
+    assert factors["broadcast"] == factors["reduce"] == factors["send"] == 1
+
+
+@pytest.mark.parametrize("arguments", [("rings", 4, 1), ("ring", 0, 1), ("ring", 4, -1)])
+def test_what_no_cost_has_is_refused_with_the_numbers_that_clash(arguments):
+    with pytest.raises(ValueError, match=r"unknown algorithm|at least 1|0 bytes or more"):
+        cost(*arguments)
+    with pytest.raises(ValueError, match="6 ranks do not fill hosts of 4"):
+        cost("hierarchical", 6, 1, ranks_per_host=4)
+
+
+# Networks
+
+
+@pytest.mark.parametrize("name", TOPOLOGIES)
+@pytest.mark.parametrize("p", [2, 5, 8])
+def test_every_message_arrives_over_links_that_join_its_ends(name, p):
+    network = TOPOLOGIES[name](p, LINE)
+    for a in range(p):
+        for b in set(range(p)) - {a}:
+            way = [hop.link for hop in network.way(a, b)]
+            assert way[0][1] == a
+            assert way[-1][2] == b
+            if name != "switch":
+                assert all(x[2] == y[1] for x, y in pairwise(way))
+
+
+def test_the_double_ring_pays_off_where_links_run_both_ways():
+    one, two = (double_ring(8, AlphaBeta(0, 1)).seconds(a, 8.0) for a in ("ring", "double_ring"))
+    assert two == one / 2
+    assert switch(8, AlphaBeta(0, 1)).seconds("double_ring", 8.0) == one
+
+
+def test_a_ring_over_two_hosts_loads_their_link_more_than_the_hierarchy_does():
+    network = two_level(2, 4, AlphaBeta(0, 1e-12), AlphaBeta(0, 1.0))
+    loads = {
+        name: network.link_bytes(rounds(name, 8, 1.0, ranks_per_host=4))["host out", 0, 0]
+        for name in ("ring", "hierarchical", "recursive_doubling")
+    }
+    assert loads == pytest.approx({"ring": 1.75, "hierarchical": 1.0, "recursive_doubling": 4.0})
+    assert network.seconds("hierarchical", 1.0, ranks_per_host=4) == pytest.approx(1.0)
+
+
+# The fit
+
+
+def noisy(line, algorithm, p, sizes, seed, bad=0):
+    draw = random.Random(seed)
+    costs_of = [cost(algorithm, p, size) for size in sizes]
+    seconds = [line.of(each) * draw.lognormvariate(0, 0.05) for each in costs_of]
+    for place in draw.sample(range(len(sizes)), bad):
+        seconds[place] *= draw.uniform(3, 30)
+    return costs_of, seconds
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_two_bad_measurements_of_twelve_hardly_move_the_fit(seed):
+    costs_of, seconds = noisy(LINE, "ring", 4, [4**k for k in range(2, 14)], seed, bad=2)
+    found = fit(costs_of, seconds, num_resamples=2).line
+    assert found.alpha == pytest.approx(LINE.alpha, rel=0.25)
+    assert found.beta == pytest.approx(LINE.beta, rel=0.25)
+
+
+def test_one_bad_measurement_ruins_least_squares():
+    costs_of, seconds = noisy(LINE, "ring", 4, [4**k for k in range(2, 14)], seed=1)
+    seconds[-2] *= 20
+    assert least_squares(costs_of, seconds).alpha > 5 * LINE.alpha
+    assert fit(costs_of, seconds, num_resamples=2).line.alpha == pytest.approx(LINE.alpha, rel=0.2)
+
+
+def test_intervals_hold_the_truth_about_as_often_as_they_say():
+    held = {"alpha": 0, "beta": 0, "new": 0}
+    for seed in range(40):
+        costs_of, seconds = noisy(LINE, "ring", 4, [4**k for k in range(2, 14)], seed)
+        found = fit(costs_of, seconds, num_resamples=60)
+        new, draw = cost("ring", 4, 3e6), random.Random(seed + 999)
+        measured = LINE.of(new) * draw.lognormvariate(0, 0.05)
+        expected = found.predict(new)
+        held["alpha"] += found.alpha_interval[0] <= LINE.alpha <= found.alpha_interval[1]
+        held["beta"] += found.beta_interval[0] <= LINE.beta <= found.beta_interval[1]
+        held["new"] += expected.least <= measured <= expected.most
+    assert min(held.values()) >= 0.8 * 40, held
+
+
+def test_a_doubtful_measurement_weighs_less():
+    costs_of, seconds = noisy(LINE, "ring", 4, [4**k for k in range(2, 14)], seed=2)
+    seconds = [t * (1.5 if k < 6 else 1) for k, t in enumerate(seconds)]
+    doubts = [0.5] * 6 + [0.02] * 6
+    alike, weighted = (fit(costs_of, seconds, d, num_resamples=2).line for d in (None, doubts))
+    assert abs(weighted.beta - LINE.beta) <= abs(alike.beta - LINE.beta) + 1e-12
+
+
+def test_the_same_measurements_give_the_same_fit_and_nothing_comes_out_negative():
+    costs_of, seconds = noisy(AlphaBeta(0.0, 1e-9), "ring", 4, [4**k for k in range(8)], seed=3)
+    found = fit(costs_of, seconds)
+    assert found == fit(costs_of, seconds)
+    assert min(line.alpha for line in found.resampled) >= 0
+    assert min(line.beta for line in found.resampled) >= 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_lines_of_their_own_choose_well_where_one_line_for_all_does_not(seed):
+    sizes, draw = [4**k for k in range(1, 12)], random.Random(seed)
+    truth = {"ring": AlphaBeta(1e-4, 4e-8), "recursive_doubling": AlphaBeta(8e-4, 4e-8)}
+    costs_of = {name: [cost(name, 4, size) for size in sizes] for name in truth}
+    seconds = {
+        name: [truth[name].of(each) * draw.lognormvariate(0, 0.03) for each in costs_of[name]]
+        for name in truth
+    }
+    known = [{name: found[name][::2] for name in truth} for found in (costs_of, seconds)]
+    lines = fit_each(*known)
+    together = fit(*([x for each in found.values() for x in each] for found in known)).line
+    losses = {"each": [], "all": []}
+    for place in range(len(sizes)):
+        now = {name: costs_of[name][place] for name in truth}
+        for way, by in (("each", lines), ("all", dict.fromkeys(truth, together))):
+            chosen, best = fastest(by, now), min(seconds[name][place] for name in truth)
+            losses[way].append(seconds[chosen][place] / best)
+    assert max(losses["each"]) < 1.1
+    assert max(losses["all"]) > 1.5
+
+
+@pytest.mark.parametrize(
+    ("sizes", "seconds", "said"),
+    [
+        ([1, 2], [1.0, 2.0], "2 measurements"),
+        ([1, 2, 3], [1.0, 2.0], "3 costs, but 2 times"),
+        ([1, 2, 3], [1.0, 2.0, 0.0], "above 0"),
+        ([5, 5, 5], [1.0, 2.0, 3.0], "one size"),
+    ],
+)
+def test_what_no_line_fits_is_refused(sizes, seconds, said):
+    with pytest.raises(ValueError, match=said):
+        fit([cost("ring", 4, size) for size in sizes], seconds)
+
+
+# Measuring
+
+
+def time_by_script(rank, world_size):
+    """Rank r sleeps its own time; one repetition is bad; the first call is slow."""
+    import time
+
+    script = iter([0.25, *([0.02 + 0.04 * rank] * 2), 0.25, 0.02 + 0.04 * rank])
+
+    def call():
+        time.sleep(next(script))
+
+    return time_call(call, repetitions=4, warm_up=1)
+
+
+def test_a_time_is_the_slowest_ranks_and_the_same_on_all():
+    results = launch(time_by_script, 3).results
+    assert results[0] == results[1] == results[2]
+    assert len(results[0].seconds) == 4
+    assert sum(0.1 <= seconds < 0.25 for seconds in results[0].seconds) >= 2
+
+
+def take_turns_in_order(rank, world_size):
+    made = []
+    names = {"a": lambda: made.append("a"), "b": lambda: made.append("b")}
+    found = take_turns(names, repetitions=2, warm_up=1, before=lambda: made.append("-"))
+    return "".join(made), list(found), naive_bandwidth(torch.zeros(100)) > 0
+
+
+def test_calls_take_turns():
+    assert launch(take_turns_in_order, 2).results == [("-a-b" * 3, ["a", "b"], True)] * 2
+
+
+def test_timing_leaves_no_trace_in_the_ledger():
+    def drive(rank, world_size):
+        dist.all_reduce(torch.zeros(8))
+        time_call(lambda: dist.all_reduce(torch.zeros(8)), 2)
+
+    assert launch(drive, 2).ledger.count("all_reduce", rank=0) == 1
+
+
+def test_a_timing_tells_median_quartiles_and_doubt():
+    timing = Timing((0.001, 0.002, 0.003, 0.004, 0.1))
+    assert timing.median == 0.003
+    assert timing.quartiles == (0.002, 0.004)
+    assert 0.02 < timing.doubt < 1
+    assert str(timing) == "3 ms (2 to 4)"
+    assert Timing((0.5,)).quartiles == (0.5, 0.5)
+
+
+def test_nothing_to_time_is_refused():
+    with pytest.raises(ValueError, match="at least 1 of each"):
+        take_turns({})
+
+
+@pytest.mark.parametrize("collective", CALLS)
+def test_every_collective_can_be_swept(collective):
+    found = sweep(collective, 2, [100, 1000, 10_000], repetitions=2)
+    assert list(found.timings) == [
+        104 if collective in ("all_gather", "reduce_scatter", "all_to_all") else 100,
+        1000,
+        10_000,
+    ]
+    assert found.fit().line.alpha >= 0
+    assert "busbw" in repr(found)
+    assert len(found.points()) == 3
+
+
+def test_an_unknown_collective_is_refused():
+    with pytest.raises(ValueError, match="unknown collective 'sum'"):
+        sweep("sum")
+
+
+def test_the_usual_snippet_is_told_apart_from_a_measurement():
+    seen = naive(4096, 2, repetitions=3)
+    assert len(seen.first_try) == 2
+    assert len(seen.later_tries) == 3
+    assert seen.bus == pytest.approx(seen.algorithm)
+    assert 0 < seen.barrier_share < 1
+
+
+@pytest.mark.gpu
+def test_a_sweep_runs_on_gpus():
+    found = sweep("all_reduce", max(1, torch.cuda.device_count()), [1 << 10, 1 << 20, 1 << 22], 3)
+    assert found.timings[1 << 22].median > 0
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_step_is_taken_on_gpus(plan):
+    world_size = 2 if torch.cuda.device_count() > 1 else 1
+    step = take_step(plan, Model(64, 4, 64), LINE, LINE, world_size, repetitions=2)
+    assert step.measured.median > 0
+
+
+@needs_network
+def test_beta_of_a_shaped_link_is_one_over_its_rate():
+    sizes = [64, 1024, 1 << 18, 1 << 19, 1 << 20]
+    found = sweep("all_reduce", 2, sizes, 3, network=VirtualNetwork(2, 1, 20e6))
+    assert 1 / found.fit().line.beta == pytest.approx(20e6, rel=0.25)
+
+
+# A training step
+
+LAYER = LayerSeconds(forward=2.0, backward_input=3.0, backward_weight=1.0)
+
+
+def test_without_communication_a_step_is_its_compute():
+    alone = data_parallel_step(LAYER, [[2], [1], [0]], 100, 1, lambda m: 1e9)
+    assert alone.seconds == alone.compute_seconds == 3 * 6 - 3
+    free = tensor_parallel_step(LAYER, 2, 100, 4, lambda m: 0.0)
+    assert free.seconds == free.compute_seconds == 4 * 6 - 3
+
+
+def test_buckets_hide_behind_backward_all_but_the_last():
+    step = data_parallel_step(LAYER, [[2], [1], [0]], 100, 2, lambda m: 0.5)
+    assert step.seconds == step.compute_seconds + 0.5
+    slow = data_parallel_step(LAYER, [[2], [1], [0]], 100, 2, lambda m: 10.0)
+    assert slow.seconds == 6 + 4 + 3 * 10.0  # one bucket after the other, from the first one's end
+    assert slow.sent_bytes == (300, 300)
+
+
+def test_without_a_core_to_spare_nothing_hides():
+    data = data_parallel_step(LAYER, [[2], [1], [0]], 100, 2, lambda m: 0.5, overlap=False)
+    assert data.seconds == data.compute_seconds + 3 * 0.5
+    tensor = tensor_parallel_step(LAYER, 2, 100, 2, lambda m: 0.5, overlap=False)
+    assert tensor.seconds == tensor.compute_seconds + 3 * 0.5
+
+
+def test_a_pair_of_layers_waits_forward_and_hides_backward():
+    step = tensor_parallel_step(LAYER, 2, 100, 2, lambda m: 1.0)
+    assert step.seconds == step.compute_seconds + 2 * 1.0
+    longer = tensor_parallel_step(LAYER, 2, 100, 2, lambda m: 5.0)
+    assert longer.seconds == longer.compute_seconds + 2 * 5.0 + (5.0 - 1.0)
+    assert step.sent_bytes == (300, 300)
+
+
+@pytest.mark.parametrize("schedule", [gpipe(3, 5), one_forward_one_backward(3, 5)])
+def test_a_pipeline_whose_links_are_never_full_is_the_simulated_one(schedule):
+    step = pipeline_step(schedule, LAYER, 10, lambda m: 0.25)
+    simulated = simulate(schedule, 2.0, 3.0, 1.0, send=0.25)
+    assert step.seconds == pytest.approx(simulated.seconds)
+    assert step.sent_bytes == (50, 100, 50)
+
+
+def test_messages_that_follow_each_other_on_a_link_wait():
+    schedule = gpipe(2, 4)
+    step = pipeline_step(schedule, LAYER, 10, lambda m: 10.0)
+    assert step.seconds > simulate(schedule, 2.0, 3.0, 1.0, send=10.0).seconds
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_the_bytes_of_a_step_are_those_predicted(plan):
+    step = take_step(plan, Model(32, 4, 16), LINE, LINE, world_size=2, repetitions=2)
+    shapes = 100 if plan == "pipeline" else 0  # in its first step a stage says what it will send
+    for predicted, counted in zip(step.predicted.sent_bytes, step.sent_bytes, strict=True):
+        assert predicted <= counted <= predicted + shapes
+    assert step.measured.median > 0
+    assert step.error > -1
+
+
+def test_an_unknown_plan_is_refused():
+    with pytest.raises(ValueError, match="unknown plan 'model'"):
+        take_step("model", Model(8, 2, 8), LINE, LINE)
+
+
+@needs_network
+def test_a_step_between_two_slow_hosts_takes_about_what_was_predicted():
+    network, model = VirtualNetwork(2, 1, 25e6), Model(256, 4, 64)
+    sizes = [64, 1024, 1 << 18, 1 << 20]
+    ring, send = (sweep(c, 2, sizes, 3, network=network).fit().line for c in ("all_reduce", "send"))
+    step = take_step("data", model, ring, send, repetitions=3, network=network)
+    assert abs(step.error) < 0.5, f"predicted {step.predicted.seconds} s, took {step.measured}"
+
+
+# Watching a run
+
+
+@pytest.fixture(scope="module")
+def watched():
+    return launch(take_steps, 2, ("data", Model(32, 4, 16), 3))
+
+
+def test_bandwidth_over_time_adds_up_to_the_bytes_sent(watched):
+    for op in (None, "all_reduce"):
+        found = rates(watched, 50, op)
+        assert [len(sent) for sent in found.by_rank] == [50, 50]
+        assert found.total_bytes == pytest.approx(watched.ledger.sent_bytes(op))
+    assert "MB/s by one rank at most" in repr(found)
+    with pytest.raises(ValueError, match="0 calls"):
+        rates(watched, op="gather")
+
+
+def test_tensorboard_reads_back_what_was_sent(watched, tmp_path):
+    event_accumulator = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_accumulator"
+    )
+    to_tensorboard(watched, tmp_path, 20)
+    read = event_accumulator.EventAccumulator(str(tmp_path)).Reload()
+    assert len(read.Scalars("MB per second/rank 0")) == 20
+    sent = read.Scalars("bytes sent/rank 1 all_reduce")[0].value
+    assert sent == watched.ledger.sent_bytes("all_reduce", 1)
+
+
+def test_perfettos_trace_parses_and_holds_every_call(watched, tmp_path):
+    trace = json.loads(watched.ledger.to_perfetto(tmp_path / "trace.json").read_text())
+    slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+    assert len(slices) == len(watched.ledger.events)
+    assert all(event["dur"] >= 0 and math.isfinite(event["ts"]) for event in slices)
+    named = {e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "thread_name"}
+    assert named == {"rank 0", "rank 1"}
+    assert sum(event["args"]["sent_bytes"] for event in slices) == watched.ledger.sent_bytes()
+
+
+# What is drawn
+
+
+def test_the_explorer_follows_its_sliders_and_starts_no_rank(monkeypatch):
+    measured = sweep("all_reduce", 2, [64, 4096, 1 << 16], 2)
+    monkeypatch.setattr("byhand.runtime.launch", None)
+    box = cost_explorer(measured)
+    (alpha, _), (ranks, rival) = (row.children for row in box.children[:2])
+    ranks.value, rival.value = 64, "recursive_doubling"
+    before = box.children[2].value
+    alpha.value = 1e-3
+    assert box.children[2].value != before
+    assert "recursive doubling wins, above it the ring" in box.children[3].value
+
+
+def test_the_explorer_says_when_there_is_no_crossover():
+    assert draw_costs(LINE, 8, "halving_doubling")[2] == "Halving-doubling wins at every size."
+    assert (
+        draw_costs(LINE, 2, "halving_doubling")[2]
+        == "The ring and halving-doubling cost the same at every size."
+    )
+
+
+def test_a_figure_of_costs_names_its_lines_and_marks_the_crossover():
+    points = [(size, LINE.seconds("ring", 4, size), 1e-6, 1e-2) for size in SIZES]
+    drawn = costs({"ring": points}, {"ring": lambda m: 1e-4 + 1e-9 * m}, "title", {"equal": 1e4})
+    texts = [text.get_text() for text in drawn.axes[0].texts]
+    assert texts == ["equal: 10 KB", "ring"]
+    assert [seconds_text(s) for s in (2.0, 0.0015, 2e-5, 3e-9)] == [
+        "2 s",
+        "1.5 ms",
+        "20 µs",
+        "3 ns",
+    ]
+
+
+def test_the_ladder_and_the_rates_draw_every_link_and_rank():
+    ladder = link_ladder([(link.name, link.between, link.bytes_per_second) for link in LINKS], "t")
+    assert len(ladder.axes[0].patches) == len(LINKS)
+    drawn = bandwidth_over_time([[1.0, 2.0], [0.0, 1.0]], 0.1, "t", limit=2.0)
+    assert [label.get_text() for label in drawn.axes[0].get_yticklabels()] == ["rank 0", "rank 1"]
+
+
+def test_every_link_of_the_table_has_a_rate_and_a_source():
+    assert all(link.source and link.bytes_per_second > 1e9 for link in LINKS)
+    assert len(table().splitlines()) == len(LINKS) + 1
+    assert gpu_topology()

@@ -1,0 +1,248 @@
+"""Figures contain what they claim, can be read, and are the same file each time."""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import pytest
+from matplotlib.text import Text
+
+from byhand import figures
+from byhand.collectives.lab import NAMES, demonstrate, picture
+from byhand.figures import Block, style
+from byhand.figures.messages import find_messages
+from byhand.figures.overlap import Flight, Step
+from byhand.figures.timeline import find_segments
+from byhand.tools import widgets
+
+
+@dataclass
+class Event:
+    rank: int
+    op: str
+    start: float
+    end: float
+    peer: int | None = None
+    group: tuple[int, ...] = (0, 1)
+    payload_bytes: int = 8
+    waited: float = 0.0
+    overlapped: bool = False
+
+
+# Rank 1 calls 30 ms after rank 0; both go on at 40 ms.
+LATE = [Event(0, "all_reduce", 0.0, 0.04), Event(1, "all_reduce", 0.03, 0.04)]
+SPANS = [(0.0, 0.05), (0.0, 0.05)]
+
+
+def message(sender, receiver, start, end):
+    return [
+        Event(sender, "send", start, end, receiver),
+        Event(receiver, "recv", start, end, sender),
+    ]
+
+
+RING = [event for rank in range(3) for event in message(rank, (rank + 1) % 3, 0.0, 1.0)]
+CHAIN = [*message(0, 1, 0.0, 1.0), *message(1, 2, 1.0, 2.0)]
+SUMS = [[Block(0, (0, 1), "11"), Block(1, (0, 1), "22")]] * 2
+OWN = [[Block(0, (0,), "1"), Block(1, (0,), "2")], [Block(0, (1,), "10"), Block(1, (1,), "20")]]
+WIDE = [[Block(column, (0, 7), str(column)) for column in range(8)] for _ in range(8)]
+BYTES = {"rank 0": {"reduce_scatter": 3000, "all_gather": 3000}, "rank 1": {"all_reduce": 6000}}
+
+LOSSES = [4.0, 2.0, 1.0]
+STEPS = [
+    Step(0.0, 0.01, 0.03, 0.04, (Flight(0, 0.015, 0.018, 0.025), Flight(1, 0.03, 0.03, 0.04))),
+    Step(0.002, 0.012, 0.03, 0.04, (Flight(0, 0.018, 0.018, 0.025), Flight(1, 0.03, 0.03, 0.04))),
+]
+BAND = {"step": [(value - 0.5, value + 0.5) for value in LOSSES]}
+
+X, Y = figures.Matrix("x", "T", "I", "columns"), figures.Matrix("y", "T", "T")
+SHARDS = {
+    "column": [Y, "·", X._replace(rows="T")],
+    "row": [
+        X,
+        "·",
+        figures.Matrix("W", "I", "T", "rows"),
+        "=",
+        Y._replace(split="partial"),
+        "→",
+        Y,
+    ],
+}
+
+FIGURES = {
+    "collective": lambda: figures.collective_picture(OWN, SUMS, "all_reduce", "A title"),
+    "wide collective": lambda: figures.collective_picture(WIDE, WIDE, "all_reduce", "A title"),
+    "timeline": lambda: figures.timeline(LATE, SPANS),
+    "messages": lambda: figures.message_diagram(CHAIN, 3),
+    "bytes": lambda: figures.bytes_bars(BYTES, BYTES),
+    "shards": lambda: figures.shard_picture(SHARDS, {"T": 0.5, "I": 1.2}, 4, "A title"),
+    "curves": lambda: figures.curves({"one": LOSSES, "two": LOSSES}, "step", "loss", "A title"),
+    "band": lambda: figures.curves({"step": LOSSES}, "KB", "ms", "A title", LOSSES, BAND, True),
+    "buckets": lambda: figures.bucket_layout([9, 0, 60, 1, 30], [[4, 3], [2], [0]]),
+    "overlap": lambda: figures.overlap(STEPS),
+    "one bucket": lambda: figures.bucket_layout([1] * 20, [list(range(20))]),
+}
+
+
+def texts(figure):
+    return [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+
+
+def words(figure):
+    return [text.get_text() for text in texts(figure)]
+
+
+@pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
+def test_every_text_can_be_read(draw):
+    figure = draw()
+    assert figure.get_figwidth() == 7
+    assert [text.get_text() for text in texts(figure) if text.get_fontsize() < 8] == []
+    figure.draw_without_rendering()
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts(figure)]
+    page = figure.bbox
+    for text, box in boxes:
+        inside = box.x0 >= 0 and box.y0 >= 0 and box.x1 <= page.x1 and box.y1 <= page.y1
+        assert inside, f"{text!r} is cut off"
+    for (a, first), (b, second) in combinations(boxes, 2):
+        assert not first.overlaps(second), f"{a!r} lies over {b!r}"
+
+
+@pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
+def test_the_same_figure_gives_the_same_svg(draw, tmp_path):
+    for name in ("a.svg", "b.svg"):
+        figures.save_svg(draw(), tmp_path / name)
+    first, second = ((tmp_path / name).read_bytes() for name in ("a.svg", "b.svg"))
+    assert first == second
+    assert b"dc:date" not in first
+
+
+@pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
+def test_a_figure_shows_itself_in_a_notebook(draw):
+    data, size = draw()._repr_png_()
+    assert data.startswith(b"\x89PNG")
+    assert size["width"] == 7 * style.SCREEN_DPI
+
+
+def test_a_collective_picture_shows_every_block_of_every_rank():
+    figure = figures.collective_picture(OWN, SUMS, "all_reduce", "A title")
+    for shown in ("before", "after", "rank 0", "rank 1", "1", "2", "10", "20", "all-reduce"):
+        assert words(figure).count(shown) == 1, f"{shown!r} in {words(figure)}"
+    assert words(figure).count("11") == words(figure).count("22") == 2
+
+
+def test_a_sum_has_a_stripe_for_each_of_its_ranks():
+    figure = figures.collective_picture(OWN, SUMS)
+    stripes = [patch for patch in figure.axes[0].patches if patch.get_linewidth() == 0]
+    widths = sorted({round(patch.get_width(), 3) for patch in stripes})
+    assert len(stripes) == 4 + 2 * 4
+    assert widths[1] == pytest.approx(2 * widths[0], abs=0.01)
+
+
+def test_eight_ranks_have_eight_colours_and_readable_text():
+    assert len(set(style.RANK_COLOURS)) == 8
+    assert style.readable_on("#f0e442") == style.INK
+    assert style.readable_on("#0072b2") == style.PAPER
+
+
+def test_a_rank_waits_until_the_last_one_calls():
+    kinds = [(s.rank, s.kind, s.start, s.end) for s in find_segments(LATE, SPANS)]
+    assert kinds == [
+        (0, "waiting", 0.0, 0.03),
+        (0, "communication", 0.03, 0.04),
+        (0, "compute", 0.04, 0.05),
+        (1, "compute", 0.0, 0.03),
+        (1, "communication", 0.03, 0.04),
+        (1, "compute", 0.04, 0.05),
+    ]
+
+
+def test_the_timelines_title_states_the_longest_wait():
+    assert "Rank 0 waits 60% of its time for other ranks" in words(figures.timeline(LATE, SPANS))
+    alone = words(figures.timeline([], [(0.0, 1.0)]))
+    assert "No rank waits for another" in alone
+    assert "waiting" not in alone
+
+
+def test_the_timeline_has_a_row_per_rank_and_rank_0_on_top():
+    axes = figures.timeline(LATE, SPANS).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["rank 0", "rank 1"]
+    bottom, top = axes.get_ylim()
+    assert top < 0 < 1 < bottom
+    assert axes.get_xlabel() == "milliseconds"
+
+
+def test_a_call_in_flight_during_compute_is_a_band_and_not_a_pause():
+    flying = [Event(0, "all_reduce", 0.0, 0.04, group=(0,), overlapped=True)]
+    assert [s.kind for s in find_segments(flying, [(0.0, 0.05)])] == ["compute"]
+    assert "call in flight meanwhile" in words(figures.timeline(flying, [(0.0, 0.05)]))
+    flying[0].waited = 0.01
+    segments = find_segments(flying, [(0.0, 0.05)])
+    assert [(s.kind, s.start) for s in segments][1] == ("communication", pytest.approx(0.03))
+
+
+def test_messages_that_wait_for_none_share_a_step():
+    assert [m.step for m in find_messages(RING)] == [1, 1, 1]
+    assert [(m.sender, m.receiver, m.step) for m in find_messages(CHAIN)] == [(0, 1, 1), (1, 2, 2)]
+
+
+def test_the_message_diagram_counts_messages_bytes_and_steps():
+    figure = figures.message_diagram(CHAIN, 3)
+    assert "2 messages, 16 B in all, 2 steps" in words(figure)
+    assert [t for t in words(figure) if t.startswith("step")] == ["step 1", "step 2"]
+
+
+def test_a_shard_picture_says_whose_each_piece_is_and_how_a_matrix_is_placed():
+    shown = words(figures.shard_picture(SHARDS, {"T": 0.5, "I": 1.2}, 4))
+    assert [shown.count(str(rank)) for rank in range(4)] == [3] * 4
+    assert "y [T × T]\npartial" in shown
+    assert "x [T × I]\nsharded" in shown
+    with pytest.raises(ValueError, match="x is split by 'diagonal'; there are"):
+        figures.shard_picture({"": [X._replace(split="diagonal")]}, {"T": 1, "I": 1}, 4)
+
+
+def test_the_bytes_bars_say_whether_counted_is_predicted():
+    assert "Counted and predicted agree to the byte" in words(figures.bytes_bars(BYTES, BYTES))
+    more = {**BYTES, "rank 1": {"all_reduce": 9000}}
+    figure = figures.bytes_bars(BYTES, more)
+    assert "rank 1: 9,000 bytes counted, 6,000 predicted" in words(figure)
+    assert {"6 KB predicted", "9 KB counted", "KB sent"} <= set(words(figure))
+
+
+def test_bars_with_different_rows_are_refused():
+    with pytest.raises(ValueError, match="rows differ"):
+        figures.bytes_bars({"rank 0": {}}, {"rank 1": {}})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_demonstrations_picture_shows_the_numbers_of_its_run(name):
+    shown = demonstrate(name, 3, 1)
+    numbers = sorted(str(n) for rows in (shown.before, shown.after) for row in rows for n in row)
+    assert sorted(word for word in words(picture(shown)) if word.isdigit()) == numbers
+
+
+def test_a_real_run_draws_as_a_timeline():
+    run = demonstrate("all_reduce", 2).run
+    assert words(figures.timeline(run.ledger.events, run.spans)).count("rank 1") >= 1
+
+
+def test_the_explorer_keeps_the_root_among_the_ranks():
+    choices, shown, sentence = widgets.collective_explorer("scatter", 3).children
+    name, world_size, root = choices.children
+    root.value = 2
+    before = bytes(shown.value)
+    world_size.value = 2
+    assert (root.max, root.value) == (1, 1)
+    assert bytes(shown.value).startswith(b"\x89PNG")
+    assert bytes(shown.value) != before
+    name.value = "all_reduce"
+    assert root.disabled
+    assert sentence.value == ""
+
+
+def test_the_explorer_shows_what_goes_wrong_as_a_sentence():
+    png, _, sentence = widgets.draw_collective("scatter", 2, 5)
+    assert png == b""
+    assert sentence == "ValueError: root 5 is not one of the ranks, 0 to 1"
+
+
+def test_overlap_says_how_long_the_ranks_stand_still():
+    assert "2 calls: the ranks stand still 26% of the step" in words(figures.overlap(STEPS))

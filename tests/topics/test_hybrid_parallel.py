@@ -1,0 +1,447 @@
+"""dp x tp x pp at once equals one device, in every factorisation of 8 ranks; bytes by formula.
+
+Eight ranks share two cores: the models are tiny, and many cases share one launch.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import replace
+from functools import partial
+
+import pytest
+import torch
+import torch.distributed as dist
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional as F
+from torch.utils._python_dispatch import _disable_current_modes
+
+from byhand import RankError, launch
+from byhand.communication_cost import AlphaBeta
+from byhand.figures import layout_seconds
+from byhand.figures.layouts import finding
+from byhand.hybrid_parallel import GROUPS, HybridParallel, chunks_of
+from byhand.hybrid_parallel.cost import SCALARS, Machine, Sizes, held_bytes, predict, sent_bytes
+from byhand.hybrid_parallel.explorer import draw_layouts, fastest_layouts
+from byhand.hybrid_parallel.gradients import placements
+from byhand.hybrid_parallel.lab import count_bytes, sizes_of, time_layouts
+from byhand.hybrid_parallel.layouts import Layout, layouts, predict_bytes
+from byhand.model.gpt import gpt_layers, gpt_weights, next_token_loss, random_gpt
+from byhand.model.mlp import MLP, Linear
+from byhand.model.optimizers import SGD, AdamW
+from byhand.pipeline_schedules import (
+    gpipe,
+    interleaved,
+    one_forward_one_backward,
+    zero_bubble_h1,
+)
+from byhand.rank_groups import rank_groups
+from byhand.rank_groups.process_groups import groups_for_this_rank
+
+ORDER = "tp-cp-ep-dp-pp"
+MAX_NORM = 0.3  # below every norm met here: each step clips
+MOMENTUM = partial(SGD, lr=0.5, momentum=0.9)  # AdamW would hide gradients of a wrong scale
+FACTORS = [(8 // t // p, t, p) for t, p in itertools.product((1, 2, 4, 8), repeat=2) if t * p <= 8]
+SHORT, LONG = 1, 3  # blocks: 5 layers, and 9 for 8 stages
+
+
+def tiny(num_blocks, dtype=torch.float64, features=16):
+    return random_gpt(7, 3, features, 8, num_blocks, dtype=dtype)
+
+
+def batches(num_steps=5, rows=18, seed=0):
+    """(tokens, the tokens that follow) for each step."""
+    generator = torch.Generator().manual_seed(seed)
+    return list(torch.randint(7, (num_steps, 2, rows, 3), generator=generator))
+
+
+def one_device(weights, some, optimizer=MOMENTUM, clip=MAX_NORM):
+    """Losses, norms before clipping, and the weights after the last step."""
+    model = MLP(gpt_layers(weights))
+    optimizer, told = optimizer(model.parameters()), []
+    for x, targets in some:
+        model.zero_gradients()
+        logits, saved = model.forward(x)
+        loss, grad = next_token_loss(logits, targets)
+        model.backward_first(grad, saved)
+        for parameter, gradient in zip(model.parameters(), model.gradients(), strict=True):
+            parameter.grad = gradient
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimizer.step(model.gradients())
+        told.append((float(loss), float(norm)))
+    return told, gpt_weights(model.layers, weights.num_heads)
+
+
+def built(weights, case, groups):
+    make, m, num_chunks = case
+    num_stages = dist.get_world_size(groups["pp"])
+    return chunks_of(weights, groups, num_chunks), make(num_stages, m)
+
+
+def train(weights, some, case, groups, optimizer=MOMENTUM):
+    """(loss, norm) of each step, and the model. Only those ranks have the data who need it."""
+    model = HybridParallel(*swapped(built(weights, case, groups), groups), optimizer, MAX_NORM)
+    others = dist.get_rank(groups["tp"]) > 0
+    told = []
+    for x, targets in some:
+        x = torch.full_like(x, 6) if others or not model.is_first else x
+        targets = torch.full_like(targets, 6) if others or not model.is_last else targets
+        step = model.step(x, targets)
+        told.append((float(step.loss), float(step.norm)))
+    return told, model
+
+
+def swapped(chunks_and_schedule, groups):
+    chunks, schedule = chunks_and_schedule
+    return chunks, groups, schedule
+
+
+def difference(model, expected):
+    """How far this rank's parameters are from its shards of the expected full weights."""
+    mine = model.parameters()
+    return max(float((a - b).abs().max()) for a, b in zip(mine, expected, strict=True))
+
+
+def run_cases(rank, world_size, models, some, cases, optimizer=MOMENTUM):
+    """For each (tp, pp, order, model, case): what train told, and the difference to `expected`."""
+    found = []
+    for tp, pp, order, name, case in cases:
+        lists = rank_groups(world_size, tp=tp, pp=pp, order=order)
+        groups = groups_for_this_rank(lists, GROUPS)
+        weights, expected = models[name]
+        with _disable_current_modes():  # the ledger's recorder: half of the time of a tiny model
+            told, model = train(weights, some, case, groups, optimizer)
+        shards = [t for chunk in built(expected, case, groups)[0] for t in chunk.parameters()]
+        found.append((told, difference(model, shards)))
+    return found
+
+
+def assert_equal_to_one_device(cases, models, some, optimizer=MOMENTUM, world_size=8):
+    told = {name: one_device(model, some, optimizer) for name, model in models.items()}
+    assert min(norm for steps, _ in told.values() for _, norm in steps) > MAX_NORM
+    pairs = {name: (model, told[name][1]) for name, model in models.items()}
+    run = launch(run_cases, world_size, (pairs, some, cases, optimizer), deadline=110)
+    for number, case in enumerate(cases):
+        expected = torch.tensor(told[case[3]][0])
+        for rank, result in enumerate(run.results):
+            steps, distance = result[number]
+            torch.testing.assert_close(torch.tensor(steps), expected, rtol=0, atol=1e-10)
+            assert distance < 1e-10, (case, rank, distance)
+
+
+@pytest.mark.parametrize("make", [gpipe, one_forward_one_backward])
+def test_every_factorisation_of_eight_ranks_equals_one_device_after_five_clipped_steps(make):
+    models = {"short": tiny(SHORT), "long": tiny(LONG)}
+    cases = [(t, p, ORDER, "long" if p == 8 else "short", (make, 2, 1)) for _, t, p in FACTORS]
+    assert_equal_to_one_device(cases, models, batches())
+
+
+def test_other_orders_schedules_and_an_optimizer_with_state_change_nothing():
+    models = {"short": tiny(SHORT), "long": tiny(LONG)}
+    cases = [
+        (2, 2, "dp-tp-cp-ep-pp", "short", (gpipe, 3, 1)),
+        (2, 2, "pp-dp-cp-ep-tp", "short", (one_forward_one_backward, 1, 1)),
+        (2, 2, "tp-pp-cp-ep-dp", "long", (partial(interleaved, num_chunks=2), 2, 2)),
+        (2, 2, ORDER, "short", (zero_bubble_h1, 4, 1)),
+    ]
+    assert_equal_to_one_device(cases, models, batches(rows=19), partial(AdamW, lr=0.01))
+
+
+def test_worlds_of_three_and_six_ranks():
+    for world_size, tp, pp in ((3, 1, 3), (6, 2, 1)):
+        cases = [(tp, pp, ORDER, "short", (one_forward_one_backward, 2, 1))]
+        models = {"short": tiny(SHORT)}
+        assert_equal_to_one_device(cases, models, batches(2), world_size=world_size)
+
+
+# The layers
+
+
+def autograd_loss(weights, x, targets):
+    """The same model in torch's own functions."""
+    heads, d = weights.num_heads, weights.table.shape[1]
+    y = weights.table[x] + weights.positions[: x.shape[1]]
+    for b in weights.blocks:
+        normed = F.layer_norm(y, (d,), *b.attention_norm)
+        parts = F.linear(normed, *b.qkv).chunk(3, dim=-1)
+        q, k, v = (part.unflatten(-1, (heads, -1)).transpose(1, 2) for part in parts)
+        mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        y = y + F.linear(mixed.transpose(1, 2).flatten(2), *b.out)
+        hidden = F.gelu(F.linear(F.layer_norm(y, (d,), *b.mlp_norm), *b.up))
+        hidden = F.rms_norm(hidden.unflatten(-1, (heads, -1)), b.gain.shape, b.gain, 1e-5)
+        y = y + F.linear(hidden.flatten(2), *b.down)
+    logits = F.layer_norm(y, (d,), *weights.norm) @ weights.table.T
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+def full_tensors(weights):
+    """Every weight once, in the order of the layers' parameters."""
+    found = [weights.table, weights.positions]
+    for b in weights.blocks:
+        found += [*b.attention_norm, *b.qkv, *b.out, *b.mlp_norm, *b.up, b.gain, *b.down]
+    return [*found, *weights.norm]
+
+
+def test_the_gpts_backward_pass_is_autograds():
+    weights, (x, targets) = tiny(2), batches(1)[0]
+    model = MLP(gpt_layers(weights))
+    logits, saved = model.forward(x)
+    loss, grad = next_token_loss(logits, targets)
+    model.backward_first(grad, saved)
+    for tensor in full_tensors(weights):
+        tensor.requires_grad_()
+    expected = autograd_loss(weights, x, targets)
+    expected.backward()
+    torch.testing.assert_close(loss, expected.detach(), rtol=0, atol=1e-12)
+    for tensor, mine in zip(full_tensors(weights), model.gradients(), strict=True):
+        torch.testing.assert_close(mine, tensor.grad, rtol=0, atol=1e-12)
+
+
+def test_split_backward_gives_the_same_gradients():
+    weights, (x, targets) = tiny(1), batches(1)[0]
+    whole, halves = (MLP(gpt_layers(weights, range(1, weights.num_layers))) for _ in range(2))
+    y = torch.randn(*x.shape, 16, dtype=torch.float64)
+    for model in (whole, halves):
+        logits, saved = model.forward(y)
+        _, grad = next_token_loss(logits, targets)
+        if model is whole:
+            grad_x = model.backward(grad, saved)
+        else:
+            grad_x_of_halves, kept = model.backward_input(grad, saved)
+            model.backward_weight(kept)
+    for a, b in zip(
+        [grad_x, *whole.gradients()], [grad_x_of_halves, *halves.gradients()], strict=True
+    ):
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-12)
+
+
+def test_layers_that_were_read_back_are_the_same_model():
+    weights = tiny(2)
+    again = gpt_weights(gpt_layers(weights), weights.num_heads)
+    pairs = zip(full_tensors(weights), full_tensors(again), strict=True)
+    assert all(torch.equal(a, b) for a, b in pairs)
+
+
+def test_a_table_used_twice_on_one_device_is_one_parameter():
+    weights = tiny(1)
+    layers = gpt_layers(weights)
+    assert layers[-1].parameters() == []
+    assert layers[-1].table is layers[0].table
+    apart = gpt_layers(weights, [weights.num_layers - 1])
+    assert len(apart[0].parameters()) == 1
+
+
+def test_a_layer_of_unknown_placement_is_refused():
+    with pytest.raises(ValueError, match="how do the 2 parameters of a Linear lie over tensor"):
+        placements(MLP([Linear(torch.zeros(2, 2), torch.zeros(2))]))
+
+
+# What stays equal
+
+
+def tables(rank, world_size, weights, some):
+    groups = groups_for_this_rank(rank_groups(world_size, tp=2, pp=2), GROUPS)
+    case = (one_forward_one_backward, 2, 1)
+    _, model = train(weights, some, case, groups, partial(AdamW, lr=0.01))
+    norms = [layer for layer in model.pipeline.chunks[0].layers if hasattr(layer, "inner")]
+    table = next(t for t in model.parameters() if t.shape == weights.table.shape)
+    return table, [t for layer in norms for t in layer.inner.layers[0].parameters()]
+
+
+def test_tied_tables_and_replicated_parameters_stay_equal_to_the_bit():
+    run = launch(tables, 8, (tiny(SHORT), batches()))
+    first = run.results[0][0]
+    assert all(torch.equal(table, first) for table, _ in run.results)
+    for lists in (rank_groups(8, tp=2, pp=2)[name] for name in ("tp", "dp")):
+        for ranks in lists:
+            for rank in ranks[1:]:
+                pairs = zip(run.results[ranks[0]][1], run.results[rank][1], strict=True)
+                assert all(torch.equal(a, b) for a, b in pairs)
+
+
+# What is sent
+
+
+def one_step_each(rank, world_size, weights, x, targets, factors):
+    for _, tp, pp in factors:
+        groups = groups_for_this_rank(rank_groups(world_size, tp=tp, pp=pp), GROUPS)
+        chunks, schedule = built(weights[pp == 8], (gpipe, 2, 1), groups)
+        model = HybridParallel(chunks, groups, schedule, max_norm=MAX_NORM)
+        dist.barrier()  # divides the ledger
+        model.step(x, targets)
+
+
+def by_case(run, num_cases):
+    """The events of each case: those after each rank's n-th barrier."""
+    found, seen = [[] for _ in range(num_cases)], Counter()
+    for event in run.ledger.events:
+        seen[event.rank] += event.op == "barrier"
+        if seen[event.rank] and event.op != "barrier":
+            found[seen[event.rank] - 1].append(event)
+    return found
+
+
+def names_of(event, lists):
+    """The groups that this event's ranks are, by name."""
+    if event.op == "send":
+        return ("pp",)
+    if event.shape == ():
+        return (SCALARS,)
+    ranks = list(event.group)
+    return tuple(n for n in ("tp", "dp", "embedding") if len(ranks) > 1 and ranks in lists[n])
+
+
+def test_the_ledger_is_the_sum_of_the_formulas_by_group():
+    models = [tiny(SHORT, torch.float32), tiny(LONG, torch.float32)]
+    x, targets = batches(1, rows=16)[0]
+    run = launch(one_step_each, 8, (models, x, targets, FACTORS), deadline=110)
+    for (dp, tp, pp), events in zip(FACTORS, by_case(run, len(FACTORS)), strict=True):
+        lists = rank_groups(8, tp=tp, pp=pp)
+        counted = Counter()
+        for event in events:
+            for name in names_of(event, lists):
+                counted[name] += event.sent_bytes
+        sizes = Sizes(7, 3, 16, 8, LONG if pp == 8 else SHORT)
+        expected = sent_bytes(sizes, dp, tp, pp, num_sequences=16)
+        expected["pp"] += 2 * (pp - 1) * tp * dp * 8 * (7 + 2)  # the first step's headers
+        assert counted == {k: v for k, v in expected.items() if v}, (dp, tp, pp)
+        assert sum(event.sent_bytes for event in events) == sum(expected.values())
+
+
+@pytest.mark.parametrize(("tp", "pp"), [(1, 1), (2, 2), (8, 1), (1, 8), (2, 4)])
+def test_parameters_held_are_those_of_the_formula(tp, pp):
+    weights = tiny(LONG, torch.float32)
+    run = launch(held, tp * pp, (weights, tp, pp))
+    assert sum(run.results) == held_bytes(Sizes(7, 3, 16, 8, LONG), tp, pp)
+
+
+def held(rank, world_size, weights, tp, pp):
+    groups = groups_for_this_rank(rank_groups(world_size, tp=tp, pp=pp), GROUPS)
+    return sum(t.nbytes for chunk in chunks_of(weights, groups) for t in chunk.parameters())
+
+
+# How long it takes, on paper
+
+
+FREE = dict.fromkeys((2, 4, 8), AlphaBeta(0.0, 0.0))
+SIZES = Sizes(7, 3, 16, 8, 8)
+
+
+@given(st.sampled_from(FACTORS), st.integers(1, 6))
+def test_with_a_free_network_only_the_bubble_is_idle(factors, m):
+    _, tp, pp = factors
+    machine = Machine(1.0, FREE)
+    groups = rank_groups(8, tp=tp, pp=pp)
+    found = predict(SIZES, groups, machine, one_forward_one_backward(pp, m), 8 * m)
+    assert found.idle_fraction == pytest.approx((pp - 1) / (m + pp - 1))
+    assert found.computing == pytest.approx(3 * 16 * 8 * m / 8)  # the work, shared by 8 ranks
+
+
+def test_only_groups_that_leave_their_host_pay_for_the_slow_link():
+    machine = Machine(1.0, FREE, between=1.0, ranks_per_host=4)
+    added = {}
+    for _, tp, pp in FACTORS:
+        groups = rank_groups(8, tp=tp, pp=pp)
+        free, slow = (
+            predict(SIZES, groups, m, gpipe(pp, 2), 16) for m in (Machine(1.0, FREE), machine)
+        )
+        added[tp, pp] = slow.seconds - free.seconds
+    # Four groups of two ranks share the link for their gradients:
+    assert added[4, 1] == pytest.approx(held_bytes(SIZES, 4, 1))
+    # 16 halves of blocks, forward and backward, in 2 micro-batches of 8 sequences:
+    assert added[8, 1] == pytest.approx(16 * 2 * 2 * 2 * 7 / 8 * SIZES.activation_bytes(8))
+    assert added[4, 2] < added[4, 1]  # one boundary between stages, and the table
+
+
+@pytest.mark.parametrize(
+    ("measured", "title"),
+    [
+        ((2.0, 3.0), "a is the fastest, as predicted"),
+        ((3.0, 2.9), "b is the fastest; predicted was a"),
+        ((None, None), "a is predicted to be the fastest"),
+    ],
+)
+def test_the_figure_of_layouts_names_the_fastest(measured, title):
+    parts = (1.0, 0.5, 0.25, 0.25), (1.0, 0.0, 1.0, 1.0)
+    given = dict(zip("ab", zip(parts, measured, strict=True), strict=True))
+    figure = layout_seconds(given)
+    assert figure.texts[0].get_text() == title
+    assert {text.get_text() for text in figure.axes[1].texts} >= {
+        "2.00 s predicted",
+        "3.00 s predicted",
+    }
+
+
+def test_layouts_as_good_as_each_other_are_said_to_be():
+    given = {"a": ((1.0, 0, 0, 0), 1.2), "b": ((1.01, 0, 0, 0), 1.1)}
+    assert "b is the fastest, and predicted to be within 5%" in finding(given)
+
+
+def test_the_explorer_draws_the_ten_best_and_says_why_there_are_none():
+    png, width, sentence = draw_layouts(16, 8, 25, 64)
+    assert png.startswith(b"\x89PNG")
+    assert width > 0
+    assert "a rank idles" in sentence
+    best = fastest_layouts(16, 8, 25e9, 64)
+    assert len(best) == 10
+    assert [p.seconds for _, p in best] == sorted(p.seconds for _, p in best)
+    few = [Layout(*map(int, name.split()[1::3])).dp for name, _ in fastest_layouts(16, 8, 25e9, 1)]
+    assert set(few) == {1}  # one sequence is one replica's
+
+
+def test_the_lectures_counted_bytes_are_those_predicted_and_its_steps_sleep():
+    weights, ways = tiny(SHORT, torch.float32), layouts(2)
+    batch = batches(1, rows=8)[0]
+    assert count_bytes(weights, ways, batch) == predict_bytes(sizes_of(weights), ways, 8)
+    timed = time_layouts(weights, ways, batch, seconds=0.002, repetitions=1)
+    assert list(timed) == ways
+    assert all(t.median > 8 * 2 * 3 * 0.002 / 2 for t in timed.values())  # two ranks share it
+
+
+def test_only_a_pipeline_is_fed_micro_batches():
+    counts = {at: 1 + max(a.micro_batch for a in at.schedule(16)[0]) for at in layouts(8)}
+    assert all((m == 1) == (at.pp == 1) for at, m in counts.items())
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 6, 8, 12])
+def test_layouts_are_all_the_factorisations(world_size):
+    found = {(layout.dp, layout.tp, layout.pp) for layout in layouts(world_size)}
+    numbers = range(1, world_size + 1)
+    triples = itertools.product(numbers, repeat=3)
+    assert found == {t for t in triples if t[0] * t[1] * t[2] == world_size}
+
+
+def test_ranks_are_told_what_does_not_fit():
+    with pytest.raises(RankError, match="5 layers cannot make 6 stages"):
+        launch(held, 6, (tiny(SHORT), 1, 6))
+
+
+def on_gpu(rank, world_size, weights, some):
+    groups = groups_for_this_rank(rank_groups(world_size, tp=2, pp=2), GROUPS)
+    moved = moved_to(weights, torch.device("cuda"))
+    chunks, schedule = built(moved, (one_forward_one_backward, 2, 1), groups)
+    model = HybridParallel(chunks, groups, schedule, MOMENTUM, MAX_NORM)
+    steps = [model.step(x, targets) for x, targets in some]
+    return [(float(step.loss), float(step.norm)) for step in steps]
+
+
+def moved_to(value, device):
+    """The weights on a device, whatever they are nested in."""
+    if isinstance(value, torch.Tensor):
+        return value.to(device)
+    if isinstance(value, list | tuple):
+        return type(value)(moved_to(item, device) for item in value)
+    if hasattr(value, "__dataclass_fields__"):
+        return replace(value, **{k: moved_to(v, device) for k, v in vars(value).items()})
+    return value
+
+
+@pytest.mark.gpu
+def test_five_steps_on_a_gpu_equal_those_on_the_cpu():
+    weights, some = tiny(SHORT), batches()
+    told, _ = one_device(weights, some)
+    run = launch(on_gpu, 8, (weights, some), backend="gloo", deadline=110)
+    for result in run.results:
+        torch.testing.assert_close(torch.tensor(result), torch.tensor(told), rtol=0, atol=1e-10)

@@ -1,0 +1,426 @@
+"""The pipeline's worker: every schedule equals the unsplit model, holds what it must, never hangs.
+
+Ranks share two cores, so nothing here is compared with a clock except where chunks sleep.
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+
+import pytest
+import torch
+import torch.distributed as dist
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from byhand import RankError, launch
+from byhand.model.mlp import GELU, MLP, mean_squared_error, random_weights, softmax_cross_entropy
+from byhand.model.optimizers import AdamW
+from byhand.pipeline_parallel import Pipeline, Step, cut, partition, timeline
+from byhand.pipeline_parallel.lab import Sleep, sleep_through
+from byhand.pipeline_schedules import (
+    gpipe,
+    interleaved,
+    one_forward_one_backward,
+    simulate,
+    zero_bubble_h1,
+)
+from byhand.pipeline_schedules.actions import incoming, last_global_stage, outgoing
+
+SIZES = [6, 9, 7, 8, 11, 5, 9, 4, 5]  # 8 linear layers and 7 activations
+SPLIT = {
+    "gpipe": (gpipe, 1),
+    "1f1b": (one_forward_one_backward, 1),
+    "zero bubble": (zero_bubble_h1, 1),
+    "interleaved 2": (partial(interleaved, num_chunks=2), 2),
+    "interleaved 3": (partial(interleaved, num_chunks=3), 3),
+}
+
+
+def cases(world_size, counts):
+    """(schedule, chunks per rank) for each schedule and number of micro-batches that fit."""
+    for (make, num_chunks), m in itertools.product(SPLIT.values(), counts):
+        if num_chunks == 1 or m % world_size == 0:
+            yield make(world_size, m), num_chunks
+
+
+def chunks_of(weights, rank, world_size, num_chunks=1, activation=GELU):
+    layers = MLP.from_weights(weights, activation).layers
+    parts = partition(len(layers), world_size * num_chunks)
+    return [MLP([layers[i] for i in parts[c * world_size + rank]]) for c in range(num_chunks)]
+
+
+def one_step(rank, world_size, weights, x, targets, schedule, num_chunks, loss, activation=GELU):
+    chunks = chunks_of(weights, rank, world_size, num_chunks, activation)
+    pipeline = Pipeline(chunks, schedule)
+    m = pipeline.num_micro_batches
+    step = pipeline.step(cut(x, m), cut(targets, m), loss)
+    return step, [chunk.gradients() for chunk in chunks]
+
+
+def many_steps(rank, world_size, weights, x, targets, some, loss):
+    return [
+        one_step(rank, world_size, weights, x, targets, schedule, num_chunks, loss)
+        for schedule, num_chunks in some
+    ]
+
+
+def unsplit(weights, x, targets, loss, activation=GELU):
+    """The loss and every gradient of the one-device model."""
+    model = MLP.from_weights(weights, activation)
+    y, saved = model.forward(x)
+    value, grad_y = loss(y, targets)
+    model.backward(grad_y, saved)
+    return value, model.gradients()
+
+
+def in_order(per_rank):
+    """Lists by rank and chunk as one list, first layer first."""
+    num_chunks = len(per_rank[0])
+    return [t for c in range(num_chunks) for of_rank in per_rank for t in of_rank[c]]
+
+
+def assert_close(mine, theirs, tolerance=1e-10):
+    for a, b in zip(mine, theirs, strict=True):
+        torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
+
+
+def assert_unsplit(results, expected, tolerance=1e-10):
+    """Every rank's (step, gradients) are those of the unsplit model."""
+    loss, gradients = expected
+    steps, mine = zip(*results, strict=True)
+    assert [step.loss for step in steps[:-1]] == [None] * (len(steps) - 1)
+    assert_close([steps[-1].loss, *in_order(mine)], [loss, *gradients], tolerance)
+
+
+def digits_like(sizes, num_rows, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(len(sizes) * num_rows)
+    x = torch.randn(num_rows, sizes[0], generator=generator, dtype=dtype)
+    labels = torch.randint(sizes[-1], (num_rows,), generator=generator)
+    return random_weights(sizes, seed=2, dtype=dtype), x, labels
+
+
+# Equal to the unsplit model
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 3, 4])
+def test_every_schedule_gives_the_unsplit_models_loss_and_gradients(world_size):
+    weights, x, labels = digits_like(SIZES, 13)
+    some = list(cases(world_size, (1, 2, 3, 4, 8)))
+    run = launch(
+        many_steps, world_size, (weights, x, labels, some, softmax_cross_entropy), deadline=110
+    )
+    expected = unsplit(weights, x, labels, softmax_cross_entropy)
+    for number in range(len(some)):
+        assert_unsplit([result[number] for result in run.results], expected)
+
+
+@given(
+    st.integers(1, 4),
+    st.lists(st.integers(1, 7), min_size=5, max_size=7),
+    st.integers(1, 9),
+    st.sampled_from([gpipe, one_forward_one_backward, zero_bubble_h1]),
+    st.data(),
+)
+@settings(max_examples=8, deadline=None)
+def test_any_shapes_and_any_number_of_micro_batches(world_size, sizes, num_rows, make, data):
+    m = data.draw(st.integers(1, num_rows))
+    weights, x, _ = digits_like(sizes, num_rows)
+    target = torch.randn(num_rows, sizes[-1], dtype=torch.float64)
+    args = (weights, x, target, make(world_size, m), 1, mean_squared_error)
+    run = launch(one_step, world_size, args)
+    assert_unsplit(run.results, unsplit(weights, x, target, mean_squared_error))
+
+
+def train(rank, world_size, weights, x, labels, schedule, num_chunks):
+    chunks = chunks_of(weights, rank, world_size, num_chunks)
+    pipeline = Pipeline(chunks, schedule)
+    m = pipeline.num_micro_batches
+    parameters = [tensor for chunk in chunks for tensor in chunk.parameters()]
+    optimizer = AdamW(parameters, lr=0.01)
+    for _ in range(5):
+        for chunk in chunks:
+            chunk.zero_gradients()
+        pipeline.step(cut(x, m), cut(labels, m), softmax_cross_entropy)
+        optimizer.step([tensor for chunk in chunks for tensor in chunk.gradients()])
+    return [chunk.parameters() for chunk in chunks]
+
+
+def train_on_each(rank, world_size, weights, x, labels, some):
+    return [train(rank, world_size, weights, x, labels, *case) for case in some]
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 3, 4])
+def test_weights_after_five_adamw_steps_are_the_unsplit_models(world_size):
+    weights, x, labels = digits_like(SIZES, 10)
+    some = list(cases(world_size, (6 if world_size == 3 else 4,)))
+    run = launch(train_on_each, world_size, (weights, x, labels, some), deadline=110)
+    model = MLP.from_weights(weights, GELU)
+    optimizer = AdamW(model.parameters(), lr=0.01)
+    for _ in range(5):
+        model.zero_gradients()
+        y, saved = model.forward(x)
+        model.backward(softmax_cross_entropy(y, labels)[1], saved)
+        optimizer.step(model.gradients())
+    for number in range(len(some)):
+        assert_close(in_order([result[number] for result in run.results]), model.parameters())
+
+
+def in_a_group(rank, world_size, weights, x, labels):
+    group, reverse_group = (dist.new_group([1, 2]) for _ in range(2))
+    if rank == 0:
+        return None
+    chunks = chunks_of(weights, rank - 1, 2, 2)
+    pipeline = Pipeline(chunks, interleaved(2, 4, 2), group, reverse_group)
+    step = pipeline.step(cut(x, 4), cut(labels, 4), softmax_cross_entropy)
+    return step, [chunk.gradients() for chunk in chunks]
+
+
+def test_stages_may_be_some_of_the_ranks_and_have_a_group_for_each_direction():
+    weights, x, labels = digits_like(SIZES, 13)
+    run = launch(in_a_group, 3, (weights, x, labels))
+    assert_unsplit(run.results[1:], unsplit(weights, x, labels, softmax_cross_entropy))
+
+
+def with_torch(rank, world_size, weights, x, labels, name, m):
+    from torch.distributed import pipelining
+    from torch.nn import functional as F
+
+    layers = []
+    for weight, bias in weights:
+        linear = torch.nn.Linear(weight.shape[1], weight.shape[0])
+        linear.weight.data, linear.bias.data = weight.clone(), bias.clone()
+        layers += [torch.nn.GELU(), linear] if layers else [linear]
+    mine = [layers[i] for i in partition(len(layers), world_size)[rank]]
+    stage = pipelining.PipelineStage(torch.nn.Sequential(*mine), rank, world_size, x.device)
+    schedule = getattr(pipelining, name)(stage, m, loss_fn=F.cross_entropy)
+    first, last = rank == 0, rank == world_size - 1
+    losses = []
+    schedule.step(*([x] if first else []), **({"target": labels, "losses": losses} if last else {}))
+    gradients = [p.grad for p in stage.submod.parameters()]
+    return (torch.stack(losses).mean() if last else None), gradients
+
+
+@pytest.mark.parametrize(
+    ("name", "make"), [("ScheduleGPipe", gpipe), ("Schedule1F1B", SPLIT["1f1b"][0])]
+)
+def test_torchs_own_pipelining_gives_the_same(name, make):
+    weights, x, labels = digits_like(SIZES, 8, torch.float32)
+    theirs = launch(with_torch, 2, (weights, x, labels, name, 4), deadline=110)
+    run = launch(one_step, 2, (weights, x, labels, make(2, 4), 1, softmax_cross_entropy))
+    assert_close([run.results[-1][0].loss], [theirs.results[-1][0]], 1e-6)
+    for (_, gradients), (_, expected) in zip(run.results, theirs.results, strict=True):
+        assert_close(gradients[0], expected, 1e-6)
+
+
+# What is sent
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_each_boundary_carries_each_micro_batch_once_each_way(name):
+    make, num_chunks = SPLIT[name]
+    width, num_rows, m, p = 4, 7, 3, 3
+    weights, x, labels = digits_like([width] * 10, num_rows)
+    args = (weights, x, labels, make(p, m), num_chunks, softmax_cross_entropy)
+    run = launch(one_step, p, args)
+    boundaries = p * num_chunks - 1
+    headers = 8 * (7 + m)
+    assert run.ledger.count("send") == run.ledger.count("recv") == 2 * boundaries * (m + 1)
+    assert run.ledger.count() == 4 * boundaries * (m + 1)
+    assert run.ledger.sent_bytes() == 2 * boundaries * (8 * width * num_rows + headers)
+
+
+@given(st.integers(1, 5), st.integers(1, 3), st.integers(1, 4))
+def test_what_one_stage_sends_another_needs(p, groups, v):
+    schedule = interleaved(p, groups * p, v)
+    last = last_global_stage(schedule)
+    ends = [
+        {message_of(a, s, p, last) for s, actions in enumerate(schedule) for a in actions}
+        for message_of in (outgoing, incoming)
+    ]
+    assert ends[0] == ends[1]
+    assert len(ends[0] - {None}) == 2 * groups * p * last
+
+
+# When, and how much is held
+
+
+@pytest.mark.parametrize("name", ["gpipe", "1f1b", "interleaved 2"])
+def test_a_run_takes_the_time_and_holds_what_its_schedule_says(name):
+    p, m, seconds = 3, 6, 0.01 if "inter" in name else 0.02
+    schedule = SPLIT[name][0](p, m)
+    expected = simulate(schedule, *[seconds] * 3)
+    got = sleep_through(schedule, *[seconds] * 3)
+    assert got.peak_in_flight == expected.peak_in_flight
+    assert expected.seconds <= got.seconds < 1.5 * expected.seconds
+    for stage, actions in enumerate(schedule):
+        ran = sorted((s for s in got.spans if s.stage == stage), key=lambda span: span.start)
+        assert [span.action for span in ran] == actions
+
+
+def slow_receiver(rank, world_size, schedule):
+    chunk = Sleep(*[0.03 * rank] * 3)  # stage 0 makes eight messages before stage 1 takes one
+    batches = [torch.zeros(1, 1000)] * 8
+    return Pipeline([chunk], schedule).step(batches, batches, mean_squared_error)
+
+
+def test_no_stage_stands_still_for_a_send():
+    got = timeline(launch(slow_receiver, 2, (gpipe(2, 8),)).results)
+    forwards = [s for s in got.spans if s.stage == 0 and s.action.kind == "forward"]
+    slow = [s for s in got.spans if s.stage == 1 and s.action.kind == "forward"]
+    assert forwards[-1].end < slow[4].start
+
+
+def peaks(make, p, m, rows):
+    """peak_bytes by rank, of chunks that save 512 numbers a row."""
+    weights = random_weights([16, *[256, 16] * p])
+    x, target = torch.zeros(m * rows, 16), torch.zeros(m * rows, 16)
+    schedule = make(p, m)
+    run = launch(hold, p, (weights, x, target, schedule))
+    return run.peak_bytes
+
+
+def hold(rank, world_size, weights, x, target, schedule):
+    layers = MLP.from_weights(weights, GELU).layers
+    layers.append(GELU())
+    pipeline = Pipeline([MLP(layers[4 * rank : 4 * rank + 4])], schedule)
+    m = pipeline.num_micro_batches
+    pipeline.step(cut(x, m), cut(target, m), mean_squared_error)
+
+
+@pytest.mark.parametrize("make", [gpipe, one_forward_one_backward, zero_bubble_h1])
+def test_only_micro_batches_in_flight_are_held(make):
+    p, m, rows = 3, 9, 64
+    saved = rows * (16 + 256 + 256 + 16) * 4  # x, both sides of the first GELU, the second's x
+    held = simulate(make(p, m)).peak_in_flight
+    more = simulate(make(p, 1)).peak_in_flight
+    many, one = peaks(make, p, m, rows), peaks(make, p, 1, rows)
+    data = 2 * (m - 1) * rows * 16 * 4
+    for stage in range(p):
+        expected = (held[stage] - more[stage]) * saved
+        assert abs(many[stage] - one[stage] - data - expected) < 0.7 * saved
+
+
+# Partitions
+
+
+@given(st.lists(st.integers(1, 20), min_size=1, max_size=8), st.integers(1, 8))
+def test_no_other_partition_has_a_cheaper_largest_stage(costs, num_stages):
+    if num_stages > len(costs):
+        return
+    parts = partition(len(costs), num_stages, costs)
+    assert [layer for part in parts for layer in part] == list(range(len(costs)))
+    largest = max(sum(costs[layer] for layer in part) for part in parts)
+    for cuts in itertools.combinations(range(1, len(costs)), num_stages - 1):
+        ends = (0, *cuts, len(costs))
+        assert largest <= max(sum(costs[a:b]) for a, b in itertools.pairwise(ends))
+
+
+def test_an_even_partition_gives_the_first_stages_what_is_over():
+    assert partition(7, 3) == [range(0, 3), range(3, 5), range(5, 7)]
+    assert partition(4, 4) == [range(0, 1), range(1, 2), range(2, 3), range(3, 4)]
+
+
+# What is refused, with both numbers
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        (lambda: partition(3, 4), "3 layers cannot make 4 stages"),
+        (lambda: partition(3, 2, [1, 2]), "2 costs for 3 layers"),
+        (lambda: cut(torch.ones(3, 2), 4), "3 rows cannot make 4 micro-batches"),
+        (lambda: cut(torch.ones(3, 2), 0), "3 rows cannot make 0 micro-batches"),
+        (lambda: gpipe(2, 0), "at least 1 of its micro-batches, not 0"),
+    ],
+)
+def test_counts_that_do_not_fit_are_refused(bad, words):
+    with pytest.raises(ValueError, match=words):
+        bad()
+
+
+def small_model():
+    return MLP.from_weights(random_weights([4, 3], dtype=torch.float64))
+
+
+def wrong_stages(rank, world_size):
+    Pipeline([small_model()], gpipe(3, 2))
+
+
+def wrong_chunks(rank, world_size):
+    Pipeline([small_model(), small_model()], gpipe(1, 2))
+
+
+def wrong_micro_batches(rank, world_size):
+    x, labels = torch.ones(6, 4, dtype=torch.float64), torch.zeros(6).long()
+    pipeline = Pipeline([small_model()], gpipe(1, 2))
+    pipeline.step(cut(x, 3), cut(labels, 3), softmax_cross_entropy)
+
+
+def wrong_targets(rank, world_size):
+    x, labels = torch.ones(6, 4, dtype=torch.float64), torch.zeros(6).long()
+    pipeline = Pipeline([small_model()], gpipe(1, 2))
+    pipeline.step(cut(x, 2), cut(labels, 3), softmax_cross_entropy)
+
+
+def wrong_dtype(rank, world_size):
+    x, labels = torch.ones(6, 4), torch.zeros(6).long()
+    pipeline = Pipeline([small_model()], gpipe(1, 2))
+    pipeline.step(cut(x, 2), cut(labels, 2), softmax_cross_entropy)
+
+
+def other_shapes_later(rank, world_size):
+    pipeline = Pipeline([small_model()], gpipe(1, 2))
+    for rows in (6, 5):
+        x, labels = torch.ones(rows, 4, dtype=torch.float64), torch.zeros(rows).long()
+        pipeline.step(cut(x, 2), cut(labels, 2), softmax_cross_entropy)
+
+
+def a_schedule_that_waits_for_ever(rank, world_size):
+    Pipeline([small_model()], [gpipe(1, 2)[0][::-1]])
+
+
+@pytest.mark.parametrize(
+    ("drive", "words"),
+    [
+        (wrong_stages, "3 stages of 1 chunks, but there are 1 ranks"),
+        (wrong_chunks, "1 stages of 1 chunks, .* this one has 2 chunks"),
+        (wrong_micro_batches, "stage 0 is given 3 micro-batches, but the schedule runs 2"),
+        (wrong_targets, "stage 0 is given 3 targets, but the schedule runs 2 micro-batches"),
+        (wrong_dtype, "x has 4 features of torch.float32, but this layer takes 4 of torch.float64"),
+        (other_shapes_later, r"micro-batch 1 is \[2, 4\].* began with \[3, 4\]"),
+        (a_schedule_that_waits_for_ever, "stage 0 cannot do its action 1, backward 1"),
+    ],
+)
+def test_a_pipeline_that_cannot_run_is_refused(drive, words):
+    with pytest.raises(RankError, match=words):
+        launch(drive, 1)
+
+
+# On a GPU
+
+
+def on_gpu(rank, world_size, weights, x, labels, some):
+    weights = [(weight.cuda(), bias.cuda()) for weight, bias in weights]
+    found = many_steps(
+        rank, world_size, weights, x.cuda(), labels.cuda(), some, softmax_cross_entropy
+    )
+    return [
+        (
+            Step(None if step.loss is None else step.loss.cpu(), step.spans),
+            [[t.cpu() for t in c] for c in chunks],
+        )
+        for step, chunks in found
+    ]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("world_size", [1, 2, 3])
+def test_on_cuda_tensors_over_gloo_the_same_holds(world_size):
+    weights, x, labels = digits_like(SIZES, 13)
+    some = list(cases(world_size, (2, 4)))
+    run = launch(on_gpu, world_size, (weights, x, labels, some), backend="gloo", deadline=110)
+    expected = unsplit(weights, x, labels, softmax_cross_entropy)
+    for number in range(len(some)):
+        assert_unsplit([result[number] for result in run.results], expected)

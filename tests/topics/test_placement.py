@@ -1,0 +1,141 @@
+"""Which groups stay on a node, and the bytes that do not: by hand, by loops, and as properties."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.distributed as dist
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from byhand import VirtualNetwork, launch
+from byhand.rank_groups import RankGrid, rank_groups
+from byhand.rank_groups.lab import counted_leaving
+from byhand.rank_groups.process_groups import groups_for_this_rank
+from byhand.rank_groups.traffic import (
+    busiest_node,
+    bytes_leaving,
+    orders,
+    stays_inside,
+    transformer_bytes,
+)
+from byhand.runtime import why_no_network
+
+SENT = {"tp": 100.0, "dp": 10.0, "pp": 1.0}
+powers = st.sampled_from([1, 2, 4])
+
+
+def leaving_by_loops(grid, ranks_per_node, name, num_bytes):
+    """The same one message at a time."""
+    leaving = [0.0] * (grid.world_size // ranks_per_node)
+    for group in grid.groups(name).tolist():
+        n = len(group)
+        for i, sender in enumerate(group):
+            if name == "pp":
+                receivers = [group[j] for j in (i - 1, i + 1) if 0 <= j < n]
+                each = num_bytes
+            elif name == "ep":
+                receivers = [rank for rank in group if rank != sender]
+                each = num_bytes / max(1, n - 1)
+            else:
+                receivers, each = [group[(i + 1) % n]], num_bytes
+            for receiver in receivers:
+                if sender // ranks_per_node != receiver // ranks_per_node:
+                    leaving[sender // ranks_per_node] += each
+    return leaving
+
+
+def test_with_tp_innermost_only_data_and_pipeline_parallel_leave_a_node():
+    grid = RankGrid(16, tp=4, pp=2)
+    inside = {name: stays_inside(grid.groups(name), 4).all() for name in ("tp", "dp", "pp")}
+    assert inside == {"tp": True, "dp": False, "pp": False}
+    leaving = bytes_leaving(grid, 4, SENT)
+    assert {name: list(found) for name, found in leaving.items()} == {
+        "tp": [0, 0, 0, 0],
+        "dp": [40, 40, 40, 40],  # four rings, each leaves the node once
+        "pp": [4, 4, 4, 4],  # forward from two nodes, backward from the two others
+    }
+
+
+def test_with_tp_outermost_everything_it_sends_leaves():
+    grid = RankGrid(16, tp=4, pp=2, order="dp-pp-tp")
+    assert list(bytes_leaving(grid, 4, SENT)["tp"]) == [400, 400, 400, 400]
+    assert not stays_inside(grid.groups("tp"), 4).any()
+    assert stays_inside(grid.groups("dp"), 4).all()
+
+
+@given(powers, powers, powers, powers, st.sampled_from(["tp-ep-dp-pp", "dp-ep-tp-pp"]), powers)
+@settings(max_examples=80, deadline=None)
+def test_bytes_are_those_of_the_messages_one_by_one(tp, ep, pp, dp, order, ranks_per_node):
+    grid = RankGrid(tp * ep * pp * dp, tp=tp, ep=ep, pp=pp, order=order)
+    if grid.world_size % ranks_per_node:
+        return
+    sent = {"tp": 7.0, "dp": 5.0, "pp": 3.0, "ep": 12.0, "tp-dp": 2.0}
+    for name, found in bytes_leaving(grid, ranks_per_node, sent).items():
+        assert list(found) == pytest.approx(
+            leaving_by_loops(grid, ranks_per_node, name, sent[name])
+        )
+
+
+def test_one_node_sends_nothing_to_others():
+    assert busiest_node(RankGrid(16, tp=4, pp=2), 16, SENT) == 0
+
+
+def test_the_least_leaves_where_tp_comes_first():
+    grid = RankGrid(16, tp=4, pp=2)
+    leaving = {other.order: busiest_node(other, 4, SENT) for other in orders(grid)}
+    assert len(leaving) == 6
+    best = min(leaving.values())
+    assert {order[:2] for order, found in leaving.items() if found == best} == {"tp"}
+    assert max(leaving.values()) > 9 * best
+
+
+def test_orders_that_are_refused_are_left_out():
+    assert all(grid.order.split("-")[2] == "pp" for grid in orders(RankGrid(16, cp=2, pp=2)))
+
+
+def test_what_a_transformer_sends_is_the_papers():
+    grid = RankGrid(64, tp=8, pp=4)
+    sent = transformer_bytes(grid, 8, hidden=10, sequence=6, micro_batch=2, num_micro_batches=5)
+    assert sent == {
+        "tp": pytest.approx(5 * 2 * 8 * (2 * 6 * 10) * 7 / 8 * 2),  # 8bsh(t-1)/t, two layers
+        "cp": 0,
+        "dp-cp": pytest.approx(2 * (1 / 2) * (2 * 12 * 10 * 10 / 8) * 2),
+        "pp": 5 * 2 * 6 * 10 * 2,
+    }
+
+
+def test_ranks_must_fill_their_nodes():
+    with pytest.raises(ValueError, match="16 ranks do not fill nodes of 6"):
+        bytes_leaving(RankGrid(16), 6, SENT)
+
+
+def reduce_along(rank, world_size, order, sizes):
+    groups = groups_for_this_rank(rank_groups(world_size, tp=2, order=order), list(sizes))
+    for name, num_elements in sizes.items():
+        dist.all_reduce(torch.ones(num_elements), group=groups[name])
+
+
+SIZES = {"tp": 1000, "dp": 100}  # float32 elements that each group all-reduces
+FLOATS = {name: 4.0 * n for name, n in SIZES.items()}  # two ranks: each sends 2·(2-1)/2 of them
+
+
+@pytest.mark.parametrize("order", ["tp-dp", "dp-tp"])
+def test_a_run_sends_what_was_predicted(order):
+    run = launch(reduce_along, 4, (order, SIZES))
+    grid = RankGrid(4, tp=2, order=order)
+    predicted = bytes_leaving(grid, 2, FLOATS)
+    for node in (0, 1):
+        counted = counted_leaving(run, grid, 2, list(SIZES), node)
+        assert counted == {name: found[node] for name, found in predicted.items()}
+
+
+@pytest.mark.skipif(why_no_network() is not None, reason=str(why_no_network()))
+def test_the_kernel_counts_what_was_predicted():
+    sizes = {"tp": 100_000, "dp": 20_000}
+    network = VirtualNetwork(hosts=2, ranks_per_host=2, bytes_per_second=100e6)
+    run = launch(reduce_along, 4, ("dp-tp", sizes), network=network)
+    sent = {name: 4.0 * n for name, n in sizes.items()}
+    predicted = sum(bytes_leaving(RankGrid(4, tp=2, order="dp-tp"), 2, sent).values())
+    for host, num_bytes in zip(run.traffic.hosts, predicted, strict=True):
+        assert 1 <= host.sent / num_bytes < 1.05  # headers, acknowledgements, greetings

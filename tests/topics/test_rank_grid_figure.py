@@ -1,0 +1,95 @@
+"""The rank grid's figure and its explorer: same places, right cells, refusals with a way out."""
+
+from __future__ import annotations
+
+import matplotlib.colors
+import numpy as np
+import pytest
+
+from byhand.figures import leaving_bars, rank_grid, save_svg, style
+from byhand.rank_groups import NAMES, RankGrid
+from byhand.rank_groups.explorer import draw_grid, grid_explorer
+
+START = {"order": "tp-cp-ep-dp-pp", "tp": 8, "cp": 1, "ep": 1, "pp": 4, "per_node": 8, "follow": 0}
+
+
+def dark_cells(figure, axis):
+    """For each panel: the cells in the axis' full hue, as numbers counted along the lines."""
+    hue = matplotlib.colors.to_rgb(style.AXIS_COLOURS[axis])
+    for panel in figure.axes:
+        image = panel.images[0].get_array().reshape(-1, 3)
+        yield np.flatnonzero(np.isclose(image, hue).all(axis=1)).tolist()
+
+
+@pytest.mark.parametrize("name", ["tp", "dp", "pp", "tp-pp"])
+def test_the_followed_ranks_group_has_the_full_hue(name):
+    grid = RankGrid(32, tp=2, pp=4)
+    (cells,) = dark_cells(rank_grid(grid, 8, [name], follow=13), name.split("-")[0])
+    assert cells == grid.group(name, 13).tolist()
+
+
+def test_in_a_large_world_a_cell_is_a_node():
+    grid = RankGrid(4096, tp=8, pp=16)
+    (cells,) = dark_cells(rank_grid(grid, 8, ["pp"], follow=70), "pp")
+    assert cells == [rank // 8 for rank in grid.group("pp", 70)]
+
+
+def test_every_panel_has_the_same_places():
+    figure = rank_grid(RankGrid(64, tp=4, cp=2, ep=2, pp=2), 8)
+    assert len(figure.axes) == 5
+    assert len({panel.images[0].get_array().shape for panel in figure.axes}) == 1
+    assert len({(panel.get_xlim(), panel.get_ylim()) for panel in figure.axes}) == 1
+
+
+def test_every_kind_of_group_is_drawn_and_a_rank_in_none_is_said():
+    figure = rank_grid(RankGrid(16, tp=2, pp=4), 8, NAMES, follow=6)
+    texts = [text.get_text() for text in figure.texts]
+    assert "all across nodes · rank 6: in none" in texts
+    assert "tp-pp  2 groups of 8" in texts
+
+
+def test_the_same_grid_gives_the_same_file(tmp_path):
+    for name in ("a.svg", "b.svg"):
+        save_svg(rank_grid(RankGrid(16, tp=2, pp=4), 8), tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_the_explorer_says_what_leaves_a_node():
+    png, _, sentence = draw_grid(64, **START)
+    assert png
+    assert "tp" not in sentence.partition(" is: ")[2]
+    png, _, sentence = draw_grid(64, **{**START, "order": "pp-dp-ep-cp-tp"})
+    assert png
+    assert " is: tp " in sentence
+
+
+def test_the_explorer_marks_what_is_refused_and_what_would_do():
+    png, _, sentence = draw_grid(64, **{**START, "tp": 6})
+    assert not png
+    assert sentence.startswith("Refused: 64 ranks cannot hold tp 6 × cp 1 × pp 4 = 24")
+    assert sentence.endswith("One change would do: tp 1, 2, 4, 8, 16.")
+    png, _, sentence = draw_grid(16, **{**START, "tp": 1, "per_node": 32})
+    assert sentence.startswith("Refused: 16 ranks do not fill nodes of 32")
+
+
+def test_the_explorer_redraws_at_each_change():
+    box = grid_explorer()
+    world, order = box.children[0].children
+    picture, sentence = box.children[-2:]
+    first = picture.value
+    world.value = 128
+    assert picture.value != first
+    order.value = "tp-dp-pp"
+    assert sentence.value != ""
+    box.children[2].children[0].value = 2  # ep
+    assert sentence.value.startswith("Refused: order 'tp-dp-pp' lacks ep")
+    assert picture.layout.display == "none"
+
+
+def test_bars_of_what_leaves_are_as_long_as_their_bytes():
+    figure = leaving_bars({"tp-dp": {"dp-cp": 2e6}, "dp-tp": {"tp": 16e6, "pp": 1e6}}, "t")
+    widths = [bar.get_width() for bar in figure.axes[0].patches]
+    assert widths == [2e6, 16e6, 1e6]
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert {"tp", "2 MB", "17 MB"} <= set(texts)
+    assert figure.axes[0].patches[0].get_facecolor()[:3] == matplotlib.colors.to_rgb("#d55e00")

@@ -1,0 +1,102 @@
+"""A schedule's figure shows every action, in the colours of STYLE, and can be read."""
+
+from itertools import combinations
+
+import pytest
+from matplotlib.text import Text
+
+from byhand.figures import save_svg, schedule_timeline, style
+from byhand.figures.schedule import COLOURS
+from byhand.pipeline_schedules import (
+    gpipe,
+    interleaved,
+    one_forward_one_backward,
+    simulate,
+    zero_bubble_h1,
+)
+from byhand.tools.widgets import pipeline_explorer
+
+FIGURES = {
+    "one": lambda: schedule_timeline(simulate(gpipe(3, 4)), unit="forwards"),
+    "two": lambda: schedule_timeline(
+        simulate(gpipe(4, 8)), simulate(one_forward_one_backward(4, 8)), unit="forwards"
+    ),
+    "chunks and halves": lambda: schedule_timeline(
+        simulate(interleaved(4, 8, 2), 0.5, 0.5, 0.5), simulate(zero_bubble_h1(4, 8))
+    ),
+    "many": lambda: schedule_timeline(simulate(one_forward_one_backward(8, 32)), unit="forwards"),
+}
+
+
+def texts(figure):
+    return [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
+
+
+def words(figure):
+    return [text.get_text() for text in texts(figure)]
+
+
+@pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
+def test_every_text_can_be_read(draw):
+    figure = draw()
+    assert [text.get_text() for text in texts(figure) if text.get_fontsize() < 8] == []
+    figure.draw_without_rendering()
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts(figure)]
+    for text, box in boxes:
+        inside = box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.x1
+        assert inside, f"{text!r} is cut off"
+    for (a, first), (b, second) in combinations(boxes, 2):
+        assert not first.overlaps(second), f"{a!r} lies over {b!r}"
+
+
+def test_every_action_is_drawn_with_its_micro_batch():
+    figure = FIGURES["one"]()
+    numbers = [word for word in words(figure) if word in "0123"]
+    assert len([n for n in numbers if n == "3"]) >= 3 * 2
+    bars = [patch for patch in figure.axes[1].patches if patch.get_height() > 0.5]
+    assert len(bars) == 3 * 4 * 2
+
+
+def test_the_title_says_how_long_the_stages_idle_and_the_margin_what_they_hold():
+    shown = words(FIGURES["one"]())
+    assert "Each stage idles 33% of the step" in shown
+    assert shown.count("4 in flight") == 3
+
+
+def test_forward_is_dark_backward_pale_and_the_weights_half_between():
+    def luminance(colour):
+        red, green, blue = style.to_rgb(colour)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    forward, weight, backward = (
+        luminance(COLOURS[kind]) for kind in ("forward", "backward_weight", "backward")
+    )
+    assert forward < 0.35 < weight < 0.7 < backward
+    assert style.readable_on(COLOURS["forward"]) == style.PAPER
+    assert style.readable_on(COLOURS["backward_weight"]) == style.INK
+
+
+def test_the_same_timeline_gives_the_same_svg(tmp_path):
+    for name in ("a.svg", "b.svg"):
+        save_svg(FIGURES["two"](), tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_names_stand_before_what_each_timeline_shows():
+    timelines = simulate(gpipe(2, 2)), simulate(gpipe(2, 4))
+    shown = words(schedule_timeline(*timelines, names=("A", "B"), unit="forwards"))
+    assert {"A: each stage idles 33% of the step", "B: each stage idles 20% of the step"} <= set(
+        shown
+    )
+
+
+def test_the_explorer_draws_what_is_chosen_and_says_what_cannot_be():
+    choices, shown, sentence = pipeline_explorer("1F1B", 4, 8).children
+    assert "33 forwards; a stage holds up to 4 micro-batches" in sentence.value
+    before = bytes(shown.value)
+    choices.children[0].value = "interleaved 1F1B, 2 chunks"
+    assert bytes(shown.value).startswith(b"\x89PNG")
+    assert bytes(shown.value) != before
+    choices.children[2].value = 7
+    assert bytes(shown.value) == b""
+    assert "7 micro-batches are not a multiple of 4 stages" in sentence.value
