@@ -1,4 +1,4 @@
-"""Pipeline schedules as data: who computes what, in which order. Pure integers, no torch.
+"""Pipeline schedules as data: who computes what, in which order. Pure.
 
 A schedule is a list of actions per stage: `schedule[stage] -> list[Action]`. The same object is
 checked (`check`), timed on paper (`simulate`), drawn (`figures.schedule`) and executed
