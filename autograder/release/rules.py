@@ -134,11 +134,19 @@ def _pairs(cells: list[NotebookNode]) -> Iterator[str]:
 def _total(cells: list[NotebookNode]) -> Iterator[str]:
     lines = [(cell.id, found) for cell in cells if (found := HEADER.search(cell.source))]
     if not lines:
-        yield ("no cell has the header line 'Time: about 45 minutes · Points: 6 · Needs: lecture 3"
-               " · Difficulty: 2 of 3'")  # fmt: skip
-    total = sum(cell.metadata.nbgrader.points for cell in cells if is_grade(cell)
-                if isinstance(cell.metadata.nbgrader.get("points"), int))  # fmt: skip
+        yield (
+            "no cell has the header line 'Time: about 45 minutes · Points: 6 · Needs: lecture 3"
+            " · Difficulty: 2 of 3'"
+        )
+    total = sum(
+        cell.metadata.nbgrader.points
+        for cell in cells
+        if is_grade(cell)
+        if isinstance(cell.metadata.nbgrader.get("points"), int)
+    )
     for name, found in lines:
         if int(found["points"]) != total:
-            yield (f"cell {name}: it states Points: {found['points']}, but the graded cells add up"
-                   f" to {total}")  # fmt: skip
+            yield (
+                f"cell {name}: it states Points: {found['points']}, but the graded cells add up"
+                f" to {total}"
+            )
