@@ -9,6 +9,14 @@ import click
 from autograder.commands import assignments_argument, command, student_option
 from autograder.places import CourseError, Places, chosen_assignments
 
+to_option = click.option(
+    "--to",
+    "path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where to write the page (default: in the class directory).",
+)
+
 
 @command
 @assignments_argument
@@ -55,13 +63,7 @@ def regrade(
 
 
 @command
-@click.option(
-    "--to",
-    "path",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Where to write it (default: grades.html in the class directory).",
-)
+@to_option
 def report(where: Places, path: Path | None) -> None:
     """Write the class page: distributions, hardest tasks, every verdict."""
     from autograder.report.class_page import write_report
@@ -80,13 +82,7 @@ def report(where: Places, path: Path | None) -> None:
     metavar="N",
     help="What more than N share counts as the task's own.",
 )
-@click.option(
-    "--to",
-    "path",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Where to write it (default: similarity.html of the class).",
-)
+@to_option
 def similarity(where: Places, assignments: tuple[str, ...], ring: int, path: Path | None) -> None:
     """Write a page of the submissions that are most alike, side by side."""
     from autograder.report.similarity_page import write_similarity
