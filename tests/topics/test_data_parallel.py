@@ -26,8 +26,10 @@ from byhand.data_parallel import (
 )
 from byhand.data_parallel.compression import Float16, Sum, TopK
 from byhand.data_parallel.lab import LAYER_BYTES, NAIVE, watch
+from byhand.model.gpt import gpt_layers, next_token_loss, random_gpt
 from byhand.model.mlp import GELU, MLP, random_weights, softmax_cross_entropy
 from byhand.model.optimizers import SGD, AdamW
+from byhand.model.training import train_alone
 from byhand.tools.widgets import bucket_explorer, draw_buckets
 
 WORLD_SIZES = (1, 2, 3, 4)
@@ -105,6 +107,37 @@ def test_any_shapes_micro_batches_and_buckets_equal_one_device(sizes, rows, micr
     x, labels = data(rows, sizes)
     run = launch(train, 3, (x, labels, sizes, 1, micro, bucket_bytes))
     assert_trains_as_one_device(run, x, labels, sizes)
+
+
+def train_gpt(rank, world_size, batches_of_tokens, bucket_bytes):
+    """Ranks begin unequal. This rank's shares of the losses, and the weights after the last step."""
+    model = DataParallel(MLP(gpt_layers(tiny_gpt(rank))), bucket_bytes=bucket_bytes)
+    optimizer, losses = AdamW(model.parameters(), 0.01), []
+    for x, targets in batches_of_tokens:
+        model.zero_gradients()
+        logits, saved = model.forward(shard(x))
+        loss, grad = next_token_loss(logits, shard(targets), global_batch=len(x))
+        model.backward(grad, saved)
+        optimizer.step(model.gradients())
+        losses.append(loss)
+    return losses, model.parameters()
+
+
+def tiny_gpt(seed):
+    return random_gpt(7, 3, 8, 2, 2, seed, torch.float64)
+
+
+@pytest.mark.parametrize("bucket_bytes", [1, 1 << 20])
+@pytest.mark.parametrize("world_size", WORLD_SIZES)
+def test_a_gpt_with_its_tied_table_trains_as_one_device_does(world_size, bucket_bytes):
+    tokens = torch.randint(7, (4, 2, 5, 3), generator=torch.Generator().manual_seed(0))
+    model = MLP(gpt_layers(tiny_gpt(0)))
+    alone = train_alone(model, AdamW(model.parameters(), 0.01), tokens, next_token_loss)
+    run = launch(train_gpt, world_size, (tokens, bucket_bytes))
+    losses = [sum(shares) for shares in zip(*(r[0] for r in run.results), strict=True)]
+    assert_close([torch.stack(losses)], [torch.tensor(alone, dtype=torch.float64)])
+    for _, parameters in run.results:
+        assert_close(parameters, model.parameters())
 
 
 # Buckets

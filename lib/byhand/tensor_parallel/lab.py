@@ -9,7 +9,7 @@ D features, H hidden, T rows; every rank has x and grad_y whole, and ends with y
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
@@ -17,8 +17,8 @@ from torch import Tensor
 
 from byhand.model.mlp import GELU, MLP, random_weights
 from byhand.runtime import Run, launch
-from byhand.tensor_parallel.gathered import GatheredLinear
-from byhand.tensor_parallel.layers import RowParallelLinear, TensorParallelMLP, share
+from byhand.tensor_parallel.gathered import GatheredLinear, Slice
+from byhand.tensor_parallel.layers import RowParallelLinear, TensorParallelMLP
 
 if TYPE_CHECKING:
     from byhand.figures.style import CourseFigure
@@ -26,30 +26,14 @@ if TYPE_CHECKING:
 Sent = dict[str, float]  # bytes by op
 
 
-class RowThenColumn:
-    """The two splits in the unfavourable order; x and y replicated, like the others."""
-
-    def __init__(self, weights: list[tuple[Tensor, Tensor]]):
-        self.block = MLP([RowParallelLinear(*weights[0]), GELU(), GatheredLinear(*weights[1])])
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Any]:
-        """x [T, D] replicated -> y [T, D] replicated."""
-        return self.block.forward(share(x, 1).contiguous())
-
-    def backward(self, grad_y: Tensor, saved: Any) -> Tensor:
-        """grad_y [T, D] replicated -> grad_x [T, D] replicated."""
-        part = self.block.backward(grad_y, saved)  # [T, D/P], its own columns
-        slices = [torch.empty_like(part) for _ in range(dist.get_world_size())]
-        dist.all_gather(slices, part)
-        return torch.cat(slices, dim=1)
-
-
 SPLITS = {
     "column, then row": lambda weights: TensorParallelMLP(weights, GELU),
     "gather every output": lambda weights: MLP(
         [GatheredLinear(*weights[0]), GELU(), GatheredLinear(*weights[1])]
     ),
-    "row, then column": RowThenColumn,
+    "row, then column": lambda weights: MLP(
+        [Slice(), RowParallelLinear(*weights[0]), GELU(), GatheredLinear(*weights[1])]
+    ),
 }
 
 
