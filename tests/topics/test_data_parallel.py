@@ -25,12 +25,17 @@ from byhand.data_parallel import (
     training_step,
 )
 from byhand.data_parallel.compression import Float16, Sum, TopK
-from byhand.data_parallel.lab import LAYER_BYTES, NAIVE, watch
+from byhand.data_parallel.lab import (
+    LAYER_BYTES,
+    NAIVE,
+    bucket_explorer,
+    draw_buckets,
+    watch,
+)
 from byhand.model.gpt import gpt_layers, next_token_loss, random_gpt
 from byhand.model.mlp import GELU, MLP, random_weights, softmax_cross_entropy
 from byhand.model.optimizers import SGD, AdamW
 from byhand.model.training import train_alone
-from byhand.tools.widgets import bucket_explorer, draw_buckets
 
 WORLD_SIZES = (1, 2, 3, 4)
 SIZES = (6, 5, 7, 4)  # 3 linear layers
@@ -109,11 +114,11 @@ def test_any_shapes_micro_batches_and_buckets_equal_one_device(sizes, rows, micr
     assert_trains_as_one_device(run, x, labels, sizes)
 
 
-def train_gpt(rank, world_size, batches_of_tokens, bucket_bytes):
-    """Ranks begin unequal. This rank's shares of the losses, and the weights after the last step."""
+def train_gpt(rank, world_size, tokens, bucket_bytes):
+    """Ranks begin unequal. This rank's shares of the losses, and the last weights."""
     model = DataParallel(MLP(gpt_layers(tiny_gpt(rank))), bucket_bytes=bucket_bytes)
     optimizer, losses = AdamW(model.parameters(), 0.01), []
-    for x, targets in batches_of_tokens:
+    for x, targets in tokens:
         model.zero_gradients()
         logits, saved = model.forward(shard(x))
         loss, grad = next_token_loss(logits, shard(targets), global_batch=len(x))

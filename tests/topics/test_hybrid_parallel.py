@@ -226,7 +226,7 @@ def test_a_table_used_twice_on_one_device_is_one_parameter():
     weights = tiny(1)
     layers = gpt_layers(weights)
     assert layers[-1].parameters() == []
-    assert layers[-1].table is layers[0].table
+    assert layers[-1].owner is layers[0]
     apart = gpt_layers(weights, [weights.num_layers - 1])
     assert len(apart[0].parameters()) == 1
 

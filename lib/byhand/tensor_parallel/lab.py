@@ -16,11 +16,13 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.model.mlp import GELU, MLP, random_weights
-from byhand.runtime import Run, launch
+from byhand.runtime import RankError, Run, launch
 from byhand.tensor_parallel.gathered import GatheredLinear, Slice
 from byhand.tensor_parallel.layers import RowParallelLinear, TensorParallelMLP
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # ranks import this module
+    import ipywidgets
+
     from byhand.figures.style import CourseFigure
 
 Sent = dict[str, float]  # bytes by op
@@ -184,3 +186,32 @@ def block_bytes(
     times = f", {total / best:.2g} × the least of the three" if total > best else ""
     title = f"{split[0].upper()}{split[1:]}: {style.num_bytes_text(total)} per rank{times}"
     return bytes_bars(predicted(*sizes), sent, title)
+
+
+def split_explorer(split: str = "column, then row", world_size: int = 4) -> ipywidgets.VBox:
+    """Choose how an MLP block is split, and its sizes; see what each rank sends, by formula and by
+    ledger.
+
+    hidden: in multiples of the features. What goes wrong is shown in the picture's place.
+    """
+    import ipywidgets
+
+    from byhand.tools.widgets import explorer, slider
+
+    how = ipywidgets.Dropdown(options=list(SPLITS), value=split, description="split")
+    rows, features = slider("rows", 32, 1, 128), slider("features", 48, 24, 240)
+    hidden, ranks = slider("hidden ×", 4, 1, 8), slider("ranks", world_size, 1, 8)
+    return explorer([[how, ranks], [rows, features, hidden]], draw_split)
+
+
+def draw_split(
+    split: str, world_size: int, num_rows: int, features: int, times: int
+) -> tuple[bytes, int, str]:
+    """The bytes of one split as a picture (PNG), its width in pixels, and "";
+    or no picture, and what a rank said."""
+    try:
+        drawn = block_bytes(split, world_size, num_rows, features, times * features)
+        png, size = drawn._repr_png_()
+    except RankError as error:
+        return b"", 0, error.traceback.strip().rpartition("ValueError: ")[2]
+    return png, size["width"], ""
