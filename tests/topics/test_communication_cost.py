@@ -37,13 +37,13 @@ from byhand.communication_cost.rounds import rounds
 from byhand.communication_cost.timing import Timing, naive_bandwidth, take_turns, time_call
 from byhand.figures import bandwidth_over_time, costs, link_ladder
 from byhand.figures.costs import seconds_text
+from byhand.hybrid_parallel.lab.mlp import PLANS, Model, take_step, take_steps
 from byhand.hybrid_parallel.mlp_cost import (
     LayerSeconds,
     data_parallel_step,
     pipeline_step,
     tensor_parallel_step,
 )
-from byhand.hybrid_parallel.mlp_lab import PLANS, Model, take_step, take_steps
 from byhand.pipeline_schedules import gpipe, one_forward_one_backward, simulate
 from byhand.runtime import why_no_network
 from byhand.runtime.ledger import sent_bytes

@@ -23,9 +23,8 @@ from byhand.figures import layout_seconds
 from byhand.figures.layouts import finding
 from byhand.hybrid_parallel import GROUPS, HybridParallel, chunks_of
 from byhand.hybrid_parallel.cost import SCALARS, Machine, Sizes, held_bytes, predict, sent_bytes
-from byhand.hybrid_parallel.explorer import draw_layouts, fastest_layouts
-from byhand.hybrid_parallel.lab import count_bytes, sizes_of, time_layouts
-from byhand.hybrid_parallel.layouts import Layout, layouts, predict_bytes
+from byhand.hybrid_parallel.lab import count_bytes, draw_layouts, sizes_of, time_layouts
+from byhand.hybrid_parallel.layouts import Layout, fastest_layouts, layouts, predict_bytes
 from byhand.model.gpt import gpt_layers, gpt_weights, next_token_loss, random_gpt
 from byhand.model.mlp import GELU, MLP, Linear
 from byhand.model.optimizers import SGD, AdamW

@@ -6,7 +6,8 @@ attention     multi-head softmax attention
 transformer   embedding, norms, residuals, the tied head
 gpt           a tiny GPT of all these
 optimizers    SGD, momentum, AdamW
-digits        handwritten digits to train on
+digits, text  what to train on
+training      on one device
 """
 
 from byhand.model.layer import Layer

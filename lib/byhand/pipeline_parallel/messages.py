@@ -20,13 +20,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.pipeline_schedules.actions import (
-    Message,
-    Schedule,
-    incoming,
-    last_global_stage,
-    outgoing,
-)
+from byhand.pipeline_schedules.actions import Message, Schedule, messages, needed
 
 
 class Wire:
@@ -83,11 +77,10 @@ class Routes:
 
     def __init__(self, schedule: Schedule, stage: int):
         self.stage, self.num_stages = stage, len(schedule)
-        self.made_at = _places(schedule, outgoing)
-        self.needed_at = _places(schedule, incoming)
+        self.made_at, self.needed_at = messages(schedule), needed(schedule)
         self.arriving: dict[int, list[Message]] = {}  # by sender, in the order of its sends
         for message in self.made_at:
-            if message.receiver == stage != message.sender:
+            if message.receiver == stage:
                 self.arriving.setdefault(message.sender, []).append(message)
 
     def boundary(self, message: Message) -> int:
@@ -151,14 +144,3 @@ class Mailbox:
         ]
         for message in known:
             self._sent.pop(message)[0].wait()  # complete already: returns at once
-
-
-def _places(schedule: Schedule, message_of: Any) -> dict[Message, int]:
-    """The number of the action at which each message is made, or is needed, on its stage."""
-    size = len(schedule), last_global_stage(schedule)
-    found = {
-        message_of(action, stage, *size): number
-        for stage, actions in enumerate(schedule)
-        for number, action in enumerate(actions)
-    }
-    return {message: number for message, number in found.items() if message is not None}

@@ -17,7 +17,7 @@ import torch.distributed as dist
 
 from byhand.communication_cost import AlphaBeta
 from byhand.communication_cost.timing import Timing, device, take_turns
-from byhand.data_parallel import DataParallel, assign_buckets
+from byhand.data_parallel import DataParallel
 from byhand.hybrid_parallel.mlp_cost import (
     LayerSeconds,
     StepCost,
@@ -31,8 +31,8 @@ from byhand.pipeline_schedules import one_forward_one_backward
 from byhand.runtime import launch
 from byhand.tensor_parallel import TensorParallelMLP
 
-MICRO_BATCHES = 4
-PLANS = ("data", "tensor", "pipeline")
+MICRO_BATCHES = {"data": 1, "tensor": 1, "pipeline": 4}  # by plan
+PLANS = tuple(MICRO_BATCHES)
 
 
 @dataclass(frozen=True)
@@ -120,20 +120,16 @@ def predict(
         return all_reduce.seconds("ring", world_size, num_bytes)
 
     if plan == "data":
-        buckets = _buckets(model)
+        buckets = [[number] for number in reversed(range(model.num_layers))]
         return data_parallel_step(layer, buckets, model.layer_bytes, world_size, ring, overlap)
     if plan == "tensor":
         pairs = model.num_layers // 2
         return tensor_parallel_step(layer, pairs, model.output_bytes, world_size, ring, overlap)
     stage = layer.times(model.num_layers / world_size)
-    schedule = one_forward_one_backward(world_size, MICRO_BATCHES)
-    message_bytes = model.output_bytes / MICRO_BATCHES
-    return pipeline_step(schedule, stage, message_bytes, lambda m: send.seconds("send", 2, m))
-
-
-def _buckets(model: Model) -> list[list[int]]:
-    """One bucket per layer."""
-    return assign_buckets([model.layer_bytes] * model.num_layers, model.layer_bytes)
+    m = MICRO_BATCHES["pipeline"]
+    schedule = one_forward_one_backward(world_size, m)
+    message_bytes = model.output_bytes / m
+    return pipeline_step(schedule, stage, message_bytes, lambda n: send.seconds("send", 2, n))
 
 
 def take_steps(rank: int, world_size: int, plan: str, model: Model, num_steps: int) -> None:
@@ -170,7 +166,7 @@ def _compute_calls(plan: str, model: Model, world_size: int) -> dict[str, Callab
 
     All layers are timed together: a layer alone would find its weights in the processor's cache.
     """
-    rows = model.num_rows // {"data": world_size, "tensor": 1, "pipeline": MICRO_BATCHES}[plan]
+    rows = model.num_rows // (world_size if plan == "data" else MICRO_BATCHES[plan])
     inside = model.width // (world_size if plan == "tensor" else 1)
     num_layers = model.num_layers // (world_size if plan == "pipeline" else 1)
     sizes = [inside if number % 2 else model.width for number in range(num_layers + 1)]
@@ -181,7 +177,7 @@ def _compute_calls(plan: str, model: Model, world_size: int) -> dict[str, Callab
 
     def whole() -> None:
         local.zero_gradients()
-        for _ in range(_micro_batches(plan)):
+        for _ in range(MICRO_BATCHES[plan]):
             y, saved = local.forward(x)
             _, grad_y = mean_squared_error(y, torch.zeros_like(y))
             local.backward(grad_y, saved)
@@ -204,12 +200,8 @@ def _layer_seconds(
     """
     parts = LayerSeconds(*(timings[name].median for name in ("forward", "input", "weight")))
     num_layers = model.num_layers // (world_size if plan == "pipeline" else 1)
-    together = timings["whole"].median / _micro_batches(plan)
+    together = timings["whole"].median / MICRO_BATCHES[plan]
     return parts.times(together / parts.all / num_layers)
-
-
-def _micro_batches(plan: str) -> int:
-    return MICRO_BATCHES if plan == "pipeline" else 1
 
 
 def _data_step(weights: list, x: torch.Tensor, rank: int, world_size: int) -> Callable[[], Any]:
@@ -241,9 +233,9 @@ def _pipeline_step(weights: list, x: torch.Tensor, rank: int, world_size: int) -
     per_stage = len(weights) // world_size
     stage = MLP.from_weights(weights[rank * per_stage : (rank + 1) * per_stage])
     back = dist.new_group() if device() == "cuda" else None  # on NCCL each direction needs its own
-    schedule = one_forward_one_backward(world_size, MICRO_BATCHES)
-    pipeline = Pipeline([stage], schedule, reverse_group=back)
-    parts = cut(x, MICRO_BATCHES)
+    m = MICRO_BATCHES["pipeline"]
+    pipeline = Pipeline([stage], one_forward_one_backward(world_size, m), reverse_group=back)
+    parts = cut(x, m)
 
     def step() -> None:
         stage.zero_gradients()
