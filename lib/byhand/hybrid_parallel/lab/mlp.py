@@ -7,9 +7,11 @@ data_parallel, tensor_parallel and pipeline_parallel as they stand.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -28,7 +30,7 @@ from byhand.hybrid_parallel.mlp_cost import (
 from byhand.model.mlp import MLP, mean_squared_error, random_weights
 from byhand.pipeline_parallel import Pipeline, cut
 from byhand.pipeline_schedules import one_forward_one_backward
-from byhand.runtime import launch
+from byhand.runtime import Run, launch
 from byhand.tensor_parallel import TensorParallelMLP
 
 MICRO_BATCHES = {"data": 1, "tensor": 1, "pipeline": 4}  # by plan
@@ -94,7 +96,15 @@ def take_step(
     """
     if plan not in PLANS:
         raise ValueError(f"unknown plan {plan!r}; known are {', '.join(PLANS)}")
-    run = launch(_step_on_rank, world_size, (plan, model, repetitions), **options)
+
+    def on_rank(rank: int, world_size: int) -> tuple[LayerSeconds, Timing]:
+        step = _make_step(rank, world_size, plan, model)
+        step()  # before the first barrier: the bytes
+        calls = _compute_calls(plan, model, world_size) | {"step": step}
+        timings = take_turns(calls, repetitions)
+        return _layer_seconds(timings, plan, model, world_size), timings["step"]
+
+    run = launch(on_rank, world_size, **options)
     layer, measured = run.results[0]
     spare = options.get("network") is not None or world_size < (os.cpu_count() or 1)
     predicted = predict(plan, model, layer, all_reduce, send, world_size, spare)
@@ -115,10 +125,7 @@ def predict(
 
     overlap: whether communication can hide, which it does behind a slow link or on a core to spare.
     """
-
-    def ring(num_bytes: float) -> float:
-        return all_reduce.seconds("ring", world_size, num_bytes)
-
+    ring = partial(all_reduce.seconds, "ring", world_size)
     if plan == "data":
         buckets = [[number] for number in reversed(range(model.num_layers))]
         return data_parallel_step(layer, buckets, model.layer_bytes, world_size, ring, overlap)
@@ -129,7 +136,7 @@ def predict(
     m = MICRO_BATCHES["pipeline"]
     schedule = one_forward_one_backward(world_size, m)
     message_bytes = model.output_bytes / m
-    return pipeline_step(schedule, stage, message_bytes, lambda n: send.seconds("send", 2, n))
+    return pipeline_step(schedule, stage, message_bytes, partial(send.seconds, "send", 2))
 
 
 def take_steps(rank: int, world_size: int, plan: str, model: Model, num_steps: int) -> None:
@@ -146,19 +153,8 @@ def _make_step(rank: int, world_size: int, plan: str, model: Model) -> Callable[
     return _STEPS[plan](weights, x, rank, world_size)
 
 
-def _step_on_rank(
-    rank: int, world_size: int, plan: str, model: Model, repetitions: int
-) -> tuple[LayerSeconds, Timing]:
-    step = _make_step(rank, world_size, plan, model)
-    step()  # on the record: the bytes
-    calls = _compute_calls(plan, model, world_size) | {"step": step}
-    timings = take_turns(calls, repetitions)
-    return _layer_seconds(timings, plan, model, world_size), timings["step"]
-
-
 def _weights(sizes: list[int]) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    pairs = random_weights(sizes)
-    return [(weight.to(device()), bias.to(device())) for weight, bias in pairs]
+    return [(weight.to(device()), bias.to(device())) for weight, bias in random_weights(sizes)]
 
 
 def _compute_calls(plan: str, model: Model, world_size: int) -> dict[str, Callable[[], Any]]:
@@ -247,7 +243,7 @@ def _pipeline_step(weights: list, x: torch.Tensor, rank: int, world_size: int) -
 _STEPS = {"data": _data_step, "tensor": _tensor_step, "pipeline": _pipeline_step}
 
 
-def _one_step_bytes(run: Any, rank: int) -> int:
-    """What a rank sent on the record; the broadcast at the start left out."""
-    events = run.ledger.select(rank=rank)
+def _one_step_bytes(run: Run, rank: int) -> int:
+    """What a rank sent in its first step; the broadcast at the start left out."""
+    events = itertools.takewhile(lambda e: e.op != "barrier", run.ledger.select(rank=rank))
     return sum(e.sent_bytes for e in events if e.op in ("all_reduce", "send"))
