@@ -43,7 +43,6 @@ def test_the_hand_in_gets_the_verdicts_and_points_it_is_worth(graded, case):
             assert verdict.verdict != PASSED
         else:
             assert verdict.verdict == expected, verdict
-        assert verdict.seconds < LIMIT + 1
     assert judgement.points == case.points
 
 
