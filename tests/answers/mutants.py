@@ -1,6 +1,6 @@
 """Do the exercises' tests notice a small mistake? Solutions are changed in one place and judged.
 
-    python tests/answers/mutants.py [STEM...] [--count N] [--jobs N] [--all]
+    make mutants, or: PYTHONPATH=.:tests python -m answers.mutants [STEM...] [--count N] [--jobs N] [--all]
 
 Each mutant is judged as a student's answer is, on the test of its task. One that loses no point
 survives: the tests have a hole, or the change is none. What is none stands, with the reason, in
@@ -24,10 +24,10 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import nbformat
-from mutations import Mutant, chosen, mutants
 from tqdm import tqdm
 
 import answers
+from answers.mutations import Mutant, chosen, mutants
 from autograder.batch.workers import cores
 from autograder.grade.journal import environment
 from autograder.grade.judge import judge_cells

@@ -4,8 +4,8 @@ import ast
 
 import answers
 import pytest
-from mutants import all_mutants, reason, reasons, stems
-from mutations import chosen, mutants
+from answers.mutants import all_mutants, reason, reasons, stems
+from answers.mutations import chosen, mutants
 
 CELL = '''def f(x, peer):
     """Doc 1 + 2."""
