@@ -236,13 +236,15 @@ def test_the_command_says_what_is_not_normal_and_mends_it(tmp_path, capsys):
     assert "book.ipynb: normalised" in capsys.readouterr().out
 
 
-# The README
+# The README, and CONTRIBUTING
 
 
-def test_the_readme_fits_and_its_links_lead_somewhere():
-    text = (ROOT / "README.md").read_text()
-    assert text.count("\n") <= 100
+@pytest.mark.parametrize(("name", "most"), [("README.md", 100), ("CONTRIBUTING.md", 60)])
+def test_a_page_fits_and_its_links_lead_somewhere(name, most):
+    text = (ROOT / name).read_text()
+    assert text.count("\n") <= most
     links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
+    assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
