@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 
 import pytest
 
@@ -70,20 +71,22 @@ def test_a_look_at_a_log_reads_no_more_than_it_may(member):
     assert member.log_bytes == LOOK_BYTES
 
 
-@pytest.mark.timeout(30)  # one by one they would take minutes
 def test_receives_from_anyone_cost_no_more_when_many_messages_wait():
     log, matcher = RankLog(0), Matcher()
     sends = [json.dumps(["call", i, {**CALL, "tag": i}, 0]) for i in range(20_000)]
     anyone = {**CALL, "op": "recv", "peer": None, "tag": -7}
     receives = [json.dumps(["call", 20_000 + i, anyone, 0]) for i in range(20_000)]
+    began = time.monotonic()
     for call in log.feed("\n".join([*sends, *receives, ""]).encode()):
         matcher.add(call)
+    assert time.monotonic() - began < 10
 
 
-@pytest.mark.timeout(30)
 def test_a_stack_of_endless_words_is_read_at_once(member):
     os.write(member.stack_fd, b"most recent call first" + b'File "' * 170_000)
+    began = time.monotonic()
     assert member.stack() == []
+    assert time.monotonic() - began < 1
 
 
 def test_a_strangers_traceback_shows_its_own_cells_and_no_file(tmp_path):
