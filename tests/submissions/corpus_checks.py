@@ -6,6 +6,7 @@ who runs the tests).
 
 import corpus
 import leftovers
+import psutil
 import pytest
 
 __all__ = [
@@ -27,7 +28,7 @@ def cases(request):
 @pytest.fixture(scope="module")
 def graded(request, cases):
     """What corpus.graded_by found, and the processes that were left."""
-    before = set(leftovers._pids())
+    before = set(psutil.pids())
     result = corpus.graded_by(request.module.USER, [case.name for case in cases])
     return result | {"alive": leftovers.processes("none", before)}
 
