@@ -1,7 +1,7 @@
 # Distributed training, by hand.
 #   make course   install, run every lecture, prove the exercises, grade the sample class
 #   make test     what a change must pass: lint, tests, one run of every lecture; minutes
-#   make test-all the rest: every answer, the hostile hand-ins, Slurm, pages in a browser
+#   make test-all the rest: every answer, hostile hand-ins, kills, Slurm, a browser
 #   make lab      JupyterLab on the lectures, with nbgrader's formgrader
 #   make bench    how fast ranks start, against three other ways to start them
 #   make mutants  small mistakes in the solutions: does every test notice?
@@ -24,7 +24,7 @@ INSTALLED := .venv/installed-$(KEY)
 INSTALLED_FOR_BENCH := .venv/installed-for-bench-$(KEY)
 
 # Tests marked so take minutes each: make test leaves them to make test-all.
-LONG := answers or corpus or slurm or browser
+LONG := answers or corpus or soak or slurm or browser
 PYTEST := python -m pytest -n auto --maxprocesses 4
 
 .PHONY: help course test test-all lab bench mutants soak exercises figures format \
