@@ -3,7 +3,7 @@
 #   make test     what a change must pass: lint, tests, one run of every lecture; minutes
 #   make test-all the rest: every answer, hostile hand-ins, kills, Slurm, a browser
 #   make lab      JupyterLab on the lectures, with nbgrader's formgrader
-#   make bench    how fast ranks start, against three other ways to start them
+#   make bench    everything that claims to be fast, beside its rivals
 #   make mutants  small mistakes in the solutions: does every test notice?
 #   make soak     grading killed 100 times at random points
 #   make exercises, make figures, make format    write what is generated
