@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 import tiny_course
-from test_autograder_collect import NAME, answer, work, zip_of
+from test_collect import NAME, answer, work, zip_of
 
 from autograder.collect import inbox
 from autograder.collect.hand_ins import collect
