@@ -7,7 +7,7 @@ sides start from a barrier, ours and DDP's turn about in one launch, and the slo
 The ratio is the median of the repetitions' ratios. That of processor time, summed over ranks, is
 beside it: other programs on the machine disturb it less.
 DDP is tried with its defaults and with gradient_as_bucket_view=True, which spares it a copy; our
-gradients are views of the buckets always. The ledger's recorder is off while the clock runs.
+gradients are views of the buckets always.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import torch
 import torch.distributed as dist
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils._python_dispatch import _disable_current_modes
 
 from byhand import launch
 from byhand.data_parallel import DataParallel
@@ -87,16 +86,15 @@ def compare(rank: int, world_size: int, sizes: list[int], num_rows: int, repetit
     }
     names = list(ways)
     measured = {name: [] for name in names}
-    with _disable_current_modes():
-        for repetition in range(repetitions + WARM_UP):
-            for turn in range(len(names)):
-                name = names[(repetition + turn) % len(names)]
-                dist.barrier()
-                before = time.perf_counter(), time.process_time()
-                ways[name]()
-                spent = time.perf_counter() - before[0], time.process_time() - before[1]
-                if repetition >= WARM_UP:
-                    measured[name].append(spent)
+    for repetition in range(repetitions + WARM_UP):
+        for turn in range(len(names)):
+            name = names[(repetition + turn) % len(names)]
+            dist.barrier()
+            before = time.perf_counter(), time.process_time()
+            ways[name]()
+            spent = time.perf_counter() - before[0], time.process_time() - before[1]
+            if repetition >= WARM_UP:
+                measured[name].append(spent)
     return measured
 
 
