@@ -274,7 +274,7 @@ def peaks(make, p, m, rows):
     weights = random_weights([16, *[256, 16] * p])
     x, target = torch.zeros(m * rows, 16), torch.zeros(m * rows, 16)
     schedule = make(p, m)
-    run = launch(hold, p, (weights, x, target, schedule))
+    run = launch(hold, p, (weights, x, target, schedule), memory=True)
     return run.peak_bytes
 
 
