@@ -67,9 +67,9 @@ def _alive(mark: str, before: set[int]) -> list[str]:
             ended = process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
             if process.pid == os.getpid() or ended or TRACKER in _command(process):
                 continue
-            theirs, new = _mark(process), process.pid not in before
-            unmarked = theirs is None and new
-            if theirs == mark or (unmarked and _is_orphan_of_the_runtime(process)):
+            theirs = _mark(process)
+            unknown = theirs is None and process.pid not in before
+            if theirs == mark or (unknown and _is_orphan_of_the_runtime(process)):
                 found.append(f"{process.pid} {_command(process)}")
     return found
 
