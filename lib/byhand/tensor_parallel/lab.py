@@ -196,7 +196,7 @@ def split_explorer(split: str = "column, then row", world_size: int = 4) -> ipyw
     """
     import ipywidgets
 
-    from byhand.tools.widgets import explorer, slider
+    from byhand.tools.explorer import explorer, slider
 
     how = ipywidgets.Dropdown(options=list(SPLITS), value=split, description="split")
     rows, features = slider("rows", 32, 1, 128), slider("features", 48, 24, 240)
