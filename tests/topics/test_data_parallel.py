@@ -435,7 +435,6 @@ def test_a_watched_step_is_the_runs_own():
         assert step.forward_end < launched[0] < launched[1] < launched[2]
         assert launched[2] == step.backward_end
     assert steps.run.ledger.count("all_reduce", rank=0) == 3 * 3
-    assert min(steps.seconds) >= max(s.end - s.start for s in steps.fastest) - 1e-3
 
 
 def test_the_naive_step_sends_every_gradient_after_backward():

@@ -104,7 +104,8 @@ def held_activations(
     predicted = simulate(make(num_stages, num_micro_batches)).peak_in_flight
     peaks = []
     for m in (1, num_micro_batches):
-        run = launch(_hold_on_rank, num_stages, (make(num_stages, m), num_rows, hidden))
+        args = (make(num_stages, m), num_rows, hidden)
+        run = launch(_hold_on_rank, num_stages, args, memory=True)
         peaks.append(run.peak_bytes)
     counted = [many - one + saved for one, many in zip(*peaks, strict=True)]
     return [held * saved for held in predicted], counted
