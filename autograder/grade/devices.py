@@ -67,8 +67,10 @@ def chosen(where: Places, names: Sequence[str], asked: str | None, on_nodes: int
     words = "this machine has" if on_nodes is None else "each job (--gpus) has"
     gpus = lent(asked, torch.cuda.device_count() if on_nodes is None else on_nodes, words)
     if on_nodes is None and (reason := why_out_of_reach(gpus, (where.course, where.class_dir))):
-        raise CourseError(f"the sandbox cannot use this machine's GPUs: {reason}. Leave --backend"
-                          " out to grade on the CPU.")  # fmt: skip
+        raise CourseError(
+            f"the sandbox cannot use this machine's GPUs: {reason}. Leave --backend"
+            " out to grade on the CPU."
+        )
     if gpus.backend == "nccl":
         todo = [name for name in names if any(where.submitted.glob(f"*/{name}"))]
         sources = {name: nbformat.read(where.source(name), as_version=4) for name in todo}

@@ -60,6 +60,11 @@ class Judgement:
         """Whether every question could be judged."""
         return all(verdict.verdict != INFRASTRUCTURE for verdict in self.verdicts)
 
+    @property
+    def why_incomplete(self) -> str:
+        """Why the first question that could not be judged was not; "" where all were."""
+        return next((v.message for v in self.verdicts if v.verdict == INFRASTRUCTURE), "")
+
     def as_line(self) -> bytes:
         """One line of the journal."""
         return json.dumps(asdict(self), ensure_ascii=True, sort_keys=True).encode() + b"\n"
@@ -119,21 +124,6 @@ class Journal:
         finally:
             os.close(descriptor)
 
-    def merge(self, other: Journal) -> int:
-        """Append the judgements of another journal that this one has not; how many those were.
-
-        Raises:
-            OSError: the disk is full; merging again goes on from there.
-        """
-        new = [j for j in other.latest() if self._is_older(self.find(j.key), j)]
-        for judgement in new:
-            self.append(judgement)
-        return len(new)
-
-    @staticmethod
-    def _is_older(known: Judgement | None, new: Judgement) -> bool:
-        return known is None or (known != new and known.when <= new.when)
-
     def _read(self) -> None:
         """Take in what was appended since the last look."""
         for line in self._new_lines():
@@ -157,13 +147,21 @@ class Journal:
         yield from (line for line in whole.split(b"\n") if line.strip())
 
 
-def judgement_key(student: str, assignment: str, notebook: NotebookNode, notes: list[str],
-                  source: NotebookNode, seed: int, sandbox: str,
-                  devices: str = str(NO_GPUS)) -> str:  # fmt: skip
+def judgement_key(
+    student: str,
+    assignment: str,
+    notebook: NotebookNode,
+    notes: list[str],
+    source: NotebookNode,
+    seed: int,
+    sandbox: str,
+    devices: str = str(NO_GPUS),
+) -> str:
     """hash(submission, tests, environment): the same key means the same judgement."""
     submission = [[cell.id, cell.cell_type, cell.source] for cell in notebook.cells]
-    tests = [[cell.id, cell.source, cell.metadata] for cell in source.cells
-             if cell.cell_type == "code"]  # fmt: skip
+    tests = [
+        [cell.id, cell.source, cell.metadata] for cell in source.cells if cell.cell_type == "code"
+    ]
     parts = [student, assignment, submission, notes, tests, seed, sandbox, devices, environment()]
     text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -69,13 +69,15 @@ class Plan:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Plan:
         """The plan that `as_dict` turned into `data`."""
-        questions = [Question(**{**q, "cells": [tuple(c) for c in q["cells"]]})
-                     for q in data["questions"]]  # fmt: skip
+        questions = [
+            Question(**{**q, "cells": [tuple(c) for c in q["cells"]]}) for q in data["questions"]
+        ]
         return cls(data["stand_ins"], data["preparation"], questions)
 
 
-def plan(source: NotebookNode, student: NotebookNode, limit: float | None = None,
-         gpus: Gpus = NO_GPUS) -> Plan:  # fmt: skip
+def plan(
+    source: NotebookNode, student: NotebookNode, limit: float | None = None, gpus: Gpus = NO_GPUS
+) -> Plan:
     """The questions of a source notebook, each with the cells of a restored submission.
 
     Only names that the source's solution cells define become stand-ins: nothing that a student
@@ -96,8 +98,15 @@ def plan(source: NotebookNode, student: NotebookNode, limit: float | None = None
             usual = float(cell.metadata.get("limit_seconds", LIMIT_SECONDS)) * gpus.patience
             own = gpus.limits({**limits, **cell.metadata.get("limits", {})})
             questions.append(
-                Question(cell.id, cell.metadata.nbgrader.points, cell.source,
-                         cells_before(student, cell.id), limit or usual, own))  # fmt: skip
+                Question(
+                    cell.id,
+                    cell.metadata.nbgrader.points,
+                    cell.source,
+                    cells_before(student, cell.id),
+                    limit or usual,
+                    own,
+                )
+            )
         elif is_locked(cell):
             limits.update(cell.metadata.get("limits", {}))
             preparation.append(cell.source)
@@ -118,8 +127,15 @@ def cells_before(student: NotebookNode, test: str) -> list[tuple[str, str]]:
 class Judge:
     """Asks one submission's questions, in order, in one namespace of the instructor's names."""
 
-    def __init__(self, plan: Plan, launcher: Launcher, namespace: dict[str, Any], *,
-                 seed: int = 0, isolate: bool = True):  # fmt: skip
+    def __init__(
+        self,
+        plan: Plan,
+        launcher: Launcher,
+        namespace: dict[str, Any],
+        *,
+        seed: int = 0,
+        isolate: bool = True,
+    ):
         self.plan = plan
         self.launcher = launcher
         self.gpus = launcher.gpus or NO_GPUS
@@ -141,8 +157,10 @@ class Judge:
         except LaunchError:
             return self._rehearse_one_by_one(cells)
         labels = [label for label, _ in cells]
-        late = next((labels[i:] for i, label in enumerate(labels)
-                     if f"cell {label}: {NOT_BEGUN}" in notes), [])  # fmt: skip
+        late = next(
+            (labels[i:] for i, label in enumerate(labels) if f"cell {label}: {NOT_BEGUN}" in notes),
+            [],
+        )
         slow = [label for label in labels if label not in late and _timed_out(label, notes)]
         return {*slow, *late}, _worth_telling(notes) + _never_end(slow) + _too_late(late)
 
@@ -167,8 +185,9 @@ class Judge:
 
     def _try(self, cells: list[tuple[str, str]], seconds: float) -> list[str]:
         limits = self.plan.questions[-1].limits
-        sandbox = self.launcher.fresh(isolate=self.isolate, prelude=cells, limits=limits,
-                                      until=time.monotonic() + seconds)  # fmt: skip
+        sandbox = self.launcher.fresh(
+            isolate=self.isolate, prelude=cells, limits=limits, until=time.monotonic() + seconds
+        )
         try:
             return sandbox.launch(int, 1, setup=False, alone=True).notes
         finally:
@@ -185,9 +204,12 @@ class Judge:
         began = time.monotonic()
         cells = [cell for cell in question.cells if cell[0] not in self.left_out]
         try:
-            sandbox = self.launcher.fresh(isolate=self.isolate, prelude=cells,
-                                          limits=question.limits,
-                                          until=began + question.limit)  # fmt: skip
+            sandbox = self.launcher.fresh(
+                isolate=self.isolate,
+                prelude=cells,
+                limits=question.limits,
+                until=began + question.limit,
+            )
         except LaunchError as error:
             return verdicts.infrastructure(question.name, question.points, str(error))
         before, peaks = set_default(sandbox), _watched(sandbox)
@@ -195,8 +217,14 @@ class Judge:
             exec(compile(question.source, f"<{question.name}>", "exec"), self.namespace)
             verdict = verdicts.passed(question.name, question.points, time.monotonic() - began)
         except Exception as error:
-            verdict = verdicts.failed(question.name, question.points, question.source, error,
-                                      question.limit, time.monotonic() - began)  # fmt: skip
+            verdict = verdicts.failed(
+                question.name,
+                question.points,
+                question.source,
+                error,
+                question.limit,
+                time.monotonic() - began,
+            )
         finally:
             set_default(before)
             sandbox.close()
@@ -251,8 +279,11 @@ def _worth_telling(notes: list[str]) -> list[str]:
 
 
 def _never_end(labels: list[str]) -> list[str]:
-    return [f"cell {label}: it did not come to an end within {CELL_SECONDS:.0f} s, or ended the"
-            " whole program; it was left out" for label in sorted(labels)]  # fmt: skip
+    return [
+        f"cell {label}: it did not come to an end within {CELL_SECONDS:.0f} s, or ended the"
+        " whole program; it was left out"
+        for label in sorted(labels)
+    ]
 
 
 def _too_late(labels: list[str]) -> list[str]:
