@@ -11,6 +11,7 @@ reported as lost. When the process that asked is gone, however it went, so is al
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import multiprocessing
 import os
@@ -28,7 +29,6 @@ import cloudpickle
 from tqdm import tqdm
 
 from autograder.places import CourseError
-from byhand.runtime.process.server import prctl
 
 TRIES = 3
 END_SECONDS = 20.0  # that a process has to end its kernel and its sandbox
@@ -212,7 +212,7 @@ def _serve(work: Work, connection: Any, parent: int) -> None:
 
 def _end_with(parent: int | None = None) -> None:
     """End when the parent does, however it does."""
-    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if parent is not None and os.getppid() != parent:
         os._exit(1)
 

@@ -9,16 +9,17 @@ GPUs and gloo for those of more. Where there is no GPU, `auto` and `gloo` are as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import nbformat
 import torch
 from nbformat import NotebookNode
 
-from autograder.grade.judge import LIMITS, judge_cells
+from autograder.grade.notebook import WarmKernel
+from autograder.grade.plan import LIMITS, plan
 from autograder.places import CourseError, Places
-from byhand.runtime import Launcher, Run
+from byhand.runtime import Launcher
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.isolation import best_level
 
@@ -89,26 +90,6 @@ def why_out_of_reach(gpus: Gpus, hide: Sequence[Any] = ()) -> str | None:
 
 def most_ranks(source: NotebookNode) -> int:
     """The most ranks that a launch of these tests starts: counted, by judging the solution."""
-    counts = [1]
-    level = best_level()
-    with Launcher(level.command, trusted=False, gpus=NO_GPUS) as launcher:
-        launcher.fresh = _counting(launcher.fresh, counts)
-        judge_cells(source, source, launcher, isolate=level.nests)
-    return max(counts)
-
-
-def _counting(fresh: Callable[..., Launcher], counts: list[int]) -> Callable[..., Launcher]:
-    """`fresh`, whose launchers note how many ranks each launch starts."""
-
-    def counted(**options: Any) -> Launcher:
-        sandbox = fresh(**options)
-        launch = sandbox.launch
-
-        def noted(fn: Any, world_size: int, *args: Any, **how: Any) -> Run:
-            counts.append(world_size)
-            return launch(fn, world_size, *args, **how)
-
-        sandbox.launch = noted
-        return sandbox
-
-    return counted
+    with WarmKernel(sandboxed=False) as kernel:  # the instructor's own
+        verdicts = kernel.judge(plan(source, source), seed=0).verdicts
+    return max((verdict.ranks for verdict in verdicts), default=1)

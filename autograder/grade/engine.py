@@ -17,10 +17,10 @@ from nbformat import NotebookNode
 
 from autograder.cells import is_grade, is_solution
 from autograder.collect.uploads import found_notebook, take
-from autograder.grade import intake
+from autograder.grade import intake, suspicions
 from autograder.grade.journal import Journal, Judgement, default_seed, judgement_key
-from autograder.grade.judge import plan
 from autograder.grade.notebook import WarmKernel
+from autograder.grade.plan import plan
 from autograder.grade.verdicts import Verdict, infrastructure
 from autograder.places import CourseError, Places
 from byhand.runtime.walls.gpus import Gpus
@@ -157,6 +157,8 @@ class Grader:
         self, submission: Submission, verdicts: list[Verdict], notes: list[str], began: float
     ) -> Judgement:
         source = self.read(self.where.source(submission.assignment))
+        cells = students_cells(submission.intake.notebook)
+        of_runs = [f"{v.question}: {v.suspicion}" for v in verdicts if v.suspicion]
         return Judgement(
             submission.key,
             submission.student,
@@ -167,8 +169,9 @@ class Grader:
             round(time.monotonic() - began, 3),
             submission.intake.notes + [f"Your {note}." for note in notes],
             verdicts,
-            students_cells(submission.intake.notebook),
+            cells,
             str(self.gpus),
+            suspicions.in_cells(cells) + of_runs,
         )
 
 

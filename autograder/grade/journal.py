@@ -30,7 +30,8 @@ LIBRARY = Path(__import__("byhand").__file__).parent
 class Judgement:
     """What became of one submission. `cells` are the student's: (name, cell type, text).
 
-    `sandbox` and `devices` say what it ran in and on.
+    `notes` are for the student, `suspicions` for the instructor alone. `sandbox` and `devices` say
+    what it ran in and on.
     """
 
     key: str
@@ -44,6 +45,7 @@ class Judgement:
     verdicts: list[Verdict]
     cells: list[tuple[str, str, str]] = field(default_factory=list)
     devices: str = str(NO_GPUS)
+    suspicions: list[str] = field(default_factory=list)
 
     @property
     def points(self) -> int:

@@ -22,14 +22,12 @@ from papermill.clientwrap import PapermillNotebookClient
 from papermill.engines import NBClientEngine, papermill_engines
 
 from autograder.grade import verdicts
-from autograder.grade.judge import Plan
+from autograder.grade.plan import MIME, NOTES_MIME, Plan
 from autograder.grade.verdicts import Verdict
 from autograder.release.rules import KERNELSPEC
 from autograder.scratch import Scratch
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 
-MIME = "application/vnd.byhand.verdict+json"
-NOTES_MIME = "application/vnd.byhand.notes+json"
 SPARE_SECONDS = 120  # starting torch, and what the judge itself needs
 
 
@@ -128,7 +126,7 @@ def judge_notebook(plan: Plan) -> NotebookNode:
             "plan_file = ''\nseed = 0\nsandboxed = True\nhide = []\ngpus = []", id="parameters"
         ),
         new_code_cell(
-            "from autograder.grade.kernel import begin\n"
+            "from autograder.grade.judge import begin\n"
             "begin(plan_file, seed, sandboxed, hide, gpus)",
             id="begin",
         ),

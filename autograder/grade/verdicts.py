@@ -45,7 +45,8 @@ _BUILTIN_ERRORS = {
 class Verdict:
     """What became of one test cell: `part` is where it ended, `table` where each rank was.
 
-    `peak_bytes`: the most bytes of tensors that one rank held, by its own account.
+    Of its launches: `ranks` is the most that one started, `peak_bytes` the most bytes of tensors
+    that one rank held, by its own account. `suspicion` is a sentence for the instructor.
     """
 
     question: str
@@ -58,6 +59,8 @@ class Verdict:
     table: str = ""
     seconds: float = 0.0
     peak_bytes: int = 0
+    ranks: int = 0
+    suspicion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, for the journal and for a notebook's output."""

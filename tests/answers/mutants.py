@@ -24,11 +24,11 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import nbformat
+from autograder.batch.workers import cores
 from mutations import Mutant, chosen, mutants
 from tqdm import tqdm
 
 import answers
-from autograder.batch.workers import cores
 from autograder.grade.journal import environment
 from autograder.grade.judge import judge_cells
 from autograder.grade.verdicts import INFRASTRUCTURE, PASSED

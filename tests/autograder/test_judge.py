@@ -33,8 +33,9 @@ def judge(released):
     def judge(limit: float = 6, **answers: str) -> dict:
         notebook = tiny_course.answered(tiny_course.solved(released), **answers)
         restored = restore(tiny_course.as_bytes(notebook), released).notebook
-        found = judge_cells(tiny_course.source(), restored, launcher, limit=limit,
-                            isolate=not NO_SANDBOX)  # fmt: skip
+        found = judge_cells(
+            tiny_course.source(), restored, launcher, limit=limit, isolate=not NO_SANDBOX
+        )
         return {verdict.question: verdict for verdict in found}
 
     yield judge
@@ -54,24 +55,33 @@ ENDS = {
     "an endless loop": ("def double(n):\n    while True: pass", "timeout", "did not finish within"),
     "a loop that swallows interrupts": (
         "def double(n):\n    while True:\n        try:\n            while True: pass\n"
-        "        except BaseException: pass", "timeout", "did not finish within"),
+        "        except BaseException: pass",
+        "timeout",
+        "did not finish within",
+    ),
     "exit": ("import os\ndef double(n): os._exit(3)", "crashed", "exited with code 3"),
     "sys.exit": ("import sys\ndef double(n): sys.exit()", "failed", "SystemExit"),
     "a segfault": ("import ctypes\ndef double(n): ctypes.string_at(0)", "crashed", "SIGSEGV"),
     "memory": ("def double(n): return torch.ones(10**11)", "resource", "allocate"),
     "output": ("def double(n): print('x' * 10_000_000)", "resource", "printed more than"),
     "an object of its own": (
-        "class Yes:\n    def __eq__(self, other): return True\n"
-        "def double(n): return Yes()", "failed", "cannot be graded"),
+        "class Yes:\n    def __eq__(self, other): return True\ndef double(n): return Yes()",
+        "failed",
+        "cannot be graded",
+    ),
     "a subclass of int": (
-        "class Yes(int):\n    def __eq__(self, other): return True\n"
-        "def double(n): return Yes(0)", "failed", "cannot be graded"),
+        "class Yes(int):\n    def __eq__(self, other): return True\ndef double(n): return Yes(0)",
+        "failed",
+        "cannot be graded",
+    ),
     "an endless cell": ("while True: pass", "failed", "was left out"),
     "an endless cell that swallows interrupts": (
         "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
-        "failed", "was left out"),
+        "failed",
+        "was left out",
+    ),
     "a cell that exits": ("import os\nos._exit(0)", "failed", "was left out"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -143,17 +153,21 @@ def test_an_exception_cannot_carry_a_hidden_input_into_the_feedback(judge):
 HIDDEN_ENDS = {
     "an exit code": (
         "import os\ndef double(n): return 2 * n if n > 0 else os._exit(-n % 256)",
-        "rank 0 died: its process ended before the function returned"),
+        "rank 0 died: its process ended before the function returned",
+    ),
     "a rare signal": (
         "import os\ndef double(n): return 2 * n if n > 0 else os.kill(os.getpid(), 12)",
-        "rank 0 died: its process ended before the function returned"),
+        "rank 0 died: its process ended before the function returned",
+    ),
     "a segfault": (
         "import ctypes\ndef double(n): return 2 * n if n > 0 else ctypes.string_at(0)",
-        "rank 0 died: its process was killed by SIGSEGV (a segmentation fault)"),
+        "rank 0 died: its process was killed by SIGSEGV (a segmentation fault)",
+    ),
     "an exception named after no exception": (
         "def double(n):\n    if n > 0: return 2 * n\n    raise type('print', (Exception,), {})",
-        "rank 0 raised an exception"),
-}  # fmt: skip
+        "rank 0 raised an exception",
+    ),
+}
 
 
 @pytest.mark.parametrize("end", HIDDEN_ENDS)

@@ -14,14 +14,14 @@ import slurm_cluster
 import tiny_course
 import torch
 import torch.distributed as dist
+from autograder.batch.grading_slurm import ShardTask, judge_on_slurm
+from autograder.batch.run_command import run
 from click.testing import CliRunner
 from soak import rows
 
 import byhand
 from autograder.batch import slurm
 from autograder.batch.grading import Options, grade
-from autograder.batch.grading_slurm import ShardTask, judge_on_slurm
-from autograder.batch.run_command import run
 from autograder.batch.slurm import Array, Request
 from autograder.cli import main
 from autograder.places import CourseError
@@ -245,8 +245,12 @@ def test_each_notebook_is_a_job_with_a_log_and_a_line_in_the_table(cluster, tmp_
     assert 'code cell 3 "' in result.output
     assert "raised ZeroDivisionError" in result.output
     assert sorted(path.name for path in out.glob("*/*") if path.parent.name != "slurm") == [
-        "bad.ipynb", "bad.log", "good.html", "good.ipynb", "good.log",
-    ]  # fmt: skip
+        "bad.ipynb",
+        "bad.log",
+        "good.html",
+        "good.ipynb",
+        "good.log",
+    ]
     (log,) = out.glob("*/good.log")
     assert "x is 7" in log.read_text()
 
@@ -312,9 +316,11 @@ def make_class(folder):
     wrong = "def total(t):\n    return t"
     slow = "import time\n\ndef double(n):\n    time.sleep(1)\n    return 2 * n"
     for name, answers in {
-        "ada": {}, "ben": {"total": wrong},
-        "cem": {"double": slow}, "dee": {"double": slow, "total": wrong},
-    }.items():  # fmt: skip
+        "ada": {},
+        "ben": {"total": wrong},
+        "cem": {"double": slow},
+        "dee": {"double": slow, "total": wrong},
+    }.items():
         tiny_course.hand_in(where, name, tiny_course.answered(right, **answers))
     return where
 

@@ -143,7 +143,7 @@ def written(name: str, verdict: str | dict[str, str], says: tuple[str, ...] = ()
 
 
 def changed(name: str, expected: dict[str, str], change: Callable, says: tuple[str, ...] = (),
-            file: str = f"{STEM}.ipynb", **cells: str) -> Case:  # fmt: skip
+            file: str = f"{STEM}.ipynb", **cells: str) -> Case:
     """A case made by `change(notebook, cells)` from a notebook answered so (or right)."""
 
     def write_it(folder: Path, blank: dict, about: dict[str, str]) -> None:

@@ -121,7 +121,7 @@ def _seen(where, secrets: Path, home: Path) -> dict[str, str]:
 
 def _differences(before: dict[str, str], after: dict[str, str]) -> list[str]:
     return sorted(name for name in before.keys() | after.keys()
-                  if before.get(name) != after.get(name))  # fmt: skip
+                  if before.get(name) != after.get(name))
 
 
 class _Listener:
@@ -161,7 +161,7 @@ def graded_by(user: int | None, names: list[str] = ()) -> dict:
     about = {"HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), "PYTHONPATH": here}
     try:
         subprocess.run([*words, sys.executable, __file__, str(folder), *names], check=True,
-                       cwd=folder, env={**os.environ, **about})  # fmt: skip
+                       cwd=folder, env={**os.environ, **about})
         return json.loads((folder / "result.json").read_text())
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -74,7 +74,7 @@ def gather(t):
 
 """
 ALL_REDUCE = ("log('all_reduce', payload=t.numel() * t.element_size(), shape=list(t.shape),"
-              " dtype=str(t.dtype)[6:], reduce_op='sum')")  # fmt: skip
+              " dtype=str(t.dtype)[6:], reduce_op='sum')")
 
 
 def forged(name: str, verdict: str, body: str, task: str = "total"):
@@ -161,11 +161,11 @@ def by_socket(name: str, family: str, address: str, stream: bool):
     if stream:
         text = CONNECTED.format(**about) + BY_SOCKET.format(
             **about, kind="socket.SOCK_STREAM", listen="mine.listen()", send=CONNECT,
-            receive=RECEIVE)  # fmt: skip
+            receive=RECEIVE)
     else:
         text = BY_SOCKET.format(
             **about, kind="socket.SOCK_DGRAM", listen="pass", receive="mine.recv(1 << 20)",
-            send=f"until(lambda: mine.sendto(data, ({address})(right)))")  # fmt: skip
+            send=f"until(lambda: mine.sendto(data, ({address})(right)))")
     return channel(name, text)
 
 
@@ -284,4 +284,4 @@ def exchange(t, rank, left, right):
         if got is not None:
             return got
 """),
-]  # fmt: skip
+]
