@@ -199,7 +199,7 @@ class Judge:
         return replace(
             verdict,
             ranks=max((run.world_size for run in runs), default=0),
-            peak_bytes=max((max(run.peak_bytes, default=0) for run in runs), default=0),
+            peak_bytes=max((max(run.peak_bytes or [0]) for run in runs), default=0),
             suspicion=next(filter(None, map(suspicions.of_run, runs)), ""),
         )
 
