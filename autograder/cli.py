@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from autograder import result_commands  # noqa: F401  (its commands add themselves)
+from autograder.batch.cluster import Request
 from autograder.batch.commands import run, slurm_options
-from autograder.batch.slurm import Request, on_slurm
+from autograder.batch.slurm import on_slurm
 from autograder.commands import assignments_argument, command, main, student_option
 from autograder.places import Places, chosen_assignments
 

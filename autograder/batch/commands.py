@@ -10,8 +10,9 @@ from typing import Any
 
 import click
 
+from autograder.batch.cluster import Request
 from autograder.batch.notebooks import CELL_SECONDS, Options, Ran, find_notebooks, run_notebooks
-from autograder.batch.slurm import Request, on_slurm
+from autograder.batch.slurm import on_slurm
 from autograder.places import COURSE, CourseError
 
 DEFAULT_MINUTES = 240

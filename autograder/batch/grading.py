@@ -21,7 +21,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from autograder.batch import queue, slurm
+from autograder.batch import cluster, queue, slurm
 from autograder.batch.queue import Queue
 from autograder.grade import gradebook
 from autograder.grade.engine import Grader, submissions
@@ -223,7 +223,7 @@ def _left_by_jobs(folders: list[Path]) -> dict[str, Judgement]:
     """By key: what the jobs of runs that were killed judged. Those that still run are cancelled."""
     found = {}
     for folder in folders:
-        slurm.cancel_left_by(folder)
+        cluster.cancel_left_by(folder)
         for record in folder.glob("*.jsonl"):
             done = [r.value for r in slurm.reports_in(record)[0] if r.kind == queue.DONE]
             judgements = map(Judgement.from_line, done)

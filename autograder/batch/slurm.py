@@ -4,46 +4,31 @@ Each job does a shard of the items, by `queue.here`, and appends its reports to 
 folder that the nodes share; the process that submitted it reads the records as they grow. A job
 that leaves the queue with items to do was lost: its node died, it was preempted, cancelled, or out
 of time. What it did counts, and another job does the rest, as queue.py has it for any process.
-Slurm is told not to requeue, so that work is sent again in one place. squeue is asked and not
-sacct, which needs a database that small clusters lack.
+Slurm is told not to requeue, so that work is sent again in one place.
 """
 
 from __future__ import annotations
 
 import contextlib
-import getpass
 import json
 import os
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
+from autograder.batch.cluster import Request, cancel, executor, queued_jobs
 from autograder.batch.queue import LOST, STEP, TRIES, Queue, Report, Work, here
 from autograder.places import CourseError
 
 MOST_JOBS = 64
 POLL_SECONDS = 3.0  # between two looks at the queue
-CANCEL_SECONDS = 30.0
 PATIENCE_SECONDS = 600.0  # with a Slurm that takes no jobs for the moment
-COMMAND_SECONDS = 60.0
-
-
-@dataclass(frozen=True)
-class Request:
-    """What each job asks Slurm for. `sbatch` are further options by their long names."""
-
-    nodes: int = 1
-    gpus_per_node: int = 0
-    cpus: int = 1
-    minutes: int = 240
-    sbatch: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -128,7 +113,7 @@ class _Array:
     def __init__(self, folder: Path, request: Request):
         if shutil.which("sbatch") is None:
             raise CourseError("there is no Slurm here: sbatch is not on PATH")
-        self.executor = _executor(folder, request)
+        self.executor = executor(folder, request)
         self.active: list[Shard] = []
         self.waiting: list[Shard] = []
         self.said = ""
@@ -226,65 +211,3 @@ def new_folder(parent: Path) -> Path:
     folder = parent / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
     folder.mkdir(parents=True)
     return folder
-
-
-def queued_jobs() -> dict[str, tuple[str, str]] | None:
-    """{job id: (state, reason)} of this user's jobs, array tasks by themselves; None: no answer."""
-    try:
-        said = _squeue("--user", getpass.getuser(), "--format=%i|%T|%r")
-    except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
-        return None  # the controller is busy or restarting: nothing is known to have ended
-    rows = [line.split("|") for line in said.splitlines()]
-    return {job: (state, reason) for job, state, reason in rows}
-
-
-def cancel_left_by(folder: Path) -> None:
-    """Cancel the jobs of an array that a process which is gone has left in the queue."""
-    with contextlib.suppress(subprocess.CalledProcessError):
-        cancel(_squeue(f"--name={_name(folder)}", "--format=%i").split())
-
-
-def cancel(jobs: Sequence[str]) -> None:
-    """Cancel these jobs; return when they have left the queue."""
-    if not jobs:
-        return
-    subprocess.run(["scancel", *jobs], capture_output=True, timeout=COMMAND_SECONDS, check=False)
-    until = time.monotonic() + CANCEL_SECONDS
-    while time.monotonic() < until:
-        listed = queued_jobs()
-        if listed is not None and not set(jobs) & set(listed):
-            return
-        time.sleep(0.5)
-
-
-def _squeue(*options: str) -> str:
-    return subprocess.run(
-        ["squeue", "--noheader", "--array", *options],
-        capture_output=True,
-        text=True,
-        timeout=COMMAND_SECONDS,
-        check=True,
-    ).stdout
-
-
-def _executor(folder: Path, request: Request) -> Any:
-    import submitit
-
-    executor = submitit.SlurmExecutor(folder)
-    more = {name.replace("-", "_"): value for name, value in request.sbatch.items()}
-    executor.update_parameters(
-        job_name=_name(folder),
-        nodes=request.nodes,
-        ntasks_per_node=1,
-        cpus_per_task=request.cpus,
-        time=request.minutes,
-        stderr_to_stdout=False,
-        use_srun=request.nodes == 1,  # with several nodes, on the first: it starts the ranks' own
-        additional_parameters={"no_requeue": True, **more},
-        **({"gpus_per_node": request.gpus_per_node} if request.gpus_per_node else {}),
-    )
-    return executor
-
-
-def _name(folder: Path) -> str:
-    return f"autograder-{folder.name}"

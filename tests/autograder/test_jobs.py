@@ -226,9 +226,9 @@ def test_five_judgings_with_the_recorded_seed_give_the_same_scores(where):
 @pytest.mark.timeout(300)
 def test_killed_at_twenty_random_points_a_gradebook_is_as_without_a_kill():
     script = Path(__file__).with_name("soak.py")
-    done = subprocess.run(
-        [sys.executable, script, "20", "--pretend"], capture_output=True, text=True, check=False
-    )
+    about = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, script, "20", "--pretend"]
+    done = subprocess.run(command, capture_output=True, text=True, env=about)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "every gradebook as without a kill; 0 processes left" in done.stdout
 
