@@ -20,7 +20,7 @@ NAMES = (
     r"sys\._getframe|inspect\.(?:stack|currentframe)",
     r"torch\.library",
     r"__torch_dispatch__|__torch_function__|_python_dispatch",
-    r"_get_default_store|TCPStore|FileStore",  # messages that no ledger holds
+    r"_get_default_store",  # messages that no ledger holds
     r"\bsocket\b|multiprocessing\.shared_memory|\bmmap\b",
 )
 TOLERANCE = 0.25  # of the bytes that are expected
@@ -56,6 +56,6 @@ def of_run(run: Run) -> str:
     if abs(carried - expected) <= slack:
         return ""
     return (
-        f"the loopback carried {carried:,} bytes, and the calls in the ledger make about"
-        f" {round(expected):,}"
+        f"the loopback carried {carried / 1e6:.1f} MB, and the calls in the ledger make"
+        f" {expected / 1e6:.1f} MB"
     )

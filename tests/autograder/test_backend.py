@@ -16,7 +16,8 @@ from click.testing import CliRunner
 from autograder.cli import main
 from autograder.grade import devices, verdicts
 from autograder.grade.journal import Judgement, judgement_key
-from autograder.grade.judge import LIMITS, judge_cells, plan
+from autograder.grade.judge import Judge
+from autograder.grade.plan import LIMITS, plan
 from autograder.places import CourseError
 from byhand import PerRank, launch
 from byhand.runtime import Launcher, LaunchError
@@ -266,6 +267,15 @@ def test_messages_go_through_main_memory_and_arrive_where_they_belong():
 # Grading, with GPUs that are not there
 
 
+def judged_by(source, student, launcher, isolate):
+    """Verdicts of the judge with this launcher, without a kernel around it."""
+    asked, namespace = plan(source, student, gpus=launcher.gpus or NO_GPUS), {}
+    judge = Judge(asked, launcher, namespace, isolate=isolate)
+    for text in asked.preparation:
+        exec(text, namespace)
+    return [judge.ask(question) for question in asked.questions]
+
+
 FUSE = "/dev/fuse"  # stands for a GPU's file: no sandbox has it of its own
 
 
@@ -301,7 +311,7 @@ def test_a_device_that_is_let_in_can_be_written_to_inside_either_sandbox(gpuless
 def test_the_same_checks_pass_by_way_of_a_gpu(gpuless):
     launcher, nests = gpuless
     source = tiny_course.source()
-    found = judge_cells(source, source, launcher, isolate=nests)
+    found = judged_by(source, source, launcher, isolate=nests)
     assert {verdict.verdict for verdict in found} == {"passed"}
 
 
@@ -309,7 +319,7 @@ def test_the_same_checks_pass_by_way_of_a_gpu(gpuless):
 def test_what_fails_while_the_gpus_do_is_not_the_students_fault(gpuless):
     launcher, nests = gpuless
     wrong = tiny_course.answered(tiny_course.source(), total=TOTAL_WRONG)
-    found = judge_cells(tiny_course.source(), wrong, launcher, isolate=nests)
+    found = judged_by(tiny_course.source(), wrong, launcher, isolate=nests)
     assert [v.verdict for v in found] == ["passed", "infrastructure"]
     assert "shows 0 of 2 GPUs" in found[1].message
 
@@ -377,7 +387,7 @@ def on_gpus():
         notebook = tiny_course.answered(tiny_course.source(), total=total)
         gpus = Gpus(found, backend)
         with Launcher(level.command, trusted=False, gpus=gpus) as launcher:
-            verdicts = judge_cells(tiny_course.source(), notebook, launcher, isolate=level.nests)
+            verdicts = judged_by(tiny_course.source(), notebook, launcher, isolate=level.nests)
         return [v.verdict for v in verdicts], verdicts[1].message
 
     return judge
