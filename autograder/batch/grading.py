@@ -22,48 +22,16 @@ from typing import Any
 from tqdm import tqdm
 
 from autograder.batch import cluster, queue, slurm
+from autograder.batch.judging import Judging, Place, surroundings
 from autograder.batch.queue import Queue
 from autograder.grade import gradebook
 from autograder.grade.engine import Grader, submissions
-from autograder.grade.journal import Judgement, environment
+from autograder.grade.journal import Judgement
 from autograder.places import CourseError, Places
 from autograder.release import generate as release
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 
 SHARD = 25  # submissions in a job, unless told otherwise: the start of its workers is then 5 %
-Place = tuple[str, str]  # student, assignment
-
-
-@dataclass(frozen=True)
-class Judging:
-    """Work for the queue: items are (student, assignment), results the lines of a journal.
-
-    `engine` is what each Grader is made with; `means` what `surroundings` said where work is sent
-    from.
-    """
-
-    where: Places
-    engine: dict[str, Any]
-    means: str
-
-    def prepare(self) -> None:
-        """See that this node judges by the same means. It loads torch, papermill and nbgrader.
-
-        Raises:
-            CourseError: it would not.
-        """
-        here = surroundings(self.where, self.engine)
-        if here != self.means:
-            raise CourseError(
-                f"this node has {here}; the process that submitted the job has {self.means}:"
-                " use one environment and one checkout on a disk they share, and one sandbox"
-            )
-
-    @contextlib.contextmanager
-    def worker(self) -> Iterator[Any]:
-        """A warm kernel and a sandbox, for one submission after the other."""
-        with Grader(self.where, **self.engine) as grader:
-            yield lambda place, say: grader.judge(grader.take_in(*place)).as_line().decode()
 
 
 @dataclass
@@ -141,12 +109,6 @@ def judged(grader: Grader, places: list[Place], options: Options) -> Iterator[Ju
                 yield Judgement.from_line(report.value)
             else:
                 yield grader.unjudged(grader.take_in(*places[report.item]), report.value)
-
-
-def surroundings(where: Places, engine: dict[str, Any]) -> str:
-    """All but the submission and the tests that a judgement's key is made from."""
-    with Grader(where, **engine) as grader:
-        return f"{environment()}, sandbox {grader.level}, {grader.gpus}"
 
 
 class _Run:

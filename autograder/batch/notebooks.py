@@ -1,7 +1,7 @@
 """Execute notebooks by papermill, several at a time, and say whether every cell really ran.
 
 The executed notebook, its page and its log go to build/, under the path the source has in the
-course. One notebook is execute.py's, the command line is in commands.py.
+course. One notebook is running.py's, the command line is in commands.py.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 import nbformat
 
 from autograder.batch import queue
-from autograder.batch.execute import Running
 from autograder.batch.queue import Queue
+from autograder.batch.running import Running
 from autograder.cells import defined_names
 from autograder.places import COURSE, CourseError
 

@@ -1,7 +1,7 @@
 """One queue for all work: items, done by warm processes here, or on the nodes of a cluster.
 
-A kind of work is plain data and says how one item is done: `grading.Judging` a submission,
-`notebooks.Running` a notebook. `here` does items side by side on this machine and `slurm.on_slurm`
+A kind of work is plain data and says how one item is done: `judging.Judging` a submission,
+`running.Running` a notebook. `here` does items side by side on this machine and `slurm.on_slurm`
 as a job array, each of whose jobs is `here` again; both yield the same reports.
 
 An item whose process ends without a result is given to another, TRIES times in all, and is then

@@ -22,7 +22,8 @@ import byhand
 from autograder.batch import slurm
 from autograder.batch.cluster import Request, cancel, queued_jobs
 from autograder.batch.commands import run
-from autograder.batch.grading import Judging, Options, grade
+from autograder.batch.grading import Options, grade
+from autograder.batch.judging import Judging
 from autograder.cli import main
 from autograder.places import CourseError
 from byhand.runtime import DeadlineError, LaunchError, VirtualNetwork
