@@ -24,12 +24,8 @@ def _pairs(_context: Any, _option: Any, texts: Sequence[str]) -> dict[str, Any]:
     return {name: value if equals else True for name, equals, value in named}
 
 
-def slurm_options(cpus: int) -> Callable[..., Any]:
-    """Adds --slurm and what goes with it to a command, which gets `request`: None without --slurm.
-
-    `cpus` is what a job asks for unless told otherwise.
-    """
-    options = [
+def _options(cpus: int) -> list[Callable[..., Any]]:
+    return [
         click.option("--slurm", is_flag=True, help="As a job array on Slurm, not here."),
         click.option("--gpus", type=click.IntRange(0), help="With --slurm: GPUs on each node."),
         click.option(
@@ -55,6 +51,13 @@ def slurm_options(cpus: int) -> Callable[..., Any]:
         ),
     ]
 
+
+def slurm_options(cpus: int) -> Callable[..., Any]:
+    """Adds --slurm and what goes with it to a command, which gets `request`: None without --slurm.
+
+    `cpus` is what a job asks for unless told otherwise.
+    """
+
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def wrapped(*args: Any, slurm, **rest: Any) -> Any:
@@ -63,7 +66,7 @@ def slurm_options(cpus: int) -> Callable[..., Any]:
             }
             return function(*args, request=_request(slurm, asked, cpus), **rest)
 
-        return functools.reduce(lambda f, option: option(f), reversed(options), wrapped)
+        return functools.reduce(lambda f, option: option(f), reversed(_options(cpus)), wrapped)
 
     return decorate
 
