@@ -25,7 +25,7 @@ import torch
 from nbformat import write
 from nbgrader.api import Gradebook
 
-from autograder.batch.workers import cores
+from autograder.batch.queue import cores
 from autograder.places import Places
 from autograder.release import generate as release
 from byhand.runtime.walls.isolation import why_no_sandbox
