@@ -187,8 +187,15 @@ def test_nbgrader_autograde_uses_this_engine(tmp_path):
     environment = dict(os.environ)
     if why_no_sandbox():
         environment[gradebook.UNSANDBOXED_VARIABLE] = "1"
-    done = subprocess.run([*command, "--student", "ben"], cwd=tmp_path, env=environment,
-                          capture_output=True, text=True, timeout=100, check=False)  # fmt: skip
+    done = subprocess.run(
+        [*command, "--student", "ben"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     assert scores(where) == {"ben": (2.0, True)}
     assert [j.student for j in Journal(where.journal).latest()] == ["ben"]
