@@ -19,10 +19,10 @@ TOPICS = (
 
 MAY_IMPORT = {
     "autograder": "release collect grade batch report check figures runtime walls",
-    "report": "autograder batch collect grade release figures runtime",
+    "report": "autograder batch collect grade figures",
     "batch": "autograder grade release collect runtime walls process",
     "grade": "autograder collect release check runtime walls watch",
-    "collect": "autograder release",
+    "collect": "autograder",
     "release": "autograder",
     "byhand": "runtime tools model",
     "lab": "byhand tools figures check topic pure model runtime",
