@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import torch
@@ -154,7 +155,7 @@ def _step_on_rank(
     rank: int, world_size: int, plan: str, model: Model, repetitions: int
 ) -> tuple[LayerSeconds, Timing]:
     step = _make_step(rank, world_size, plan, model)
-    step()  # on the record: the bytes
+    step()  # the one whose bytes are told
     calls = _compute_calls(plan, model, world_size) | {"step": step}
     timings = take_turns(calls, repetitions)
     return _layer_seconds(timings, plan, model, world_size), timings["step"]
@@ -256,6 +257,6 @@ _STEPS = {"data": _data_step, "tensor": _tensor_step, "pipeline": _pipeline_step
 
 
 def _one_step_bytes(run: Any, rank: int) -> int:
-    """What a rank sent on the record; the broadcast at the start left out."""
-    events = run.ledger.select(rank=rank)
+    """What a rank sent in its first step, before any barrier; the broadcast left out."""
+    events = takewhile(lambda event: event.op != "barrier", run.ledger.select(rank=rank))
     return sum(e.sent_bytes for e in events if e.op in ("all_reduce", "send"))

@@ -96,7 +96,9 @@ def held_activations(
     predicted = simulate(make(num_stages, num_micro_batches)).peak_in_flight
     peaks = []
     for m in (1, num_micro_batches):
-        run = launch(_hold_on_rank, num_stages, (make(num_stages, m), num_rows, hidden), memory=True)
+        run = launch(
+            _hold_on_rank, num_stages, (make(num_stages, m), num_rows, hidden), memory=True
+        )
         peaks.append(run.peak_bytes)
     counted = [many - one + saved for one, many in zip(*peaks, strict=True)]
     return [held * saved for held in predicted], counted

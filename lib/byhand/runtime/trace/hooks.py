@@ -20,6 +20,7 @@ import torch.distributed.distributed_c10d as c10d
 from byhand.runtime.ledger import Call
 from byhand.runtime.trace import recorder
 from byhand.runtime.trace.calls import READERS
+from byhand.runtime.trace.record import packed_call
 
 _REDUCTIONS = {  # by name, the position of `op`
     "all_reduce": 1,
@@ -58,7 +59,7 @@ def _register(namespace: str, names: list[str], method: str) -> None:
 
 def _kernel(op: Any, method: str, keyset: Any, *args: Any) -> Any:
     if recorder.active is None:
-        return op.redispatch(keyset & recorder._BELOW, *args)
+        return op.redispatch(keyset & recorder.BELOW, *args)
     return getattr(recorder.active, method)(op, keyset, args)
 
 
@@ -86,7 +87,7 @@ def _reducing(original: Any, position: int) -> Any:
             return original(*args, **kwargs)
         thread = recorder.active.thread
         op = args[position] if len(args) > position else kwargs.get("op", dist.ReduceOp.SUM)
-        thread.reduce_op = str(op).split(".")[-1].lower()
+        thread.reduce_op = str(op)
         try:
             return original(*args, **kwargs)
         finally:
@@ -102,8 +103,8 @@ def _setting_up(original: Any, describe: Callable[..., Call | None]) -> Any:
         call = describe(*args, **kwargs) if active is not None else None
         if call is None:
             return original(*args, **kwargs)
-        index = active.call(call)
-        active.stand_still(index)
+        call.file, call.line = recorder.caller()
+        index = active.stand_still(packed_call(call))
         out = original(*args, **kwargs)
         active.go_on(index)
         return out
