@@ -25,7 +25,7 @@ from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.record import ASIDE, AWAKE, BEGIN, DONE, END, NOT_FOLLOWED, WAIT
 
-COMPUTED_SECONDS = 100e-6
+COMPUTED_SECONDS = 500e-6
 BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
 _RUNTIME = os.path.dirname(os.path.dirname(__file__))
 _INTERNAL = (os.path.dirname(torch.__file__) + os.sep, _RUNTIME + os.sep, "<frozen")
@@ -114,6 +114,7 @@ class Recorder:
         """Run a functional collective, which calls c10d's; log the wait for one."""
         go_on = functools.partial(op.redispatch, keyset & BELOW, *args)
         if op._opname == "wait_tensor":
+            self._note_computing()
             made = self._functional.pop(args[0].untyped_storage()._cdata, None)
             return go_on() if made is None else self._wait(*made, go_on)
         reduces = op._opname.startswith(("all_reduce", "reduce_scatter"))
@@ -134,11 +135,11 @@ class Recorder:
             out = wait()
             self.go_on(index)
             return out
+        self._note_computing()
         made = self._works.pop(id(work), None)
         return wait() if made is None else self._wait(*made[1:], wait)
 
     def _wait(self, index: int, stretches_before: int, wait: Callable[[], Any]) -> Any:
-        self._note_computing()
         self.log.write(self._waiting(), index, monotonic(), self._stretches > stretches_before)
         out = wait()  # when it raises, the log goes on saying what this rank waited in
         self.go_on(index)
@@ -159,7 +160,7 @@ class Recorder:
         return WAIT if threading.get_ident() == self._own_thread else ASIDE
 
     def _note_computing(self) -> None:
-        """Whether this thread computed since its last call: of interest while others travel."""
+        """Count a stretch of computing since this thread's last call, while others travel."""
         if self._works or self._functional:
             self._stretches += thread_time() - self.thread.left_call > COMPUTED_SECONDS
 
