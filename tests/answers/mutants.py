@@ -1,6 +1,6 @@
 """Do the exercises' tests notice a small mistake? Solutions are changed in one place and judged.
 
-    python tests/answers/mutants.py [STEM...] [--count N] [--jobs N] [--all]
+    PYTHONPATH=.:tests python -m answers.mutants [STEM...] [--count N] [--jobs N] [--all]
 
 Each mutant is judged as a student's answer is, on the test of its task. One that loses no point
 survives: the tests have a hole, or the change is none. What is none stands, with the reason, in
@@ -14,25 +14,22 @@ import argparse
 import hashlib
 import json
 import sys
+import tempfile
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from fnmatch import fnmatchcase
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 
-import nbformat
-from mutations import Mutant, chosen, mutants
 from tqdm import tqdm
 
 import answers
-from autograder.batch.workers import cores
+from answers import judging
+from answers.mutations import Mutant, chosen, mutants
+from autograder.batch.queue import cores
 from autograder.grade.journal import environment
-from autograder.grade.judge import judge_cells
 from autograder.grade.verdicts import INFRASTRUCTURE, PASSED
-from byhand.runtime import Launcher
 
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.toml")
 KNOWN = answers.ROOT / "build" / "mutants.jsonl"
@@ -54,8 +51,11 @@ def stems() -> list[str]:
 def exercise(stem: str, test: str) -> dict:
     """The source notebook with this test alone."""
     notebook = answers.source(stem)
-    notebook["cells"] = [cell for cell in notebook["cells"] if cell["id"] == test
-                         or not cell["metadata"].get("nbgrader", {}).get("grade")]  # fmt: skip
+    notebook["cells"] = [
+        cell
+        for cell in notebook["cells"]
+        if cell["id"] == test or not cell["metadata"].get("nbgrader", {}).get("grade")
+    ]
     return notebook
 
 
@@ -65,43 +65,32 @@ def key(mutant: Mutant) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def judged(mutant: Mutant) -> str:
-    """The verdict on one mutant, from the same judge that students get."""
-    student = answers.full(mutant.stem)
-    for cell in student["cells"]:
-        if cell["id"] == mutant.cell:
-            cell["source"] = mutant.text
-    notebooks = [nbformat.from_dict(n) for n in (exercise(mutant.stem, mutant.test), student)]
-    for cell in (cell for notebook in notebooks for cell in notebook.cells):
-        cell.source = "".join(cell.source)
-    [verdict] = judge_cells(*notebooks, _launcher(), limit=LIMIT, isolate=False)
-    return verdict.verdict
-
-
-@cache
-def _launcher() -> Launcher:
-    """This process's fork server; it ends with the process."""
-    return Launcher()
-
-
 def verdicts(wanted: list[Mutant], jobs: int) -> dict[Mutant, str]:
     """The verdict on each mutant: those known from an earlier run, and the others judged now."""
     known = _known()
     found = {mutant: known[key(mutant)] for mutant in wanted if key(mutant) in known}
-    missing = [mutant for mutant in wanted if mutant not in found]
+    groups = judging.batches(mutant for mutant in wanted if mutant not in found)
+    books = [
+        (
+            group[0].stem,
+            judging.notebook(
+                group[0].stem, [m.test for m in group], {m.cell: m.text for m in group}
+            ),
+        )
+        for group in groups
+    ]
     KNOWN.parent.mkdir(exist_ok=True)
     with (
-        ProcessPoolExecutor(jobs, get_context("spawn")) as pool,
+        tempfile.TemporaryDirectory(prefix="mutants-") as folder,
         open(KNOWN, "a", encoding="utf-8") as file,
         tqdm(total=len(wanted), initial=len(found), unit="mutant") as bar,
     ):
-        work = {pool.submit(judged, mutant): mutant for mutant in missing}
-        for done in as_completed(work):
-            mutant = work[done]
-            found[mutant] = done.result()
-            line = {"key": key(mutant), "verdict": found[mutant], "mutant": str(mutant)}
-            print(json.dumps(line), file=file, flush=True)
-            bar.update()
+        for number, judged in judging.verdicts(Path(folder), books, LIMIT, jobs):
+            for mutant in groups[number]:
+                found[mutant] = judged[mutant.test].verdict
+                line = {"key": key(mutant), "verdict": found[mutant], "mutant": str(mutant)}
+                print(json.dumps(line), file=file, flush=True)
+                bar.update()
     return found
 
 
@@ -147,8 +136,12 @@ def report(found: dict[Mutant, str]) -> Iterator[str]:
 def _counts(own: dict[Mutant, str], entries: list[dict[str, str]]) -> Counter[str]:
     left = [mutant for mutant, verdict in own.items() if verdict == PASSED]
     excused = sum(reason(mutant, entries) is not None for mutant in left)
-    return Counter(mutants=len(own), killed=len(own) - len(left), equivalent=excused,
-                   survive=len(left) - excused)  # fmt: skip
+    return Counter(
+        mutants=len(own),
+        killed=len(own) - len(left),
+        equivalent=excused,
+        survive=len(left) - excused,
+    )
 
 
 def _row(name: str, count: Counter[str]) -> str:

@@ -159,12 +159,22 @@ def test_what_is_no_notebook_is_graded_as_a_blank_one(blank, data, why):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.binary(max_size=200) | st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=9),
-    lambda some: st.lists(some, max_size=4) | st.dictionaries(
-        st.sampled_from(["cells", "cell_type", "source", "metadata", "nbgrader", "grade_id", "id"]),
-        some, max_size=4),
-).map(lambda value: json.dumps({"cells": [value]}).encode()))  # fmt: skip
+@given(
+    st.binary(max_size=200)
+    | st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=9),
+        lambda some: (
+            st.lists(some, max_size=4)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["cells", "cell_type", "source", "metadata", "nbgrader", "grade_id", "id"]
+                ),
+                some,
+                max_size=4,
+            )
+        ),
+    ).map(lambda value: json.dumps({"cells": [value]}).encode())
+)
 def test_no_bytes_make_intake_raise(blank, data):
     assert len(restore(data, blank).notebook.cells) >= len(blank.cells)
 
@@ -197,6 +207,12 @@ def test_a_readable_copy_is_preferred_to_a_broken_file_of_the_right_name(tmp_pat
     (tmp_path / "tiny.ipynb").write_bytes(sent(blank)[:-9])
     (tmp_path / "tiny-copy.ipynb").write_bytes(sent(blank))
     assert take(tmp_path, "tiny", {"double"})[0] == sent(blank)
+
+
+def test_of_two_whole_notebooks_the_one_of_the_right_name_is_taken(tmp_path, blank):
+    (tmp_path / "my tiny.ipynb").write_bytes(sent(blank))
+    (tmp_path / "tiny.ipynb").write_bytes(sent({**blank, "cells": blank.cells[:-1]}))
+    assert len(json.loads(take(tmp_path, "tiny", {"double"})[0])["cells"]) < len(blank.cells)
 
 
 def test_a_file_name_that_is_no_text_is_noted_in_text(tmp_path, blank):

@@ -15,18 +15,17 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import time
 
 import torch
-import torch.distributed as dist
 
 from byhand import launch
+from byhand.communication_cost.timing import take_turns
 from byhand.model.mlp import MLP, ReLU, random_weights, softmax_cross_entropy
 from byhand.pipeline_parallel import Pipeline, cut, partition, timeline
 from byhand.pipeline_parallel.lab import held_activations, sleep_through
 from byhand.pipeline_schedules import gpipe, interleaved, one_forward_one_backward, simulate
 
-WORLD_SIZE, MICRO_BATCHES, REPETITIONS, WARM_UP = 2, 8, 15, 3
+WORLD_SIZE, MICRO_BATCHES, REPETITIONS = 2, 8, 15
 SHAPES = {"small": (16, 64), "medium": (64, 256), "large": (64, 1024)}  # rows, features
 SCHEDULES = {"ScheduleGPipe": gpipe, "Schedule1F1B": one_forward_one_backward}
 SECONDS = 0.1  # that a stage sleeps for a forward, and for each half of a backward
@@ -70,7 +69,7 @@ def with_torch(rank, world_size, weights, x, labels, name):
 
 
 def race(rank, world_size, weights, x, labels, name, repetitions):
-    """Seconds of each repetition of both, after checking that they compute the same."""
+    """The times of both, after checking that they compute the same."""
     contenders = [
         make(rank, world_size, weights, x, labels, name) for make in (by_hand, with_torch)
     ]
@@ -80,16 +79,7 @@ def race(rank, world_size, weights, x, labels, name, repetitions):
         results.append(gradients())
     for mine, theirs in zip(*results, strict=True):
         torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
-    seconds = [[], []]
-    for repetition in range(-WARM_UP, repetitions):
-        for which in (0, 1) if repetition % 2 else (1, 0):
-            dist.barrier()
-            start = time.perf_counter()
-            contenders[which][0]()
-            taken = time.perf_counter() - start
-            if repetition >= 0:
-                seconds[which].append(taken)
-    return seconds
+    return take_turns({i: step for i, (step, _) in enumerate(contenders)}, repetitions)
 
 
 def ratios(name, shape, repetitions):
@@ -98,12 +88,9 @@ def ratios(name, shape, repetitions):
     weights = random_weights([features] * 9)
     x = torch.randn(rows * MICRO_BATCHES, features)
     labels = torch.randint(features, (len(x),))
-    args = (weights, x, labels, name, repetitions)
-    run = launch(race, WORLD_SIZE, args, deadline=300)
-    ours, theirs = (
-        [max(pair) for pair in zip(*both, strict=True)] for both in zip(*run.results, strict=True)
-    )
-    return [a / b for a, b in zip(ours, theirs, strict=True)], statistics.median(theirs)
+    run = launch(race, WORLD_SIZE, (weights, x, labels, name, repetitions), deadline=300)
+    ours, theirs = run.results[0].values()
+    return [a / b for a, b in zip(ours.seconds, theirs.seconds, strict=True)], theirs.median
 
 
 def print_ratios(repetitions):
@@ -175,9 +162,9 @@ def print_memory():
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("repetitions", nargs="?", type=int, default=REPETITIONS)
-    options = parser.parse_args()
-    print_ratios(options.repetitions)
-    print_idle(min(3, options.repetitions))
+    repetitions = parser.parse_args().repetitions
+    print_ratios(repetitions)
+    print_idle(min(3, repetitions))
     print_memory()
 
 

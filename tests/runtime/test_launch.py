@@ -406,7 +406,7 @@ def test_interrupting_the_cell_ends_the_ranks_and_the_next_cell_runs(kernel_in_a
     while "execution_count" not in content:  # earlier replies are of other kinds
         content = client.get_shell_msg(timeout=20)["content"]
     assert content.get("ename") == "KeyboardInterrupt", content
-    assert wait_until_gone(pids, 0.5) == []
+    assert wait_until_gone(pids) == []
     reply = client.execute_interactive("launch(lambda rank, n: rank, 2).results", timeout=30)
     assert reply["content"]["status"] == "ok"
 

@@ -36,7 +36,7 @@ from byhand.tensor_parallel.convolution import (
     OutputChannelParallelConv2d,
 )
 from byhand.tensor_parallel.gathered import GatheredLinear
-from byhand.tensor_parallel.lab import SPLITS, counted, predicted, run_block
+from byhand.tensor_parallel.lab import SPLITS, counted, draw_split, predicted, run_block
 from byhand.tensor_parallel.operators import copy_to_group, sum_over_group
 
 SIZES = [5, 12, 6, 24, 4]  # widths that 1, 2, 3 and 4 ranks divide between each pair
@@ -438,8 +438,6 @@ def test_each_way_to_split_a_block_sends_what_its_formula_says(split, world_size
 
 
 def test_the_explorer_draws_or_says_why_not():
-    from byhand.tools.widgets import draw_split
-
     png, width, sentence = draw_split("row, then column", 2, 4, 6, 2)
     assert png.startswith(b"\x89PNG")
     assert (width, sentence) == (770, "")
