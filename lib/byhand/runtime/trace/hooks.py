@@ -20,7 +20,6 @@ import torch.distributed.distributed_c10d as c10d
 from byhand.runtime.ledger import Call
 from byhand.runtime.trace import recorder
 from byhand.runtime.trace.calls import READERS
-from byhand.runtime.trace.record import packed_call
 
 _REDUCTIONS = {  # by name, the position of `op`
     "all_reduce": 1,
@@ -103,8 +102,7 @@ def _setting_up(original: Any, describe: Callable[..., Call | None]) -> Any:
         call = describe(*args, **kwargs) if active is not None else None
         if call is None:
             return original(*args, **kwargs)
-        call.file, call.line = recorder.caller()
-        index = active.stand_still(packed_call(call))
+        index = active.stand_still(call)
         out = original(*args, **kwargs)
         active.go_on(index)
         return out

@@ -20,10 +20,20 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from byhand.runtime.ledger import Call
 from byhand.runtime.trace import calls
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
-from byhand.runtime.trace.record import ASIDE, AWAKE, BEGIN, DONE, END, NOT_FOLLOWED, WAIT
+from byhand.runtime.trace.record import (
+    ASIDE,
+    AWAKE,
+    BEGIN,
+    DONE,
+    END,
+    NOT_FOLLOWED,
+    WAIT,
+    packed_call,
+)
 
 COMPUTED_SECONDS = 500e-6
 BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
@@ -145,9 +155,10 @@ class Recorder:
         self.go_on(index)
         return out
 
-    def stand_still(self, body: bytes) -> int:
-        """Log a call, packed, for which this thread waits; its number."""
-        return self.log.call(body, monotonic(), self._waiting())
+    def stand_still(self, call: Call) -> int:
+        """Log a call that no dispatch shows, for which this thread waits; its number."""
+        call.file, call.line = caller()
+        return self.log.call(packed_call(call), monotonic(), self._waiting())
 
     def go_on(self, index: int) -> None:
         """Log that it waits no longer."""
