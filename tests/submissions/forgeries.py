@@ -57,9 +57,8 @@ def quietly(work):
 
 def log(op, **fields):
     active, group = recorder.active, tuple(range(dist.get_world_size()))
-    index = active.call(Call(**{'op': op, 'group': group, 'group_name': '0', **fields}))
-    active.stand_still(index)
-    active.go_on(index)
+    call = Call(**{'op': op, 'group': group, 'group_name': '0', **fields})
+    active.go_on(active.stand_still(call))
 
 
 def gather(t):
