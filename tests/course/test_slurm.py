@@ -30,7 +30,7 @@ from byhand.runtime.cluster import ClusterLauncher
 from byhand.runtime.cluster_client import placement
 from byhand.runtime.walls import isolation
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
 SANDBOXED = not isolation.why_no_sandbox()
 NAME = [tiny_course.ASSIGNMENT]
 OPTIONS = Options(sandboxed=SANDBOXED, progress=False)

@@ -37,6 +37,7 @@ from byhand.runtime.process.client import ForkClient
 from byhand.runtime.process.member import Member
 from byhand.runtime.process.request import memory_file
 from byhand.runtime.trace import hooks
+from byhand.runtime.trace.log import read_log
 
 POLL_SECONDS = 0.02
 KEY = "BYHAND_CLUSTER_KEY"
@@ -188,7 +189,8 @@ class Node:
         for rank, member in team.members.items():
             for channel in CHANNELS:
                 fd, at = getattr(member, f"{channel}_fd"), team.sent.get((rank, channel), 0)
-                while data := os.pread(fd, 1 << 20, at):
+                read = read_log if channel == "log" else _read
+                while data := read(fd, at, 1 << 20):
                     at += len(data)
                     self.notebook.send(("data", number, rank, channel, data))
                 team.sent[rank, channel] = at
@@ -201,6 +203,10 @@ class Node:
                 self.pass_on_writings(number, team)
                 self.notebook.send(("exit", number, rank, now[rank]))
             team.exits = dict(now)
+
+
+def _read(fd: int, at: int, most: int) -> bytes:
+    return os.pread(fd, most, at)
 
 
 def interface_of(address: str) -> str:

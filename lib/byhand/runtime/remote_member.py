@@ -12,6 +12,7 @@ import threading
 from typing import Any
 
 from byhand.runtime.process.member import Member
+from byhand.runtime.trace.log import append_log
 
 
 class RemoteMember(Member):
@@ -37,7 +38,11 @@ class RemoteMember(Member):
                 with contextlib.suppress(BlockingIOError, BrokenPipeError):
                     self._wake.send(b".")
             else:
-                os.write(getattr(self, f"{channel}_fd"), data)
+                fd = getattr(self, f"{channel}_fd")
+                if channel == "log":
+                    append_log(fd, data)
+                else:
+                    os.write(fd, data)
 
     def receive(self, max_bytes: int) -> bool:
         """Read some of the reply. False when nothing more will come."""

@@ -81,6 +81,7 @@ class Launcher:
         threads_per_rank: int = 1,
         network: VirtualNetwork | None = None,
         setup: bool = True,
+        memory: bool = False,
         alone: bool = False,
     ) -> Run:
         """Run `fn(rank, world_size, *args)` on fresh ranks, as byhand.launch says.
@@ -90,7 +91,7 @@ class Launcher:
         check_arguments(fn, world_size, args, deadline, threads_per_rank, network)
         if network != self.network:
             options = {"backend": backend, "deadline": deadline, "setup": setup, "alone": alone}
-            options.update(threads_per_rank=threads_per_rank, network=network)
+            options.update(threads_per_rank=threads_per_rank, network=network, memory=memory)
             return self._on(network).launch(fn, world_size, args, **options)
         with self._lock:
             self.start()
@@ -105,7 +106,7 @@ class Launcher:
             }
             if self.until is not None:
                 deadline = max(0.0, min(deadline, self.until - time.monotonic()))
-            return self._launch(spec, calls, deadline, alone)
+            return self._launch(spec, calls, deadline, {"alone": alone, "memory": bool(memory)})
 
     def fresh(
         self,
@@ -135,13 +136,13 @@ class Launcher:
             return child
 
     def _launch(
-        self, spec: dict[str, Any], calls: list[bytes], deadline: float, alone: bool
+        self, spec: dict[str, Any], calls: list[bytes], deadline: float, how: dict[str, bool]
     ) -> Run:
         """One team of ranks, from its request to its end."""
         team, members = self._take_team(spec)
         try:
             before = self._client.traffic() if self.network is not None else None
-            self._request(members, calls, alone)
+            self._request(members, calls, how)
             supervisor = self._supervisor(team, members, spec)
             run = supervisor.run(self._client.connection, deadline)
             if self.network is not None:
@@ -220,10 +221,10 @@ class Launcher:
             self._gpus = self._client.count_gpus() if dist.is_nccl_available() else 0
         return choose_backend(backend, world_size, self._gpus)
 
-    def _request(self, members: list[Member], calls: list[bytes], alone: bool) -> None:
+    def _request(self, members: list[Member], calls: list[bytes], how: dict[str, bool]) -> None:
         """Give each rank its call, in a memory file that ranks with the same call share."""
         cells = json.dumps(self.prelude).encode()
-        header = {"trusted": self.trusted, "alone": alone, "path": None, "directory": "."}
+        header = {"trusted": self.trusted, "path": None, "directory": ".", **how}
         if self.trusted:
             header.update(path=sys.path, directory=os.getcwd())
         files = {id(call): memory_file(cells, call) for call in calls}

@@ -28,6 +28,8 @@ import torch.distributed as dist
 
 from byhand.runtime.process import codec
 from byhand.runtime.process import world as process_group
+from byhand.runtime.trace.log import LogWriter
+from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
 from byhand.runtime.walls import event_loop, landlock, namespaces, on_gpu, prelude, seccomp
 
@@ -49,13 +51,11 @@ def rehearse() -> None:
     In the fork server this loads code; on a waiting rank it also copies the memory pages that the
     run will write, and sends a first message on every connection.
     """
-    null = os.open(os.devnull, os.O_WRONLY)
-    with Recorder(null) as recorder:
+    alone = not dist.is_initialized()
+    with Recorder(LogWriter(-1), HeldBytes() if alone else None):
         x = torch.ones(4) + 1
-        recorder.track([x])
-        if dist.is_initialized():
+        if not alone:
             dist.all_reduce(x)
-    os.close(null)
     pickle.loads(cloudpickle.dumps((rehearse, lambda: x)))
     codec.decode(codec.encode([x, {"a": 1.5}]))
 
@@ -175,10 +175,12 @@ def _run(
         os.chdir(header["directory"])
     notes = prelude.run(json.loads(sections[0]))
     fn, args = on_gpu.loads(sections[1], device)
-    recorder = Recorder(log_fd) if device is None else on_gpu.Staging(log_fd)
-    recorder.track(list(args))
+    memory = HeldBytes() if header["memory"] else None
+    if memory is not None:
+        memory.track(list(args))
+    record = Recorder if device is None else on_gpu.Staging
     try:
-        with recorder:
+        with record(LogWriter(log_fd), memory):
             value = fn(*args) if header["alone"] else fn(rank, world_size, *args)
     except BaseException as error:
         return _error(error) | {"notes": notes}, b""

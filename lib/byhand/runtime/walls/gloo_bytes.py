@@ -27,7 +27,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from byhand.runtime.trace.log import MONITORED, SETUP_OPS, Call
+from byhand.runtime.ledger import SETUP_OPS
+from byhand.runtime.ledger import Event as Call
+from byhand.runtime.trace.calls import MONITORED
 
 MESSAGE = 144  # two notices and a header of 48 bytes each
 PAIR = 24  # a connection's first bytes, and the longer headers of its first two packets
@@ -69,7 +71,7 @@ def expected(calls: Iterable[Call], world_size: int, joined: bool) -> Bounds:
     for call in calls:
         share = _share(call, joined)
         least = share.least if call.matched else 0
-        total += Bounds(least, share.most, MESSAGE + call.payload, share.left, share.pairs)
+        total += Bounds(least, share.most, MESSAGE + call.payload_bytes, share.left, share.pairs)
     return total
 
 
@@ -80,7 +82,7 @@ def exactly(num_bytes: float) -> Bounds:
 
 def _share(call: Call, joined: bool) -> Bounds:
     """One rank's share of what its call puts on the wire."""
-    n, payload = len(call.group), call.payload
+    n, payload = len(call.group), call.payload_bytes
     if call.op == "send":
         return exactly(MESSAGE + payload)
     if call.op in SETUP_OPS:
@@ -91,7 +93,7 @@ def _share(call: Call, joined: bool) -> Bounds:
         return exactly(_all_to_all(call, n))
     element = _ELEMENT.get(call.dtype or "", 4)
     if call.op in ("all_reduce", "reduce_scatter"):
-        rings = n if call.listed and call.op == "reduce_scatter" else 1
+        rings = 1
         return exactly(rings * _ring(n, payload / rings, element) / n)
     if call.op == "reduce":
         return exactly(_reduce(call, n, element))
@@ -118,7 +120,7 @@ def _ring(n: int, payload: float, element: int) -> float:
 def _reduce(call: Call, n: int, element: int) -> int:
     """What one rank sends in gloo's reduce: all segments but the last two of its own, then its own
     to the root in one message."""
-    payload = call.payload
+    payload = call.payload_bytes
     size = min(math.ceil(payload / (2 * n)), _largest(element))
     size = max(element, element * math.ceil(size / element))
     own = math.ceil(max(math.ceil(payload / size), 2 * n) / n)
@@ -149,8 +151,8 @@ def _all_to_all(call: Call, n: int) -> float:
     """A message to each of the others, be it empty; a log may say anything of the rows."""
     rows, here = sum(call.sends), call.group.index(call.rank)
     away = rows - sum(call.sends[here : here + 1])
-    carried = call.payload * away / rows if rows else 0
-    return MESSAGE * (n - 1) + min(call.payload, max(0, carried))
+    carried = call.payload_bytes * away / rows if rows else 0
+    return MESSAGE * (n - 1) + min(call.payload_bytes, max(0, carried))
 
 
 def _group(call: Call, joined: bool) -> Bounds:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from byhand.runtime.errors import TamperedError
-from byhand.runtime.trace.log import Call
+from byhand.runtime.ledger import Event as Call
 from byhand.runtime.walls.gloo_bytes import MESSAGE, PAIR, Bounds, expected
 
 HEADERS = 52  # IP and TCP with time stamps, on every packet
