@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import psutil
 
 INTERRUPT_SECONDS = 8.0  # from an interrupt to the end, kernel included
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
@@ -158,14 +159,10 @@ def _end_with_the_starter() -> None:
 
 def _end_anyway() -> None:
     """End this process and its kernel: what ran when the interrupt came may have swallowed it."""
-    from byhand.runtime.process.tree import (
-        children_of,  # brings torch, which nothing else here needs
-    )
-
     time.sleep(INTERRUPT_SECONDS)
-    for kernel in children_of(os.getpid()):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(kernel, signal.SIGKILL)
+    for kernel in psutil.Process().children():
+        with contextlib.suppress(psutil.NoSuchProcess):
+            kernel.kill()
     os._exit(1)
 
 

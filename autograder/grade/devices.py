@@ -21,6 +21,7 @@ from autograder.places import CourseError, Places
 from byhand.runtime import Launcher, Run
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.isolation import best_level
+from byhand.runtime.walls.question import Sandbox
 
 
 def lent(asked: str | None, found: int, where: str = "this machine has") -> Gpus:
@@ -81,7 +82,7 @@ def why_out_of_reach(gpus: Gpus, hide: Sequence[Any] = ()) -> str | None:
     if not gpus.count:
         return None
     level = best_level(hide, gpus.files)
-    with Launcher(level.command, trusted=False, gpus=gpus) as launcher:
+    with Sandbox(level.command, gpus=gpus) as launcher:
         return launcher.why_no_gpus(gpus.limits(LIMITS), level.nests)
 
 
@@ -89,7 +90,7 @@ def most_ranks(source: NotebookNode) -> int:
     """The most ranks that a launch of these tests starts: counted, by judging the solution."""
     counts = [1]
     level = best_level()
-    with Launcher(level.command, trusted=False, gpus=NO_GPUS) as launcher:
+    with Sandbox(level.command, gpus=NO_GPUS) as launcher:
         launcher.fresh = _counting(launcher.fresh, counts)
         judge_cells(source, source, launcher, isolate=level.nests)
     return max(counts)

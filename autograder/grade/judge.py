@@ -22,6 +22,7 @@ from byhand import check
 from byhand.runtime import Launcher, LaunchError, Run, StandIn, set_default
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.prelude import ALL_SECONDS, CELL_SECONDS, NOT_BEGUN
+from byhand.runtime.walls.question import Sandbox
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -118,11 +119,11 @@ def cells_before(student: NotebookNode, test: str) -> list[tuple[str, str]]:
 class Judge:
     """Asks one submission's questions, in order, in one namespace of the instructor's names."""
 
-    def __init__(self, plan: Plan, launcher: Launcher, namespace: dict[str, Any], *,
+    def __init__(self, plan: Plan, launcher: Sandbox, namespace: dict[str, Any], *,
                  seed: int = 0, isolate: bool = True):  # fmt: skip
         self.plan = plan
         self.launcher = launcher
-        self.gpus = launcher.gpus or NO_GPUS
+        self.gpus = launcher.gpus
         self.isolate = isolate
         self.namespace = namespace
         check.set_seed(seed)
@@ -226,14 +227,14 @@ def _watched(sandbox: Launcher) -> list[int]:
 def judge_cells(
     source: NotebookNode,
     student: NotebookNode,
-    launcher: Launcher,
+    launcher: Sandbox,
     *,
     seed: int = 0,
     limit: float | None = None,
     isolate: bool = True,
 ) -> list[Verdict]:
     """Judge a restored notebook in this process; a verdict for each test cell of the source."""
-    todo = plan(source, student, limit, launcher.gpus or NO_GPUS)
+    todo = plan(source, student, limit, launcher.gpus)
     namespace: dict[str, Any] = {"__name__": "__main__"}
     judge = Judge(todo, launcher, namespace, seed=seed, isolate=isolate)
     for text in todo.preparation:

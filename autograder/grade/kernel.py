@@ -17,9 +17,10 @@ from IPython.display import display
 
 from autograder.grade.judge import LIMITS, Judge, Plan
 from autograder.places import COURSE
-from byhand.runtime import Launcher, set_default
+from byhand.runtime import set_default
 from byhand.runtime.walls.gpus import Gpus
 from byhand.runtime.walls.isolation import NONE, Level, best_level
+from byhand.runtime.walls.question import Sandbox
 
 MIME = "application/vnd.byhand.verdict+json"
 NOTES_MIME = "application/vnd.byhand.notes+json"
@@ -28,13 +29,13 @@ NOTES_MIME = "application/vnd.byhand.notes+json"
 class Session:
     """What lives as long as the kernel: the launcher, and the judge of the current submission."""
 
-    launcher: Launcher | None = None
+    launcher: Sandbox | None = None
     level: Level = Level(NONE)
     judge: Judge | None = None
     secret: str = ""
 
 
-def launcher(sandboxed: bool, hide: list[str], gpus: Gpus) -> Launcher:
+def launcher(sandboxed: bool, hide: list[str], gpus: Gpus) -> Sandbox:
     """The fork server in its sandbox, started at first need.
 
     Raises:
@@ -46,7 +47,7 @@ def launcher(sandboxed: bool, hide: list[str], gpus: Gpus) -> Launcher:
             Session.level = best_level([COURSE, *hide], gpus.files)
         if sandboxed and Session.level.name == NONE:
             raise RuntimeError("no sandbox stands in this kernel")
-        Session.launcher = Launcher(Session.level.command, trusted=False, gpus=gpus)
+        Session.launcher = Sandbox(Session.level.command, gpus=gpus)
         atexit.register(Session.launcher.close)
         if reason := Session.launcher.why_no_gpus(gpus.limits(LIMITS), Session.level.nests):
             raise RuntimeError(reason)

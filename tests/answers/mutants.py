@@ -32,7 +32,7 @@ from autograder.batch.workers import cores
 from autograder.grade.journal import environment
 from autograder.grade.judge import judge_cells
 from autograder.grade.verdicts import INFRASTRUCTURE, PASSED
-from byhand.runtime import Launcher
+from byhand.runtime.walls.question import Sandbox
 
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.toml")
 KNOWN = answers.ROOT / "build" / "mutants.jsonl"
@@ -79,9 +79,9 @@ def judged(mutant: Mutant) -> str:
 
 
 @cache
-def _launcher() -> Launcher:
+def _launcher() -> Sandbox:
     """This process's fork server; it ends with the process."""
-    return Launcher()
+    return Sandbox(trusted=True)
 
 
 def verdicts(wanted: list[Mutant], jobs: int) -> dict[Mutant, str]:

@@ -26,8 +26,8 @@ from autograder.grade.notebook import Judged, WarmKernel
 from autograder.grade.verdicts import passed
 from autograder.places import CourseError
 from autograder.release.generate import GradebookError
-from byhand.runtime import Launcher
 from byhand.runtime.walls.isolation import why_no_sandbox
+from byhand.runtime.walls.question import Sandbox
 
 NAME = [tiny_course.ASSIGNMENT]
 STUDENTS = ("ada", "ben", "cem", "dee")
@@ -182,7 +182,7 @@ def test_twenty_judgings_with_the_recorded_seed_give_the_same_scores(where):
     source = tiny_course.source()
     student = restore((where.submitted / "cem" / NAME[0] / "tiny.ipynb").read_bytes(),
                       tiny_course.released(where)).notebook  # fmt: skip
-    with Launcher() as launcher:
+    with Sandbox(trusted=True) as launcher:
         found = [judge_cells(source, student, launcher, seed=7, isolate=False) for _ in range(20)]
     assert {(v.question, v.verdict, v.points) for one in found for v in one} == {
         ("test-double", "failed", 0),

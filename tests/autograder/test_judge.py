@@ -10,11 +10,12 @@ import tiny_course
 
 from autograder.grade.intake import restore
 from autograder.grade.judge import Judge, cells_before, judge_cells, plan
-from byhand.runtime import Launcher, LaunchError, StandIn
+from byhand.runtime import LaunchError, StandIn
 from byhand.runtime.walls import isolation, prelude
+from byhand.runtime.walls.question import Sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
-NO_SANDBOX = isolation.why_no_bubblewrap()
+NO_SANDBOX = isolation.why_no_sandbox()
 needs_sandbox = pytest.mark.skipif(bool(NO_SANDBOX), reason=str(NO_SANDBOX))
 
 
@@ -27,7 +28,7 @@ def released(tmp_path_factory):
 def judge(released):
     """Judges the solved notebook with some answers replaced: {test: verdict}."""
     command = () if NO_SANDBOX else isolation.sandbox_command(hide=[ROOT])
-    launcher = Launcher(command, trusted=False)
+    launcher = Sandbox(command)
     launcher.start()
 
     def judge(limit: float = 6, **answers: str) -> dict:
@@ -256,7 +257,7 @@ def test_the_sandbox_shows_this_python_and_this_library_and_no_more_of_the_check
 
 def test_a_missing_bubblewrap_is_said_in_a_sentence(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    why = isolation.why_no_bubblewrap.__wrapped__()
+    why = isolation.why_no_sandbox.__wrapped__()
     assert why.startswith("bubblewrap is not installed: apt-get install bubblewrap")
 
 
@@ -265,5 +266,5 @@ def test_a_bubblewrap_that_may_not_make_namespaces_is_said_in_a_sentence(tmp_pat
     fake.write_text("#!/bin/sh\necho 'No permissions to create new namespace' >&2\nexit 1\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    why = isolation.why_no_bubblewrap.__wrapped__()
+    why = isolation.why_no_sandbox.__wrapped__()
     assert "cannot make namespaces here (No permissions to create new namespace)" in why

@@ -14,7 +14,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from byhand.runtime.network.virtual import MTU, Bytes, Traffic, VirtualNetwork
+import psutil
+
+from byhand.runtime.network.virtual import MTU, VirtualNetwork
 from byhand.runtime.walls import namespaces
 
 _PATH = os.pathsep.join(filter(None, [os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
@@ -54,8 +56,11 @@ class Wires:
             os.close(descriptor)
         namespaces.drop_privileges()
 
-    def traffic(self) -> Traffic:
-        """Bytes so far: what came in at the far end of a wire is what was sent into it."""
+    def count(self) -> dict[str, list[tuple[int, int]]]:
+        """Bytes sent and received so far, by host and by rank.
+
+        What came in at the far end of a wire is what was sent into it.
+        """
         at_switch = self._counters(self.switch)
         ranks = []
         for rank in range(self.network.world_size):
@@ -63,18 +68,13 @@ class Wires:
                 at_host = self._counters(self.hosts[self.network.host(rank)])
             ranks.append(at_host[f"rank{rank}"])
         hosts = [at_switch[f"host{host}"] for host in range(self.network.hosts)]
-        return Traffic(hosts, ranks)
+        return {"hosts": hosts, "ranks": ranks}
 
-    def _counters(self, namespace: int) -> dict[str, Bytes]:
+    def _counters(self, namespace: int) -> dict[str, tuple[int, int]]:
         namespaces.set_network(namespace)
-        counters = {}
-        with open("/proc/thread-self/net/dev") as file:
-            for line in file.readlines()[2:]:
-                name, _, numbers = line.partition(":")
-                fields = numbers.split()
-                counters[name.strip()] = Bytes(sent=int(fields[0]), received=int(fields[8]))
+        ports = psutil.net_io_counters(pernic=True)
         namespaces.set_network(self.switch)
-        return counters
+        return {name: (port.bytes_recv, port.bytes_sent) for name, port in ports.items()}
 
 
 def lay(network: VirtualNetwork) -> Wires:

@@ -141,9 +141,13 @@ class Member:
 
         Reads LOOK_BYTES at most: a rank may write faster than this reads.
         """
-        data = os.pread(self.log_fd, LOOK_BYTES, self.log_bytes)
+        data = self.log_text(self.log_bytes)
         self.log_bytes += len(data)
         return self.log.feed(data) if data else None
+
+    def log_text(self, at: int) -> bytes:
+        """Some of the log's bytes, from `at` on."""
+        return os.pread(self.log_fd, LOOK_BYTES, at)
 
     def stack(self) -> list[tuple[str, int]]:
         """File and line of each frame that the rank last wrote, innermost first."""
