@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 from byhand.runtime.errors import LaunchError, NetworkError, SandboxError
 from byhand.runtime.process.client import ForkClient, send_calls
 from byhand.runtime.process.member import Member
-from byhand.runtime.process.world import choose_backend
+from byhand.runtime.process.rank import OPEN, Open
 from byhand.runtime.request import check_arguments, pickled
 from byhand.runtime.run import Run
 from byhand.runtime.watch.supervise import Supervisor
 
 if TYPE_CHECKING:
     from byhand.runtime.network.virtual import VirtualNetwork
-    from byhand.runtime.walls.question import Walls
 
 WARM_TEAMS = 2
 NETWORKS_KEPT = 2
@@ -40,7 +39,7 @@ class Launcher:
         self.command = list(command)
         self.trusted = trusted
         self.until = until
-        self.walls: Walls | None = None
+        self.walls: Open = OPEN
         self.network: VirtualNetwork | None = None
         self._networks: dict[VirtualNetwork, Launcher] = {}
         self._client: ForkClient | None = None
@@ -82,7 +81,7 @@ class Launcher:
                 deadline = max(0.0, min(deadline, self.until - time.monotonic()))
             return self._launch(spec, calls, deadline, alone)
 
-    def behind(self, walls: Walls, until: float | None = None) -> Launcher:
+    def behind(self, walls: Open, until: float | None = None) -> Launcher:
         """A launcher whose ranks live behind these walls.
 
         Its fork server is forked from this one's, in milliseconds, and nothing started there
@@ -109,10 +108,10 @@ class Launcher:
         team, members = self._take_team(spec)
         place = self.network or self.walls
         try:
-            before = place and self._client.count()
+            before = self._client.count() if place is not OPEN else {}
             self._request(members, calls, alone)
             run = self._supervisor(team, members).run(self._client.connection, deadline)
-            for name, value in place.counted(before, self._client.count()) if place else ():
+            for name, value in place.counted(before, self._client.count()) if before else ():
                 setattr(run, name, value)
             return run
         finally:
@@ -175,9 +174,7 @@ class Launcher:
     def _backend(self, backend: str, world_size: int) -> str:
         if self.network is not None and backend == "auto":
             return "gloo"
-        if self.walls is not None:
-            return self.walls.backend(backend, world_size)
-        return choose_backend(backend, world_size)
+        return self.walls.backend(backend, world_size)
 
     def _request(self, members: list[Member], calls: list[bytes], alone: bool) -> None:
         header = {"trusted": self.trusted, "alone": alone, "path": None, "directory": "."}
@@ -186,14 +183,13 @@ class Launcher:
         send_calls(members, header, calls)
 
     def _supervisor(self, team: int, members: list[Member]) -> Supervisor:
-        walls = self.walls
         return Supervisor(
             members,
             lambda: self._client.exits_of(team),
             lambda: self._client.dump_stacks(team),
             self.trusted,
-            walls.limits if walls else {},
-            dict(walls.cells) if walls else {},
+            self.walls.limits,
+            dict(self.walls.cells),
         )
 
     def _take_team(self, spec: dict[str, Any]) -> tuple[int, list[Member]]:
@@ -206,7 +202,7 @@ class Launcher:
 
     def _warm_up(self, spec: dict[str, Any]) -> None:
         """Fork the ranks that the next launch of this kind will use; they connect and wait."""
-        kept = self.walls is None and self.network is None and spec["setup"]
+        kept = self.walls is OPEN and self.network is None and spec["setup"]
         if not kept or _key(spec) in self._warm:
             return
         with contextlib.suppress(LaunchError):

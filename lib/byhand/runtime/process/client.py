@@ -171,7 +171,7 @@ class ForkClient:
     def dump_stacks(self, team: int) -> dict[int, float]:
         """Let a team's ranks write their stacks; the CPU seconds that each has used."""
         self.send({"do": "stacks", "team": team})
-        answer = self.expect("cpu_seconds", 5.0)
+        answer = self.expect("cpu_seconds", 15.0)
         return {int(rank): seconds for rank, seconds in answer["cpu_seconds"].items()}
 
     def count(self) -> dict[str, Any]:
@@ -181,7 +181,7 @@ class ForkClient:
             LaunchError: the server does not answer.
         """
         self.send({"do": "count"})
-        return self.expect("count", 5.0)["count"]
+        return self.expect("count", 15.0)["count"]
 
     def send(self, message: dict[str, Any], fds: Sequence[int] = ()) -> None:
         """Send a message and descriptors."""

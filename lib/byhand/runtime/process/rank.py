@@ -18,6 +18,7 @@ import signal
 import socket
 import sys
 import traceback
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import cloudpickle
@@ -35,11 +36,17 @@ class Open:
     """No walls: a rank of one's own. Whoever holds others' code hands in walls with these methods.
 
     `isolate`: ranks live in namespaces of their own. `look_seconds`: how often the fork server asks
-    whether its ranks hold more than they may.
+    whether its ranks hold more than they may. `limits` of a rank; `cells` are run before a call.
     """
 
     isolate = False
     look_seconds: float | None = None
+    limits: Mapping[str, int] = {}
+    cells: Sequence[tuple[str, str]] = ()
+
+    def backend(self, backend: str, world_size: int) -> str:
+        """In the notebook: the backend of a launch that asks for this one."""
+        return process_group.choose_backend(backend, world_size)
 
     def are_overloaded(self, world_size: int) -> bool:
         """In the fork server: whether so many ranks hold more memory than they may."""

@@ -289,10 +289,8 @@ def free_port() -> socket.socket:
     return reserved
 
 
-def main() -> None:
-    """Serve on the socket whose descriptor is the first argument."""
-    connection = socket.socket(fileno=int(sys.argv[1]))
-    connection.set_inheritable(False)
+def get_ready() -> None:
+    """Load what ranks will need, and nothing that they would have to copy."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.environ.update(GLOO_SOCKET_IFNAME="lo")
     torch.set_num_threads(1)
@@ -300,6 +298,13 @@ def main() -> None:
     rank_process.rehearse()
     gc.collect()
     gc.freeze()  # a collection in a child then copies none of this process's memory
+
+
+def main() -> None:
+    """Serve on the socket whose descriptor is the first argument."""
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    connection.set_inheritable(False)
+    get_ready()
     Server(connection).serve()
 
 

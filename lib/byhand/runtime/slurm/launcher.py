@@ -126,7 +126,8 @@ class Step:
     def run(self, deadline: float) -> Run:
         """Wait for the nodes, then supervise their ranks."""
         here, there = epoch(), dict(self._ask("ready", START_SECONDS))
-        for member, node in zip(self.members, placement(len(self.members), self.num_nodes)):
+        placed = placement(len(self.members), self.num_nodes)
+        for member, node in zip(self.members, placed, strict=True):
             ahead = here - there[node]
             member.log.clock_ahead = ahead if abs(ahead) > SAME_CLOCK else 0.0
         supervisor = Supervisor(self.members, self._exits, self._dump_stacks, True, {})

@@ -1,4 +1,4 @@
-"""One node's part in a launch: `srun python -m byhand.runtime.slurm.node FOLDER` runs it on each."""
+"""One node's part in a launch: `python -m byhand.runtime.slurm.node FOLDER`, by srun on each."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 
+from byhand.runtime.process import server
 from byhand.runtime.process.client import ForkClient, send_calls
 from byhand.runtime.slurm import epoch, placement
 
@@ -27,7 +28,7 @@ class Node:
     def __init__(self, folder: Path, number: int):
         self.folder, self.number = folder, number
         spec, header, calls = pickle.loads((folder / "request").read_bytes())
-        self.client = ForkClient.start()
+        self.client = fork_server()
         placed = placement(spec["world_size"], int(os.environ["SLURM_STEP_NUM_NODES"]))
         ranks = [rank for rank, node in enumerate(placed) if node == number]
         own, interface = own_address(os.environ["SLURM_LAUNCH_NODE_IPADDR"])
@@ -104,6 +105,20 @@ WRITTEN = {
 }
 
 
+def fork_server() -> ForkClient:
+    """A fork server forked from this process, which has imported torch already."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    server.get_ready()
+    if os.fork() == 0:
+        ours.close()
+        server.Server(theirs).serve()
+        os._exit(0)
+    theirs.close()
+    client = ForkClient(ours)
+    client.expect("hello", MASTER_SECONDS)
+    return client
+
+
 def own_address(other: str) -> tuple[str, str]:
     """This machine's address on the way to another, and the interface that has it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -122,6 +137,7 @@ def main() -> None:
         node.serve()
     finally:
         node.client.close()
+        os.wait()  # for the fork server, which ends everything else first
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ class Walls(Open):
     limits: Mapping[str, int] = field(default_factory=dict)
     cells: Sequence[tuple[str, str]] = ()
     gpus: Gpus = NO_GPUS
-    look_seconds = 0.05
+    look_seconds: float | None = 0.05
 
     def __post_init__(self) -> None:
         self.device: torch.device | None = None
