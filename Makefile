@@ -1,8 +1,9 @@
 # Distributed training, by hand.
 #   make course   install, run every lecture, prove the exercises, grade the sample class
-#   make test     install, then lint, tests, notebooks
+#   make test     what a change must pass: lint, tests, one run of every lecture; minutes
+#   make test-all the rest: every answer, hostile hand-ins, kills, Slurm, a browser
 #   make lab      JupyterLab on the lectures, with nbgrader's formgrader
-#   make bench    how fast ranks start, against three other ways to start them
+#   make bench    everything that claims to be fast, beside its rivals
 #   make mutants  small mistakes in the solutions: does every test notice?
 #   make soak     grading killed 100 times at random points
 #   make exercises, make figures, make format    write what is generated
@@ -22,17 +23,30 @@ KEY := $(shell { cat pyproject.toml constraints.txt; pwd; } | cksum | cut -d' ' 
 INSTALLED := .venv/installed-$(KEY)
 INSTALLED_FOR_BENCH := .venv/installed-for-bench-$(KEY)
 
-.PHONY: help course test lab bench mutants soak exercises figures format sandbox network browser python
+# Tests marked so take minutes each: make test leaves them to make test-all.
+LONG := answers or corpus or soak or slurm or browser
+PYTEST := python -m pytest -n auto --maxprocesses 4
+
+.PHONY: help course test test-all lab bench mutants soak exercises figures format \
+	sandbox network browser slurm python
 help:
 	@sed -n 's/^#   //p' Makefile
 
 course: $(INSTALLED) sandbox network
 	@python -m autograder.course
 
-test: $(INSTALLED) sandbox network browser
+test: $(INSTALLED) sandbox network
 	ruff check .
 	ruff format --check .
-	python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	$(PYTEST) --dist worksteal -m "not ($(LONG))"
+	autograder run lectures --no-html --out build/test
+	@echo "Left to make test-all: tests marked $(LONG); solutions, and lectures on 2 ranks, as notebooks."
+
+test-all: $(INSTALLED) sandbox network browser slurm
+	$(PYTEST) --dist loadfile -m "$(LONG)"
+	autograder run solutions --no-html --out build/test
+	autograder run lectures --no-html --out build/test -p world_size 2
+	@echo "Left to make test: lint, all tests but those marked $(LONG), and lectures as they are."
 
 lab: $(INSTALLED) sandbox
 	@autograder serve
@@ -41,7 +55,7 @@ bench: $(INSTALLED_FOR_BENCH)
 	@set -e; for bench in tests/benchmarks/*.py; do python $$bench; done
 
 mutants: $(INSTALLED)
-	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests python tests/answers/mutants.py
+	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests python -m answers.mutants
 
 soak: $(INSTALLED) sandbox
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests python tests/autograder/soak.py

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from autograder.commands import assignments_argument, command, student_option
 from autograder.places import CourseError, Places, chosen_assignments
-
-if TYPE_CHECKING:
-    from autograder.report.lms import Sheet
 
 
 @command
@@ -105,24 +100,19 @@ def export(
     from autograder.report import export as exporting
 
     _bring_penalties_up_to_date(where)
-    if form == "plain" and path is None:
-        exporting.export(where, sys.stdout)
-    elif form == "plain":
-        click.echo(f"{exporting.export_file(where, path)} rows in {path}")
+    names = chosen_assignments(where, assignments)
+    if form == "canvas":
+        sheet = exporting.canvas(where, names, fill, column)
+    elif form == "moodle":
+        sheet = exporting.moodle(where, names, fill)
     else:
-        names = chosen_assignments(where, assignments)
-        sheet = (exporting.canvas(where, names, fill, column) if form == "canvas"
-                 else exporting.moodle(where, names, fill))  # fmt: skip
-        _write_sheet(sheet, path)
-
-
-def _write_sheet(sheet: Sheet, path: Path | None) -> None:
-    """A sheet to a file or the terminal, and what is not in it to the other stream."""
+        sheet = exporting.plain(where, names)
     if path is None:
         click.echo(sheet.text(), nl=False)
     else:
-        path.write_text(sheet.text(), encoding="utf-8")
-        click.echo(f"{len(sheet.rows)} rows in {path}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(sheet.text(), encoding="utf-8", errors="replace")
+        click.echo(f"{len(sheet.rows) - 1} rows in {path}")
     for sentence in sheet.left:
         click.echo(f"  {sentence}", err=True)
 

@@ -1,7 +1,7 @@
 """Which module imports which, read from the source: the map of the house, by folder.
 
 A module stands in a room, named by its folder; a room imports from those on its line below, and
-from itself. Within a topic, `lab.py` is a room of its own, and so is each file whose docstring's
+from itself. Within a topic, `lab` is a room of its own, and so is each file whose docstring's
 first sentence ends in "Pure."; a topic imports from those before it in TOPICS.
 """
 
@@ -64,7 +64,7 @@ def room(module: str, path: Path | None = None) -> str:
         return parts[1] if len(parts) > 1 and parts[1] in MAY_IMPORT else "runtime"
     if parts[0] not in TOPICS:
         return "model" if parts[0] == "mlp" else parts[0]
-    if parts[-1] in ("lab", "explorer", "mlp_lab"):
+    if len(parts) > 1 and parts[1] in ("lab", "explorer"):
         return "lab"
     return "pure" if path is not None and _is_pure(path) else "topic"
 

@@ -12,20 +12,6 @@ import pytest
 pytest.register_assert_rewrite("corpus_checks")  # tests that two files share
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-LONGEST_FIRST = (  # files of more than 40 s: begun last, one would run alone on a core at the end
-    "test_notebooks",
-    "test_answers",
-    "test_autograder_corpus",
-    "test_slurm",
-    "test_autograder_jobs",
-    "test_autograder_corpus_user",
-    "test_run",
-    "test_course",
-    "test_runtime",
-    "test_autograder_sample_class",
-    "test_browser",
-    "test_autograder_grading",
-)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -42,9 +28,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         cloudpickle.register_pickle_by_value(module)  # a rank has no need to import pytest
     _skip(items, "gpu", _why_no_gpu)
     _skip(items, "browser", _why_no_browser)
-    last = len(LONGEST_FIRST)
-    place = {name: number for number, name in enumerate(LONGEST_FIRST)}
-    items.sort(key=lambda item: place.get(item.path.stem, last))
 
 
 def _skip(items: list[pytest.Item], marker: str, why_not) -> None:

@@ -7,10 +7,13 @@ any more. So a second session on the same machine is never blamed.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 import uuid
 from pathlib import Path
+
+import psutil
 
 MARK = "BYHAND_TEST_SESSION"
 SHARED_MEMORY = Path("/dev/shm")
@@ -25,7 +28,7 @@ def begin(part_of_a_session: bool = False) -> tuple[str, set[int], set[str]]:
     """
     inherited = os.environ.get(MARK) if part_of_a_session else None
     mark = os.environ[MARK] = inherited or f"{os.getpid()}-{uuid.uuid4().hex}"
-    return mark, set(_pids()), segments()
+    return mark, set(psutil.pids()), segments()
 
 
 def processes(mark: str, before: set[int] = frozenset(), patience: float = 3.0) -> list[str]:
@@ -46,58 +49,46 @@ def abandoned_segments(before: set[str]) -> list[str]:
     new = {name: str(SHARED_MEMORY / name) for name in segments() - before}
     if not new:
         return []
-    held = "\n".join(_read(pid, "maps") + _open_files(pid) for pid in _pids())
+    held = "\n".join(path for process in psutil.process_iter() for path in _held_by(process))
     return sorted(name for name, path in new.items() if path not in held)
+
+
+def _held_by(process: psutil.Process) -> list[str]:
+    try:
+        return [file.path for file in process.memory_maps() + process.open_files()]
+    except (psutil.Error, OSError):
+        return []
 
 
 def _alive(mark: str, before: set[int]) -> list[str]:
     found = []
-    for pid in _pids():
-        if pid == os.getpid() or _state(pid) in "ZX" or TRACKER in _command(pid):
-            continue
-        marked = f"{MARK}={mark}" in _read(pid, "environ").split("\0")
-        if marked or (pid not in before and _is_orphan_of_the_runtime(pid)):
-            found.append(f"{pid} {_command(pid)}")
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):  # it ended meanwhile
+            ended = process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+            if process.pid == os.getpid() or ended or TRACKER in _command(process):
+                continue
+            new = process.pid not in before
+            if _mark(process) == mark or (new and _is_orphan_of_the_runtime(process)):
+                found.append(f"{process.pid} {_command(process)}")
     return found
 
 
-def _is_orphan_of_the_runtime(pid: int) -> bool:
-    """Whether `pid` is a fork server or a rank that no living Python program started."""
-    if RUNTIME not in _command(pid):
+def _mark(process: psutil.Process) -> str | None:
+    try:
+        return process.environ().get(MARK)
+    except (psutil.AccessDenied, OSError):
+        return None
+
+
+def _command(process: psutil.Process) -> str:
+    return " ".join(process.cmdline())
+
+
+def _is_orphan_of_the_runtime(process: psutil.Process) -> bool:
+    """Whether this is a fork server or a rank that no living Python program started."""
+    if RUNTIME not in _command(process):
         return False
-    while pid > 1 and (RUNTIME in _command(pid) or "bwrap" in _command(pid)):
-        pid = int(_stat(pid)[1])
-    return pid <= 1 or "python" not in _command(pid)  # init, or another adopter of orphans
-
-
-def _pids() -> list[int]:
-    names = os.listdir("/proc") if os.path.isdir("/proc") else []
-    return [int(name) for name in names if name.isdigit()]
-
-
-def _read(pid: int, name: str) -> str:
-    try:
-        return Path(f"/proc/{pid}/{name}").read_bytes().decode(errors="replace")
-    except OSError:
-        return ""
-
-
-def _command(pid: int) -> str:
-    return _read(pid, "cmdline").replace("\0", " ").strip()
-
-
-def _stat(pid: int) -> list[str]:
-    """The fields after the name: state, parent, ...; a process that just ended counts as dead."""
-    return _read(pid, "stat").rpartition(")")[2].split() or ["X", "0"]
-
-
-def _state(pid: int) -> str:
-    return _stat(pid)[0]
-
-
-def _open_files(pid: int) -> str:
-    try:
-        links = [os.readlink(entry.path) for entry in os.scandir(f"/proc/{pid}/fd")]
-    except OSError:
-        return ""
-    return "\n".join(links)
+    parent: psutil.Process | None = process
+    while parent is not None and any(name in _command(parent) for name in (RUNTIME, "bwrap")):
+        parent = parent.parent()
+    return parent is None or "python" not in _command(parent)  # init, or another adopter of orphans

@@ -19,14 +19,15 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 CANVAS, MOODLE, PLAIN = "canvas", "moodle", "plain"
-_CANVAS = re.compile(r"(?P<name>[^\W_]\w*?)(?P<late>_LATE)?_(?P<id>\d+)_(?P<file>\d+)_(?P<rest>.+)")
-_CANVAS_ANONYMOUS = re.compile(
-    r"(?P<late>LATE_)?(?P<name>anon)_(?P<id>\w{5})_(?P<file>\d+)_(?P<rest>.+)"
-)
-_MOODLE = re.compile(
-    r"(?P<name>[^_/]+)_(?P<id>\d+)_assignsubmission_(?P<kind>[a-z]+)(?:_(?P<rest>.*))?"
-)
 STUDENT = re.compile(r"[^\W_][\w .@~:,=+-]*")
+_DOWNLOADS = (
+    (
+        MOODLE,
+        re.compile(r"(?P<name>[^_/]+)_(?P<number>\d+)_assignsubmission_(?P<kind>[a-z]+)(_.*)?"),
+    ),
+    (CANVAS, re.compile(r"(?P<late>LATE_)?(?P<name>anon)_(?P<number>\w{5})_(?P<order>\d+)_.+")),
+    (CANVAS, re.compile(r"(?P<name>[^\W_]\w*?)(?P<late>_LATE)?_(?P<number>\d+)_(?P<order>\d+)_.+")),
+)
 
 
 @dataclass(frozen=True)
@@ -53,34 +54,20 @@ def sender_of(path: PurePosixPath) -> Sender | None:
     folder and has the names that this person chose, so it says nothing about who they are.
     """
     first = path.parts[0]
-    found = _moodle(first) or _canvas(first)
-    if found:
-        return found
-    if len(path.parts) > 1:
-        return _plain(first)
-    return _plain(path.stem.partition("_")[0]) if path.suffix.lower() == ".ipynb" else None
+    for lms, pattern in _DOWNLOADS:
+        if found := pattern.fullmatch(first):
+            return _downloaded(lms, found.groupdict())
+    if len(path.parts) == 1:
+        first = path.stem.partition("_")[0] if path.suffix.lower() == ".ipynb" else ""
+    return Sender(PLAIN, first) if STUDENT.fullmatch(first) else None
+
+
+def _downloaded(lms: str, parts: dict[str, str | None]) -> Sender:
+    number, late, order = parts["number"], bool(parts.get("late")), int(parts.get("order", 0))
+    name = f"anon-{number}" if parts["name"] == "anon" else parts["name"].strip()
+    return Sender(lms, name, number, order, late, parts.get("kind", "file") == "file")
 
 
 def plain_name(name: str) -> str:
     """A person's name as a folder's: lower case, words joined by hyphens, in any alphabet."""
-    words = re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", name).lower())
-    return "-".join(words)
-
-
-def _canvas(part: str) -> Sender | None:
-    found = _CANVAS_ANONYMOUS.fullmatch(part) or _CANVAS.fullmatch(part)
-    if not found:
-        return None
-    name = f"anon-{found['id']}" if found["name"] == "anon" else found["name"]
-    return Sender(CANVAS, name, found["id"], int(found["file"]), bool(found["late"]))
-
-
-def _moodle(part: str) -> Sender | None:
-    found = _MOODLE.fullmatch(part)
-    if not found:
-        return None
-    return Sender(MOODLE, found["name"].strip(), found["id"], notebook=found["kind"] == "file")
-
-
-def _plain(name: str) -> Sender | None:
-    return Sender(PLAIN, name) if STUDENT.fullmatch(name) else None
+    return "-".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", name).lower()))

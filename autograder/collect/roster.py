@@ -8,7 +8,7 @@ none. `autograder export` reads the numbers back from here.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+import io
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
@@ -16,6 +16,8 @@ from autograder.collect.names import CANVAS, MOODLE, STUDENT, Sender, plain_name
 from autograder.collect.tables import no_formula
 from autograder.pages import write_page
 from autograder.places import CourseError
+
+MAX_NAME = 50  # characters of a folder's name, which holds 255 bytes, a number included
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,9 @@ class Person:
     assignment: str = ""
 
 
+COLUMNS = [field.name for field in fields(Person)]
+
+
 class Roster:
     """The rows of students.csv, and new ones until `save`.
 
@@ -38,7 +43,7 @@ class Roster:
 
     def __init__(self, path: Path):
         self.path = path
-        self.people: list[Person] = list(_read(path))
+        self.people = _read(path) if path.exists() else []
         self._on_disk = len(self.people)
 
     def number(self, student: str, lms: str, assignment: str = "") -> str:
@@ -54,7 +59,7 @@ class Roster:
         """The student that a sender is; a new row where they were never seen.
 
         Raises:
-            LookupError: two people have this name and no row tells them apart.
+            CourseError: two people have this name and no row tells them apart.
         """
         if sender.lms not in (CANVAS, MOODLE):
             return sender.name
@@ -69,47 +74,40 @@ class Roster:
     def save(self) -> None:
         """Write the file, if rows were added."""
         if len(self.people) > self._on_disk:
-            rows = [",".join(map(_field, astuple(person))) for person in self.people]
-            write_page(self.path, "\n".join([",".join(_COLUMNS), *rows]) + "\n")
+            text = io.StringIO()
+            writer = csv.writer(text, lineterminator="\n")
+            rows = (map(no_formula, astuple(person)) for person in self.people)
+            writer.writerows([COLUMNS, *rows])
+            write_page(self.path, text.getvalue())
             self._on_disk = len(self.people)
 
     def _new_name(self, sender: Sender, place: str) -> str:
         """A name for someone without a row, that no other person has."""
-        name = plain_name(sender.name)[:_MAX_NAME] or f"{sender.lms}-{sender.number}"
+        name = plain_name(sender.name)[:MAX_NAME] or f"{sender.lms}-{sender.number}"
         namesake = self._find(student=name, lms=sender.lms, assignment=place)
         if namesake and sender.lms == MOODLE:
-            raise LookupError(
-                f"another participant, {namesake.number}, is also called {sender.name}: give"
-                f" both a row in {self.path.name}"
+            raise CourseError(
+                f"another participant, {namesake.number}, is also called {sender.name}: give both a"
+                f" row in {self.path.name}"
             )
         return f"{name}-{sender.number}" if namesake else name
 
     def _find(self, **wanted: str) -> Person | None:
-        return next((person for person in self.people
-                     if all(getattr(person, k) == v for k, v in wanted.items())), None)  # fmt: skip
+        matches = (p for p in self.people if all(getattr(p, k) == v for k, v in wanted.items()))
+        return next(matches, None)
 
 
-_MAX_NAME = 50  # characters of a folder's name, which holds 255 bytes, a number included
-_COLUMNS = [field.name for field in fields(Person)]
-
-
-def _read(path: Path) -> Iterable[Person]:
-    if not path.exists():
-        return
+def _read(path: Path) -> list[Person]:
     with open(path, newline="", encoding="utf-8-sig") as file:
         reader = csv.DictReader(file)
-        missing = set(_COLUMNS) - set(reader.fieldnames or [])
-        if missing:
-            raise CourseError(f"{path} lacks the column {', '.join(sorted(missing))}; it has to"
-                              f" begin with {','.join(_COLUMNS)}")  # fmt: skip
-        for row in reader:
-            if not STUDENT.fullmatch(row["student"] or ""):
-                raise CourseError(f"{path}: {row['student']!r} cannot be the name of a student's"
-                                  " folder")  # fmt: skip
-            yield Person(*(row[name] or "" for name in _COLUMNS))
-
-
-def _field(text: str) -> str:
-    """A value of a CSV row, quoted where it must be. No name is a spreadsheet's formula."""
-    text = str(no_formula(text))
-    return '"' + text.replace('"', '""') + '"' if set(text) & set(',"\r\n') else text
+        missing = sorted(set(COLUMNS) - set(reader.fieldnames or []))
+        people = [Person(*(row.get(name) or "" for name in COLUMNS)) for row in reader]
+    if missing:
+        has_to = f"it has to begin with {','.join(COLUMNS)}"
+        raise CourseError(f"{path} lacks the column {', '.join(missing)}; {has_to}")
+    for person in people:
+        if not STUDENT.fullmatch(person.student):
+            raise CourseError(
+                f"{path}: {person.student!r} cannot be the name of a student's folder"
+            )
+    return people

@@ -14,8 +14,13 @@ from autograder.places import CourseError
 
 PARTICIPANT = "Participant "
 _SUBMITTED = "Last modified (submission)"
-_FORMATS = ("%A, %d %B %Y, %I:%M %p", "%A, %d %B %Y, %H:%M", "%A, %B %d, %Y, %I:%M %p",
-            "%Y-%m-%d %H:%M:%S", "%d/%m/%y, %H:%M")  # fmt: skip
+_FORMATS = (
+    "%A, %d %B %Y, %I:%M %p",
+    "%A, %d %B %Y, %H:%M",
+    "%A, %B %d, %Y, %I:%M %p",
+    "%Y-%m-%d %H:%M:%S",
+    "%d/%m/%y, %H:%M",
+)
 
 
 def read_csv(path: Path) -> tuple[list[list[str]], str]:
@@ -29,7 +34,7 @@ def read_csv(path: Path) -> tuple[list[list[str]], str]:
     except (OSError, UnicodeDecodeError) as error:
         raise CourseError(f"{path} cannot be read: {error}") from None
     first = text.partition("\n")[0]
-    delimiter = ";" if first.count(";") > first.count(",") else ","
+    delimiter = max(",;", key=first.count)
     rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
     wide = max(map(len, rows), default=0)
     return [row + [""] * (wide - len(row)) for row in rows], delimiter
@@ -50,14 +55,15 @@ def hand_in_times(path: Path) -> dict[str, datetime]:
     Raises:
         CourseError: the file is no worksheet, or says a time in a way not known here.
     """
-    rows, _ = read_csv(path)
-    header = rows[0] if rows else []
+    [header, *rows] = read_csv(path)[0] or [[]]
     if not {"Identifier", _SUBMITTED} <= set(header):
-        raise CourseError(f"{path} is no grading worksheet of Moodle: it lacks the columns"
-                          f" Identifier and {_SUBMITTED}")  # fmt: skip
+        raise CourseError(
+            f"{path} is no grading worksheet of Moodle: it lacks the columns Identifier and"
+            f" {_SUBMITTED}"
+        )
     number, moment = header.index("Identifier"), header.index(_SUBMITTED)
-    return {row[number].removeprefix(PARTICIPANT).strip(): _moment(row[moment].strip(), path)
-            for row in rows[1:] if row[moment].strip() not in ("", "-")}  # fmt: skip
+    times = {row[number].removeprefix(PARTICIPANT).strip(): row[moment].strip() for row in rows}
+    return {who: _moment(text, path) for who, text in times.items() if text not in ("", "-")}
 
 
 def _moment(text: str, path: Path) -> datetime:
@@ -66,5 +72,7 @@ def _moment(text: str, path: Path) -> datetime:
             return datetime.strptime(text, form).astimezone(UTC)
         except ValueError:
             continue
-    raise CourseError(f"{path}: {text!r} is a time in a form that is not known here; set Moodle to"
-                      " English to export the worksheet")  # fmt: skip
+    raise CourseError(
+        f"{path}: {text!r} is a time in a form that is not known here; set Moodle to English to"
+        " export the worksheet"
+    )

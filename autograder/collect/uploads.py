@@ -8,15 +8,34 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
 
 import nbformat
 
 MAX_BYTES = 30_000_000
 MAX_CELLS = 2_000
+MAX_FILES = 200
 SUFFIXES = (".ipynb", ".json", ".txt")
+NO_NOTEBOOK = "is neither a folder nor a notebook"
+Read = tuple[bytes | None, str]  # the bytes, or None and why not
+
+
+@dataclass(frozen=True)
+class File:
+    """One file, read only when asked for. `path` is where it lies in what was handed in.
+
+    Of one person's files, the one with the greatest `newness` is the newest.
+    """
+
+    path: PurePosixPath
+    read: Callable[[], Read]
+    modified: datetime | None = None
+    newness: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -31,16 +50,26 @@ class Cell:
     tags: list[str] = field(default_factory=list)
 
 
-def read_file(path: Path, limit: int = MAX_BYTES) -> tuple[bytes | None, str]:
+def on_disk(place: Path, inside: str) -> File:
+    """The file, link or pipe at `place`, under a name that every page can hold."""
+    modified = datetime.fromtimestamp(place.lstat().st_mtime, UTC)
+    return File(PurePosixPath(whole_text(inside)), partial(read_file, place), modified)
+
+
+def read_file(path: Path, limit: int = MAX_BYTES) -> Read:
     """The bytes of a regular file, or None and why not. Follows no link and waits for no pipe."""
     try:
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return None, "is a link or a special file, which is never read"
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with open(descriptor, "rb") as file:
-            data = file.read(limit + 1)
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            return capped(file, limit)
     except OSError as error:
         return None, f"could not be read ({error.strerror})"
+
+
+def capped(stream: BinaryIO, limit: int = MAX_BYTES) -> Read:
+    """All bytes of a stream, or None and why not where they are more than `limit`."""
+    data = stream.read(limit + 1)
     if len(data) > limit:
         return None, f"is larger than {limit // 1_000_000} MB"
     return data, ""
@@ -58,60 +87,69 @@ def found_notebook(data: bytes | None) -> tuple[list[Cell], list[str]]:
     if not data.strip():
         return [], ["The notebook file is empty. It was graded as a blank one."]
     try:
-        content = json.loads(data)  # UTF-8, 16 or 32, whichever it is
-        entries = _entries(content)[:MAX_CELLS]
+        entries = _entries(json.loads(data))[:MAX_CELLS]  # UTF-8, 16 or 32, whichever it is
         cells = [cell for entry in entries if (cell := _cell(entry))]
         if entries and not cells:
             raise ValueError("its cells are no cells")
     except Exception as error:  # whatever the bytes make Python raise, the class goes on
-        return [], [f"The file is not a readable notebook ({_reason(error)}). It was graded as a"
-                    " blank one."]  # fmt: skip
+        why = _reason(error)
+        return [], [f"The file is not a readable notebook ({why}). It was graded as a blank one."]
     if left_out := len(entries) - len(cells):
-        return cells, [f"The notebook's list of {len(entries)} cells holds {left_out} that are no"
-                       " cells. They were left out."]  # fmt: skip
+        what = f"{len(entries)} cells holds {left_out} that are no cells"
+        return cells, [f"The notebook's list of {what}. They were left out."]
     return cells, []
 
 
-def take(folder: Path, stem: str, known: set[str]) -> tuple[bytes | None, list[str]]:
-    """The notebook in one submission's folder, whatever it is called, and notes on the choice.
+@dataclass(frozen=True)
+class Choice:
+    """The file that is the notebook, if any is: `attempts` are those that hold released cells.
 
-    STEM.ipynb is taken if it can be read. Otherwise the file whose cells carry the most names in
-    `known` (the released grade_ids), else the .ipynb with the most cells. Holds two files' bytes
-    at most, however many there are.
+    `problems` say of each file that cannot be read why, `is larger than 30 MB`.
     """
-    notes, best = [], None
-    for path in _candidates(folder, stem):
-        data, why_not = read_file(path)
-        if data is None:
-            notes.append(f"The file {whole_text(path.name)} {why_not}. It was left out.")
+
+    file: File | None
+    data: bytes | None
+    num_cells: int
+    attempts: int
+    problems: list[tuple[File, str]]
+
+
+def choose(files: Iterable[File], stem: str, known: set[str]) -> Choice:
+    """Of one person's files the one with cells of `known` (the released grade_ids), the newest.
+
+    Else the newest with any cells; STEM.ipynb before other names. Holds the bytes of two at most.
+    """
+    best, found, attempts, problems = (), (None, None, 0), 0, []
+    for file in files:
+        data, why_not = file.read()
+        is_notebook = file.path.suffix == ".ipynb"
+        if data is None or file.path.suffix.lower() not in SUFFIXES:
+            problems.append((file, why_not or NO_NOTEBOOK))
             continue
         cells, _ = found_notebook(data)
-        if cells and path.name == f"{stem}.ipynb":
-            return data, notes
         score = len({cell.grade_id for cell in cells} & known)
-        rank = (score, path.suffix == ".ipynb", len(cells))
-        if (score or path.suffix == ".ipynb") and (best is None or rank > best[0]):
-            best = rank, path.name, data
-    if best is None:
-        return None, notes
-    rank, name, data = best
-    if rank[-1]:  # else nothing can be read, and these bytes explain why
-        notes.append(f"The notebook was found under the name {whole_text(name)}; it should be"
-                     f" {stem}.ipynb.")  # fmt: skip
-    return data, notes
+        attempts += score > 0
+        name = file.path.name
+        right = (name == f"{stem}.ipynb", name.endswith(f"{stem}.ipynb"))
+        rank = (score > 0, len(cells) > 0, file.newness, right, score, is_notebook, len(cells))
+        if (cells or is_notebook) and rank > best:
+            best, found = rank, (file, data, len(cells))
+    return Choice(*found, attempts, problems)
 
 
-def _candidates(folder: Path, stem: str) -> list[Path]:
-    """Files that may hold the notebook, the one with the right name first."""
+def take(folder: Path, stem: str, known: set[str]) -> tuple[bytes | None, list[str]]:
+    """The notebook in one submission's folder, whatever it is called, and notes on the choice."""
     try:
-        if not stat.S_ISDIR(os.lstat(folder).st_mode):
-            return []
-        names = sorted(os.listdir(folder))[:200]
+        names = sorted(os.listdir(folder))[:MAX_FILES] if not folder.is_symlink() else []
     except OSError:
-        return []
-    paths = [folder / name for name in names if name.lower().endswith(SUFFIXES)]
-    paths = [path for path in paths if path.name != "timestamp.txt"]
-    return sorted(paths, key=lambda path: path.name != f"{stem}.ipynb")
+        names = []
+    names = [n for n in names if n.lower().endswith(SUFFIXES) and n != "timestamp.txt"]
+    chosen = choose((on_disk(folder / name, name) for name in names), stem, known)
+    notes = [f"The file {file.path} {why}. It was left out." for file, why in chosen.problems]
+    if chosen.num_cells and str(chosen.file.path) != f"{stem}.ipynb":
+        found = f"The notebook was found under the name {chosen.file.path}"
+        notes.append(f"{found}; it should be {stem}.ipynb.")
+    return chosen.data, notes
 
 
 def _entries(content: Any) -> list[Any]:
@@ -126,13 +164,11 @@ def _entries(content: Any) -> list[Any]:
 
 
 def _cell(entry: Any) -> Cell | None:
-    if not isinstance(entry, dict) or entry.get("cell_type") not in ("code", "markdown", "raw"):
+    entry = _dict(entry)
+    if entry.get("cell_type") not in ("code", "markdown", "raw"):
         return None
-    metadata = entry.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    settings = metadata.get("nbgrader")
-    settings = settings if isinstance(settings, dict) else {}
-    tags = metadata.get("tags")
+    metadata = _dict(entry.get("metadata"))
+    settings, tags = _dict(metadata.get("nbgrader")), metadata.get("tags")
     return Cell(
         entry["cell_type"],
         _source(entry.get("source", "")),
@@ -141,6 +177,10 @@ def _cell(entry: Any) -> Cell | None:
         settings,
         [str(tag) for tag in tags] if isinstance(tags, list) else [],
     )
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _source(source: Any) -> str:

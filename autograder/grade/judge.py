@@ -217,7 +217,7 @@ def _watched(sandbox: Launcher) -> list[int]:
     @functools.wraps(launch)
     def watched(*args: Any, **options: Any) -> Run:
         run = launch(*args, **options)
-        peaks.append(max(run.peak_bytes, default=0))
+        peaks.append(max(run.peak_bytes or [0]))
         return run
 
     sandbox.launch = watched

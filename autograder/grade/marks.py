@@ -1,14 +1,15 @@
-"""What nbgrader's gradebook says of a submission: scores, marks given by people, penalties."""
+"""What was graded, and what nbgrader's gradebook says of it: scores, marks by people, penalties."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from nbgrader.api import Gradebook, MissingEntry
 
-from autograder.grade.journal import Judgement
-from autograder.places import Places
+from autograder.grade.journal import Journal, Judgement
+from autograder.places import CourseError, Places
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,20 @@ class Marks:
     by_cell: dict[str, float] = field(default_factory=dict)
     unmarked: frozenset[str] = frozenset()
     comments: dict[str, str] = field(default_factory=dict)
+
+
+def graded(where: Places, assignments: Collection[str] = ()) -> list[Judgement]:
+    """The latest judgements, by assignment and student; of all assignments for none named.
+
+    Raises:
+        CourseError: there is none.
+    """
+    latest = Journal(where.journal).latest()
+    found = [j for j in latest if not assignments or j.assignment in assignments]
+    if not found:
+        of = f" of {', '.join(assignments)}" if latest else ""
+        raise CourseError(f"nothing was graded yet{of} in {where.class_dir}: run autograder grade")
+    return found
 
 
 def read_marks(where: Places, judgements: list[Judgement]) -> dict[tuple[str, str], Marks]:
@@ -43,15 +58,15 @@ def _marks(gradebook: Gradebook, where: Places, assignment: str, student: str) -
     submission = gradebook.find_submission(assignment, student)
     stem = where.source(assignment).stem
     notebook = gradebook.find_submission_notebook(stem, assignment, student)
-    comments = {c.name: c.comment for c in notebook.comments if c.comment}
+    penalty = submission.late_submission_penalty or 0
     return Marks(
-        score=_plain(submission.score - (submission.late_submission_penalty or 0)),
+        score=_plain(submission.score - penalty),
         max_score=_plain(submission.max_score),
-        late_penalty=_plain(submission.late_submission_penalty or 0),
+        late_penalty=_plain(penalty),
         waiting=bool(submission.needs_manual_grade),
         by_cell={grade.name: _plain(grade.score) for grade in notebook.grades},
         unmarked=frozenset(grade.name for grade in notebook.grades if grade.needs_manual_grade),
-        comments=comments,
+        comments={c.name: c.comment for c in notebook.comments if c.comment},
     )
 
 

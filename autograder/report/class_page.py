@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -16,53 +16,18 @@ from urllib.parse import quote
 
 import nbformat
 
-from autograder.grade.journal import Journal, Judgement
-from autograder.grade.marks import Marks, read_marks
+from autograder.grade.journal import Judgement
+from autograder.grade.marks import Marks, graded, read_marks
 from autograder.grade.verdicts import PASSED, Verdict
 from autograder.pages import render, task_cells, task_titles, title_of, write_page
-from autograder.places import CourseError, Places
-from autograder.report import figures as report_figures
-from autograder.report import wrong_answers
+from autograder.places import Places
+from autograder.report import figures, wrong_answers
 from autograder.report.feedback import page_path
-from autograder.report.figures import Drawing
 from autograder.report.regrade import read_regrades
 from byhand.figures.style import num_bytes_text
 
 LIMITS = ("timeout", "resource")
 NUM_ALIKE_SHOWN = 12
-
-
-@dataclass(frozen=True)
-class Row:
-    """One submission; `feedback` is the address of its page, or empty."""
-
-    student: str
-    marks: Marks
-    verdicts: list[Verdict | None]
-    num_notes: int
-    seconds: float
-    feedback: str
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """One assignment."""
-
-    assignment: str
-    title: str
-    max_points: int
-    points: list[int]
-    drawings: list[Drawing]
-    tasks: list[dict[str, Any]]
-    columns: list[str]
-    alike: list[dict[str, Any]]
-    num_alone: int
-    rows: list[Row]
-
-    @property
-    def median(self) -> float:
-        """Points that half of the submissions reach."""
-        return median(self.points)
 
 
 def write_report(where: Places, path: Path) -> Path:
@@ -71,83 +36,93 @@ def write_report(where: Places, path: Path) -> Path:
     Raises:
         CourseError: nothing was graded yet.
     """
-    judgements = Journal(where.journal).latest()
-    if not judgements:
-        raise CourseError(f"nothing was graded yet in {where.class_dir}: run autograder grade")
+    judgements = graded(where)
     marks = read_marks(where, judgements)
-    names = sorted({j.assignment for j in judgements})
-    sheets = [_sheet(where, name, [j for j in judgements if j.assignment == name], marks, path)
-              for name in names]  # fmt: skip
-    html = render("grades.html", sheets=sheets, num_submissions=len(judgements),
-                  num_students=len({j.student for j in judgements}),
-                  regrades=read_regrades(where),
-                  levels="; ".join(sorted({f"{j.sandbox}, {j.devices}" for j in judgements})),
-                  seconds=sum(j.seconds for j in judgements))  # fmt: skip
+    by_assignment = groupby(judgements, key=lambda judgement: judgement.assignment)
+    html = render(
+        "grades.html",
+        sheets=[_sheet(where, name, list(some), marks, path) for name, some in by_assignment],
+        num_submissions=len(judgements),
+        num_students=len({j.student for j in judgements}),
+        regrades=read_regrades(where),
+        levels="; ".join(sorted({f"{j.sandbox}, {j.devices}" for j in judgements})),
+        seconds=sum(j.seconds for j in judgements),
+    )
     return write_page(path, html)
 
 
-def _sheet(where: Places, name: str, judgements: list[Judgement],
-           marks: dict[tuple[str, str], Marks], path: Path) -> Sheet:  # fmt: skip
+def _sheet(
+    where: Places,
+    name: str,
+    judgements: list[Judgement],
+    marks: dict[tuple[str, str], Marks],
+    path: Path,
+) -> dict[str, Any]:
+    """One assignment, as the template reads it."""
     source = nbformat.read(where.source(name), as_version=4)
     titles, points = task_titles(source), [j.points for j in judgements]
     best = max(j.max_points for j in judgements)
     questions = list(dict.fromkeys(v.question for j in judgements for v in j.verdicts))
-    rows = [_row(where, j, marks[name, j.student], questions, path) for j in judgements]
-    tasks = [_task(titles.get(q, q), [_verdict(j, q) for j in judgements]) for q in questions]
+    rows = [_row(where, j, marks[name, j.student], path) for j in judgements]
+    given = {q: [row["verdicts"][q] for row in rows if q in row["verdicts"]] for q in questions}
+    tasks = [_task(titles.get(question, question), given[question]) for question in questions]
     groups = wrong_answers.groups(judgements)
-    links = {row.student: row.feedback for row in rows}
-    by_student = {j.student: j for j in judgements}
-    alike = [_alike(group, titles, links, by_student[group.students[0]], task_cells(source))
-             for group in groups if len(group.students) > 1]  # fmt: skip
-    return Sheet(name, title_of(source), best, points, _drawings(points, best, tasks), tasks,
-                 [titles.get(q, q) for q in questions], alike,
-                 sum(len(group.students) == 1 for group in groups), rows)  # fmt: skip
+    return {
+        "assignment": name,
+        "title": title_of(source),
+        "points": points,
+        "max_points": best,
+        "median": median(points),
+        "drawings": [
+            figures.points_drawing(points, best, median(points)),
+            figures.tasks_drawing([(task["title"], task["counts"]) for task in tasks]),
+            figures.seconds_drawing([(task["title"], task["seconds"]) for task in tasks]),
+        ],
+        "tasks": tasks,
+        "questions": {question: titles.get(question, question) for question in questions},
+        "rows": rows,
+        "alike": [_alike(group, rows, source) for group in groups if len(group.students) > 1],
+        "num_alone": sum(len(group.students) == 1 for group in groups),
+        "num_shown": NUM_ALIKE_SHOWN,
+    }
 
 
-def _drawings(points: list[int], best: int, tasks: list[dict[str, Any]]) -> list[Drawing]:
-    return [
-        report_figures.points_drawing(points, best, median(points)),
-        report_figures.tasks_drawing([(task["title"], task["counts"]) for task in tasks]),
-        report_figures.seconds_drawing([(task["title"], task["seconds"]) for task in tasks]),
-    ]
-
-
-def _row(where: Places, judgement: Judgement, marks: Marks, questions: list[str],
-         path: Path) -> Row:  # fmt: skip
+def _row(where: Places, judgement: Judgement, marks: Marks, path: Path) -> dict[str, Any]:
+    """One submission; `feedback` is the address of its page, or empty."""
     feedback = page_path(where, judgement)
-    link = quote(os.path.relpath(feedback, path.parent)) if feedback.exists() else ""
-    return Row(judgement.student, marks, [_verdict(judgement, q) for q in questions],
-               len(judgement.notes), judgement.seconds, link)  # fmt: skip
+    return {
+        "student": judgement.student,
+        "judgement": judgement,
+        "marks": marks,
+        "verdicts": {verdict.question: verdict for verdict in judgement.verdicts},
+        "suspicions": getattr(judgement, "suspicions", []),
+        "feedback": quote(os.path.relpath(feedback, path.parent)) if feedback.exists() else "",
+    }
 
 
-def _verdict(judgement: Judgement, question: str) -> Verdict | None:
-    return next((v for v in judgement.verdicts if v.question == question), None)
-
-
-def _task(title: str, verdicts: list[Verdict | None]) -> dict[str, Any]:
+def _task(title: str, verdicts: list[Verdict]) -> dict[str, Any]:
     """How one task went over the class."""
-    given = [verdict for verdict in verdicts if verdict is not None]
-    counts = Counter(v.verdict for v in given)
-    parts = Counter((v.part, v.hidden) for v in given if v.verdict != PASSED and v.part)
+    counts = Counter(v.verdict for v in verdicts)
+    parts = Counter((v.part, v.hidden) for v in verdicts if v.verdict != PASSED and v.part)
+    peak = max(v.peak_bytes for v in verdicts)
     return {
-        "title": title, "total": len(given), "passed": counts[PASSED], "counts": counts,
-        "parts": [(part, hidden, count) for (part, hidden), count in parts.most_common(3)],
-        "seconds": [v.seconds for v in given], "median": median(v.seconds for v in given),
-        "slowest": max(v.seconds for v in given),
-        "peak": num_bytes_text(peak) if (peak := max(v.peak_bytes for v in given)) else "",
+        "title": title,
+        "counts": counts,
+        "passed": counts[PASSED],
+        "parts": parts.most_common(3),
+        "seconds": [v.seconds for v in verdicts],
+        "median": median(v.seconds for v in verdicts),
+        "peak": num_bytes_text(peak) if peak else "",
         "limits": sum(counts[v] for v in LIMITS),
-    }  # fmt: skip
+    }
 
 
-def _alike(group: wrong_answers.Group, titles: dict[str, str], links: dict[str, str],
-           first: Judgement, cells: dict[str, list[str]]) -> dict[str, Any]:  # fmt: skip
+def _alike(
+    group: wrong_answers.Group, rows: list[dict[str, Any]], source: nbformat.NotebookNode
+) -> dict[str, Any]:
     """A wrong answer that several students gave, with the code of the first of them."""
-    written = {name: text for name, _, text in first.cells}
-    code = "\n\n".join(written.get(name, "") for name in cells.get(group.question, []))
-    shown = group.students[:NUM_ALIKE_SHOWN]
-    return {
-        "title": titles.get(group.question, group.question), "verdict": group.example,
-        "message": group.message, "count": len(group.students), "code": code,
-        "students": [(student, links.get(student, "")) for student in shown],
-        "more": len(group.students) - len(shown),
-    }  # fmt: skip
+    theirs = [row for row in rows if row["student"] in group.students]
+    written = {name: text for name, _, text in theirs[0]["judgement"].cells}
+    cells = task_cells(source).get(group.example.question, [])
+    code = "\n\n".join(written.get(name, "") for name in cells)
+    return {"verdict": group.example, "message": group.message, "rows": theirs, "code": code}

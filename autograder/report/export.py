@@ -1,63 +1,118 @@
-"""Grades as CSV: one row for each submission, or the form that Canvas or Moodle reads."""
+"""Grades as CSV: a row for each submission, or the form that Canvas or Moodle reads.
+
+Canvas (lib/gradebook_importer.rb): the columns Student, ID, SIS Login ID, Section, then one for
+each assignment, called "TITLE (ID)" where Canvas knows it; a second row with the points possible.
+Moodle's grading worksheet (mod/assign/feedback/offline): one file for each assignment; a person is
+"Participant NUMBER", the columns Identifier, Grade and Last modified (grade) must be there.
+
+The safest way is to fill in the file that the LMS itself exported, which knows every id: `fill`.
+Without one, a file of our own is made with a row for each student, and filled in the same way.
+"""
 
 from __future__ import annotations
 
 import csv
+import html
+import io
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
 
 import nbformat
 
+from autograder.collect.names import CANVAS, MOODLE, plain_name
 from autograder.collect.roster import Roster
-from autograder.collect.tables import no_formula
-from autograder.grade.journal import Journal, Judgement
-from autograder.grade.marks import Marks, read_marks
+from autograder.collect.tables import PARTICIPANT, no_formula, read_csv
+from autograder.grade.journal import Judgement
+from autograder.grade.marks import Marks, graded, read_marks
 from autograder.pages import task_titles, title_of
 from autograder.places import CourseError, Places
-from autograder.report import lms as export_lms
 
-COLUMNS = ("assignment", "student", "score", "max_score", "late_penalty", "needs_manual_grade",
-           "verdicts", "graded", "seed", "sandbox")  # fmt: skip
+COLUMNS = (
+    "assignment,student,score,max_score,late_penalty,needs_manual_grade,verdicts,graded,seed,sandbox"
+).split(",")
+CANVAS_COLUMNS = ["Student", "ID", "SIS Login ID", "Section"]
+MOODLE_COLUMNS = (
+    "Identifier,Full name,Email address,Status,Grade,Maximum Grade,Grade can be changed,"
+    "Last modified (submission),Last modified (grade),Feedback comments"
+).split(",")
+POINTS_ROW = "    Points Possible"
+_WITH_ID = re.compile(r"(?P<title>.*?) \(\d+\)")
 
 
-def export(where: Places, file: TextIO) -> int:
-    """Write the grades of the whole class; return how many rows.
+@dataclass(frozen=True)
+class Grade:
+    """One submission: its score (None while a person still has to mark it), its tasks as HTML."""
+
+    student: str
+    assignment: str
+    title: str
+    score: float | None
+    max_score: float
+    comment: str
+
+    def out_of(self, maximum: float) -> str:
+        """The score on a scale that ends at `maximum`, as text; empty while it is not known."""
+        if self.score is None:
+            return ""
+        return f"{round(self.score * maximum / self.max_score, 2):g}" if self.max_score else "0"
+
+
+@dataclass
+class Sheet:
+    """A CSV file to be, and sentences about what is not in it."""
+
+    rows: list[list[object]]
+    delimiter: str = ","
+    left: list[str] = field(default_factory=list)
+
+    def text(self) -> str:
+        """The file."""
+        out = io.StringIO()
+        csv.writer(out, delimiter=self.delimiter, lineterminator="\n").writerows(self.rows)
+        return out.getvalue()
+
+
+def plain(where: Places, assignments: list[str]) -> Sheet:
+    """A row for each submission.
 
     Raises:
         CourseError: nothing was graded yet.
     """
-    judgements = _graded(where)
+    judgements = graded(where, assignments)
     marks = read_marks(where, judgements)
-    writer = csv.writer(file)
-    writer.writerow(COLUMNS)
-    for judgement in judgements:
-        row = _row(judgement, marks[judgement.assignment, judgement.student])
-        writer.writerow(map(no_formula, row))
-    return len(judgements)
+    rows = [_plain_row(one, marks[one.assignment, one.student]) for one in judgements]
+    return Sheet([COLUMNS, *rows])
 
 
-def export_file(where: Places, path: Path) -> int:
-    """As `export`, to a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", newline="", encoding="utf-8", errors="replace") as file:
-        return export(where, file)
-
-
-def canvas(where: Places, assignments: list[str], fill: Path | None = None,
-           column: str = "") -> export_lms.Sheet:  # fmt: skip
+def canvas(
+    where: Places, assignments: list[str], fill: Path | None = None, column: str = ""
+) -> Sheet:
     """The grades as a Canvas gradebook; `fill` is one that Canvas exported.
 
     Raises:
-        CourseError: nothing was graded yet, or `fill` does not fit.
+        CourseError: nothing was graded yet, `fill` is no gradebook or has no column for one.
     """
-    grades = _grades(where, assignments)
-    roster = Roster(where.class_dir / "students.csv")
-    if fill is None:
-        return _all_safe(export_lms.canvas(grades, roster))
-    return export_lms.fill_canvas(fill, grades, roster, column)
+    grades, roster = _grades(where, assignments)
+    sheet = Sheet(*read_csv(fill)) if fill else _own_canvas(grades, roster)
+    header = sheet.rows[0] if sheet.rows else []
+    if header[1:2] != ["ID"] or "Section" not in header:
+        begins = ", ".join(CANVAS_COLUMNS)
+        raise CourseError(f"{fill} does not begin as a gradebook that Canvas exports: {begins}")
+    places = {g.assignment: _column(header, g, column, fill) for g in grades}
+    maxima = next((row for row in sheet.rows[1:4] if "Points Possible" in row[0]), [])
+    names = [0, *(at for at, name in enumerate(header) if name in ("SIS Login ID", "SIS User ID"))]
+    people = _People(grades, roster, CANVAS)
+    for row in sheet.rows[1:]:
+        for grade in people.grades(row[1], [row[at] for at in names]):
+            at = places[grade.assignment]
+            row[at] = grade.out_of(_maximum(maxima[at : at + 1], grade, sheet))
+    sheet.left += people.left(f"no row of {fill.name if fill else 'the gradebook'} is theirs")
+    return sheet
 
 
-def moodle(where: Places, assignments: list[str], fill: Path | None = None) -> export_lms.Sheet:
+def moodle(where: Places, assignments: list[str], fill: Path | None = None) -> Sheet:
     """The grades of one assignment as a Moodle grading worksheet; `fill` is one Moodle exported.
 
     Raises:
@@ -65,47 +120,134 @@ def moodle(where: Places, assignments: list[str], fill: Path | None = None) -> e
     """
     if len(assignments) != 1:
         raise CourseError("Moodle has a worksheet for each assignment: name one with --assignment")
-    grades = _grades(where, assignments)
-    roster = Roster(where.class_dir / "students.csv")
-    if fill is None:
-        return _all_safe(export_lms.moodle(grades, roster))
-    return export_lms.fill_moodle(fill, grades, roster)
-
-
-def _graded(where: Places) -> list[Judgement]:
-    judgements = Journal(where.journal).latest()
-    if not judgements:
-        raise CourseError(f"nothing was graded yet in {where.class_dir}: run autograder grade")
-    return judgements
-
-
-def _grades(where: Places, assignments: list[str]) -> list[export_lms.Grade]:
-    judgements = [j for j in _graded(where) if j.assignment in assignments]
-    if not judgements:
-        raise CourseError(f"nothing was graded yet of {', '.join(assignments)}")
-    marks = read_marks(where, judgements)
-    sources = {name: nbformat.read(where.source(name), as_version=4)
-               for name in {j.assignment for j in judgements}}  # fmt: skip
-    return [_grade(j, marks[j.assignment, j.student], sources[j.assignment]) for j in judgements]
-
-
-def _grade(judgement: Judgement, marks: Marks, source: nbformat.NotebookNode) -> export_lms.Grade:
-    titles = task_titles(source)
-    tasks = [(titles.get(v.question, v.question),
-              f"{v.verdict}, {marks.by_cell.get(v.question, v.points)} of {v.max_points}")
-             for v in judgement.verdicts]  # fmt: skip
-    score = None if marks.waiting else max(0, marks.score)
-    return export_lms.Grade(judgement.student, judgement.assignment, title_of(source), score,
-                            marks.max_score, tasks)  # fmt: skip
-
-
-def _row(judgement: Judgement, marks: Marks) -> list[object]:
-    verdicts = " ".join(f"{v.question}={v.verdict}" for v in judgement.verdicts)
-    return [judgement.assignment, judgement.student, marks.score, marks.max_score,
-            marks.late_penalty, "yes" if marks.waiting else "no", verdicts, judgement.when,
-            judgement.seed, judgement.sandbox]  # fmt: skip
-
-
-def _all_safe(sheet: export_lms.Sheet) -> export_lms.Sheet:
-    sheet.rows = [[cell if cell == "-" else no_formula(cell) for cell in row] for row in sheet.rows]
+    grades, roster = _grades(where, assignments)
+    sheet = Sheet(*read_csv(fill)) if fill else _own_moodle(grades, roster)
+    header = sheet.rows[0] if sheet.rows else []
+    if not {"Identifier", "Grade", "Last modified (grade)"} <= set(header):
+        raise CourseError(
+            f"{fill} is no grading worksheet of Moodle: it lacks the columns Identifier, Grade and"
+            " Last modified (grade)"
+        )
+    people = _People(grades, roster, MOODLE, assignments[0])
+    for number, row in enumerate(sheet.rows[1:], 1):
+        cells = dict(zip(header, row, strict=True))
+        names = [cells.get("Full name", ""), cells.get("Email address", "")]
+        for grade in people.grades(cells["Identifier"].removeprefix(PARTICIPANT), names):
+            sheet.rows[number] = list(_moodle_row(cells, grade, sheet).values())
+    why = f"no row of {fill.name} is theirs" if fill else "students.csv has no participant number"
+    sheet.left += people.left(why)
     return sheet
+
+
+class _People:
+    """Which of our students a row of an LMS is about, and who was in none."""
+
+    def __init__(self, grades: list[Grade], roster: Roster, lms: str, assignment: str = ""):
+        self._grades = grades
+        self._numbers = {g.student: roster.number(g.student, lms, assignment) for g in grades}
+        self._found: set[str] = set()
+
+    def grades(self, number: str, names: Iterable[str]) -> list[Grade]:
+        """The grades of a row's student: found by number, else by a name that only one has."""
+        wanted = {form for name in names if name for form in (name, plain_name(name))}
+        mine = [student for student, known in self._numbers.items() if known == number.strip()]
+        same = [student for student in self._numbers if student in wanted]
+        same = [student for student in same if not self._numbers[student]]
+        student = mine[0] if mine and number.strip() else same[0] if len(same) == 1 else ""
+        self._found.add(student)
+        return [grade for grade in self._grades if grade.student == student]
+
+    def left(self, why: str) -> list[str]:
+        """Sentences about the grades that still wait for a mark, and the students in no row."""
+        waiting = [f"{g.student}, {g.assignment}" for g in self._grades if g.score is None]
+        missing = sorted(set(self._numbers) - self._found)
+        said = [f"{what}: left empty, a person still has to mark it" for what in waiting]
+        return said + [f"{student}: {why}" for student in missing]
+
+
+def _own_canvas(grades: list[Grade], roster: Roster) -> Sheet:
+    """A gradebook of our own, empty: Canvas asks where a column or person is new to it."""
+    best = {g.assignment: f"{g.max_score:g}" for g in sorted(grades, key=lambda g: g.assignment)}
+    rows = [[*CANVAS_COLUMNS, *best], [POINTS_ROW, "", "", "", *best.values()]]
+    for student in sorted({grade.student for grade in grades}):
+        number, name = roster.number(student, CANVAS), no_formula(roster.name(student))
+        rows.append([name, number, "" if number else student, "", *[""] * len(best)])
+    return Sheet(rows)
+
+
+def _own_moodle(grades: list[Grade], roster: Roster) -> Sheet:
+    """A worksheet of our own, empty: only people whose number is known."""
+    rows = [MOODLE_COLUMNS]
+    for grade in grades:
+        if number := roster.number(grade.student, MOODLE, grade.assignment):
+            person = [f"{PARTICIPANT}{number}", no_formula(roster.name(grade.student))]
+            rows.append([*person, "", "", "", f"{grade.max_score:g}", "Yes", "-", "-", ""])
+    return Sheet(rows)
+
+
+def _moodle_row(cells: dict[str, str], grade: Grade, sheet: Sheet) -> dict[str, str]:
+    """One row of a worksheet, by its header, with the grade in it."""
+    if cells.get("Grade can be changed") == "No":
+        sheet.left.append(f"{grade.student}: Moodle says that the grade cannot be changed")
+        return cells
+    maximum = _maximum([cells.get("Maximum Grade", "")], grade, sheet)
+    filled = {"Grade": grade.out_of(maximum), "Feedback comments": grade.comment}
+    return {name: filled.get(name, value) for name, value in cells.items()}
+
+
+def _maximum(stated: list[str], grade: Grade, sheet: Sheet) -> float:
+    """The points that the LMS gives at most, in a sentence where they are not ours."""
+    try:
+        maximum = float(stated[0].replace(",", "."))
+    except (ValueError, IndexError):
+        return grade.max_score
+    said = f"{grade.assignment}: scaled from {grade.max_score:g} to {maximum:g} points, as there"
+    if maximum != grade.max_score and said not in sheet.left:
+        sheet.left.append(said)
+    return maximum
+
+
+def _column(header: list[str], grade: Grade, column: str, path: Path | None) -> int:
+    """Where an assignment's column is: as named, else titled as the assignment or its notebook."""
+    titles = {name: found["title"] for name in header if (found := _WITH_ID.fullmatch(name))}
+    if column:
+        places = [name for name in header if column in (name, titles.get(name))]
+    else:
+        ours = {plain_name(grade.assignment), plain_name(grade.title)}
+        places = [name for name in header if plain_name(titles.get(name, name)) in ours]
+    if len(places) == 1:
+        return header.index(places[0])
+    raise CourseError(
+        f"{path} has {len(places) or 'no'} columns for {column or grade.assignment}; name one of"
+        f" them with --column: {', '.join(titles)}"
+    )
+
+
+def _grades(where: Places, assignments: list[str]) -> tuple[list[Grade], Roster]:
+    judgements = graded(where, assignments)
+    marks = read_marks(where, judgements)
+    names = {j.assignment for j in judgements}
+    sources = {name: nbformat.read(where.source(name), as_version=4) for name in names}
+    made = [_grade(j, marks[j.assignment, j.student], sources[j.assignment]) for j in judgements]
+    return made, Roster(where.class_dir / "students.csv")
+
+
+def _grade(judgement: Judgement, marks: Marks, source: nbformat.NotebookNode) -> Grade:
+    titles = task_titles(source)
+    tasks = [
+        f"{titles.get(v.question, v.question)}: {v.verdict},"
+        f" {marks.by_cell.get(v.question, v.points)} of {v.max_points}"
+        for v in judgement.verdicts
+    ]
+    score = None if marks.waiting else max(0, marks.score)
+    comment = "<br>".join(map(html.escape, tasks))
+    return Grade(
+        judgement.student, judgement.assignment, title_of(source), score, marks.max_score, comment
+    )
+
+
+def _plain_row(judgement: Judgement, marks: Marks) -> list[object]:
+    row = [judgement.assignment, judgement.student, marks.score, marks.max_score]
+    row += [marks.late_penalty, "yes" if marks.waiting else "no"]
+    row += [" ".join(f"{v.question}={v.verdict}" for v in judgement.verdicts), judgement.when]
+    return [no_formula(value) for value in [*row, judgement.seed, judgement.sandbox]]

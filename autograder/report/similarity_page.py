@@ -7,28 +7,13 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.grade.journal import Journal, Judgement
+from autograder.grade.journal import Judgement
+from autograder.grade.marks import graded
 from autograder.pages import render, title_of, write_page
-from autograder.places import CourseError, Places
-from autograder.report.similarity import MAX_CHARACTERS, RING, Pair, Program, pairs, program
+from autograder.places import Places
+from autograder.report.similarity import MAX_CHARACTERS, RING, K, Pair, Program, pairs, program
 
 NUM_LISTED, NUM_SHOWN = 100, 25
-
-
-@dataclass(frozen=True)
-class CellView:
-    """One cell of a submission: runs of lines, those of shared passages marked."""
-
-    name: str
-    runs: list[tuple[bool, str]]
-
-
-@dataclass(frozen=True)
-class PairView:
-    """One pair, with the cells that have shared passages."""
-
-    pair: Pair
-    cells: tuple[list[CellView], list[CellView]]
 
 
 @dataclass(frozen=True)
@@ -38,10 +23,8 @@ class Sheet:
     assignment: str
     title: str
     num_submissions: int
-    num_pairs: int
     cut: list[str]
     pairs: list[Pair]
-    views: list[PairView]
 
 
 def write_similarity(where: Places, assignments: list[str], path: Path, ring: int = RING) -> Path:
@@ -50,14 +33,21 @@ def write_similarity(where: Places, assignments: list[str], path: Path, ring: in
     Raises:
         CourseError: nothing was graded yet.
     """
-    judgements = [j for j in Journal(where.journal).latest() if j.assignment in assignments]
-    if not judgements:
-        raise CourseError(f"nothing was graded yet in {where.class_dir}: run autograder grade")
+    judgements = graded(where, assignments)
     names = sorted({j.assignment for j in judgements})
-    sheets = [_sheet(where, name, [j for j in judgements if j.assignment == name], ring)
-              for name in names]  # fmt: skip
-    return write_page(path, render("similarity.html", sheets=sheets, ring=ring,
-                                   limit=MAX_CHARACTERS))  # fmt: skip
+    by_name = {name: [j for j in judgements if j.assignment == name] for name in names}
+    sheets = [_sheet(where, name, by_name[name], ring) for name in names]
+    page = render(
+        "similarity.html",
+        sheets=sheets,
+        ring=ring,
+        run=K,
+        limit=MAX_CHARACTERS,
+        num_listed=NUM_LISTED,
+        num_shown=NUM_SHOWN,
+        marked_cells=marked_cells,
+    )
+    return write_page(path, page)
 
 
 def _sheet(where: Places, name: str, judgements: list[Judgement], ring: int) -> Sheet:
@@ -66,12 +56,8 @@ def _sheet(where: Places, name: str, judgements: list[Judgement], ring: int) -> 
     given = [cell.source for cell in released.cells if cell.cell_type == "code"]
     ours = {cell.id for cell in source.cells}
     programs = [program(j.student, _answers_first(j, ours)) for j in judgements]
-    found = pairs(programs, given, ring)
     cut = [one.student for one in programs if one.is_cut]
-    return Sheet(name, title_of(source), len(programs), len(found), cut, found[:NUM_LISTED],
-                 [PairView(pair, (_cells(pair.left, pair.marked[0]),
-                                  _cells(pair.right, pair.marked[1])))
-                  for pair in found[:NUM_SHOWN]])  # fmt: skip
+    return Sheet(name, title_of(source), len(programs), cut, pairs(programs, given, ring))
 
 
 def _answers_first(judgement: Judgement, ours: set[str]) -> list[tuple[str, str]]:
@@ -80,23 +66,12 @@ def _answers_first(judgement: Judgement, ours: set[str]) -> list[tuple[str, str]
     return sorted(code, key=lambda cell: cell[0] not in ours)
 
 
-def _cells(one: Program, marked: frozenset[int]) -> list[CellView]:
-    views, first = [], 0
+def marked_cells(one: Program, marked: set[int]) -> list[tuple[str, list[tuple[bool, str]]]]:
+    """The cells of a submission that have marked lines: each line, and whether it is marked."""
+    shown, first = [], 0
     for name, text in one.cells:
-        lines = text.split("\n")
-        inside = [first + number in marked for number in range(len(lines))]
-        if any(inside):
-            views.append(CellView(name, _runs(lines, inside)))
+        lines = [(number in marked, line) for number, line in enumerate(text.split("\n"), first)]
         first += len(lines)
-    return views
-
-
-def _runs(lines: list[str], inside: list[bool]) -> list[tuple[bool, str]]:
-    """Lines joined into runs that are marked or not; blank lines go with what is before them."""
-    runs: list[tuple[bool, list[str]]] = []
-    for line, is_marked in zip(lines, inside, strict=True):
-        if runs and (runs[-1][0] == is_marked or not line.strip()):
-            runs[-1][1].append(line)
-        else:
-            runs.append((is_marked, [line]))
-    return [(is_marked, "\n".join(run) + "\n") for is_marked, run in runs]
+        if any(is_marked for is_marked, _ in lines):
+            shown.append((name, lines))
+    return shown

@@ -8,7 +8,6 @@ same verdict and the same first paragraph of the message, whatever numbers stand
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -23,7 +22,6 @@ _RUN = re.compile(r"#(?:[\s,;\[\]()]*#)+")
 class Group:
     """Students who fail one test in the same way; `example` is the first one's verdict."""
 
-    question: str
     students: list[str]
     example: Verdict
 
@@ -35,14 +33,14 @@ class Group:
 
 def groups(judgements: Iterable[Judgement]) -> list[Group]:
     """All groups of one assignment, the largest first."""
-    found: dict[tuple[str, ...], list[tuple[str, Verdict]]] = defaultdict(list)
+    found: dict[tuple[str, ...], Group] = {}
     for judgement in judgements:
         for verdict in judgement.verdicts:
             if verdict.verdict != PASSED:
-                found[_key(verdict)].append((judgement.student, verdict))
-    made = [Group(key[0], [student for student, _ in same], same[0][1])
-            for key, same in found.items()]  # fmt: skip
-    return sorted(made, key=lambda group: (-len(group.students), group.question, group.message))
+                same = masked(first_paragraph(verdict.message))
+                key = (verdict.question, verdict.verdict, verdict.part, same)
+                found.setdefault(key, Group([], verdict)).students.append(judgement.student)
+    return sorted(found.values(), key=lambda g: (-len(g.students), g.example.question, g.message))
 
 
 def first_paragraph(message: str) -> str:
@@ -53,8 +51,3 @@ def first_paragraph(message: str) -> str:
 def masked(text: str) -> str:
     """A text with each number, and each row of numbers, as one #."""
     return _RUN.sub("#", _NUMBER.sub("#", " ".join(text.split())))
-
-
-def _key(verdict: Verdict) -> tuple[str, ...]:
-    return (verdict.question, verdict.verdict, verdict.part,
-            masked(first_paragraph(verdict.message)))  # fmt: skip

@@ -28,6 +28,7 @@ from byhand.hybrid_parallel import lab as hybrid
 from byhand.hybrid_parallel.cost import Machine
 from byhand.hybrid_parallel.layouts import layouts, predict_seconds
 from byhand.model.gpt import random_gpt
+from byhand.model.text import text_batches
 from byhand.runtime import why_no_network
 
 TOKENS = ([2200, 1100, 3300, 1600], [1300, 2900, 1100, 2300])  # by step and rank
@@ -82,7 +83,7 @@ def draw_layouts(path: Path) -> None:
         print(f"{path} stays as it is: {why}")
         return
     weights = random_gpt(128, 16, 32, 8, 4)
-    (batch,) = hybrid.text_batches(1, 16, 16)
+    (batch,) = text_batches(1, 16, 16)
     network = VirtualNetwork(2, 4, bytes_per_second=1.25e6)
     machine = Machine(0.004, hybrid.measure_lines(8), 1.25e6, 4)
     ways = layouts(8)

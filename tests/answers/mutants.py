@@ -1,6 +1,6 @@
 """Do the exercises' tests notice a small mistake? Solutions are changed in one place and judged.
 
-    python tests/answers/mutants.py [STEM...] [--count N] [--jobs N] [--all]
+    PYTHONPATH=.:tests python -m answers.mutants [STEM...] [--count N] [--jobs N] [--all]
 
 Each mutant is judged as a student's answer is, on the test of its task. One that loses no point
 survives: the tests have a hole, or the change is none. What is none stands, with the reason, in
@@ -24,10 +24,10 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import nbformat
-from mutations import Mutant, chosen, mutants
 from tqdm import tqdm
 
 import answers
+from answers.mutations import Mutant, chosen, mutants
 from autograder.batch.workers import cores
 from autograder.grade.journal import environment
 from autograder.grade.judge import judge_cells
@@ -54,8 +54,11 @@ def stems() -> list[str]:
 def exercise(stem: str, test: str) -> dict:
     """The source notebook with this test alone."""
     notebook = answers.source(stem)
-    notebook["cells"] = [cell for cell in notebook["cells"] if cell["id"] == test
-                         or not cell["metadata"].get("nbgrader", {}).get("grade")]  # fmt: skip
+    notebook["cells"] = [
+        cell
+        for cell in notebook["cells"]
+        if cell["id"] == test or not cell["metadata"].get("nbgrader", {}).get("grade")
+    ]
     return notebook
 
 
@@ -147,8 +150,12 @@ def report(found: dict[Mutant, str]) -> Iterator[str]:
 def _counts(own: dict[Mutant, str], entries: list[dict[str, str]]) -> Counter[str]:
     left = [mutant for mutant, verdict in own.items() if verdict == PASSED]
     excused = sum(reason(mutant, entries) is not None for mutant in left)
-    return Counter(mutants=len(own), killed=len(own) - len(left), equivalent=excused,
-                   survive=len(left) - excused)  # fmt: skip
+    return Counter(
+        mutants=len(own),
+        killed=len(own) - len(left),
+        equivalent=excused,
+        survive=len(left) - excused,
+    )
 
 
 def _row(name: str, count: Counter[str]) -> str:

@@ -171,7 +171,7 @@ def test_a_zip_that_a_student_handed_in_is_looked_into_once(course, where, tmp_p
     )
     done = collect(where, NAME, path)
     assert (done.students, answer(where, "ada")) == (["ada"], "zipped")
-    assert done.left == ["ben_3_4_my.zip: no notebook can be read from its zip"]
+    assert done.left == ["ben_3_4_my.zip: it is a zip from which no notebook can be read"]
 
 
 def test_a_folder_keeps_the_newer_of_two_collections(course, where, tmp_path):

@@ -8,11 +8,12 @@ import zipfile
 
 import pytest
 import tiny_course
-from test_autograder_collect import NAME, answer, work, zip_of
+from test_collect import NAME, answer, work, zip_of
 
 from autograder.collect import inbox
 from autograder.collect.hand_ins import collect
 from autograder.collect.roster import Roster
+from autograder.collect.uploads import MAX_BYTES
 from autograder.places import CourseError, Places
 
 
@@ -36,7 +37,7 @@ def hostile_zip(course, path):
             "/abs_11_2_tiny.ipynb": work(course),
             "..\\win_12_2_tiny.ipynb": work(course),
             "C:/drive_13_2_tiny.ipynb": work(course),
-            "bom_14_2_tiny.ipynb": b" " * (inbox.MAX_BYTES + 1),
+            "bom_14_2_tiny.ipynb": b" " * (MAX_BYTES + 1),
             "okay_7_8_tiny.ipynb": work(course),
         },
     ), link
@@ -58,9 +59,9 @@ def test_paths_that_leave_the_zip_links_and_bombs_are_refused(course, where, tmp
 
 
 def test_a_zip_that_lies_about_a_size_is_read_no_further(course, tmp_path):
-    path = zip_of(tmp_path / "lie.zip", **{"ada_1_2_tiny.ipynb": b" " * (inbox.MAX_BYTES + 9)})
+    path = zip_of(tmp_path / "lie.zip", **{"ada_1_2_tiny.ipynb": b" " * (MAX_BYTES + 9)})
     data = bytearray(path.read_bytes())
-    size = (inbox.MAX_BYTES + 9).to_bytes(4, "little")
+    size = (MAX_BYTES + 9).to_bytes(4, "little")
     for at in [i for i in range(len(data)) if data[i : i + 4] == size]:
         data[at : at + 4] = (100).to_bytes(4, "little")
     path.write_bytes(data)

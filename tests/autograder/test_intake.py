@@ -199,6 +199,12 @@ def test_a_readable_copy_is_preferred_to_a_broken_file_of_the_right_name(tmp_pat
     assert take(tmp_path, "tiny", {"double"})[0] == sent(blank)
 
 
+def test_of_two_whole_notebooks_the_one_of_the_right_name_is_taken(tmp_path, blank):
+    (tmp_path / "my tiny.ipynb").write_bytes(sent(blank))
+    (tmp_path / "tiny.ipynb").write_bytes(sent({**blank, "cells": blank.cells[:-1]}))
+    assert len(json.loads(take(tmp_path, "tiny", {"double"})[0])["cells"]) < len(blank.cells)
+
+
 def test_a_file_name_that_is_no_text_is_noted_in_text(tmp_path, blank):
     for name, data in ((b"ar\xffena.ipynb", sent(blank)), (b"li\xffnk.ipynb", None)):
         path = os.path.join(os.fsencode(tmp_path), name)

@@ -75,6 +75,7 @@ def points(judgements) -> dict[str, int]:
 # Workers
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(300)
 def test_interrupted_and_with_a_worker_killed_a_class_gets_its_marks(where):
     command = [sys.executable, "-c", GRADE, str(where.course), str(where.class_dir)]
@@ -178,6 +179,7 @@ def test_what_is_handed_in_again_as_it_was_before_counts_again(where, asked):
     assert Journal(where.journal).latest() == [first]
 
 
+@pytest.mark.soak
 def test_twenty_judgings_with_the_recorded_seed_give_the_same_scores(where):
     source = tiny_course.source()
     student = restore((where.submitted / "cem" / NAME[0] / "tiny.ipynb").read_bytes(),
@@ -193,6 +195,7 @@ def test_twenty_judgings_with_the_recorded_seed_give_the_same_scores(where):
 # Ends of any kind
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(300)
 def test_killed_at_twenty_random_points_a_gradebook_is_as_without_a_kill():
     script = Path(__file__).with_name("soak.py")

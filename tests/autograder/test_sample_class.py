@@ -19,7 +19,7 @@ ELSEWHERE = ("wrong-", "ben-unusual", "ada-right")
 CASES = [case for case in sample_class.CASES if not case.student.startswith(ELSEWHERE)]
 STEMS = [sample_class.RANKS, sample_class.COLLECTIVES]
 LIMIT = 8
-pytestmark = pytest.mark.timeout(400)  # the first test grades them all
+pytestmark = [pytest.mark.corpus, pytest.mark.timeout(400)]  # the first test grades them all
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,6 @@ def test_the_hand_in_gets_the_verdicts_and_points_it_is_worth(graded, case):
             assert verdict.verdict != PASSED
         else:
             assert verdict.verdict == expected, verdict
-        assert verdict.seconds < LIMIT + 1
     assert judgement.points == case.points
 
 

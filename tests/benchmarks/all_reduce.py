@@ -21,10 +21,10 @@ from functools import partial
 
 import torch
 import torch.distributed as dist
+from byhand.all_reduce.algorithms import num_blocks
 
 from byhand import VirtualNetwork, all_reduce, device, launch
 from byhand.all_reduce import plans, trees
-from byhand.all_reduce.algorithms import num_blocks
 from byhand.communication_cost import cost, fastest
 from byhand.communication_cost.fit import fit_each
 from byhand.communication_cost.timing import take_turns

@@ -15,7 +15,7 @@ import statistics
 from byhand import VirtualNetwork
 from byhand.communication_cost import cost
 from byhand.communication_cost.lab import CALLS, formula_race, naive, sweep
-from byhand.hybrid_parallel.mlp_lab import MODELS, PLANS, take_step
+from byhand.hybrid_parallel.lab.mlp import MODELS, PLANS, take_step
 from byhand.runtime import why_no_network
 
 SIZES = tuple(2**power for power in range(4, 23))

@@ -7,7 +7,7 @@ sides start from a barrier, ours and DDP's turn about in one launch, and the slo
 The ratio is the median of the repetitions' ratios. That of processor time, summed over ranks, is
 beside it: other programs on the machine disturb it less.
 DDP is tried with its defaults and with gradient_as_bucket_view=True, which spares it a copy; our
-gradients are views of the buckets always. The ledger's recorder is off while the clock runs.
+gradients are views of the buckets always.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ import torch
 import torch.distributed as dist
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils._python_dispatch import _disable_current_modes
 
 from byhand import launch
 from byhand.data_parallel import DataParallel
@@ -87,16 +86,15 @@ def compare(rank: int, world_size: int, sizes: list[int], num_rows: int, repetit
     }
     names = list(ways)
     measured = {name: [] for name in names}
-    with _disable_current_modes():
-        for repetition in range(repetitions + WARM_UP):
-            for turn in range(len(names)):
-                name = names[(repetition + turn) % len(names)]
-                dist.barrier()
-                before = time.perf_counter(), time.process_time()
-                ways[name]()
-                spent = time.perf_counter() - before[0], time.process_time() - before[1]
-                if repetition >= WARM_UP:
-                    measured[name].append(spent)
+    for repetition in range(repetitions + WARM_UP):
+        for turn in range(len(names)):
+            name = names[(repetition + turn) % len(names)]
+            dist.barrier()
+            before = time.perf_counter(), time.process_time()
+            ways[name]()
+            spent = time.perf_counter() - before[0], time.process_time() - before[1]
+            if repetition >= WARM_UP:
+                measured[name].append(spent)
     return measured
 
 
@@ -111,8 +109,8 @@ def report(repetitions: int) -> None:
     """Print the table: medians, and the ratio ours over DDP's with its spread."""
     print(f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}, gloo")
     print(f"\none data-parallel step on {WORLD_SIZE} ranks, {repetitions} repetitions")
-    print(f"{'layers':<17}{'against':<12}{'ours':>10}{'theirs':>10}{'ratio':>8}{'min':>7}{'max':>7}"
-          f"{'processor':>11}")  # fmt: skip
+    columns = f"{'ours':>10}{'theirs':>10}{'ratio':>8}{'min':>7}{'max':>7}{'processor':>11}"
+    print(f"{'layers':<17}{'against':<12}{columns}")
     for name, (sizes, num_rows) in SIZES.items():
         by_rank = launch(compare, WORLD_SIZE, (sizes, num_rows, repetitions), deadline=300).results
         ours = together(by_rank, "ours")
@@ -122,10 +120,10 @@ def report(repetitions: int) -> None:
                 [a / b for a, b in zip(*pair, strict=True)]
                 for pair in zip(ours, theirs, strict=True)
             )
-            middle = [1e3 * statistics.median(seconds) for seconds in (ours[0], theirs[0])]
-            print(f"{name:<17}{way:<12}{middle[0]:8.2f}ms{middle[1]:8.2f}ms"
-                  f"{statistics.median(clock):8.2f}{min(clock):7.2f}{max(clock):7.2f}"
-                  f"{statistics.median(processor):11.2f}")  # fmt: skip
+            mine, other = (1e3 * statistics.median(seconds) for seconds in (ours[0], theirs[0]))
+            ratio = f"{statistics.median(clock):8.2f}{min(clock):7.2f}{max(clock):7.2f}"
+            row = f"{mine:8.2f}ms{other:8.2f}ms{ratio}{statistics.median(processor):11.2f}"
+            print(f"{name:<17}{way:<12}{row}")
     print("aim: ratio ≤ 1.00")
 
 

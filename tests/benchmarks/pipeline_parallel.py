@@ -4,8 +4,7 @@
 
 1. Same model, same two ranks, same schedule. In one launch the two take turns, with a barrier
    before each; a repetition's ratio is the time of the slower rank by hand over the slower rank's
-   with torch. Below 1.00 is faster than torch. The ledger's recorder is on for both; `--plain`
-   sets it aside.
+   with torch. Below 1.00 is faster than torch.
 2. Idle fraction measured over predicted, four stages that sleep: so many stages that compute would
    fight for two cores. And two stages that compute, one per core.
 3. Bytes of activations held per stage, GPipe against 1F1B: micro-batches in flight times what one
@@ -15,20 +14,18 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import statistics
-import time
 
 import torch
-import torch.distributed as dist
 
 from byhand import launch
+from byhand.communication_cost.timing import take_turns
 from byhand.model.mlp import MLP, ReLU, random_weights, softmax_cross_entropy
 from byhand.pipeline_parallel import Pipeline, cut, partition, timeline
 from byhand.pipeline_parallel.lab import held_activations, sleep_through
 from byhand.pipeline_schedules import gpipe, interleaved, one_forward_one_backward, simulate
 
-WORLD_SIZE, MICRO_BATCHES, REPETITIONS, WARM_UP = 2, 8, 15, 3
+WORLD_SIZE, MICRO_BATCHES, REPETITIONS = 2, 8, 15
 SHAPES = {"small": (16, 64), "medium": (64, 256), "large": (64, 1024)}  # rows, features
 SCHEDULES = {"ScheduleGPipe": gpipe, "Schedule1F1B": one_forward_one_backward}
 SECONDS = 0.1  # that a stage sleeps for a forward, and for each half of a backward
@@ -71,62 +68,41 @@ def with_torch(rank, world_size, weights, x, labels, name):
     return step, lambda: [p.grad for p in module.parameters()]
 
 
-def race(rank, world_size, weights, x, labels, name, repetitions, plain):
-    """Seconds of each repetition of both, after checking that they compute the same."""
-    with _unrecorded() if plain else contextlib.nullcontext():
-        contenders = [
-            make(rank, world_size, weights, x, labels, name) for make in (by_hand, with_torch)
-        ]
-        results = []
-        for step, gradients in contenders:
-            step()
-            results.append(gradients())
-        for mine, theirs in zip(*results, strict=True):
-            torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
-        seconds = [[], []]
-        for repetition in range(-WARM_UP, repetitions):
-            for which in (0, 1) if repetition % 2 else (1, 0):
-                dist.barrier()
-                start = time.perf_counter()
-                contenders[which][0]()
-                taken = time.perf_counter() - start
-                if repetition >= 0:
-                    seconds[which].append(taken)
-        return seconds
+def race(rank, world_size, weights, x, labels, name, repetitions):
+    """The times of both, after checking that they compute the same."""
+    contenders = [
+        make(rank, world_size, weights, x, labels, name) for make in (by_hand, with_torch)
+    ]
+    results = []
+    for step, gradients in contenders:
+        step()
+        results.append(gradients())
+    for mine, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-6)
+    return take_turns({i: step for i, (step, _) in enumerate(contenders)}, repetitions)
 
 
-def _unrecorded():
-    """Leave the runtime's recorder for the length of a `with` block."""
-    from torch.utils._python_dispatch import _disable_current_modes
-
-    return _disable_current_modes()
-
-
-def ratios(name, shape, repetitions, plain):
+def ratios(name, shape, repetitions):
     """Of each repetition: the slower rank's time by hand over the slower rank's with torch."""
     rows, features = shape
     weights = random_weights([features] * 9)
     x = torch.randn(rows * MICRO_BATCHES, features)
     labels = torch.randint(features, (len(x),))
-    args = (weights, x, labels, name, repetitions, plain)
-    run = launch(race, WORLD_SIZE, args, deadline=300)
-    ours, theirs = (
-        [max(pair) for pair in zip(*both, strict=True)] for both in zip(*run.results, strict=True)
-    )
-    return [a / b for a, b in zip(ours, theirs, strict=True)], statistics.median(theirs)
+    run = launch(race, WORLD_SIZE, (weights, x, labels, name, repetitions), deadline=300)
+    ours, theirs = run.results[0].values()
+    return [a / b for a, b in zip(ours.seconds, theirs.seconds, strict=True)], theirs.median
 
 
-def print_ratios(repetitions, plain):
+def print_ratios(repetitions):
     print(f"pipeline step by hand over torch's, {WORLD_SIZE} ranks, 8 linear layers, ", end="")
-    print(f"{MICRO_BATCHES} micro-batches, median of {repetitions}", end="")
-    print(", without the ledger" if plain else "")
+    print(f"{MICRO_BATCHES} micro-batches, median of {repetitions}")
     print(
         f"{'schedule':16}{'layers':8}{'rows × D':>12}{'median':>8}{'least':>8}{'most':>8}", end=""
     )
     print(f"{'torch':>12}")
     for name in SCHEDULES:
         for size, shape in SHAPES.items():
-            found, seconds = ratios(name, shape, repetitions, plain)
+            found, seconds = ratios(name, shape, repetitions)
             row = (statistics.median(found), min(found), max(found))
             numbers = "".join(f"{number:8.2f}" for number in row)
             print(f"{name:16}{size:8}{' × '.join(map(str, shape)):>12}{numbers}", end="")
@@ -186,10 +162,9 @@ def print_memory():
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("repetitions", nargs="?", type=int, default=REPETITIONS)
-    parser.add_argument("--plain", action="store_true", help="without the ledger's recorder")
-    options = parser.parse_args()
-    print_ratios(options.repetitions, options.plain)
-    print_idle(min(3, options.repetitions))
+    repetitions = parser.parse_args().repetitions
+    print_ratios(repetitions)
+    print_idle(min(3, repetitions))
     print_memory()
 
 

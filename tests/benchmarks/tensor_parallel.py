@@ -5,25 +5,22 @@
 One step is forward and backward (gradients of weights and of x) on 2 ranks of one thread each. In
 one launch the two take turns, with a barrier before each; a repetition's ratio is the time of the
 slower rank by hand over the slower rank's with DTensor. Below 1.00 is faster than DTensor.
-The ledger's recorder is off while the clock runs; `--ledger` leaves it on, as it is in the course,
-which slows DTensor's many small operations more than ours.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import statistics
-import time
 
 import torch
 import torch.distributed as dist
 
 from byhand import launch
+from byhand.communication_cost.timing import take_turns
 from byhand.model.mlp import GELU, random_weights
 from byhand.tensor_parallel import TensorParallelMLP
 
-WORLD_SIZE, REPETITIONS, WARM_UP = 2, 15, 3
+WORLD_SIZE, REPETITIONS = 2, 15
 SHAPES = {"small": (32, 64, 256), "medium": (256, 256, 1024), "large": (512, 1024, 4096)}
 
 
@@ -66,55 +63,34 @@ def with_dtensor(weights, x, grad_y):
     return step, lambda: [p.grad.to_local() for p in model.parameters()]
 
 
-def race(rank, world_size, weights, x, grad_y, repetitions, ledger):
-    """Seconds of each repetition of both, after checking that they compute the same."""
-    with contextlib.nullcontext() if ledger else _unrecorded():
-        contenders = [by_hand(weights, x, grad_y), with_dtensor(weights, x, grad_y)]
-        results = [[*step(), *gradients()] for step, gradients in contenders]
-        for mine, theirs in zip(*results, strict=True):
-            torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5)
-        seconds = [[], []]
-        for repetition in range(-WARM_UP, repetitions):
-            order = (0, 1) if repetition % 2 else (1, 0)
-            for which in order:
-                dist.barrier()
-                start = time.perf_counter()
-                contenders[which][0]()
-                taken = time.perf_counter() - start
-                if repetition >= 0:
-                    seconds[which].append(taken)
-        return seconds
+def race(rank, world_size, weights, x, grad_y, repetitions):
+    """The times of both, after checking that they compute the same."""
+    contenders = [by_hand(weights, x, grad_y), with_dtensor(weights, x, grad_y)]
+    results = [[*step(), *gradients()] for step, gradients in contenders]
+    for mine, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-5)
+    return take_turns({i: step for i, (step, _) in enumerate(contenders)}, repetitions)
 
 
-def _unrecorded():
-    """Leave the runtime's recorder for the length of a `with` block."""
-    from torch.utils._python_dispatch import _disable_current_modes
-
-    return _disable_current_modes()
-
-
-def ratios(shape, repetitions, ledger):
+def ratios(shape, repetitions):
     """Of each repetition: the slower rank's time by hand over the slower rank's with DTensor."""
     rows, features, hidden = shape
     weights = random_weights([features, hidden, features])
     x, grad_y = torch.randn(rows, features), torch.randn(rows, features)
-    run = launch(race, WORLD_SIZE, (weights, x, grad_y, repetitions, ledger), deadline=300)
-    ours, theirs = (
-        [max(pair) for pair in zip(*both, strict=True)] for both in zip(*run.results, strict=True)
-    )
-    return [a / b for a, b in zip(ours, theirs, strict=True)], statistics.median(theirs)
+    run = launch(race, WORLD_SIZE, (weights, x, grad_y, repetitions), deadline=300)
+    ours, theirs = run.results[0].values()
+    return [a / b for a, b in zip(ours.seconds, theirs.seconds, strict=True)], theirs.median
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("repetitions", nargs="?", type=int, default=REPETITIONS)
-    parser.add_argument("--ledger", action="store_true", help="with the ledger's recorder")
-    options = parser.parse_args()
+    repetitions = parser.parse_args().repetitions
     print(f"tensor-parallel step by hand over DTensor's, {WORLD_SIZE} ranks, median of ", end="")
-    print(f"{options.repetitions}" + (", with the ledger" if options.ledger else ""))
+    print(repetitions)
     print(f"{'layers':8}{'T × D × hidden':>20}{'median':>8}{'least':>8}{'most':>8}{'DTensor':>12}")
     for name, shape in SHAPES.items():
-        found, dtensor = ratios(shape, options.repetitions, options.ledger)
+        found, dtensor = ratios(shape, repetitions)
         numbers = "".join(f"{n:8.2f}" for n in (statistics.median(found), min(found), max(found)))
         print(f"{name:8}{' × '.join(map(str, shape)):>20}{numbers}{1e3 * dtensor:9.1f} ms")
 

@@ -115,7 +115,17 @@ def verdict_of(launcher):
 BATCHES = batches(WRONG) + batches(RIGHT)
 
 
-@pytest.mark.parametrize("answer", WRONG, ids=str)
+def first_and_others(some):
+    """These answers as parameters; all but the first of each task are left to make test-all."""
+    seen, found = set(), []
+    for answer in some:
+        marks = [pytest.mark.answers] if (answer.stem, answer.task) in seen else []
+        seen.add((answer.stem, answer.task))
+        found.append(pytest.param(answer, marks=marks, id=str(answer)))
+    return found
+
+
+@pytest.mark.parametrize("answer", first_and_others(WRONG))
 def test_a_wrong_answer_loses_its_task(verdict_of, answer):
     verdict = verdict_of(answer)
     assert verdict.points == 0
@@ -133,6 +143,7 @@ BREAKS = {
 HALF_MENDED = [a for a in WRONG if a.name.startswith(("wrong_left_", "wrong_mended_"))]
 
 
+@pytest.mark.answers
 @pytest.mark.parametrize("answer", HALF_MENDED, ids=str)
 def test_a_half_mended_step_is_told_what_is_still_broken_and_nothing_else(verdict_of, answer):
     _, what, name = answer.name.split("_", 2)
@@ -142,17 +153,19 @@ def test_a_half_mended_step_is_told_what_is_still_broken_and_nothing_else(verdic
     assert f"{len(left)} of the five errors remain" in message
 
 
+@pytest.mark.answers
 def test_a_nan_is_a_symptom_too(verdict_of):
     answer = next(a for a in WRONG if a.name == "wrong_nan_where_no_loss_is")
     assert "the first loss is nan and nan" in verdict_of(answer).message
 
 
-@pytest.mark.parametrize("answer", RIGHT, ids=str)
+@pytest.mark.parametrize("answer", first_and_others(RIGHT))
 def test_an_unusual_right_answer_keeps_its_task(verdict_of, answer):
     verdict = verdict_of(answer)
     assert verdict.points == verdict.max_points, verdict
 
 
+@pytest.mark.answers
 @pytest.mark.parametrize("stem", STEMS)
 def test_wrong_tasks_leave_the_others_their_points(launcher, stem):
     first = next(batch for batch in BATCHES if batch[0].stem == stem)
@@ -162,15 +175,17 @@ def test_wrong_tasks_leave_the_others_their_points(launcher, stem):
     assert sorted(lost) == sorted(answer.test for answer in wrong)
 
 
-@pytest.mark.parametrize("answer", ALL, ids=str)
-def test_no_other_task_uses_what_an_answer_defines(answer):
-    cells = {c["id"] for c in answers.source(answer.stem)["cells"] if answers.is_solution(c)}
-    pieces = answers.pieces(answer, cells)
-    assert pieces, "it fills no cell"
-    assert set(pieces) <= set(answers.task_cells(answer.stem, answer.test))
-    for test, used in names_used(answer.stem).items():
-        if test != answer.test and BUILDS_ON.get(test) != answer.test:
-            assert not used & {name.replace("-", "_") for name in pieces}
+@pytest.mark.parametrize("stem", STEMS)
+def test_no_other_task_uses_what_an_answer_defines(stem):
+    cells = {c["id"] for c in answers.source(stem)["cells"] if answers.is_solution(c)}
+    used = names_used(stem)
+    for answer in answers.all_answers(stem):
+        pieces = answers.pieces(answer, cells)
+        assert pieces, f"{answer} fills no cell"
+        assert set(pieces) <= set(answers.task_cells(stem, answer.test)), answer
+        own = {name.replace("-", "_") for name in pieces}
+        others = [test for test in used if answer.test not in (test, BUILDS_ON.get(test))]
+        assert not [test for test in others if used[test] & own], answer
 
 
 def names_used(stem) -> dict[str, set[str]]:
@@ -195,8 +210,8 @@ def test_every_task_has_four_wrong_answers_and_an_unusual_right_one(stem):
     assert set(wrong) == set(right) == {cell["id"] for cell in graded_cells(stem)}
 
 
-@pytest.mark.parametrize("answer", ALL, ids=str)
-def test_an_answer_says_in_its_first_line_what_it_is(answer):
-    docstring = ast.get_docstring(ast.parse(answer.path.read_text()))
-    assert docstring
-    assert "\n" not in docstring
+def test_an_answer_says_in_its_first_line_what_it_is():
+    for answer in ALL:
+        docstring = ast.get_docstring(ast.parse(answer.path.read_text()))
+        assert docstring, answer
+        assert "\n" not in docstring, answer

@@ -16,7 +16,7 @@ import torch.distributed as dist
 from byhand import DeadlockError, RankError, launch
 from byhand.runtime import DeadlineError
 
-SECONDS = 2.0
+SECONDS = 2.0  # within which a deadlock is told; make bench takes the time
 
 
 def returned_alone(rank, world_size):
@@ -152,10 +152,8 @@ CASES = [
 )
 def test_a_deadlock_is_named_by_rank_call_line_and_reason(program, world_size, words):
     launch(returned_alone, 1)  # so that the fork server is there
-    begun = time.monotonic()
     with pytest.raises(DeadlockError) as caught:
         launch(program, world_size, deadline=30)
-    seconds = time.monotonic() - begun
     error = caught.value
     for word in words:
         assert word in error.reason, f"{word!r} is not in: {error.reason}"
@@ -165,7 +163,6 @@ def test_a_deadlock_is_named_by_rank_call_line_and_reason(program, world_size, w
     lines = [report.source for report in error.reports if report.call]
     assert lines, error
     assert all(line.startswith("test_deadlocks.py:") for line in lines), error
-    assert seconds < 2 * SECONDS, f"{seconds:.1f} s, of which cold ranks take some"
 
 
 def raises_while_others_wait(rank, world_size):
@@ -222,14 +219,14 @@ def test_sys_exit_on_a_rank_is_an_error_and_not_a_result():
 
 
 def computes_while_others_wait(rank, world_size):
-    until = time.monotonic() + 10
+    until = time.monotonic() + 2 * SECONDS
     while rank == 1 and time.monotonic() < until:
         torch.ones(100) @ torch.ones(100)
     dist.barrier()
     return rank
 
 
-def test_ten_seconds_of_compute_while_others_wait_is_no_deadlock():
+def test_long_compute_while_others_wait_is_no_deadlock():
     assert launch(computes_while_others_wait, 2).results == [0, 1]
 
 

@@ -100,7 +100,6 @@ def test_ranks_send_by_the_same_rule_of_tcp_on_every_machine():
 
 def test_ranks_of_one_host_do_not_load_its_link():
     run = launch(send_to_the_last, 2, (2 * MEBIBYTE,), network=VirtualNetwork(1, 2, 1e5))
-    assert run.seconds < 5, "2 MiB within a host took as long as over its slow link"
     assert run.traffic.hosts[0].sent < 0.05 * MEBIBYTE
 
 

@@ -100,6 +100,5 @@ def test_between_two_hosts_ledger_and_kernel_agree_and_two_levels_send_two_third
             crossed = compared.crossed(name, host)
             assert crossed == share * num_bytes
             assert 1 < compared.runs[name].traffic.hosts[host].sent / crossed < 1.05
-        assert compared.seconds(name) > 0.9 * share * num_bytes / 20e6
     assert "ring, host 1" in words(compared.picture())
     assert str(compared).count("% of it") == 2

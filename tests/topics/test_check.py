@@ -314,3 +314,6 @@ def test_peak_bytes_are_checked_by_rank():
     run = run_of(peak_bytes=[10, 99])
     check.peak_bytes(run, at_most=99)
     assert "rank 1: held 99 bytes" in message(check.peak_bytes, run, at_most=50)
+    run.peak_bytes = None
+    with pytest.raises(ValueError, match="a launch made with memory=True"):
+        check.peak_bytes(run, at_most=50)

@@ -25,10 +25,17 @@ from byhand.data_parallel import (
     training_step,
 )
 from byhand.data_parallel.compression import Float16, Sum, TopK
-from byhand.data_parallel.lab import LAYER_BYTES, NAIVE, watch
+from byhand.data_parallel.lab import (
+    LAYER_BYTES,
+    NAIVE,
+    bucket_explorer,
+    draw_buckets,
+    watch,
+)
+from byhand.model.gpt import gpt_layers, next_token_loss, random_gpt
 from byhand.model.mlp import GELU, MLP, random_weights, softmax_cross_entropy
 from byhand.model.optimizers import SGD, AdamW
-from byhand.tools.widgets import bucket_explorer, draw_buckets
+from byhand.model.training import train_alone
 
 WORLD_SIZES = (1, 2, 3, 4)
 SIZES = (6, 5, 7, 4)  # 3 linear layers
@@ -105,6 +112,37 @@ def test_any_shapes_micro_batches_and_buckets_equal_one_device(sizes, rows, micr
     x, labels = data(rows, sizes)
     run = launch(train, 3, (x, labels, sizes, 1, micro, bucket_bytes))
     assert_trains_as_one_device(run, x, labels, sizes)
+
+
+def train_gpt(rank, world_size, tokens, bucket_bytes):
+    """Ranks begin unequal. This rank's shares of the losses, and the last weights."""
+    model = DataParallel(MLP(gpt_layers(tiny_gpt(rank))), bucket_bytes=bucket_bytes)
+    optimizer, losses = AdamW(model.parameters(), 0.01), []
+    for x, targets in tokens:
+        model.zero_gradients()
+        logits, saved = model.forward(shard(x))
+        loss, grad = next_token_loss(logits, shard(targets), global_batch=len(x))
+        model.backward(grad, saved)
+        optimizer.step(model.gradients())
+        losses.append(loss)
+    return losses, model.parameters()
+
+
+def tiny_gpt(seed):
+    return random_gpt(7, 3, 8, 2, 2, seed, torch.float64)
+
+
+@pytest.mark.parametrize("bucket_bytes", [1, 1 << 20])
+@pytest.mark.parametrize("world_size", WORLD_SIZES)
+def test_a_gpt_with_its_tied_table_trains_as_one_device_does(world_size, bucket_bytes):
+    tokens = torch.randint(7, (4, 2, 5, 3), generator=torch.Generator().manual_seed(0))
+    model = MLP(gpt_layers(tiny_gpt(0)))
+    alone = train_alone(model, AdamW(model.parameters(), 0.01), tokens, next_token_loss)
+    run = launch(train_gpt, world_size, (tokens, bucket_bytes))
+    losses = [sum(shares) for shares in zip(*(r[0] for r in run.results), strict=True)]
+    assert_close([torch.stack(losses)], [torch.tensor(alone, dtype=torch.float64)])
+    for _, parameters in run.results:
+        assert_close(parameters, model.parameters())
 
 
 # Buckets
@@ -397,7 +435,6 @@ def test_a_watched_step_is_the_runs_own():
         assert step.forward_end < launched[0] < launched[1] < launched[2]
         assert launched[2] == step.backward_end
     assert steps.run.ledger.count("all_reduce", rank=0) == 3 * 3
-    assert min(steps.seconds) >= max(s.end - s.start for s in steps.fastest) - 1e-3
 
 
 def test_the_naive_step_sends_every_gradient_after_backward():

@@ -247,13 +247,10 @@ def test_what_one_stage_sends_another_needs(p, groups, v):
 
 
 @pytest.mark.parametrize("name", ["gpipe", "1f1b", "interleaved 2"])
-def test_a_run_takes_the_time_and_holds_what_its_schedule_says(name):
-    p, m, seconds = 3, 6, 0.01 if "inter" in name else 0.02
-    schedule = SPLIT[name][0](p, m)
-    expected = simulate(schedule, *[seconds] * 3)
-    got = sleep_through(schedule, *[seconds] * 3)
-    assert got.peak_in_flight == expected.peak_in_flight
-    assert expected.seconds <= got.seconds < 1.5 * expected.seconds
+def test_a_run_does_and_holds_what_its_schedule_says(name):
+    schedule = SPLIT[name][0](3, 6)
+    got = sleep_through(schedule, *[0.001] * 3)
+    assert got.peak_in_flight == simulate(schedule).peak_in_flight
     for stage, actions in enumerate(schedule):
         ran = sorted((s for s in got.spans if s.stage == stage), key=lambda span: span.start)
         assert [span.action for span in ran] == actions
@@ -277,7 +274,7 @@ def peaks(make, p, m, rows):
     weights = random_weights([16, *[256, 16] * p])
     x, target = torch.zeros(m * rows, 16), torch.zeros(m * rows, 16)
     schedule = make(p, m)
-    run = launch(hold, p, (weights, x, target, schedule))
+    run = launch(hold, p, (weights, x, target, schedule), memory=True)
     return run.peak_bytes
 
 

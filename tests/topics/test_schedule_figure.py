@@ -7,6 +7,7 @@ from matplotlib.text import Text
 
 from byhand.figures import save_svg, schedule_timeline, style
 from byhand.figures.schedule import COLOURS
+from byhand.pipeline_parallel.lab import pipeline_explorer
 from byhand.pipeline_schedules import (
     gpipe,
     interleaved,
@@ -14,7 +15,6 @@ from byhand.pipeline_schedules import (
     simulate,
     zero_bubble_h1,
 )
-from byhand.tools.widgets import pipeline_explorer
 
 FIGURES = {
     "one": lambda: schedule_timeline(simulate(gpipe(3, 4)), unit="forwards"),

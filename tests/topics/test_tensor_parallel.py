@@ -36,7 +36,7 @@ from byhand.tensor_parallel.convolution import (
     OutputChannelParallelConv2d,
 )
 from byhand.tensor_parallel.gathered import GatheredLinear
-from byhand.tensor_parallel.lab import SPLITS, counted, predicted, run_block
+from byhand.tensor_parallel.lab import SPLITS, counted, draw_split, predicted, run_block
 from byhand.tensor_parallel.operators import copy_to_group, sum_over_group
 
 SIZES = [5, 12, 6, 24, 4]  # widths that 1, 2, 3 and 4 ranks divide between each pair
@@ -195,8 +195,8 @@ def make_case(inputs, rows, outputs):
 
 
 def test_the_all_reduce_of_grad_x_travels_while_the_weights_gradient_is_computed():
-    (pair,) = random_weights([4, 6], **FLOAT64)
-    x, grad_y = torch.randn(3, 4, **FLOAT64), torch.randn(3, 6, **FLOAT64)
+    (pair,) = random_weights([256, 256], **FLOAT64)
+    x, grad_y = torch.randn(512, 256, **FLOAT64), torch.randn(512, 256, **FLOAT64)
     run = split_run(2, lambda: ColumnParallelLinear(*pair), x, grad_y, y_cut=1)
     assert all(event.overlapped for event in run.ledger.events)
 
@@ -438,8 +438,6 @@ def test_each_way_to_split_a_block_sends_what_its_formula_says(split, world_size
 
 
 def test_the_explorer_draws_or_says_why_not():
-    from byhand.tools.widgets import draw_split
-
     png, width, sentence = draw_split("row, then column", 2, 4, 6, 2)
     assert png.startswith(b"\x89PNG")
     assert (width, sentence) == (770, "")
@@ -480,7 +478,7 @@ def hold(rank, world_size, num_layers, width):
 def test_a_rank_keeps_its_share_of_the_weights_and_nothing_of_the_rest():
     width, layers = 64, 8
     one_weight = width * width * 4
-    (peak,) = set(launch(hold, 4, (layers, width)).peak_bytes)
+    (peak,) = set(launch(hold, 4, (layers, width), memory=True).peak_bytes)
     biases = layers * 2 * 3 * width * 4
     shares = layers * 2 * 2 * one_weight // 4  # weight and gradient, two a layer
     assert peak <= 2 * one_weight + shares + biases + 2 * width * 4

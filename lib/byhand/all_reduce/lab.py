@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import torch
 import torch.distributed as dist
 
-from byhand.all_reduce import algorithms as all_reduce
-from byhand.all_reduce import plans as all_reduce_plans
-from byhand.all_reduce import trees as all_reduce_trees
+from byhand import all_reduce
+from byhand.all_reduce import plans, trees
 from byhand.all_reduce.plans import Plan, cut, history
 from byhand.runtime import Ledger, Run, VirtualNetwork, launch
 
@@ -22,13 +21,13 @@ if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of
     from byhand.figures.style import CourseFigure
 
 PLANS: dict[str, Callable[[int], Plan]] = {
-    "ring": all_reduce_plans.ring,
-    "double ring": all_reduce_plans.double_ring,
-    "tree": all_reduce_trees.tree,
-    "double tree": all_reduce_trees.double_tree,
-    "recursive doubling": all_reduce_trees.recursive_doubling,
-    "halving-doubling": all_reduce_trees.halving_doubling,
-    "hierarchical": lambda n: all_reduce_plans.hierarchical(n, _half(n)),
+    "ring": plans.ring,
+    "double ring": plans.double_ring,
+    "tree": trees.tree,
+    "double tree": trees.double_tree,
+    "recursive doubling": trees.recursive_doubling,
+    "halving-doubling": trees.halving_doubling,
+    "hierarchical": lambda n: plans.hierarchical(n, _half(n)),
 }
 
 

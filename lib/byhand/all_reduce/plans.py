@@ -49,17 +49,11 @@ class PlanError(ValueError):
 
 @dataclass(frozen=True)
 class Plan:
-    """Rounds of transfers among `num_ranks` ranks of a tensor of `num_pieces` pieces.
-
-    Pipelined, the tensor is cut into blocks that go through the rounds one after another.
-    `in_waves`: a rank turns to the next round of a block before the other blocks have had this
-    one. Right where a round leaves ranks or links idle, as in trees; in a ring none is idle.
-    """
+    """Rounds of transfers among `num_ranks` ranks of a tensor of `num_pieces` pieces."""
 
     num_ranks: int
     num_pieces: int
     rounds: tuple[Round, ...]
-    in_waves: bool = False
 
     def sent_elements(self, rank: int, num_elements: int) -> int:
         """How many elements `rank` sends, of a tensor of `num_elements`, cut into pieces once."""
@@ -125,7 +119,7 @@ def hierarchical(num_ranks: int, ranks_per_host: int) -> Plan:
     inside = [reduce_scatter_rounds(host, shards) for host in hosts]
     inside_again = [all_gather_rounds(host, shards) for host in hosts]
     rounds = together(inside) + together(across) + together(inside_again)
-    return Plan(num_ranks, num_ranks, rounds, in_waves=num_hosts > 1 and ranks_per_host > 1)
+    return Plan(num_ranks, num_ranks, rounds)
 
 
 def check(plan: Plan) -> None:

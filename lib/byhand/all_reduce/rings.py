@@ -3,7 +3,6 @@
 `parts` are flat tensors, one for each rank of the ring, and the same sizes on every rank; both
 functions change them in place. `ranks` are global ranks in the order of the ring, the caller's
 among them. Each sends n-1 messages, n-1 of the n parts, to the next rank and to no other.
-byhand.all_reduce does the same in blocks, so that adding and sending happen at once.
 """
 
 from __future__ import annotations

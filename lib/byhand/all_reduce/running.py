@@ -1,161 +1,124 @@
-"""Carries out all-reduce plans: round by round, or pipelined. The only part that sends."""
+"""Carries out the plans of all-reduces, round by round: the one engine of all of them.
+
+Each function takes `tensor`, partial, of any shape, and returns its sum over the ranks of `group`
+(None: all), replicated, in a new tensor. All ranks return the same bits. Rounds and bytes are those
+of the table in byhand.all_reduce.plans; a large tensor goes in blocks, in as many more messages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.all_reduce.plans import Plan
-from byhand.all_reduce.programs import Program, Receive, Send, Spans
+from byhand import collectives
+from byhand.all_reduce import plans, trees
+from byhand.all_reduce.plans import Plan, cut
 
 Group = dist.ProcessGroup | None
-AHEAD = 8  # receives that are posted before they are due: gloo sends only to a posted receive
-AHEAD_BYTES = 16 << 20  # of them wait in memory of their own, but two do in any case
-
-_FOR_ALL = {"SUM": torch.add, "PRODUCT": torch.mul}
-_FOR_ORDERED = {"MIN": torch.minimum, "MAX": torch.maximum}
-_FOR_WHOLE = {"BAND": torch.bitwise_and, "BOR": torch.bitwise_or, "BXOR": torch.bitwise_xor}
-
-
-def combination(op: dist.ReduceOp, dtype: torch.dtype) -> Callable[..., Tensor]:
-    """The torch function that reduces two tensors of `dtype`, with `out`. AVG adds.
-
-    Raises:
-        ValueError: there is none.
-    """
-    name = str(op).rpartition(".")[2]
-    known = _FOR_ALL | _FOR_ORDERED | _FOR_WHOLE | {"AVG": torch.add}
-    if name not in known:
-        raise ValueError(f"no reduction {name!r}: there are {', '.join(sorted(known))}")
-    fractional = dtype.is_floating_point or dtype.is_complex
-    if name == "AVG" and not fractional:
-        raise ValueError(f"AVG of {dtype} is no {dtype}: use SUM, and divide")
-    if name in _FOR_WHOLE and fractional:
-        raise ValueError(f"{name} is for whole numbers and bool, not for {dtype}")
-    if name in _FOR_ORDERED and dtype.is_complex:
-        raise ValueError(f"{name} needs an order, which {dtype} has not")
-    if dtype.itemsize == 1 and dtype.is_floating_point:
-        raise ValueError(f"{dtype} cannot be added: convert it to float16 or wider first")
-    return known[name]
+BLOCK_BYTES, MOST_BLOCKS = 1 << 18, 4  # more messages would cost more than they hide
 
 
 def run_rounds(
-    plan: Plan, rank: int, spans: Spans, result: Tensor, combine: Callable, group: Group
+    plan: Plan, total: Tensor, ranks: Sequence[int], group: Group = None, num_blocks: int = 1
 ) -> None:
-    """The plan on flat `result`, in place: each round's messages, then its additions."""
-    for transfers in plan.rounds:
-        calls, arrived = [], []
-        for transfer in transfers:
-            start, stop = spans[0][transfer.start][0], spans[0][transfer.stop - 1][1]
-            own = result[start:stop]
-            if transfer.sender == rank and start < stop:
-                calls.append(_message(dist.isend, own, transfer.receiver, group))
-            elif transfer.receiver == rank and start < stop:
-                incoming = torch.empty_like(own) if transfer.reduces else own
-                calls.append(_message(dist.irecv, incoming, transfer.sender, group))
-                if transfer.reduces:
-                    arrived.append((transfer.sender, incoming, own))
-        for work in dist.batch_isend_irecv(calls) if calls else ():
-            work.wait()
-        for sender, incoming, own in arrived:
-            combine(*_in_order(sender, rank, incoming, own), out=own)
+    """The plan on flat `total`, in place; `ranks` are the global ranks of the plan's 0, 1, ….
 
-
-def _message(call: Callable, tensor: Tensor, peer: int, group: Group) -> dist.P2POp:
-    return dist.P2POp(call, tensor, group=group, group_peer=peer)
-
-
-def _in_order(sender: int, rank: int, incoming: Tensor, own: Tensor) -> tuple[Tensor, Tensor]:
-    """The lower rank's first: two ranks that reduce each other's tensors get the same bits."""
-    return (incoming, own) if sender < rank else (own, incoming)
-
-
-@dataclass
-class Pending:
-    """A reduction under way; `wait()` returns its result."""
-
-    finish: Callable[[], Tensor]
-    _result: Tensor | None = None
-
-    def wait(self) -> Tensor:
-        """Take part until the result is complete, and return it; a second time, at once."""
-        if self._result is None:
-            self._result = self.finish()
-        return self._result
-
-    def is_completed(self) -> bool:
-        """Whether `wait` has returned: nothing completes before it is waited for."""
-        return self._result is not None
-
-
-class Pipeline:
-    """A rank's program under way, from flat tensor `source` to flat tensor `result`.
-
-    `tag` sets its messages apart from those of other programs in the same group.
+    Its blocks take turns: each ends its round and begins its next one, in which it travels while
+    the others are added. All ranks go through rounds and blocks in one order, so none waits in a
+    circle.
     """
+    blocks = [_rounds_of(plan, block, ranks, group) for block in total.tensor_split(num_blocks)]
+    for _ in zip_longest(*blocks):
+        pass
 
-    def __init__(
-        self,
-        steps: Program,
-        source: Tensor,
-        result: Tensor,
-        combine: Callable | None,
-        group: Group,
-        tag: int,
-    ):
-        """Post the first receives, and send what depends on none."""
-        self.steps, self.source, self.result = steps, source, result
-        self.combine, self.group, self.tag = combine, group, tag
-        self.rank = dist.get_rank(group)
-        self.arriving: dict[int, tuple[dist.Work, Tensor]] = {}
-        self.leaving: dict[tuple[int, int], dist.Work] = {}  # by peer and tag
-        room = AHEAD_BYTES // max(1, steps.widest * source.itemsize)
-        self.ahead = min(AHEAD, max(2, room), len(steps.receives))
-        self.slots = source.new_empty(self.ahead, steps.widest)
-        for number in range(self.ahead):
-            self._post(number)
-        self._send(steps.first)
 
-    def run(self) -> None:
-        """Take every receive in turn; return when all that was sent has left."""
-        for number, step in enumerate(self.steps.receives):
-            work, arrived = self.arriving.pop(number)
-            work.wait()
-            if step.reduces:
-                self._reduce(step, arrived)
-            self._send(step.then)
-            self._post(number + self.ahead)
-        for work in self.leaving.values():
-            work.wait()
+def _rounds_of(plan: Plan, block: Tensor, ranks: Sequence[int], group: Group) -> Iterator[None]:
+    """One block's way: in each round its messages, a pause while they travel, its additions."""
+    me, bounds = ranks.index(dist.get_rank()), cut(len(block), plan.num_pieces)
+    for transfers in plan.rounds:
+        messages, to_add = [], []
+        for sender, receiver, start, stop, reduces in transfers:
+            own = block[bounds[start] : bounds[stop]]
+            if sender == me:
+                messages.append(dist.P2POp(dist.isend, own, ranks[receiver], group))
+            elif receiver == me:
+                arrived = torch.empty_like(own) if reduces else own
+                messages.append(dist.P2POp(dist.irecv, arrived, ranks[sender], group))
+                to_add += [(own, arrived)] if reduces else []
+        if messages:
+            travelling = dist.batch_isend_irecv(messages)
+            yield
+            for message in travelling:
+                message.wait()
+        for own, arrived in to_add:
+            own += arrived
 
-    def _reduce(self, step: Receive, arrived: Tensor) -> None:
-        for send in step.after:
-            if send in self.leaving:
-                self.leaving.pop(send).wait()
-        span = slice(step.start, step.stop)
-        own = self.source[span] if step.of_input else self.result[span]
-        self.combine(*_in_order(step.peer, self.rank, arrived, own), out=self.result[span])
 
-    def _send(self, sends: tuple[Send, ...]) -> None:
-        for send in sends:
-            whole = self.source if send.of_input else self.result
-            span, tag = whole[send.start : send.stop], self.tag + send.tag
-            self.leaving[send.peer, send.tag] = dist.isend(
-                span, group=self.group, tag=tag, group_dst=send.peer
-            )
+def ring_all_reduce(tensor: Tensor, group: Group = None) -> Tensor:
+    """A ring reduce-scatter, then a ring all-gather: 2(n-1) rounds, 2(n-1)/n · S bytes."""
+    return _by_plan(plans.ring(dist.get_world_size(group)), tensor, group)
 
-    def _post(self, number: int) -> None:
-        """Receive number `number`, if there is one, to its place or, to be added, to a slot."""
-        if number >= len(self.steps.receives):
-            return
-        step = self.steps.receives[number]
-        place = self.result[step.start : step.stop]
-        if step.reduces:
-            place = self.slots[number % self.ahead][: step.stop - step.start]
-        tag = self.tag + step.tag
-        work = dist.irecv(place, group=self.group, tag=tag, group_src=step.peer)
-        self.arriving[number] = work, place
+
+def double_ring_all_reduce(tensor: Tensor, group: Group = None) -> Tensor:
+    """Half the tensor each way round: the bytes of one ring, half of them per direction."""
+    return _by_plan(plans.double_ring(dist.get_world_size(group)), tensor, group)
+
+
+def tree_all_reduce(tensor: Tensor, group: Group = None) -> Tensor:
+    """Up a binary tree and down again: 2⌊log₂ n⌋ rounds, S bytes to each neighbour."""
+    return _by_plan(trees.tree(dist.get_world_size(group)), tensor, group)
+
+
+def double_tree_all_reduce(tensor: Tensor, group: Group = None) -> Tensor:
+    """Half the tensor in each of two trees, of which a rank is a leaf in one at least."""
+    return _by_plan(trees.double_tree(dist.get_world_size(group)), tensor, group)
+
+
+def recursive_doubling_all_reduce(tensor: Tensor, group: Group = None) -> Tensor:
+    """Whole tensors between ranks at distance 1, 2, 4, …: log₂ n rounds, log₂ n · S bytes."""
+    return _by_plan(trees.recursive_doubling(dist.get_world_size(group)), tensor, group)
+
+
+def halving_doubling_all_reduce(tensor: Tensor, group: Group = None) -> Tensor:
+    """The ring's bytes in a tree's rounds, where n is a power of two: 2 log₂ n rounds."""
+    return _by_plan(trees.halving_doubling(dist.get_world_size(group)), tensor, group)
+
+
+def hierarchical_all_reduce(tensor: Tensor, group: Group = None, *, ranks_per_host: int) -> Tensor:
+    """Inside each host, across hosts, inside again; rank r is on host r // ranks_per_host.
+
+    Each of a host's ranks takes its shard across, so a host sends 2(H-1)/H · S bytes to others.
+
+    Raises:
+        ValueError: the ranks do not fill their hosts.
+    """
+    plan = plans.hierarchical(dist.get_world_size(group), ranks_per_host)
+    return _by_plan(plan, tensor, group)
+
+
+def ring_reduce_scatter(tensor: Tensor, group: Group = None) -> Tensor:
+    """This rank's rows of the sum, partial in, sharded out: byhand.collectives has the ring."""
+    return collectives.reduce_scatter(_sendable(tensor, group), group).to(tensor.device)
+
+
+def ring_all_gather(shard: Tensor, group: Group = None, *, num_rows: int | None = None) -> Tensor:
+    """Every rank's rows, replicated: byhand.collectives has the ring, and says what num_rows is."""
+    whole = collectives.all_gather(_sendable(shard, group), group, num_rows)
+    return whole.to(shard.device)
+
+
+def _by_plan(plan: Plan, tensor: Tensor, group: Group) -> Tensor:
+    total = _sendable(tensor, group).clone(memory_format=torch.contiguous_format).view(-1)
+    num_blocks = max(1, min(MOST_BLOCKS, total.nbytes // BLOCK_BYTES))
+    run_rounds(plan, total, dist.get_process_group_ranks(group), group, num_blocks)
+    return total.view(tensor.shape).to(tensor.device)
+
+
+def _sendable(tensor: Tensor, group: Group) -> Tensor:
+    """The values where the group's backend can send them: NCCL from the GPU, gloo from the host."""
+    values = tensor.detach()
+    return values if "nccl" in dist.get_backend(group) else values.cpu()

@@ -13,7 +13,7 @@ from byhand.all_reduce.plans import Plan, Round, Rounds, Transfer, together
 def tree(num_ranks: int) -> Plan:
     """Sums climb the tree in which rank r's children are 2r+1 and 2r+2; the total descends."""
     parents = [(rank - 1) // 2 for rank in range(num_ranks)]
-    return Plan(num_ranks, 1, tuple(_up_and_down(parents, 0)), in_waves=True)
+    return Plan(num_ranks, 1, tuple(_up_and_down(parents, 0)))
 
 
 def double_tree(num_ranks: int) -> Plan:
@@ -31,7 +31,7 @@ def double_tree(num_ranks: int) -> Plan:
     for rank, parent in enumerate(first):
         second[other[rank]] = other[parent] if parent >= 0 else -1
     rounds = together([_up_and_down(first, 0), _up_and_down(second, 1)])
-    return Plan(num_ranks, 2, rounds, in_waves=True)
+    return Plan(num_ranks, 2, rounds)
 
 
 def recursive_doubling(num_ranks: int) -> Plan:

@@ -177,7 +177,13 @@ def sent_bytes(run, at_most: int | Sequence[int] | None = None, total: int | Non
 
 
 def peak_bytes(run, at_most: int | Sequence[int]) -> None:
-    """No rank ever held more than `at_most` bytes of tensors at one moment."""
+    """No rank ever held more than `at_most` bytes of tensors at one moment.
+
+    Raises:
+        ValueError: the launch was not made with memory=True, so nothing is known.
+    """
+    if run.peak_bytes is None:
+        raise ValueError("peak_bytes needs a launch made with memory=True: this one's was not")
     wrong = {}
     for rank in range(run.world_size):
         got, limit = run.peak_bytes[rank], _at(at_most, rank)

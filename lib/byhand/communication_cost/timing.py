@@ -5,8 +5,7 @@ barrier, so that no rank is counted for another's being late; the clock; the cal
 once this rank's device is done. The time is the slowest rank's: from when the last rank called to
 when the last rank had its result. It is taken often, and the median told, with its quartiles.
 
-What is compared takes turns, so that whatever else the machine does hits all of it. The ledger's
-recorder is off meanwhile: it costs some microseconds a call.
+What is compared takes turns, so that whatever else the machine does hits all of it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.utils._python_dispatch import _disable_current_modes
 
 Group = dist.ProcessGroup | None
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # equal where the clock is
@@ -83,11 +81,10 @@ def take_turns(
     if not calls or repetitions < 1:
         raise ValueError(f"{len(calls)} calls, {repetitions} repetitions: at least 1 of each")
     edges = []
-    with _disable_current_modes():
-        for repetition in range(-warm_up, repetitions):
-            now = [_one(call, group, before) for call in calls.values()]
-            edges += [now] if repetition >= 0 else []
-        seconds = _slowest(torch.tensor(edges, dtype=torch.float64), group)
+    for repetition in range(-warm_up, repetitions):
+        now = [_one(call, group, before) for call in calls.values()]
+        edges += [now] if repetition >= 0 else []
+    seconds = _slowest(torch.tensor(edges, dtype=torch.float64), group)
     return {name: Timing(tuple(seconds[:, i].tolist())) for i, name in enumerate(calls)}
 
 

@@ -18,6 +18,8 @@ from byhand.model.mlp import MLP, random_weights, softmax_cross_entropy
 from byhand.runtime import Run, launch
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
+    import ipywidgets
+
     from byhand.figures.overlap import Step
     from byhand.figures.style import CourseFigure
 
@@ -133,3 +135,36 @@ def _step(run: Run, number: int) -> list[Step]:
         computed = min(backward_end, mine[-1].start) if mine else backward_end
         steps.append(Step(start, forward_end, computed, end, tuple(flights)))
     return steps
+
+
+BUCKETS = {
+    "none: each tensor by itself, after backward": NAIVE,
+    **{f"{n} × 1.05 MB": n * LAYER_BYTES for n in range(1, NUM_LAYERS)},
+    "one bucket for all": NUM_LAYERS * LAYER_BYTES,
+}
+
+
+def bucket_explorer(bucket_bytes: int = LAYER_BYTES, world_size: int = 2) -> ipywidgets.VBox:
+    """Choose the size of the buckets and the number of ranks; see one real training step.
+
+    The model has six layers with 1.05 MB of gradients each. What goes wrong is shown as a sentence
+    in the picture's place.
+    """
+    import ipywidgets
+
+    from byhand.tools.widgets import explorer, slider
+
+    size = ipywidgets.Dropdown(
+        options=list(BUCKETS.items()), value=bucket_bytes, description="bucket"
+    )
+    return explorer([[size, slider("ranks", world_size, 1, 4)]], draw_buckets)
+
+
+def draw_buckets(bucket_bytes: int, world_size: int) -> tuple[bytes, int, str]:
+    """A step's picture (PNG), its width in pixels, and what it took; or no picture, and why."""
+    try:
+        steps = watch(bucket_bytes, world_size)
+        png, size = steps._repr_png_()
+    except Exception as error:
+        return b"", 0, f"{type(error).__name__}: {error}"
+    return png, size["width"], repr(steps)

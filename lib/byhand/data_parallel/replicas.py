@@ -19,6 +19,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.data_parallel.compression import Sum
+from byhand.model.layer import Layer
 from byhand.model.mlp import softmax_cross_entropy
 
 
@@ -81,7 +82,7 @@ class DataParallel:
 
     def __init__(
         self,
-        model: Any,
+        model: Layer,
         group: dist.ProcessGroup | None = None,
         bucket_bytes: int = 4 << 20,
         reducer: Callable[[Tensor], Any] = Sum,
@@ -99,12 +100,17 @@ class DataParallel:
         broadcast_parameters(model.parameters(), group=group)
         layer_bytes = [sum(p.nbytes for p in layer.parameters()) for layer in model.layers]
         self.buckets = assign_buckets(layer_bytes, bucket_bytes)
-        self.flat = torch.cat([g.flatten() for g in _in_order(self.buckets, model.layers)])
+        in_order = [model.layers[index] for bucket in self.buckets for index in bucket]
+        gradients = [gradient for layer in in_order for gradient in layer.gradients()]
+        self.flat = torch.cat([gradient.flatten() for gradient in gradients])
+        pieces = _views(self.flat, gradients)
+        for layer in in_order:
+            layer.keep_gradients_in(pieces)
+        itemsize = self.flat.element_size()
+        sizes = [sum(layer_bytes[i] for i in bucket) // itemsize for bucket in self.buckets]
+        parts = zip(self.buckets, self.flat.split(sizes), strict=True)
         # A bucket is complete after backward of the last layer in it.
-        self.reducers = {
-            bucket[-1]: reducer(flat)
-            for bucket, flat in zip(self.buckets, self._views(), strict=True)
-        }
+        self.reducers = {bucket[-1]: reducer(flat) for bucket, flat in parts}
         self._summed = False
 
     def forward(self, x: Tensor) -> tuple[Tensor, list[Any]]:
@@ -151,19 +157,6 @@ class DataParallel:
         """Set every gradient to 0, in place."""
         self.flat.zero_()
         self._summed = False
-
-    def _views(self) -> Iterator[Tensor]:
-        """Each bucket's part of `flat`; the layers keep their gradients there from now on."""
-        start = 0
-        for bucket in self.buckets:
-            begin = start
-            for layer in (self.model.layers[index] for index in bucket):
-                pieces = []
-                for gradient in layer.gradients():
-                    pieces.append(self.flat[start : start + gradient.numel()].view_as(gradient))
-                    start += gradient.numel()
-                layer.keep_gradients_in(pieces)
-            yield self.flat[begin:start]
 
 
 def shard(tensor: Tensor, group: dist.ProcessGroup | None = None) -> Tensor:
@@ -227,14 +220,15 @@ def evaluate(
     return int(counts[0]) / int(counts[1])
 
 
-def _in_order(buckets: list[list[int]], layers: Sequence[Any]) -> list[Tensor]:
-    return [g for bucket in buckets for index in bucket for g in layers[index].gradients()]
+def _views(flat: Tensor, tensors: Sequence[Tensor]) -> Iterator[Tensor]:
+    """The pieces of `flat` in the shapes of these tensors, one after the other."""
+    pieces = flat.split([tensor.numel() for tensor in tensors])
+    return (piece.view_as(tensor) for piece, tensor in zip(pieces, tensors, strict=True))
 
 
 def _copy_back(flat: Tensor, tensors: Sequence[Tensor]) -> None:
-    pieces = flat.split([tensor.numel() for tensor in tensors])
-    for tensor, piece in zip(tensors, pieces, strict=True):
-        tensor.copy_(piece.view_as(tensor))
+    for tensor, piece in zip(tensors, _views(flat, tensors), strict=True):
+        tensor.copy_(piece)
 
 
 def _check_alike(parameters: Sequence[Tensor]) -> None:

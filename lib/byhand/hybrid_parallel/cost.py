@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from byhand.communication_cost.model import AlphaBeta
 from byhand.pipeline_schedules.actions import Schedule
-from byhand.pipeline_schedules.orders import Timeline, simulate
+from byhand.pipeline_schedules.simulation import Timeline, simulate
 
 SCALARS = "norm and loss"
 Lists = Sequence[Sequence[int]]

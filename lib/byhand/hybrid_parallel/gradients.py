@@ -8,62 +8,28 @@
 
 A replicated parameter needs no message over tp: the gradient that reaches it has been summed
 already, by the backward of a column-parallel layer. A partial one sits between a column- and a
-row-parallel layer, where each rank sees its own features only.
+row-parallel layer, where each rank sees its own features only. Each layer knows its parameters'
+placements: byhand.model.Layer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from byhand.data_parallel import all_reduce_gradients_flat
-from byhand.model.attention import MultiHeadAttention
-from byhand.model.mlp import MLP
-from byhand.model.transformer import Embedding, HeadNorm, LayerNorm, Residual, TiedHead
-from byhand.tensor_parallel import ColumnParallelLinear, RowParallelLinear
-
-SHARDED, REPLICATED, PARTIAL, TIED = "sharded", "replicated", "partial", "tied"
-OF_LAYER = {
-    ColumnParallelLinear: (SHARDED, SHARDED),
-    RowParallelLinear: (SHARDED, REPLICATED),
-    LayerNorm: (REPLICATED, REPLICATED),
-    HeadNorm: (PARTIAL,),
-    Embedding: (TIED, REPLICATED),
-    TiedHead: (TIED,),
-}
-
-
-def placements(layer: Any) -> list[str]:
-    """How each of the layer's parameters lies over the tensor-parallel ranks, in their order.
-
-    Raises:
-        ValueError: a layer with parameters of which that is not known.
-    """
-    if isinstance(layer, Residual):
-        return placements(layer.inner)
-    if isinstance(layer, MLP):
-        return [how for inner in layer.layers for how in placements(inner)]
-    if isinstance(layer, MultiHeadAttention):
-        return placements(layer.qkv) + placements(layer.out)
-    count = len(layer.parameters())
-    if count and type(layer) not in OF_LAYER:
-        raise ValueError(
-            f"how do the {count} parameters of a {type(layer).__name__} lie over tensor-parallel "
-            f"ranks? Known are {', '.join(kind.__name__ for kind in OF_LAYER)}"
-        )
-    return list(OF_LAYER[type(layer)]) if count else []
+from byhand.model.layer import PARTIAL, REPLICATED, SHARDED, TIED, Layer
 
 
 class Gradients:
     """The gradients of one rank's chunks, and what must happen to them after the last backward."""
 
-    def __init__(self, chunks: Sequence[Any], groups: Mapping[str, dist.ProcessGroup | None]):
+    def __init__(self, chunks: Sequence[Layer], groups: Mapping[str, dist.ProcessGroup | None]):
         self.tensors = [tensor for chunk in chunks for tensor in chunk.gradients()]
-        self.placements = [how for chunk in chunks for how in placements(chunk)]
+        self.placements = [how for chunk in chunks for how in chunk.placements]
         self.groups = groups
         counted = {SHARDED}
         if dist.get_rank(groups["tp"]) == 0:

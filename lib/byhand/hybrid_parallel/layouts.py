@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from byhand.communication_cost.model import AlphaBeta
 from byhand.hybrid_parallel.cost import Machine, Prediction, Sizes, predict, sent_bytes
 from byhand.pipeline_schedules.actions import Schedule
 from byhand.pipeline_schedules.orders import one_forward_one_backward
 from byhand.rank_groups.grid import ORDER, rank_groups
 
 ROWS = 2  # of a micro-batch
+BILLION = Sizes(50304, 1024, 2048, 16, 24, itemsize=2)  # 1.3 billion parameters, in two bytes each
+FLOPS, NVLINK = 200e12, AlphaBeta(1e-5, 1 / 300e9)  # what a device of 2023 reaches in practice
 
 
 @dataclass(frozen=True)
@@ -64,3 +67,30 @@ def predict_seconds(
     """How long a step takes under each layout, on that machine."""
     n = num_sequences
     return {at: predict(sizes, at.groups, machine, at.schedule(n), n) for at in layouts}
+
+
+def fastest_layouts(
+    world_size: int, ranks_per_host: int, between: float, num_sequences: int, count: int = 10
+) -> list[tuple[str, Prediction]]:
+    """The layouts of a GPT of 1.3 billion parameters that are predicted to be fastest, by name.
+
+    Its halves of blocks are shared equally by the stages; a host's ranks share one link.
+
+    Raises:
+        ValueError: no layout has a sequence for each replica.
+    """
+    d = BILLION.num_features
+    forward = 12 * d * d * BILLION.num_positions / FLOPS  # 6 d² weights in half a block
+    lines = dict.fromkeys((2**k for k in range(1, 20)), NVLINK)
+    machine = Machine(forward, lines, between, ranks_per_host)
+    found = []
+    for layout in layouts(world_size):
+        fits = 2 * BILLION.num_blocks % layout.pp == 0 and BILLION.num_heads % layout.tp == 0
+        if fits and num_sequences >= layout.dp:
+            schedule = layout.schedule(num_sequences)
+            found.append(
+                (str(layout), predict(BILLION, layout.groups, machine, schedule, num_sequences))
+            )
+    if not found:
+        raise ValueError(f"{num_sequences} sequences are too few for {world_size} ranks")
+    return sorted(found, key=lambda pair: pair[1].seconds)[:count]

@@ -23,7 +23,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from byhand.pipeline_schedules.actions import PRODUCTS, Schedule, in_order, last_global_stage, needs
+from byhand.pipeline_schedules.actions import Schedule, messages
+from byhand.pipeline_schedules.simulation import simulate
 
 Seconds = Callable[[float], float]  # of a call, by its number of bytes
 
@@ -114,27 +115,9 @@ def pipeline_step(
 
     stage: all of a stage's layers, for one micro-batch. message_bytes: of one micro-batch.
     """
-    costs = {
-        "forward": stage.forward,
-        "backward_input": stage.backward_input,
-        "backward_weight": stage.backward_weight,
-        "backward": stage.backward_input + stage.backward_weight,
-    }
-    num_stages, last = len(schedule), last_global_stage(schedule)
-    free, compute, sent = [0.0] * num_stages, [0.0] * num_stages, [0.0] * num_stages
-    made: dict[tuple, float] = {}
-    link_free: dict[tuple[int, int], float] = {}
-    for here, action in in_order(schedule):
-        start = free[here]
-        for other, product, needed in needs(action, here, num_stages, last):
-            ready = made[other, product, needed.micro_batch, needed.chunk]
-            if other != here:
-                ready = max(ready, link_free.get((other, here), 0.0)) + send(message_bytes)
-                link_free[other, here] = ready
-                sent[other] += message_bytes
-            start = max(start, ready)
-        free[here] = start + costs[action.kind]
-        compute[here] += costs[action.kind]
-        if action.kind in PRODUCTS:
-            made[here, PRODUCTS[action.kind], action.micro_batch, action.chunk] = free[here]
-    return StepCost(max(free), max(compute), tuple(sent))
+    halves = stage.forward, stage.backward_input, stage.backward_weight
+    timeline = simulate(schedule, *halves, send=send(message_bytes), shared_links=True)
+    sent = [0.0] * len(schedule)
+    for message in messages(schedule):
+        sent[message.sender] += message_bytes
+    return StepCost(timeline.seconds, timeline.seconds - min(timeline.idle_seconds), tuple(sent))

@@ -2,7 +2,8 @@
 
     attention(q, k, v)                        y = softmax(q kᵀ / √d) v
     attention_backward(grad_y, saved)         -> grad_q, grad_k, grad_v
-    MultiHeadAttention                        with the linear layers around it; a layer as in mlp
+    Heads                                     the same as a layer
+    MultiHeadAttention                        with the linear layers around it
 
 Each head is alone with its own queries, keys and values: split by heads, attention sends nothing.
 Simplified: the probabilities are kept for the backward pass, S² numbers a head, which
@@ -15,12 +16,12 @@ Source: Vaswani et al. 2017, arXiv:1706.03762, section 3.2.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from byhand.model.mlp import Linear
+from byhand.model.layer import Layer
+from byhand.model.mlp import MLP, Linear
 
 
 def attention(
@@ -63,21 +64,40 @@ def softmax_backward(grad_p: Tensor, p: Tensor) -> Tensor:
     return p * (grad_p - (grad_p * p).sum(dim=-1, keepdim=True))
 
 
-class MultiHeadAttention:
+class Heads(Layer):
+    """The attention of every head by itself; no parameters."""
+
+    def __init__(self, num_heads: int, causal: bool = False):
+        self.num_heads, self.causal = num_heads, causal
+
+    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """x [B, S, 3·H·d], all queries, then keys, then values -> y [B, S, H·d]."""
+        q, k, v = x.unflatten(2, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)  # [B, H, S, d]
+        y, saved = attention(q, k, v, self.causal)
+        return y.transpose(1, 2).flatten(2), saved
+
+    def backward_input(self, grad_y: Tensor, saved: tuple[Tensor, ...]) -> tuple[Tensor, None]:
+        """grad_y [B, S, H·d] -> grad_x [B, S, 3·H·d]."""
+        grad_heads = grad_y.unflatten(2, (self.num_heads, -1)).transpose(1, 2)
+        grads = attention_backward(grad_heads, saved)  # each [B, H, S, d]
+        return torch.stack(grads).permute(1, 3, 0, 2, 4).flatten(2), None
+
+
+class MultiHeadAttention(MLP):
     """y = attention of x's heads, mixed: x [B, S, D] -> queries, keys, values -> heads -> y.
 
     `qkv` makes queries, keys and values of all heads in one product; `out` mixes the heads. Any two
-    layers with model.mlp's methods will do: byhand.tensor_parallel puts in two that are split.
+    linear layers will do: byhand.tensor_parallel puts in two that are split.
     """
 
-    def __init__(self, qkv: Any, out: Any, num_heads: int, causal: bool = False):
+    def __init__(self, qkv: Linear, out: Linear, num_heads: int, causal: bool = False):
         """qkv takes D features to 3·H·d (all queries, then keys, then values); out H·d to D.
 
         Raises:
             ValueError: the features of qkv do not make 3 · num_heads heads.
         """
         check_heads(qkv.weight.shape[0], num_heads)
-        self.qkv, self.out, self.num_heads, self.causal = qkv, out, num_heads, causal
+        super().__init__([qkv, Heads(num_heads, causal), out])
 
     @classmethod
     def from_weights(
@@ -89,60 +109,6 @@ class MultiHeadAttention:
     ) -> MultiHeadAttention:
         """From (weight, bias) pairs: qkv [3D, D], [3D]; out [D, D], [D]."""
         return MultiHeadAttention(Linear(*qkv), Linear(*out), num_heads, causal)
-
-    def forward(self, x: Tensor) -> tuple[Tensor, tuple[Any, ...]]:
-        """x [B, S, D] -> y [B, S, D]; saves what the two linear layers and the heads save."""
-        qkv, saved_qkv = self.qkv.forward(x.flatten(0, 1))  # [B·S, 3·H·d]
-        qkv = qkv.unflatten(0, x.shape[:2]).unflatten(2, (3, self.num_heads, -1))
-        mixed, saved = attention(*qkv.permute(2, 0, 3, 1, 4), self.causal)  # [B, H, S, d]
-        y, saved_out = self.out.forward(mixed.transpose(1, 2).flatten(2).flatten(0, 1))
-        return y.view(x.shape), (saved_qkv, saved, saved_out)
-
-    def backward(self, grad_y: Tensor, saved: tuple[Any, ...]) -> Tensor:
-        """grad_y [B, S, D] -> grad_x [B, S, D]. Adds to both layers' gradients."""
-        saved_qkv, saved_heads, saved_out = saved
-        grad_mixed = self.out.backward(grad_y.flatten(0, 1), saved_out)
-        grad_qkv = self._backward_heads(grad_mixed, saved_heads)
-        return self.qkv.backward(grad_qkv, saved_qkv).view(grad_y.shape)
-
-    def backward_first(self, grad_y: Tensor, saved: tuple[Any, ...]) -> None:
-        """As backward, where nobody needs grad_x."""
-        saved_qkv, saved_heads, saved_out = saved
-        grad_mixed = self.out.backward(grad_y.flatten(0, 1), saved_out)
-        self.qkv.backward_first(self._backward_heads(grad_mixed, saved_heads), saved_qkv)
-
-    def backward_input(self, grad_y: Tensor, saved: tuple[Any, ...]) -> tuple[Tensor, tuple]:
-        """grad_y [B, S, D] -> grad_x [B, S, D]; keeps what the two layers keep."""
-        saved_qkv, saved_heads, saved_out = saved
-        grad_mixed, kept_out = self.out.backward_input(grad_y.flatten(0, 1), saved_out)
-        grad_qkv = self._backward_heads(grad_mixed, saved_heads)
-        grad_x, kept_qkv = self.qkv.backward_input(grad_qkv, saved_qkv)
-        return grad_x.view(grad_y.shape), (kept_qkv, kept_out)
-
-    def backward_weight(self, kept: tuple) -> None:
-        """Add to both layers' gradients."""
-        self.qkv.backward_weight(kept[0])
-        self.out.backward_weight(kept[1])
-
-    def parameters(self) -> list[Tensor]:
-        """qkv's weight and bias, then out's."""
-        return self.qkv.parameters() + self.out.parameters()
-
-    def gradients(self) -> list[Tensor]:
-        """Their gradients, in the same order."""
-        return self.qkv.gradients() + self.out.gradients()
-
-    def keep_gradients_in(self, tensors: list[Tensor]) -> None:
-        """From now on keep the gradients in these tensors, in the same order."""
-        self.qkv.keep_gradients_in(tensors[:2])
-        self.out.keep_gradients_in(tensors[2:])
-
-    def _backward_heads(self, grad_mixed: Tensor, saved: tuple[Tensor, ...]) -> Tensor:
-        """grad of the joined heads [B·S, H·d] -> grad_qkv [B·S, 3·H·d]."""
-        batch, heads, positions, _ = saved[0].shape
-        grad = grad_mixed.unflatten(1, (heads, -1)).unflatten(0, (batch, positions))
-        grads = attention_backward(grad.transpose(1, 2), saved)  # each [B, H, S, d]
-        return torch.stack(grads).permute(1, 3, 0, 2, 4).flatten(2).flatten(0, 1)
 
 
 def check_heads(num_features: int, num_heads: int) -> None:

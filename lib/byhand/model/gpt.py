@@ -23,7 +23,7 @@ from torch import Tensor
 
 from byhand.model.attention import MultiHeadAttention
 from byhand.model.mlp import GELU, MLP, random_weights, softmax_cross_entropy
-from byhand.model.transformer import EachToken, Embedding, HeadNorm, LayerNorm, Residual, TiedHead
+from byhand.model.transformer import Embedding, HeadNorm, LayerNorm, Residual, TiedHead
 
 Pair = tuple[Tensor, Tensor]  # weight, bias; or a norm's gain, bias
 
@@ -103,8 +103,8 @@ def gpt_layers(
             layers.append(Residual([LayerNorm(*block.attention_norm), inner]))
         elif block is not None:
             first, activation, second = mlp([block.up, block.down], GELU).layers
-            inner = EachToken([first, activation, HeadNorm(block.gain), second])
-            layers.append(Residual([LayerNorm(*block.mlp_norm), inner]))
+            inner = [first, activation, HeadNorm(block.gain), second]
+            layers.append(Residual([LayerNorm(*block.mlp_norm), *inner]))
         elif number == 0:
             layers.append(Embedding(weights.table, weights.positions))
         elif number == weights.num_layers - 2:
@@ -132,10 +132,10 @@ def gpt_weights(layers: list[Any], num_heads: int) -> GPT:
     embedding, *inner, norm, _ = layers
     blocks = []
     for attention, mlp in zip(inner[::2], inner[1::2], strict=True):
-        attention_norm, heads = attention.inner.layers
-        mlp_norm, (up, _, gain, down) = mlp.inner.layers[0], mlp.inner.layers[1].layers
-        pairs = [_pair(attention_norm), _pair(heads.qkv), _pair(heads.out), _pair(mlp_norm)]
-        blocks.append(Block(*pairs, _pair(up), gain.gain, _pair(down)))
+        attention_norm, heads = attention.layers
+        mlp_norm, up, _, gain, down = mlp.layers
+        pairs = map(_pair, (attention_norm, heads.layers[0], heads.layers[2], mlp_norm, up))
+        blocks.append(Block(*pairs, gain.gain, _pair(down)))
     return GPT(embedding.table, embedding.positions, blocks, _pair(norm), num_heads)
 
 

@@ -1,18 +1,10 @@
-"""A multi-layer perceptron whose backward pass is written out, as are its losses and optimizers.
+"""A multi-layer perceptron whose backward pass is written out, and its losses.
 
-Every layer has the same methods, and keeps nothing of a call on itself:
-
-    forward(x)                    -> y, saved       `saved`: what backward will need of this call
-    backward(grad_y, saved)       -> grad_x         adds to the layer's gradients
-    backward_input(grad_y, saved) -> grad_x, kept   the half that the layer before waits for
-    backward_weight(kept)                           the half that nobody waits for
-    backward_first(grad_y, saved)                   as backward, where nobody needs grad_x
-    parameters(), gradients()                       lists of tensors, in one order
-
-so any number of micro-batches can be in flight, and their activations are the sum of `saved`.
+Its layers are byhand.model.Layer's: that docstring says what forward and backward give and take.
 Losses are means over the *global* batch: then gradients of the shards of a batch simply add up.
 
-Shapes: T rows of a batch, I input features, O output features, C classes.
+Shapes: T rows of a batch, I input features, O output features, C classes. Where x is [T, I] it may
+also be [B, S, I], tokens of sequences: then every token is a row.
 """
 
 from __future__ import annotations
@@ -24,10 +16,15 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
+
+from byhand.model.layer import REPLICATED, Layer
 
 
-class Linear:
+class Linear(Layer):
     """y = x Wᵀ + b, with W [O, I] and b [O]."""
+
+    holds = {"weight": REPLICATED, "bias": REPLICATED}
 
     def __init__(self, weight: Tensor, bias: Tensor):
         """Keep copies of the weight [O, I] and the bias [O].
@@ -42,13 +39,7 @@ class Linear:
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """x [T, I] -> y [T, O]; saves x."""
         self.check_input(x)
-        return torch.addmm(self.bias, x, self.weight.T), x
-
-    def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
-        """grad_y [T, O] -> grad_x [T, I]."""
-        grad_x, kept = self.backward_input(grad_y, saved)
-        self.backward_weight(kept)
-        return grad_x
+        return F.linear(x, self.weight, self.bias), x
 
     def backward_first(self, grad_y: Tensor, saved: Tensor) -> None:
         """As backward, for a layer whose x is the data: nobody needs grad_x, so it is not made."""
@@ -60,7 +51,7 @@ class Linear:
 
     def backward_weight(self, kept: tuple[Tensor, Tensor]) -> None:
         """Add grad_yᵀ x to grad_weight and the sum of grad_y's rows to grad_bias."""
-        grad_y, x = kept
+        grad_y, x = (tensor.flatten(0, -2) for tensor in kept)
         self.grad_weight.addmm_(grad_y.T, x)
         self.grad_bias += grad_y.sum(dim=0)
 
@@ -73,20 +64,8 @@ class Linear:
                 f"of {self.weight.dtype}"
             )
 
-    def parameters(self) -> list[Tensor]:
-        """Weight and bias."""
-        return [self.weight, self.bias]
 
-    def gradients(self) -> list[Tensor]:
-        """grad_weight and grad_bias."""
-        return [self.grad_weight, self.grad_bias]
-
-    def keep_gradients_in(self, tensors: list[Tensor]) -> None:
-        """From now on keep the gradients in these tensors: pieces of a bucket, say."""
-        self.grad_weight, self.grad_bias = tensors
-
-
-class ReLU:
+class ReLU(Layer):
     """y = max(x, 0), element by element. No parameters."""
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -94,56 +73,38 @@ class ReLU:
         y = x.clamp(min=0)
         return y, y
 
-    def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
-        """grad_y -> grad_x: grad_y where x was positive, else 0."""
-        return grad_y * (saved > 0)
-
-    def backward_first(self, grad_y: Tensor, saved: Tensor) -> None:
-        """Nothing: there is no weight, and nobody needs grad_x."""
-
     def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[Tensor, None]:
-        """The same; keeps nothing."""
-        return self.backward(grad_y, saved), None
-
-    def backward_weight(self, kept: None) -> None:
-        """Nothing: there is no weight."""
-
-    def parameters(self) -> list[Tensor]:
-        """None."""
-        return []
-
-    def gradients(self) -> list[Tensor]:
-        """None."""
-        return []
+        """grad_y -> grad_x: grad_y where x was positive, else 0."""
+        return grad_y * (saved > 0), None
 
 
-class GELU(ReLU):
+class GELU(Layer):
     """y = x Φ(x), with Φ the normal distribution function. Source: arXiv:1606.08415."""
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """x -> y, of the same shape; saves x."""
         return _normal_cdf(x).mul_(x), x
 
-    def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
+    def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[Tensor, None]:
         """grad_y -> grad_x = grad_y (Φ(x) + x φ(x))."""
         density = (saved * saved).mul_(-0.5).exp_().div_(math.sqrt(2 * math.pi))
-        return _normal_cdf(saved).addcmul_(saved, density).mul_(grad_y)
+        return _normal_cdf(saved).addcmul_(saved, density).mul_(grad_y), None
 
 
 def _normal_cdf(x: Tensor) -> Tensor:
     return (x / math.sqrt(2)).erf_().add_(1).mul_(0.5)
 
 
-class MLP:
-    """Layers one after the other; itself a layer, with the same methods."""
+class MLP(Layer):
+    """Layers one after the other; itself a layer."""
 
-    def __init__(self, layers: Sequence[Any]):
+    def __init__(self, layers: Sequence[Layer]):
         self.layers = list(layers)
 
     @classmethod
     def from_weights(cls, weights: Sequence[tuple[Tensor, Tensor]], activation: Any = ReLU) -> MLP:
         """Linear layers of these (weight, bias) pairs, with an activation between each two."""
-        layers: list[Any] = []
+        layers: list[Layer] = []
         for weight, bias in weights:
             layers += [activation(), Linear(weight, bias)] if layers else [Linear(weight, bias)]
         return cls(layers)
@@ -180,19 +141,6 @@ class MLP:
         """Add to every layer's gradients."""
         for layer, item in zip(self.layers, kept, strict=True):
             layer.backward_weight(item)
-
-    def parameters(self) -> list[Tensor]:
-        """All layers' parameters, first layer first."""
-        return [tensor for layer in self.layers for tensor in layer.parameters()]
-
-    def gradients(self) -> list[Tensor]:
-        """Their gradients, in the same order."""
-        return [tensor for layer in self.layers for tensor in layer.gradients()]
-
-    def zero_gradients(self) -> None:
-        """Set every gradient to 0, in place."""
-        for gradient in self.gradients():
-            gradient.zero_()
 
 
 def check_pair(weight: Tensor, bias: Tensor) -> None:

@@ -2,11 +2,10 @@
 
     Embedding    token + position; the token table is *tied*: the head multiplies by it again
     LayerNorm    over all features; HeadNorm: over every head of features by itself
-    EachToken    layers that take rows of features, applied to every token of every sequence
     Residual     y = x + inner(x)
     TiedHead     y = x Eᵀ, the scores of the tokens
 
-Every layer has the methods of byhand.model.mlp. byhand.model.gpt puts them together.
+byhand.model.gpt puts them together.
 Simplified: no dropout; the table is whole on every rank that has it.
 
 Shapes: B sequences, S positions, V tokens, D features, H heads.
@@ -16,20 +15,22 @@ Ba et al. 2016, arXiv:1607.06450 (LayerNorm); Shleifer et al. 2021, arXiv:2110.0
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from byhand.model.layer import PARTIAL, REPLICATED, TIED, Layer
 from byhand.model.mlp import MLP
 
 EPSILON = 1e-5  # below a variance, so that nothing is divided by 0
 Pair = tuple[Tensor, Tensor]
 
 
-class Embedding:
+class Embedding(Layer):
     """y[b, s] = E[tokens[b, s]] + positions[s], with E [V, D]."""
+
+    holds = {"table": TIED, "positions": REPLICATED}
 
     def __init__(self, table: Tensor, positions: Tensor):
         """Keep copies of the table E [V, D] and of the positions [S, D]."""
@@ -40,12 +41,8 @@ class Embedding:
         """tokens [B, S], whole numbers below V -> y [B, S, D]; saves the tokens."""
         return self.table[tokens] + self.positions[: tokens.shape[1]], tokens
 
-    def backward_first(self, grad_y: Tensor, saved: Tensor) -> None:
-        """grad_y [B, S, D] -> nothing: tokens have no gradient."""
-        self.backward_weight((grad_y, saved))
-
     def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[None, Pair]:
-        """Nothing; keeps grad_y and the tokens."""
+        """grad_y [B, S, D] -> nothing, for tokens have no gradient; keeps grad_y and the tokens."""
         return None, (grad_y, saved)
 
     def backward_weight(self, kept: Pair) -> None:
@@ -54,58 +51,39 @@ class Embedding:
         self.grad_table.index_add_(0, tokens.flatten(), grad_y.flatten(0, 1))
         self.grad_positions[: tokens.shape[1]] += grad_y.sum(dim=0)
 
-    def parameters(self) -> list[Tensor]:
-        """The table, then the positions."""
-        return [self.table, self.positions]
 
-    def gradients(self) -> list[Tensor]:
-        """Their gradients."""
-        return [self.grad_table, self.grad_positions]
-
-
-class TiedHead:
+class TiedHead(Layer):
     """y = x Eᵀ, where E [V, D] is the embedding's table: one parameter, used twice."""
 
     def __init__(self, table: Tensor, embedding: Embedding | None = None):
-        """With `embedding`, its tensors are used; else, on another stage, a copy of the table."""
-        self.embedding = embedding
-        self.table = table.clone() if embedding is None else embedding.table
-        self.grad_table = torch.zeros_like(table) if embedding is None else embedding.grad_table
+        """With `embedding`, its table is used; else, on another stage, a copy of `table`."""
+        self.owner = self if embedding is None else embedding
+        if embedding is None:
+            self.holds = {"table": TIED}
+            self.table, self.grad_table = table.clone(), torch.zeros_like(table)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """x [B, S, D] -> y [B, S, V]; saves x."""
-        return x @ self.table.T, x
-
-    def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
-        """grad_y [B, S, V] -> grad_x [B, S, D]. Adds to the table's gradient."""
-        grad_x, kept = self.backward_input(grad_y, saved)
-        self.backward_weight(kept)
-        return grad_x
+        return x @ self.owner.table.T, x
 
     def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[Tensor, Pair]:
         """grad_y [B, S, V] -> grad_x [B, S, D]; keeps grad_y and x."""
-        return grad_y @ self.table, (grad_y, saved)
+        return grad_y @ self.owner.table, (grad_y, saved)
 
     def backward_weight(self, kept: Pair) -> None:
         """Add to the table's gradient."""
         grad_y, x = kept
-        self.grad_table.addmm_(grad_y.flatten(0, 1).T, x.flatten(0, 1))
-
-    def parameters(self) -> list[Tensor]:
-        """The table, unless it is the embedding's."""
-        return [self.table] if self.embedding is None else []
-
-    def gradients(self) -> list[Tensor]:
-        """Its gradient, unless it is the embedding's."""
-        return [self.grad_table] if self.embedding is None else []
+        self.owner.grad_table.addmm_(grad_y.flatten(0, 1).T, x.flatten(0, 1))
 
 
-class HeadNorm:
+class HeadNorm(Layer):
     """y = g ∘ x / √(mean of x²), over each head of features by itself; g [d] is every head's.
 
     A rank that has only some of the heads norms them alone, but its grad_gain is only those heads'
     term of the sum.
     """
+
+    holds = {"gain": PARTIAL}
 
     def __init__(self, gain: Tensor):
         """Keep a copy of the gain [d]: x has H · d features."""
@@ -117,12 +95,6 @@ class HeadNorm:
         scale = heads.square().mean(dim=-1, keepdim=True).add_(EPSILON).rsqrt_()
         normed = heads * scale
         return (normed * self.gain).flatten(-2), (scale, normed)
-
-    def backward(self, grad_y: Tensor, saved: Pair) -> Tensor:
-        """grad_y -> grad_x, of the same shape. Adds to the gain's gradient."""
-        grad_x, kept = self.backward_input(grad_y, saved)
-        self.backward_weight(kept)
-        return grad_x
 
     def backward_input(self, grad_y: Tensor, saved: Pair) -> tuple[Tensor, Pair]:
         """grad_y -> grad_x = scale · (h - n · mean(h ∘ n)), with h = grad_y ∘ g and n x normed."""
@@ -136,17 +108,11 @@ class HeadNorm:
         """Add to the gain's gradient."""
         self.grad_gain += (kept[0] * kept[1]).flatten(0, -2).sum(dim=0)
 
-    def parameters(self) -> list[Tensor]:
-        """The gain."""
-        return [self.gain]
-
-    def gradients(self) -> list[Tensor]:
-        """Its gradient."""
-        return [self.grad_gain]
-
 
 class LayerNorm(HeadNorm):
     """y = g ∘ (x - mean) / √variance + b, over all features."""
+
+    holds = {"gain": REPLICATED, "bias": REPLICATED}
 
     def __init__(self, gain: Tensor, bias: Tensor):
         """Keep copies of gain and bias, [D] each."""
@@ -168,61 +134,20 @@ class LayerNorm(HeadNorm):
         super().backward_weight(kept)
         self.grad_bias += kept[0].flatten(0, -2).sum(dim=0)
 
-    def parameters(self) -> list[Tensor]:
-        """Gain, then bias."""
-        return [self.gain, self.bias]
 
-    def gradients(self) -> list[Tensor]:
-        """Their gradients."""
-        return [self.grad_gain, self.grad_bias]
-
-
-class EachToken(MLP):
-    """Layers on rows of features, for x [B, S, D]: every token by itself."""
-
-    def forward(self, x: Tensor) -> tuple[Tensor, list[Any]]:
-        """x [B, S, D] -> y [B, S, D]; saves what the layers save."""
-        y, saved = super().forward(x.flatten(0, 1))
-        return y.view(x.shape), saved
-
-    def backward(self, grad_y: Tensor, saved: list[Any]) -> Tensor:
-        """grad_y [B, S, D] -> grad_x [B, S, D]."""
-        return super().backward(grad_y.flatten(0, 1), saved).view(grad_y.shape)
-
-    def backward_input(self, grad_y: Tensor, saved: list[Any]) -> tuple[Tensor, list[Any]]:
-        """grad_y [B, S, D] -> grad_x [B, S, D]; keeps what the layers keep."""
-        grad_x, kept = super().backward_input(grad_y.flatten(0, 1), saved)
-        return grad_x.view(grad_y.shape), kept
-
-
-class Residual:
+class Residual(MLP):
     """y = x + inner(x), where inner is layers one after the other."""
 
-    def __init__(self, layers: Sequence[Any]):
-        self.inner = MLP(layers)
-
     def forward(self, x: Tensor) -> tuple[Tensor, list[Any]]:
         """x [B, S, D] -> y [B, S, D]; saves what the layers save."""
-        y, saved = self.inner.forward(x)
+        y, saved = super().forward(x)
         return x + y, saved
 
     def backward(self, grad_y: Tensor, saved: list[Any]) -> Tensor:
         """grad_y -> grad_x: through the layers, and past them."""
-        return grad_y + self.inner.backward(grad_y, saved)
+        return grad_y + super().backward(grad_y, saved)
 
     def backward_input(self, grad_y: Tensor, saved: list[Any]) -> tuple[Tensor, list[Any]]:
         """grad_y -> grad_x; keeps what the layers keep."""
-        grad_x, kept = self.inner.backward_input(grad_y, saved)
+        grad_x, kept = super().backward_input(grad_y, saved)
         return grad_y + grad_x, kept
-
-    def backward_weight(self, kept: list[Any]) -> None:
-        """Add to the layers' gradients."""
-        self.inner.backward_weight(kept)
-
-    def parameters(self) -> list[Tensor]:
-        """The layers' parameters."""
-        return self.inner.parameters()
-
-    def gradients(self) -> list[Tensor]:
-        """Their gradients."""
-        return self.inner.gradients()

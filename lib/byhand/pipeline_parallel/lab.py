@@ -1,4 +1,4 @@
-"""Pipelines on real ranks for lectures and benchmarks: stages that sleep, and stages that train.
+"""Pipelines on real ranks: stages that sleep, stages that train; and schedules in your hands.
 
 A stage that sleeps takes its time and no core, so any number of stages runs at full speed on two
 cores: what is measured is the schedule and the messages, not the ranks' fight for the processor.
@@ -7,23 +7,42 @@ cores: what is measured is the schedule and the messages, not the ranks' fight f
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from byhand.data_parallel import batches
 from byhand.model.digits import Digits
+from byhand.model.layer import Layer
 from byhand.model.mlp import GELU, MLP, mean_squared_error, random_weights, softmax_cross_entropy
 from byhand.model.optimizers import AdamW
-from byhand.pipeline_parallel.worker import Pipeline, cut, partition, timeline
-from byhand.pipeline_schedules import Schedule, Timeline, simulate
+from byhand.model.training import train_alone
+from byhand.pipeline_parallel.partition import partition
+from byhand.pipeline_parallel.worker import Pipeline, Step, cut, timeline
+from byhand.pipeline_schedules import (
+    Schedule,
+    ScheduleError,
+    Timeline,
+    gpipe,
+    interleaved,
+    one_forward_one_backward,
+    simulate,
+    zero_bubble_h1,
+)
 from byhand.runtime import Run, launch
+
+if TYPE_CHECKING:  # ranks import this module
+    import ipywidgets
+
+Weights = list[tuple[Tensor, Tensor]]
+BATCH_ROWS, LEARNING_RATE = 128, 3e-3
 
 
 @dataclass
-class Sleep:
+class Sleep(Layer):
     """A layer that computes nothing, in the given seconds."""
 
     forward_seconds: float
@@ -35,13 +54,6 @@ class Sleep:
         time.sleep(self.forward_seconds)
         return x, None
 
-    def backward(self, grad_y: Tensor, saved: None) -> Tensor:
-        """grad_y -> grad_y, in the time of both halves."""
-        time.sleep(self.backward_input_seconds + self.backward_weight_seconds)
-        return grad_y
-
-    backward_first = backward
-
     def backward_input(self, grad_y: Tensor, saved: None) -> tuple[Tensor, None]:
         """grad_y -> grad_y."""
         time.sleep(self.backward_input_seconds)
@@ -50,10 +62,6 @@ class Sleep:
     def backward_weight(self, kept: None) -> None:
         """Nothing."""
         time.sleep(self.backward_weight_seconds)
-
-    def parameters(self) -> list[Tensor]:
-        """None."""
-        return []
 
 
 def sleep_through(
@@ -71,7 +79,7 @@ def sleep_through(
     return timeline(run.results)
 
 
-def _sleep_on_rank(rank: int, world_size: int, schedule: Schedule, seconds: tuple) -> Any:
+def _sleep_on_rank(rank: int, world_size: int, schedule: Schedule, seconds: tuple) -> Step:
     num_chunks = 1 + max(action.chunk for action in schedule[0])
     pipeline = Pipeline([Sleep(0, 0, 0) for _ in range(num_chunks)], schedule)
     inputs = [torch.zeros(1, 2048)] * pipeline.num_micro_batches
@@ -96,7 +104,8 @@ def held_activations(
     predicted = simulate(make(num_stages, num_micro_batches)).peak_in_flight
     peaks = []
     for m in (1, num_micro_batches):
-        run = launch(_hold_on_rank, num_stages, (make(num_stages, m), num_rows, hidden))
+        args = (make(num_stages, m), num_rows, hidden)
+        run = launch(_hold_on_rank, num_stages, args, memory=True)
         peaks.append(run.peak_bytes)
     counted = [many - one + saved for one, many in zip(*peaks, strict=True)]
     return [held * saved for held in predicted], counted
@@ -113,19 +122,13 @@ def _hold_on_rank(
 
 
 def train_digits(
-    weights: list[tuple[Tensor, Tensor]],
-    digits: Digits,
-    schedule: Schedule,
-    num_epochs: int = 10,
-    batch_size: int = 128,
-    lr: float = 3e-3,
+    weights: Weights, digits: Digits, schedule: Schedule, num_epochs: int = 10
 ) -> tuple[list[float], MLP, Run]:
     """Train an MLP of these weights on the digits, its layers shared out over the stages.
 
     Returns the loss of every step, the trained model put together again, and the run.
     """
-    args = (weights, digits, schedule, num_epochs, batch_size, lr)
-    run = launch(_train_on_rank, len(schedule), args)
+    run = launch(_train_on_rank, len(schedule), (weights, digits, schedule, num_epochs))
     layers = [layer for _, layers in run.results for layer in layers]
     return run.results[-1][0], MLP(layers), run
 
@@ -133,50 +136,75 @@ def train_digits(
 def _train_on_rank(
     rank: int,
     world_size: int,
-    weights: list[tuple[Tensor, Tensor]],
+    weights: Weights,
     digits: Digits,
     schedule: Schedule,
     num_epochs: int,
-    batch_size: int,
-    lr: float,
-) -> tuple[list[float], list[Any]]:
+) -> tuple[list[float], list[Layer]]:
     layers = MLP.from_weights(weights).layers
     mine = partition(len(layers), world_size)[rank]
     stage = MLP([layers[number] for number in mine])
-    pipeline, optimizer = Pipeline([stage], schedule), AdamW(stage.parameters(), lr)
+    pipeline, optimizer = Pipeline([stage], schedule), AdamW(stage.parameters(), LEARNING_RATE)
     m, losses = pipeline.num_micro_batches, []
-    for rows in batches(len(digits.train_x), num_epochs, batch_size):
+    for x, labels in _batches(digits, num_epochs):
         stage.zero_gradients()
-        x, labels = cut(digits.train_x[rows], m), cut(digits.train_labels[rows], m)
-        losses.append(pipeline.step(x, labels, softmax_cross_entropy).loss)
+        losses.append(pipeline.step(cut(x, m), cut(labels, m), softmax_cross_entropy).loss)
         optimizer.step(stage.gradients())
     return [float(loss) for loss in losses if loss is not None], stage.layers
 
 
 def train_on_one_device(
-    weights: list[tuple[Tensor, Tensor]],
-    digits: Digits,
-    num_epochs: int = 10,
-    batch_size: int = 128,
-    lr: float = 3e-3,
+    weights: Weights, digits: Digits, num_epochs: int = 10
 ) -> tuple[list[float], MLP]:
     """The same without a pipeline: the loss of every step, and the trained model."""
     model = MLP.from_weights(weights)
-    optimizer, losses = AdamW(model.parameters(), lr), []
-    for rows in batches(len(digits.train_x), num_epochs, batch_size):
-        model.zero_gradients()
-        y, saved = model.forward(digits.train_x[rows])
-        loss, grad_y = softmax_cross_entropy(y, digits.train_labels[rows])
-        model.backward(grad_y, saved)
-        optimizer.step(model.gradients())
-        losses.append(float(loss))
+    optimizer = AdamW(model.parameters(), LEARNING_RATE)
+    losses = train_alone(model, optimizer, _batches(digits, num_epochs), softmax_cross_entropy)
     return losses, model
 
 
-def batches(num_samples: int, num_epochs: int, batch_size: int) -> list[Tensor]:
-    """The samples of every step: each epoch in an order of its own, whole batches only."""
-    found = []
+def _batches(digits: Digits, num_epochs: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Each epoch in an order of its own, whole batches only."""
     for epoch in range(num_epochs):
-        order = torch.randperm(num_samples, generator=torch.Generator().manual_seed(epoch))
-        found += order[: num_samples // batch_size * batch_size].split(batch_size)
-    return found
+        for rows in batches(len(digits.train_x), BATCH_ROWS, epoch):
+            if len(rows) == BATCH_ROWS:
+                yield digits.train_x[rows], digits.train_labels[rows]
+
+
+SCHEDULES: dict[str, Callable[[int, int], Timeline]] = {
+    "GPipe": lambda p, m: simulate(gpipe(p, m)),
+    "1F1B": lambda p, m: simulate(one_forward_one_backward(p, m)),
+    "interleaved 1F1B, 2 chunks": lambda p, m: simulate(interleaved(p, m, 2), 0.5, 0.5, 0.5),
+    "zero bubble (ZB-H1)": lambda p, m: simulate(zero_bubble_h1(p, m)),
+}
+
+
+def pipeline_explorer(
+    schedule: str = "1F1B", num_stages: int = 4, num_micro_batches: int = 8
+) -> ipywidgets.VBox:
+    """Choose a schedule, stages and micro-batches; see the simulated timeline, and what is held.
+
+    A forward takes 1, each half of a backward too. What goes wrong is shown as a sentence.
+    """
+    import ipywidgets
+
+    from byhand.tools.widgets import explorer, slider
+
+    which = ipywidgets.Dropdown(options=list(SCHEDULES), value=schedule, description="schedule")
+    stages = slider("stages", num_stages, 1, 8)
+    micro_batches = slider("micro-batches", num_micro_batches, 1, 32)
+    return explorer([[which, stages, micro_batches]], draw_pipeline)
+
+
+def draw_pipeline(schedule: str, num_stages: int, num_micro_batches: int) -> tuple[bytes, int, str]:
+    """A simulated step's picture (PNG), its width, and a sentence; or no picture, and why."""
+    from byhand.figures import schedule_timeline
+
+    try:
+        timeline = SCHEDULES[schedule](num_stages, num_micro_batches)
+        png, size = schedule_timeline(timeline, unit="forwards")._repr_png_()
+    except ScheduleError as error:
+        return b"", 0, str(error)
+    held = max(timeline.peak_in_flight) / (2 if "chunks" in schedule else 1)
+    took = f"The step takes the time of {timeline.seconds:g} forwards"
+    return png, size["width"], f"{took}; a stage holds up to {held:g} micro-batches' activations."

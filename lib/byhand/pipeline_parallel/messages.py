@@ -20,13 +20,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.pipeline_schedules.actions import (
-    Message,
-    Schedule,
-    incoming,
-    last_global_stage,
-    outgoing,
-)
+from byhand.pipeline_schedules.actions import Message, Schedule, messages, needed
 
 
 class Wire:
@@ -82,21 +76,24 @@ class Routes:
     """The messages of one stage, the same in every step."""
 
     def __init__(self, schedule: Schedule, stage: int):
-        p, last = len(schedule), last_global_stage(schedule)
-        self.stage = stage
-        self.made_at = _places(schedule, lambda a, s: outgoing(a, s, p, last))
-        self.needed_at = _places(schedule, lambda a, s: incoming(a, s, p, last))
+        self.stage, self.num_stages = stage, len(schedule)
+        self.made_at, self.needed_at = messages(schedule), needed(schedule)
         self.arriving: dict[int, list[Message]] = {}  # by sender, in the order of its sends
         for message in self.made_at:
-            if message.receiver == stage != message.sender:
+            if message.receiver == stage:
                 self.arriving.setdefault(message.sender, []).append(message)
+
+    def boundary(self, message: Message) -> int:
+        """The global stage before which the message passes."""
+        here = message.chunk * self.num_stages + message.sender
+        return here + 1 if message.product == "output" else here
 
 
 class Mailbox:
     """One stage's messages of one step."""
 
     def __init__(self, routes: Routes, wire: Wire, shapes: Any):
-        """`shapes[message]` is the (shape, dtype) of each message that this stage receives."""
+        """`shapes[boundary].of(micro_batch)` is a message's shape and dtype."""
         self.stage, self._routes, self._wire, self._shapes = routes.stage, routes, wire, shapes
         self._expected = {sender: deque(some) for sender, some in routes.arriving.items()}
         self._posted: dict[Message, tuple[dist.Work, Tensor]] = {}
@@ -134,7 +131,8 @@ class Mailbox:
     def _post_next(self, sender: int) -> None:
         if self._expected[sender]:
             message = self._expected[sender].popleft()
-            self._posted[message] = self._wire.irecv(*self._shapes[message], sender)
+            shape = self._shapes[self._routes.boundary(message)].of(message.micro_batch)
+            self._posted[message] = self._wire.irecv(*shape, sender)
 
     def _release(self, arrived: Message) -> None:
         """Let go of the sends that the sender of `arrived` must have received by then."""
@@ -146,14 +144,3 @@ class Mailbox:
         ]
         for message in known:
             self._sent.pop(message)[0].wait()  # complete already: returns at once
-
-
-def _places(schedule: Schedule, message_of: Any) -> dict[Message, int]:
-    """The number of the action at which each message is made, or is needed, on its stage."""
-    found = {}
-    for stage, actions in enumerate(schedule):
-        for number, action in enumerate(actions):
-            message = message_of(action, stage)
-            if message is not None:
-                found[message] = number
-    return found

@@ -8,108 +8,98 @@ numbers of rows, which may differ.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
+from byhand.model.layer import Layer
 from byhand.pipeline_parallel.messages import Wire
-from byhand.pipeline_schedules.actions import Message
 
 MOST_DIMENSIONS = 6  # of an activation, rows included
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64)
 HEADER_NUMBERS = 1 + MOST_DIMENSIONS  # and one for each micro-batch
 
 
-class Shapes:
-    """The shape and dtype of every message: rows by micro-batch, the rest by boundary.
+class Shape(NamedTuple):
+    """What crosses one boundary, forward and back: rows by micro-batch, all else is alike."""
 
-    Boundary g is the one before global stage g; at boundary 0 are the data.
-    """
+    dtype: torch.dtype
+    behind_rows: tuple[int, ...]
+    rows: tuple[int, ...]
 
-    def __init__(self, num_stages: int):
-        self.num_stages, self.rows = num_stages, list[int]()
-        self.rest: dict[int, tuple[tuple[int, ...], torch.dtype]] = {}
+    def of(self, micro_batch: int) -> tuple[tuple[int, ...], torch.dtype]:
+        """The shape and dtype of one message."""
+        return (self.rows[micro_batch], *self.behind_rows), self.dtype
 
-    @property
-    def num_rows(self) -> int:
-        """Of all micro-batches together."""
-        return sum(self.rows)
-
-    def __getitem__(self, message: Message) -> tuple[tuple[int, ...], torch.dtype]:
-        here = message.chunk * self.num_stages + message.sender
-        shape, dtype = self.rest[here + 1 if message.product == "output" else here]
-        return (self.rows[message.micro_batch], *shape), dtype
-
-    def add(self, boundary: int, x: Tensor) -> None:
-        """Learn a boundary from a tensor that crosses it."""
-        if x.dim() > MOST_DIMENSIONS:
+    def header(self) -> Tensor:
+        """What the next stage must know, as numbers: always as many."""
+        padding = [0] * (HEADER_NUMBERS - 2 - len(self.behind_rows))
+        if len(self.behind_rows) >= MOST_DIMENSIONS:
             raise ValueError(
-                f"an activation of {x.dim()} dimensions does not fit a header of {MOST_DIMENSIONS}"
+                f"an activation of {1 + len(self.behind_rows)} dimensions does not fit a header of "
+                f"{MOST_DIMENSIONS}"
             )
-        self.rest[boundary] = (tuple(x.shape[1:]), x.dtype)
+        known = DTYPES.index(self.dtype), len(self.behind_rows), *self.behind_rows
+        return torch.tensor([*known, *padding, *self.rows])
 
-    def header(self, boundary: int) -> Tensor:
-        """What the next stage must know: dtype, dimensions, the shape behind the rows; the rows."""
-        shape, dtype = self.rest[boundary]
-        padding = [0] * (HEADER_NUMBERS - 2 - len(shape))
-        return torch.tensor([DTYPES.index(dtype), len(shape), *shape, *padding, *self.rows])
 
-    def read(self, header: Tensor, device: torch.device) -> Tensor:
-        """Learn the rows; a tensor without rows of the shape and dtype in the header."""
-        dtype, num_dimensions, *shape = header[:HEADER_NUMBERS].tolist()
-        self.rows = header[HEADER_NUMBERS:].tolist()
-        shape = shape[:num_dimensions]
-        return torch.empty(0, *shape, dtype=DTYPES[dtype], device=device)
-
-    def check(self, micro_batches: Sequence[Tensor]) -> None:
-        """Accept micro-batches that have these shapes.
-
-        Raises:
-            ValueError: they have others.
-        """
-        shape, dtype = self.rest[0]
-        for micro_batch, (x, rows) in enumerate(zip(micro_batches, self.rows, strict=True)):
-            if x.shape != (rows, *shape) or x.dtype != dtype:
-                raise ValueError(
-                    f"micro-batch {micro_batch} is {list(x.shape)} {x.dtype}, but this pipeline "
-                    f"began with {[rows, *shape]} {dtype}: other shapes need another Pipeline"
-                )
+def read(header: Tensor) -> Shape:
+    """The shape that the stage before has told."""
+    dtype, count, *numbers = header.tolist()
+    rows = numbers[HEADER_NUMBERS - 2 :]
+    return Shape(DTYPES[dtype], tuple(numbers[:count]), tuple(rows))
 
 
 def learn_shapes(
-    chunks: Sequence[Any],
+    chunks: Sequence[Layer],
     num_stages: int,
     num_micro_batches: int,
     wire: Wire,
     device: torch.device,
     micro_batches: Sequence[Tensor],
-) -> Shapes:
-    """The shapes of all messages of this stage. `micro_batches` counts on the first stage.
+) -> dict[int, Shape]:
+    """What crosses the boundaries of this stage: number g is that before global stage g.
 
-    Down the global stages goes a header of what arrives at each; then it returns, so that each two
-    stages have met in both directions before a step, without which NCCL could wait for ever.
+    `micro_batches` counts on the first stage. Down the global stages goes a header of what arrives
+    at each; then it returns, so that each two stages have met in both directions before a step,
+    without which NCCL could wait for ever.
     Sends two headers of 8 · (7 + micro-batches) bytes over each boundary between two stages.
     """
-    shapes, last = Shapes(num_stages), len(chunks) * num_stages - 1
+    shapes, last = {}, len(chunks) * num_stages - 1
     before, after = (wire.stage - 1) % num_stages, (wire.stage + 1) % num_stages
     blank = torch.zeros(HEADER_NUMBERS + num_micro_batches, dtype=torch.int64)
-    y = micro_batches[0][:0] if wire.stage == 0 else None
-    for number, chunk in enumerate(chunks):
-        here = number * num_stages + wire.stage
+    for here in range(wire.stage, last + 1, num_stages):
         if here == 0:
-            shapes.rows = [len(x) for x in micro_batches]
+            x, rows = micro_batches[0], tuple(len(x) for x in micro_batches)
+            shapes[0] = Shape(x.dtype, tuple(x.shape[1:]), rows)
         elif num_stages > 1:
-            y = shapes.read(wire.receive(blank, before), device)
-        shapes.add(here, y)
-        y = chunk.forward(y)[0]
-        shapes.add(here + 1, y)
+            shapes[here] = read(wire.receive(blank, before))
+        dtype, behind_rows, rows = shapes[here]
+        y, _ = chunks[here // num_stages].forward(
+            torch.empty(0, *behind_rows, dtype=dtype, device=device)
+        )
+        shapes[here + 1] = Shape(y.dtype, tuple(y.shape[1:]), rows)
         if here < last and num_stages > 1:
-            wire.send(shapes.header(here + 1), after)
-    for number in reversed(range(len(chunks) if num_stages > 1 else 0)):
-        here = number * num_stages + wire.stage
+            wire.send(shapes[here + 1].header(), after)
+    for here in reversed(range(wire.stage, last + 1, num_stages) if num_stages > 1 else ()):
         if here < last:
             wire.receive(blank, after)
         if here > 0:
             wire.send(blank, before)
     return shapes
+
+
+def check_shapes(micro_batches: Sequence[Tensor], shape: Shape) -> None:
+    """Accept micro-batches that have this shape.
+
+    Raises:
+        ValueError: they have another.
+    """
+    for number, x in enumerate(micro_batches):
+        if (tuple(x.shape), x.dtype) != shape.of(number):
+            known, dtype = shape.of(number)
+            raise ValueError(
+                f"micro-batch {number} is {list(x.shape)} {x.dtype}, but this pipeline began with "
+                f"{list(known)} {dtype}: other shapes need another Pipeline"
+            )

@@ -12,7 +12,6 @@ Sources: Huang et al. 2019, arXiv:1811.06965; Narayanan et al. 2021, arXiv:2104.
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -22,8 +21,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from byhand.model.layer import Layer
 from byhand.pipeline_parallel.messages import Mailbox, Routes, Wire
-from byhand.pipeline_parallel.shapes import Shapes, learn_shapes
+from byhand.pipeline_parallel.shapes import Shape, check_shapes, learn_shapes
 from byhand.pipeline_schedules import Span, Timeline
 from byhand.pipeline_schedules.actions import (
     Action,
@@ -33,47 +33,6 @@ from byhand.pipeline_schedules.actions import (
     last_global_stage,
     outgoing,
 )
-
-
-def partition(
-    num_layers: int, num_stages: int, costs: Sequence[float] | None = None
-) -> list[range]:
-    """The layers of each stage: as many each, or so that the costliest stage costs least.
-
-    `costs[i]` is what layer i costs. Without costs, and where the layers do not divide, the first
-    stages get one more.
-
-    Raises:
-        ValueError: more stages than layers, or not one cost per layer.
-    """
-    if not 1 <= num_stages <= num_layers:
-        raise ValueError(
-            f"{num_layers} layers cannot make {num_stages} stages: a stage has at least one layer"
-        )
-    if costs is not None:
-        return _partition_by_cost(list(costs), num_layers, num_stages)
-    size, extra = divmod(num_layers, num_stages)
-    starts = [stage * size + min(stage, extra) for stage in range(num_stages + 1)]
-    return [range(starts[stage], starts[stage + 1]) for stage in range(num_stages)]
-
-
-def _partition_by_cost(costs: list[float], num_layers: int, num_stages: int) -> list[range]:
-    if len(costs) != num_layers:
-        raise ValueError(f"{len(costs)} costs for {num_layers} layers: each layer has one")
-
-    @functools.cache
-    def best(start: int, stages: int) -> tuple[float, tuple[int, ...]]:
-        """The least that the costliest of `stages` can cost from layer `start` on; their ends."""
-        if stages == 1:
-            return sum(costs[start:]), (num_layers,)
-        found = []
-        for end in range(start + 1, num_layers - stages + 2):
-            rest, ends = best(end, stages - 1)
-            found.append((max(sum(costs[start:end]), rest), (end, *ends)))
-        return min(found)
-
-    ends = best(0, num_stages)[1]
-    return [range(start, end) for start, end in zip((0, *ends), ends, strict=False)]
 
 
 def cut(tensor: Tensor, num_micro_batches: int) -> list[Tensor]:
@@ -113,12 +72,12 @@ class _Work:
 class Pipeline:
     """A stage's chunks of the model and the schedule that it runs.
 
-    Every chunk is a layer as in `mlp`. Chunk c of stage r is global stage c·p + r, of p stages.
+    Every chunk is a byhand.model.Layer. Chunk c of stage r is global stage c·p + r, of p stages.
     """
 
     def __init__(
         self,
-        chunks: Sequence[Any],
+        chunks: Sequence[Layer],
         schedule: Schedule,
         group: dist.ProcessGroup | None = None,
         reverse_group: dist.ProcessGroup | None = None,
@@ -144,7 +103,7 @@ class Pipeline:
         self.device = parameters[0].device if parameters else torch.device("cpu")
         self._wire = Wire(group, reverse_group, self.device)
         self._routes = Routes(schedule, self.stage)
-        self._shapes: Shapes | None = None
+        self._shapes: dict[int, Shape] = {}
 
     def step(
         self,
@@ -166,11 +125,15 @@ class Pipeline:
             ValueError: not the schedule's number of micro-batches, or shapes that have changed.
         """
         self._check(micro_batches, targets)
-        if self._shapes is None:
-            self._shapes = self._learn_shapes(micro_batches)
+        if not self._shapes:
+            counts = self.num_stages, self.num_micro_batches
+            self._shapes = learn_shapes(
+                self.chunks, *counts, self._wire, self.device, micro_batches
+            )
+        shape = self._shapes[self.stage]
         if self.stage == 0:
-            self._shapes.check(micro_batches)
-        num_rows = self._shapes.num_rows if global_batch is None else global_batch
+            check_shapes(micro_batches, shape)
+        num_rows = sum(shape.rows) if global_batch is None else global_batch
 
         def score(micro_batch: int, y: Tensor) -> tuple[Tensor, Tensor]:
             return loss(y, targets[micro_batch], num_rows)
@@ -180,10 +143,6 @@ class Pipeline:
         spans = [self._do(action, work) for action in self.schedule[self.stage]]
         mail.close()
         return Step(torch.stack(work.losses).sum() if work.losses else None, spans)
-
-    def _learn_shapes(self, micro_batches: Sequence[Tensor]) -> Shapes:
-        counts = (self.num_stages, self.num_micro_batches)
-        return learn_shapes(self.chunks, *counts, self._wire, self.device, micro_batches)
 
     def _check(self, micro_batches: Sequence[Tensor], targets: Sequence[Tensor]) -> None:
         given = {"micro-batches": (0, micro_batches), "targets": (self.num_stages - 1, targets)}

@@ -9,7 +9,7 @@ a "gradient" for the one before. `pipeline_schedules` has the schedules themselv
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 KINDS = ("forward", "backward", "backward_input", "backward_weight")
@@ -81,6 +81,30 @@ def incoming(action: Action, stage: int, num_stages: int, last: int) -> Message 
         return None
     chunk = before // num_stages
     return Message(before % num_stages, stage, product, action.micro_batch, chunk)
+
+
+def messages(schedule: Schedule) -> dict[Message, int]:
+    """Every message, and the number of the action that makes it on its stage."""
+    return _places(schedule, outgoing)
+
+
+def needed(schedule: Schedule) -> dict[Message, int]:
+    """Every message, and the number of the action that needs it on its stage."""
+    return _places(schedule, incoming)
+
+
+def _places(schedule: Schedule, message_of: Callable) -> dict[Message, int]:
+    size = len(schedule), last_global_stage(schedule)
+    found = {
+        message_of(action, stage, *size): number
+        for stage, actions in enumerate(schedule)
+        for number, action in enumerate(actions)
+    }
+    return {
+        message: number
+        for message, number in found.items()
+        if message is not None and message.sender != message.receiver
+    }
 
 
 _WHOLE = {"forward", "backward"}

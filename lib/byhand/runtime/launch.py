@@ -75,6 +75,7 @@ def launch(
     threads_per_rank: int = 1,
     network: VirtualNetwork | None = None,
     setup: bool = True,
+    memory: bool = False,
     launcher: str | None = None,
 ) -> Run:
     """Run `fn(rank, world_size, *args)` on `world_size` fresh processes, one per rank.
@@ -83,8 +84,10 @@ def launch(
     argument PerRank([a, b, ...]) gives rank r only item r. With `setup`, each rank has joined the
     default process group before `fn` begins; without, `fn` calls setup and cleanup itself.
     `backend`: "auto", "gloo" or "nccl". With `network`, each rank lives on a host of that virtual
-    network, and run.traffic counts the bytes. With `launcher="slurm"` (or BYHAND_LAUNCHER=slurm in
-    the environment) the ranks live on the nodes of the Slurm allocation that this process is in.
+    network, and run.traffic counts the bytes. With `memory`, run.peak_bytes tells the most bytes
+    of tensors that each rank held at once; small operations then take several times as long. With
+    `launcher="slurm"` (or BYHAND_LAUNCHER=slurm in the environment) the ranks live on the nodes of
+    the Slurm allocation that this process is in.
     No process outlives the call.
 
     Raises:
@@ -103,6 +106,7 @@ def launch(
         threads_per_rank=threads_per_rank,
         network=network,
         setup=setup,
+        memory=memory,
     )
 
 

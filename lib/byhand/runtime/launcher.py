@@ -57,6 +57,7 @@ class Launcher:
         threads_per_rank: int = 1,
         network: VirtualNetwork | None = None,
         setup: bool = True,
+        memory: bool = False,
         alone: bool = False,
     ) -> Run:
         """Run `fn(rank, world_size, *args)` on fresh ranks, as byhand.launch says.
@@ -66,7 +67,7 @@ class Launcher:
         check_arguments(fn, world_size, args, deadline, threads_per_rank, network)
         if network != self.network:
             options = {"backend": backend, "deadline": deadline, "setup": setup, "alone": alone}
-            options.update(threads_per_rank=threads_per_rank, network=network)
+            options.update(threads_per_rank=threads_per_rank, network=network, memory=memory)
             return self._on(network).launch(fn, world_size, args, **options)
         with self._lock:
             self.start()
@@ -79,7 +80,7 @@ class Launcher:
             }
             if self.until is not None:
                 deadline = max(0.0, min(deadline, self.until - time.monotonic()))
-            return self._launch(spec, calls, deadline, alone)
+            return self._launch(spec, calls, deadline, {"alone": alone, "memory": bool(memory)})
 
     def behind(self, walls: Open, until: float | None = None) -> Launcher:
         """A launcher whose ranks live behind these walls.
@@ -102,14 +103,14 @@ class Launcher:
             return child
 
     def _launch(
-        self, spec: dict[str, Any], calls: list[bytes], deadline: float, alone: bool
+        self, spec: dict[str, Any], calls: list[bytes], deadline: float, how: dict[str, bool]
     ) -> Run:
         """One team of ranks, from its request to its end."""
         team, members = self._take_team(spec)
         place = self.network or self.walls
         try:
             before = self._client.count() if place is not OPEN else {}
-            self._request(members, calls, alone)
+            self._request(members, calls, how)
             run = self._supervisor(team, members).run(self._client.connection, deadline)
             for name, value in place.counted(before, self._client.count()) if before else ():
                 setattr(run, name, value)
@@ -176,8 +177,8 @@ class Launcher:
             return "gloo"
         return self.walls.backend(backend, world_size)
 
-    def _request(self, members: list[Member], calls: list[bytes], alone: bool) -> None:
-        header = {"trusted": self.trusted, "alone": alone, "path": None, "directory": "."}
+    def _request(self, members: list[Member], calls: list[bytes], how: dict[str, bool]) -> None:
+        header = {"trusted": self.trusted, "path": None, "directory": ".", **how}
         if self.trusted:
             header.update(path=sys.path, directory=os.getcwd())
         send_calls(members, header, calls)

@@ -6,7 +6,9 @@ together (scatter, gather). `sent_bytes` is what this rank sends under the stand
 for n ranks:
 
     all-reduce                              2 S (n-1)/n      ring
-    all-gather, reduce-scatter, all-to-all    S (n-1)/n
+    all-gather, reduce-scatter                S (n-1)/n
+    all-to-all                                S less the split that it keeps: S (n-1)/n if all
+                                              are equal
     broadcast                                 S              a chain from the root; its last rank 0
     reduce                                    S              a chain to the root; the root 0
     scatter                                   S (n-1)/n      the root; the others 0
@@ -39,37 +41,85 @@ OPS = (
     "recv",
     "barrier",
 )
-
+SETUP_OPS = ("init_process_group", "new_group")  # collective too, but they carry no tensors
 HEADER = ("rank", "call", "peer", "group", "tensor", "sent bytes", "start ms", "end ms", "line")
 MAX_ROWS = 100
 
 
-@dataclass(frozen=True)
-class Event:
+@dataclass(kw_only=True, eq=False)
+class Call:
+    """What a rank says of a communication call: these fields, in this order, are its record.
+
+    All ranks are global ones.
+    """
+
+    op: str
+    group: tuple[int, ...]
+    group_name: str = ""
+    file: str = ""
+    line: int = 0
+    payload_bytes: int = 0
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+    reduce_op: str = ""
+    root: int | None = None
+    peer: int | None = None
+    tag: int = 0
+    sends: tuple[int, ...] = ()  # all-to-all: rows to each rank
+    receives: tuple[int, ...] = ()
+    detail: str = ""  # what else all ranks must agree on: of set-up calls, of a monitored barrier
+    declared: int | None = None  # init_process_group: the world size it was given
+
+
+@dataclass(kw_only=True, eq=False)
+class Event(Call):
     """One communication call of one rank; times in seconds since the first rank began."""
 
     rank: int
-    op: str
-    group: tuple[int, ...]
-    payload_bytes: int
-    sent_bytes: int
     start: float
-    end: float
-    source: str
-    peer: int | None = None
-    root: int | None = None
-    reduce_op: str | None = None
-    shape: tuple[int, ...] = ()
-    dtype: str = ""
-    waited: float = 0.0  # seconds this rank stood still for the call
-    overlapped: bool = False  # the rank computed between the call and the wait for it
+    source: str = ""
     wait_start: float | None = None  # when the rank began to wait for it, if it ever did
+    wait_end: float | None = None
+    done: float | None = None  # when it completed, where the backend tells
+    overlapped: bool = False  # the rank computed between the call and the wait for it
+    matched: bool = False  # every rank it needs has made its call too
+
+    @property
+    def end(self) -> float:
+        """When the call was over, as far as the rank could tell."""
+        return max(self.done or self.wait_end or self.start, self.start)
+
+    @property
+    def waited(self) -> float:
+        """Seconds this rank stood still for the call."""
+        if self.wait_start is None:
+            return 0.0
+        return max(0.0, (self.wait_end or self.end) - self.wait_start)
+
+    @property
+    def sent_bytes(self) -> int:
+        """Bytes that this rank sends, under the table above."""
+        return sent_bytes(self.op, self.payload_bytes, self.group, self.rank, self.root, self.sends)
+
+    def count_from(self, zero: float) -> None:
+        """Have this event's times begin at `zero`."""
+        for name in ("start", "wait_start", "wait_end", "done"):
+            if (moment := getattr(self, name)) is not None:
+                setattr(self, name, moment - zero)
 
 
 def sent_bytes(
-    op: str, payload: int, group: tuple[int, ...], rank: int, root: int | None = None
+    op: str,
+    payload: int,
+    group: tuple[int, ...],
+    rank: int,
+    root: int | None = None,
+    sends: tuple[int, ...] = (),
 ) -> int:
-    """Bytes that global rank `rank` sends in `op` on `group` under the table above."""
+    """Bytes that global rank `rank` sends in `op` on `group` under the table above.
+
+    sends: of an uneven all-to-all, the rows that it sends to each rank, its own included.
+    """
     n = len(group)
     if n == 1 or op in ("recv", "barrier"):
         return 0
@@ -77,6 +127,8 @@ def sent_bytes(
         return payload
     if op == "all_reduce":
         return round(2 * payload * (n - 1) / n)
+    if op == "all_to_all" and len(sends) == n and sum(sends):
+        return round(payload * (1 - sends[group.index(rank)] / sum(sends)))
     if op in ("all_gather", "reduce_scatter", "all_to_all"):
         return round(payload * (n - 1) / n)
     if op == "broadcast":

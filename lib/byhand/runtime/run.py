@@ -20,7 +20,8 @@ class Run:
     """One finished launch; every list is indexed by rank.
 
     `results`: what the function returned. `output`: what the rank printed. `ledger`: every
-    communication call. `peak_bytes`: the most bytes of tensor storage the rank held at once.
+    communication call. `peak_bytes`: the most bytes of tensor storage the rank held at once;
+    None unless the launch was made with memory=True.
     `spans`: (start, end) of the function, in seconds since the first rank began. `seconds`: from
     the first rank's beginning to the last one's end. `notes`: what went wrong in the cells that
     ran before the function (only in a grader's sandbox). `traffic`: what the kernel counted on the
@@ -31,7 +32,7 @@ class Run:
     results: list[Any]
     output: list[str]
     ledger: Ledger
-    peak_bytes: list[int]
+    peak_bytes: list[int] | None
     spans: list[tuple[float, float]]
     seconds: float
     backend: str | None

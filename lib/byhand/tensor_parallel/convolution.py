@@ -21,11 +21,13 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn import functional as F
 
-from byhand.tensor_parallel.layers import Group, share
+from byhand.model.layer import REPLICATED, SHARDED
+from byhand.model.mlp import Linear
+from byhand.tensor_parallel.layers import ColumnParallelLinear, Group, share
 
 
-class Conv2d:
-    """y = x ∗ W + b, with W [O, C, k, k] and b [O]; a layer as those of model.mlp."""
+class Conv2d(Linear):
+    """y = x ∗ W + b, with W [O, C, k, k] and b [O]."""
 
     def __init__(self, weight: Tensor, bias: Tensor, padding: int = 0, stride: int = 1):
         """Keep copies of the weight [O, C, k, k] and the bias [O].
@@ -40,17 +42,7 @@ class Conv2d:
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """x [T, C, h, w] -> y [T, O, h', w']; saves x."""
-        return self._products(x) + self.bias[:, None, None], x
-
-    def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
-        """grad_y [T, O, h', w'] -> grad_x [T, C, h, w]. Adds to the gradients."""
-        grad_x, kept = self.backward_input(grad_y, saved)
-        self.backward_weight(kept)
-        return grad_x
-
-    def backward_first(self, grad_y: Tensor, saved: Tensor) -> None:
-        """As backward, where nobody needs grad_x."""
-        self.backward_weight((grad_y, saved))
+        return self.products(x) + self.bias[:, None, None], x
 
     def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """grad_y [T, O, h', w'] -> grad_x [T, C, h, w]; keeps grad_y and x."""
@@ -65,29 +57,18 @@ class Conv2d:
         self.grad_weight += products.view_as(self.grad_weight)
         self.grad_bias += grad_y.sum(dim=(0, 2))
 
-    def parameters(self) -> list[Tensor]:
-        """Weight and bias."""
-        return [self.weight, self.bias]
-
-    def gradients(self) -> list[Tensor]:
-        """grad_weight and grad_bias."""
-        return [self.grad_weight, self.grad_bias]
-
-    def keep_gradients_in(self, tensors: list[Tensor]) -> None:
-        """From now on keep the gradients in these tensors."""
-        self.grad_weight, self.grad_bias = tensors
-
     def _patches(self, x: Tensor) -> Tensor:
         return F.unfold(x, **self.geometry)  # [T, C·k·k, h'·w']
 
-    def _products(self, x: Tensor) -> Tensor:
+    def products(self, x: Tensor) -> Tensor:
         """x ∗ W without the bias."""
-        self._check_input(x)
+        self.check_input(x)
         kernel, padding, stride = self.geometry.values()
         height, width = ((n + 2 * padding - kernel) // stride + 1 for n in x.shape[2:])
         return (self.weight.flatten(1) @ self._patches(x)).unflatten(2, (height, width))
 
-    def _check_input(self, x: Tensor) -> None:
+    def check_input(self, x: Tensor) -> None:
+        """Refuse an x of other channels or another dtype than this layer takes."""
         channels = self.weight.shape[1]
         if x.dim() != 4 or x.shape[1] != channels or x.dtype != self.weight.dtype:
             raise ValueError(
@@ -96,51 +77,39 @@ class Conv2d:
             )
 
 
-class OutputChannelParallelConv2d(Conv2d):
-    """y_r = x ∗ W_r + b_r, where rank r keeps kernels r·O/P to (r+1)·O/P."""
+class OutputChannelParallelConv2d(ColumnParallelLinear, Conv2d):
+    """y_r = x ∗ W_r + b_r, where rank r keeps kernels r·O/P to (r+1)·O/P.
+
+    x is replicated, y [T, O/P, h', w'] sharded; forward sends nothing. Backward is that of the
+    linear layer: one all-reduce of grad_x, 2 (P-1)/P · T·C·h·w elements per rank. After fold, for
+    the patches have k·k times as many.
+    """
 
     def __init__(
         self, weight: Tensor, bias: Tensor, padding: int = 0, stride: int = 1, group: Group = None
     ):
         """Keep this rank's share of the full weight [O, C, k, k] and bias [O].
 
-        x is replicated, y [T, O/P, h', w'] sharded; forward sends nothing.
-
         Raises:
             ValueError: O is not a multiple of the group's size.
         """
         check_kernel(weight, bias)
-        super().__init__(share(weight, 0, group), share(bias, 0, group), padding, stride)
+        Conv2d.__init__(self, share(weight, 0, group), share(bias, 0, group), padding, stride)
         self.group = group
-
-    def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
-        """grad_y [T, O/P, h', w'] sharded -> grad_x [T, C, h, w] replicated.
-
-        Sends 2 (P-1)/P · T·C·h·w elements per rank: one all-reduce, under way while the weight's
-        gradient is computed. After fold, for the patches have k·k times as many.
-        """
-        grad_x, kept = super().backward_input(grad_y, saved)  # partial
-        pending = dist.all_reduce(grad_x, group=self.group, async_op=True)
-        self.backward_weight(kept)
-        pending.wait()
-        return grad_x
-
-    def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """As backward, without the weight's half; sends the same."""
-        grad_x, kept = super().backward_input(grad_y, saved)
-        dist.all_reduce(grad_x, group=self.group)
-        return grad_x, kept
 
 
 class InputChannelParallelConv2d(Conv2d):
-    """y = Σ_r x_r ∗ W_r + b, where rank r keeps input channels r·C/P to (r+1)·C/P, and all of b."""
+    """y = Σ_r x_r ∗ W_r + b, where rank r keeps input channels r·C/P to (r+1)·C/P, and all of b.
+
+    Backward, grad_y replicated -> grad_x sharded, is that of Conv2d, and sends nothing.
+    """
+
+    holds = {"weight": SHARDED, "bias": REPLICATED}
 
     def __init__(
         self, weight: Tensor, bias: Tensor, padding: int = 0, stride: int = 1, group: Group = None
     ):
         """Keep this rank's share of the full weight [O, C, k, k], and the bias [O].
-
-        x [T, C/P, h, w] is sharded, y replicated; backward sends nothing.
 
         Raises:
             ValueError: C is not a multiple of the group's size.
@@ -154,7 +123,7 @@ class InputChannelParallelConv2d(Conv2d):
 
         Sends 2 (P-1)/P · T·O·h'·w' elements per rank: one all-reduce.
         """
-        y = self._products(x)  # partial
+        y = self.products(x)  # partial
         dist.all_reduce(y, group=self.group)
         y += self.bias[:, None, None]  # once, after the sum
         return y, x

@@ -3,6 +3,11 @@
 Each rank computes its own columns of y and all-gathers them, so that any layer can come next.
 Simple, found in many first implementations, and dear: it sends something for every layer, and the
 widest activation too, where column and row together send only the narrow ones.
+
+    Gather, Slice     whole from slices, and back: each is the other's backward pass
+    GatheredLinear    a column-parallel layer, then Gather
+
+Shapes: T rows, F features, P ranks in `group`.
 """
 
 from __future__ import annotations
@@ -11,41 +16,51 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.tensor_parallel.layers import ColumnParallelLinear
+from byhand.model.layer import Layer
+from byhand.model.mlp import MLP
+from byhand.tensor_parallel.layers import ColumnParallelLinear, Group, share
 
 
-class GatheredLinear(ColumnParallelLinear):
-    """y = x Wᵀ + b, where rank r keeps rows r·O/P to (r+1)·O/P of W and b, and y is replicated.
+class Gather(Layer):
+    """y is x of all ranks, side by side. Its backward sends nothing: grad_y is whole on each."""
 
-    Built as its parent is.
-    """
+    def __init__(self, group: Group = None):
+        self.group = group
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """x [T, I] replicated -> y [T, O] replicated; saves x.
+    def forward(self, x: Tensor) -> tuple[Tensor, None]:
+        """x [T, F/P] sharded -> y [T, F] replicated: one all-gather, (P-1)/P · T·F elements."""
+        return gather(x, self.group), None
 
-        Sends (P-1)/P · T·O elements per rank: one all-gather.
-        """
-        slice_of_y, saved = super().forward(x)  # [T, O/P]
-        slices = [torch.empty_like(slice_of_y) for _ in range(dist.get_world_size(self.group))]
-        dist.all_gather(slices, slice_of_y, group=self.group)
-        return torch.cat(slices, dim=1), saved
+    def backward_input(self, grad_y: Tensor, saved: None) -> tuple[Tensor, None]:
+        """grad_y [T, F] replicated -> grad_x [T, F/P] sharded."""
+        return share(grad_y, 1, self.group), None
 
-    def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
-        """grad_y [T, O] replicated -> grad_x [T, I] replicated. Adds to the gradients.
 
-        Sends 2 (P-1)/P · T·I elements per rank: one all-reduce. The all-gather itself sends nothing
-        on its way back: every rank already has grad_y whole, and takes its own columns.
-        """
-        return super().backward(self._own_columns(grad_y), saved)
+class Slice(Layer):
+    """y is this rank's slice of x. Sends nothing forward, and backward what Gather does forward."""
 
-    def backward_first(self, grad_y: Tensor, saved: Tensor) -> None:
-        """As backward, where nobody needs grad_x: sends nothing."""
-        super().backward_first(self._own_columns(grad_y), saved)
+    def __init__(self, group: Group = None):
+        self.group = group
 
-    def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """grad_y [T, O] replicated -> grad_x [T, I] replicated; keeps grad_y's columns and x."""
-        return super().backward_input(self._own_columns(grad_y), saved)
+    def forward(self, x: Tensor) -> tuple[Tensor, None]:
+        """x [T, F] replicated -> y [T, F/P] sharded."""
+        return share(x, 1, self.group).contiguous(), None
 
-    def _own_columns(self, grad_y: Tensor) -> Tensor:
-        world_size = dist.get_world_size(self.group)
-        return grad_y.tensor_split(world_size, dim=1)[dist.get_rank(self.group)]
+    def backward_input(self, grad_y: Tensor, saved: None) -> tuple[Tensor, None]:
+        """grad_y [T, F/P] sharded -> grad_x [T, F] replicated."""
+        return gather(grad_y, self.group), None
+
+
+class GatheredLinear(MLP):
+    """y = x Wᵀ + b, where rank r keeps rows r·O/P to (r+1)·O/P of W and b; x, y replicated."""
+
+    def __init__(self, weight: Tensor, bias: Tensor, group: Group = None):
+        """Keep this rank's share of the full weight [O, I] and bias [O]."""
+        super().__init__([ColumnParallelLinear(weight, bias, group), Gather(group)])
+
+
+def gather(x: Tensor, group: Group = None) -> Tensor:
+    """x [T, F/P] sharded -> [T, F] replicated, in rank order."""
+    slices = [torch.empty_like(x) for _ in range(dist.get_world_size(group))]
+    dist.all_gather(slices, x, group=group)
+    return torch.cat(slices, dim=1)

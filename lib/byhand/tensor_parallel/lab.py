@@ -9,39 +9,23 @@ D features, H hidden, T rows; every rank has x and grad_y whole, and ends with y
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from byhand.model.mlp import GELU, MLP, random_weights
-from byhand.runtime import Run, launch
-from byhand.tensor_parallel.gathered import GatheredLinear
-from byhand.tensor_parallel.layers import RowParallelLinear, TensorParallelMLP, share
+from byhand.runtime import RankError, Run, launch
+from byhand.tensor_parallel.gathered import GatheredLinear, Slice
+from byhand.tensor_parallel.layers import RowParallelLinear, TensorParallelMLP
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # ranks import this module
+    import ipywidgets
+
     from byhand.figures.style import CourseFigure
 
 Sent = dict[str, float]  # bytes by op
-
-
-class RowThenColumn:
-    """The two splits in the unfavourable order; x and y replicated, like the others."""
-
-    def __init__(self, weights: list[tuple[Tensor, Tensor]]):
-        self.block = MLP([RowParallelLinear(*weights[0]), GELU(), GatheredLinear(*weights[1])])
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Any]:
-        """x [T, D] replicated -> y [T, D] replicated."""
-        return self.block.forward(share(x, 1).contiguous())
-
-    def backward(self, grad_y: Tensor, saved: Any) -> Tensor:
-        """grad_y [T, D] replicated -> grad_x [T, D] replicated."""
-        part = self.block.backward(grad_y, saved)  # [T, D/P], its own columns
-        slices = [torch.empty_like(part) for _ in range(dist.get_world_size())]
-        dist.all_gather(slices, part)
-        return torch.cat(slices, dim=1)
 
 
 SPLITS = {
@@ -49,7 +33,9 @@ SPLITS = {
     "gather every output": lambda weights: MLP(
         [GatheredLinear(*weights[0]), GELU(), GatheredLinear(*weights[1])]
     ),
-    "row, then column": RowThenColumn,
+    "row, then column": lambda weights: MLP(
+        [Slice(), RowParallelLinear(*weights[0]), GELU(), GatheredLinear(*weights[1])]
+    ),
 }
 
 
@@ -200,3 +186,32 @@ def block_bytes(
     times = f", {total / best:.2g} × the least of the three" if total > best else ""
     title = f"{split[0].upper()}{split[1:]}: {style.num_bytes_text(total)} per rank{times}"
     return bytes_bars(predicted(*sizes), sent, title)
+
+
+def split_explorer(split: str = "column, then row", world_size: int = 4) -> ipywidgets.VBox:
+    """Choose how an MLP block is split, and its sizes; see what each rank sends, by formula and by
+    ledger.
+
+    hidden: in multiples of the features. What goes wrong is shown in the picture's place.
+    """
+    import ipywidgets
+
+    from byhand.tools.widgets import explorer, slider
+
+    how = ipywidgets.Dropdown(options=list(SPLITS), value=split, description="split")
+    rows, features = slider("rows", 32, 1, 128), slider("features", 48, 24, 240)
+    hidden, ranks = slider("hidden ×", 4, 1, 8), slider("ranks", world_size, 1, 8)
+    return explorer([[how, ranks], [rows, features, hidden]], draw_split)
+
+
+def draw_split(
+    split: str, world_size: int, num_rows: int, features: int, times: int
+) -> tuple[bytes, int, str]:
+    """The bytes of one split as a picture (PNG), its width in pixels, and "";
+    or no picture, and what a rank said."""
+    try:
+        drawn = block_bytes(split, world_size, num_rows, features, times * features)
+        png, size = drawn._repr_png_()
+    except RankError as error:
+        return b"", 0, error.traceback.strip().rpartition("ValueError: ")[2]
+    return png, size["width"], ""

@@ -6,7 +6,7 @@
     TensorParallelAttention  query, key and value by column, output by row: each rank has its heads
 
 A column-parallel layer ends where a row-parallel one begins, so nothing is sent between the two.
-Every layer has the methods of model.mlp, is built from full weights, and keeps only its shard.
+Every layer is a model.Layer, is built from full weights, and keeps only its shard.
 
 Placements: *replicated*, equal on all ranks; *sharded*, each rank its slice of the features;
 *partial*, each rank one term of a sum. P ranks in `group` (None: all of them).
@@ -19,11 +19,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from byhand.model.attention import MultiHeadAttention, check_heads
+from byhand.model.layer import REPLICATED, SHARDED, Layer
 from byhand.model.mlp import MLP, Linear, ReLU, check_pair
 
 Group = dist.ProcessGroup | None
@@ -33,7 +33,10 @@ class ColumnParallelLinear(Linear):
     """y_r = x W_rᵀ + b_r, where rank r keeps rows r·O/P to (r+1)·O/P of W and of b.
 
     Wᵀ is what x is multiplied by, and these are its columns: hence the name.
+    Forward, x [T, I] replicated -> y [T, O/P] sharded, is that of Linear, and sends nothing.
     """
+
+    holds = {"weight": SHARDED, "bias": SHARDED}
 
     def __init__(self, weight: Tensor, bias: Tensor, group: Group = None):
         """Keep this rank's share of the full weight [O, I] and bias [O].
@@ -45,20 +48,15 @@ class ColumnParallelLinear(Linear):
         super().__init__(share(weight, 0, group), share(bias, 0, group))
         self.group = group
 
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """x [T, I] replicated -> y [T, O/P] sharded; saves x. Sends nothing."""
-        self.check_input(x)
-        return torch.addmm(self.bias, x, self.weight.T), x
-
     def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
         """grad_y [T, O/P] sharded -> grad_x [T, I] replicated. Adds to the gradients.
 
         Sends 2 (P-1)/P · T·I elements per rank: one all-reduce, under way while the weight's
         gradient is computed.
         """
-        grad_x = grad_y @ self.weight  # [T, I], this rank's term of the sum over ranks
+        grad_x, kept = super().backward_input(grad_y, saved)  # partial: one term of the sum
         pending = dist.all_reduce(grad_x, group=self.group, async_op=True)
-        self.backward_weight((grad_y, saved))
+        self.backward_weight(kept)
         pending.wait()
         return grad_x
 
@@ -67,13 +65,19 @@ class ColumnParallelLinear(Linear):
 
         Sends what backward sends. `backward_weight` and `backward_first` send nothing.
         """
-        grad_x = grad_y @ self.weight
+        grad_x, kept = super().backward_input(grad_y, saved)
         dist.all_reduce(grad_x, group=self.group)
-        return grad_x, (grad_y, saved)
+        return grad_x, kept
 
 
 class RowParallelLinear(Linear):
-    """y = Σ_r x_r W_rᵀ + b, where rank r keeps columns r·I/P to (r+1)·I/P of W, and all of b."""
+    """y = Σ_r x_r W_rᵀ + b, where rank r keeps columns r·I/P to (r+1)·I/P of W, and all of b.
+
+    Backward, grad_y [T, O] replicated -> grad_x [T, I/P] sharded, is that of Linear, and sends
+    nothing; grad_bias comes out equal on all ranks.
+    """
+
+    holds = {"weight": SHARDED, "bias": REPLICATED}
 
     def __init__(self, weight: Tensor, bias: Tensor, group: Group = None):
         """Keep this rank's share of the full weight [O, I], and the bias [O].
@@ -95,13 +99,6 @@ class RowParallelLinear(Linear):
         dist.all_reduce(y, group=self.group)
         y += self.bias  # once: before the sum it would be added P times
         return y, x
-
-    def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
-        """grad_y [T, O] replicated -> grad_x [T, I/P] sharded. Sends nothing.
-
-        Adds to the gradients; grad_bias comes out equal on all ranks.
-        """
-        return super().backward(grad_y, saved)
 
 
 class TensorParallelMLP(MLP):
@@ -127,21 +124,11 @@ class TensorParallelMLP(MLP):
                 f"{len(weights)} linear layers do not make pairs: after each layer split by column "
                 "comes one split by row, so their number must be a multiple of 2"
             )
-        layers: list[Any] = []
+        layers: list[Layer] = []
         for index, (weight, bias) in enumerate(weights):
             split = RowParallelLinear if index % 2 else ColumnParallelLinear
             layers += [*([activation()] if layers else []), split(weight, bias, group)]
         super().__init__(layers)
-
-    @classmethod
-    def from_weights(
-        cls,
-        weights: Sequence[tuple[Tensor, Tensor]],
-        activation: Any = ReLU,
-        group: Group = None,
-    ) -> TensorParallelMLP:
-        """The same as the constructor: byhand.model.mlp.MLP is built this way."""
-        return cls(weights, activation, group)
 
 
 class TensorParallelAttention(MultiHeadAttention):

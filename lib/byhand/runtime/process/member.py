@@ -14,9 +14,10 @@ from typing import Any
 import cloudpickle
 
 from byhand.runtime.errors import Failure, TamperedError
+from byhand.runtime.ledger import Event
 from byhand.runtime.process import codec
 from byhand.runtime.trace import sources
-from byhand.runtime.trace.log import Call, RankLog, plain_text
+from byhand.runtime.trace.log import RankLog, log_file, logged, plain_text, read_log
 
 MAX_HEADER = 1 << 20
 LOOK_BYTES = 1 << 18
@@ -56,9 +57,10 @@ class Member:
     def create(cls, rank: int) -> tuple[Member, list[Any]]:
         """A member, and the descriptors that its rank is to be given (the socket to be closed)."""
         ours, theirs = socket.socketpair()
-        fds = [os.memfd_create(f"byhand {name} {rank}") for name in ("log", "output", "stack")]
-        for fd in fds[:2]:  # a rank's threads write at once: appending, none overwrites another
-            fcntl.fcntl(fd, fcntl.F_SETFL, os.O_APPEND)
+        fds = [os.memfd_create(f"byhand {name} {rank}") for name in ("output", "stack")]
+        fds.insert(0, log_file(f"byhand log {rank}"))
+        # a rank's threads write at once: appending, none overwrites another
+        fcntl.fcntl(fds[1], fcntl.F_SETFL, os.O_APPEND)
         return cls(rank, ours, *fds, RankLog(rank)), [theirs, *fds]
 
     def close(self) -> None:
@@ -104,7 +106,7 @@ class Member:
     @property
     def logged(self) -> int:
         """Bytes in the log, read and unread."""
-        return os.fstat(self.log_fd).st_size
+        return logged(self.log_fd)
 
     @property
     def replied(self) -> bool:
@@ -136,7 +138,7 @@ class Member:
         message = plain_text(self.header.get("message", ""))
         return Failure(self.rank, time.monotonic(), exception, message, frames)
 
-    def read_log(self) -> list[Call] | None:
+    def read_log(self) -> list[Event] | None:
         """The calls logged since the last look; None when nothing at all was.
 
         Reads LOOK_BYTES at most: a rank may write faster than this reads.
@@ -147,7 +149,7 @@ class Member:
 
     def log_text(self, at: int) -> bytes:
         """Some of the log's bytes, from `at` on."""
-        return os.pread(self.log_fd, LOOK_BYTES, at)
+        return read_log(self.log_fd, at, LOOK_BYTES)
 
     def stack(self) -> list[tuple[str, int]]:
         """File and line of each frame that the rank last wrote, innermost first."""

@@ -27,6 +27,8 @@ import torch.distributed as dist
 
 from byhand.runtime.process import codec
 from byhand.runtime.process import world as process_group
+from byhand.runtime.trace.log import LogWriter
+from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
 
 MAX_TEXT = 20_000
@@ -67,9 +69,9 @@ class Open:
         """On a rank: what `data` pickles."""
         return pickle.loads(data)
 
-    def recorded(self, log_fd: int) -> Any:
-        """On a rank: what the function runs in; it has the method `track`."""
-        return Recorder(log_fd)
+    def recorded(self, log: LogWriter, memory: HeldBytes | None) -> Any:
+        """On a rank: what the function runs in."""
+        return Recorder(log, memory)
 
 
 OPEN = Open()
@@ -81,13 +83,11 @@ def rehearse() -> None:
     In the fork server this loads code; on a waiting rank it also copies the memory pages that the
     run will write, and sends a first message on every connection.
     """
-    null = os.open(os.devnull, os.O_WRONLY)
-    with Recorder(null) as recorder:
+    alone = not dist.is_initialized()
+    with Recorder(LogWriter(-1), HeldBytes() if alone else None):
         x = torch.ones(4) + 1
-        recorder.track([x])
-        if dist.is_initialized():
+        if not alone:
             dist.all_reduce(x)
-    os.close(null)
     pickle.loads(cloudpickle.dumps((rehearse, lambda: x)))
     codec.decode(codec.encode([x, {"a": 1.5}]))
 
@@ -168,9 +168,11 @@ def _run(
         os.chdir(header["directory"])
     notes = walls.prepare()
     fn, args = walls.load(call)
+    memory = HeldBytes() if header["memory"] else None
+    if memory is not None:
+        memory.track(list(args))
     try:
-        with walls.recorded(log_fd) as recorder:
-            recorder.track(list(args))
+        with walls.recorded(LogWriter(log_fd), memory):
             value = fn(*args) if header["alone"] else fn(rank, world_size, *args)
     except BaseException as error:
         return _error(error) | {"notes": notes}, b""

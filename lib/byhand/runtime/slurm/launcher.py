@@ -19,10 +19,11 @@ from typing import Any
 
 from byhand.runtime.errors import LaunchError
 from byhand.runtime.process.client import environment
-from byhand.runtime.process.member import LOOK_BYTES, Member
+from byhand.runtime.process.member import Member
 from byhand.runtime.request import check_arguments, pickled
 from byhand.runtime.run import Run
 from byhand.runtime.slurm import epoch, placement
+from byhand.runtime.trace.log import append_log
 from byhand.runtime.watch.supervise import Supervisor
 
 START_SECONDS = 120.0
@@ -45,6 +46,7 @@ class SlurmLauncher:
         threads_per_rank: int = 1,
         network: Any = None,
         setup: bool = True,
+        memory: bool = False,
         alone: bool = False,
     ) -> Run:
         """As Launcher.launch. The deadline begins when the ranks have been forked.
@@ -65,7 +67,8 @@ class SlurmLauncher:
             )
         spec = {"world_size": world_size, "threads": threads_per_rank, "setup": setup}
         spec["backend"] = backend
-        header = {"trusted": True, "alone": alone, "path": sys.path, "directory": os.getcwd()}
+        header = {"trusted": True, "alone": alone, "memory": bool(memory)}
+        header.update(path=sys.path, directory=os.getcwd())
         calls = pickled(fn, world_size, args)
         shared = os.environ.get("BYHAND_SHARED", os.getcwd())
         with tempfile.TemporaryDirectory(prefix=".byhand-", dir=shared) as folder:
@@ -79,19 +82,6 @@ class SlurmLauncher:
     close = start
 
 
-class RemoteMember(Member):
-    """A rank on a node, as the supervisor sees it: what it wrote there, so far as it is here."""
-
-    def log_text(self, at: int) -> bytes:
-        """Some of the log's bytes, from `at` on."""
-        return bytes(self.arrived[at : at + LOOK_BYTES])
-
-    @property
-    def logged(self) -> int:
-        """Bytes in the log, read and unread."""
-        return len(self.arrived)
-
-
 class Step:
     """One srun: the nodes' programs, and a thread that takes in what they write."""
 
@@ -99,10 +89,8 @@ class Step:
         nodes = os.environ.get("SLURM_JOB_NUM_NODES") or os.environ.get("SLURM_NNODES") or "1"
         self.folder = folder
         self.num_nodes = min(int(nodes), world_size)
-        pairs = [RemoteMember.create(rank) for rank in range(world_size)]
+        pairs = [Member.create(rank) for rank in range(world_size)]
         self.members = [member for member, _ in pairs]
-        for member in self.members:
-            member.arrived = bytearray()
         self.replies = [theirs for _, (theirs, *_) in pairs]
         self.exits: dict[int, int] = {}
         self.answers: queue.Queue[tuple[str, Any]] = queue.Queue()
@@ -189,7 +177,7 @@ class Step:
         if rank is None:
             self.answers.put((kind, value))
         elif kind == "log":
-            self.members[rank].arrived += value
+            append_log(self.members[rank].log_fd, value)
         elif kind == "reply":
             self.replies[rank].sendall(value)
         elif kind == "exit":

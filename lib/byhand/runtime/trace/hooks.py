@@ -1,140 +1,138 @@
-"""Functions of torch and Python, wrapped to tell the recorder what dispatch does not show.
+"""Where the recorder listens: kernels of c10d operations, and a few functions, wrapped.
 
-The moment a rank stands still (Work.wait), the reduction (an opaque object in the dispatch), the
-set-up calls init_process_group and new_group, and the threads that a rank starts.
+The kernels stand at the dispatch key BackendSelect, below autograd and DTensor and above the
+backends, so they see each call on plain tensors once; every other operation runs as without them.
+What dispatch does not show is wrapped: the moment a rank stands still (Work.wait), the reduction
+(an opaque object in the dispatch), and the set-up calls init_process_group and new_group.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-import threading
-import time
+from collections.abc import Callable
 from typing import Any
 
+import torch
 import torch.distributed as dist
 import torch.distributed.distributed_c10d as c10d
 
+from byhand.runtime.ledger import Call
 from byhand.runtime.trace import recorder
-from byhand.runtime.trace.calls import Described
+from byhand.runtime.trace.calls import READERS
+
+_REDUCTIONS = {  # by name, the position of `op`
+    "all_reduce": 1,
+    "all_reduce_coalesced": 1,
+    "reduce": 2,
+    "reduce_scatter": 2,
+    "reduce_scatter_tensor": 2,
+    "reduce_scatter_single": 2,
+}
+_libraries: list[torch.library.Library] = []  # kernels live as long as their library
 
 
-def _wrap_wait() -> None:
-    original = dist.Work.wait
+def install() -> None:
+    """Listen, from now on and in every process forked from this one, to the active Recorder."""
+    known = torch._C._dispatch_get_all_op_names()
+    functional = [name.split("::") for name in known if name.startswith("_c10d_functional::")]
+    _register("c10d", [name for name in READERS if f"c10d::{name}" in known], "communicate")
+    _register("_c10d_functional", [name for _, name in functional], "functional")
+    dist.Work.wait = _waiting(dist.Work.wait)
+    for name, position in _REDUCTIONS.items():
+        _wrap(name, functools.partial(_reducing, position=position))
+    _wrap("_new_group_with_tag", functools.partial(_setting_up, describe=_new_group))
+    _wrap("init_process_group", functools.partial(_setting_up, describe=_init))
 
-    def wait(work: Any, *args: Any, **kwargs: Any) -> Any:
-        if recorder._active is None:
-            return original(work, *args, **kwargs)
-        return recorder._active.wait(work, lambda: original(work, *args, **kwargs))
 
-    dist.Work.wait = functools.wraps(original)(wait)
+def _register(namespace: str, names: list[str], method: str) -> None:
+    """Kernels that hand each call to that method of the active Recorder."""
+    library = torch.library.Library(namespace, "IMPL")
+    _libraries.append(library)
+    for name in names:
+        overload, _, variant = name.partition(".")
+        op = getattr(getattr(getattr(torch.ops, namespace), overload), variant or "default")
+        kernel = functools.partial(_kernel, op, method)
+        library.impl(name, kernel, "BackendSelect", with_keyset=True)
 
 
-def _wrap_reduction(name: str, position: int) -> None:
+def _kernel(op: Any, method: str, keyset: Any, *args: Any) -> Any:
+    if recorder.active is None:
+        return op.redispatch(keyset & recorder._BELOW, *args)
+    return getattr(recorder.active, method)(op, keyset, args)
+
+
+def _wrap(name: str, wrapper: Callable[[Any], Any]) -> None:
     original = getattr(c10d, name, None)
-    if original is None:
-        return
+    for module in (c10d, dist):
+        if original is not None and hasattr(module, name):
+            setattr(module, name, wrapper(original))
 
+
+def _waiting(original: Any) -> Any:
+    @functools.wraps(original)
+    def wait(work: Any, *args: Any, **kwargs: Any) -> Any:
+        if recorder.active is None:
+            return original(work, *args, **kwargs)
+        return recorder.active.wait(work, lambda: original(work, *args, **kwargs))
+
+    return wait
+
+
+def _reducing(original: Any, position: int) -> Any:
     @functools.wraps(original)
     def reduce(*args: Any, **kwargs: Any) -> Any:
-        if recorder._active is not None:
-            op = args[position] if len(args) > position else kwargs.get("op", dist.ReduceOp.SUM)
-            recorder._active.reduction.op = str(op).split(".")[-1].lower()
+        if recorder.active is None:
+            return original(*args, **kwargs)
+        thread = recorder.active.thread
+        op = args[position] if len(args) > position else kwargs.get("op", dist.ReduceOp.SUM)
+        thread.reduce_op = str(op).split(".")[-1].lower()
         try:
             return original(*args, **kwargs)
         finally:
-            if recorder._active is not None:
-                recorder._active.reduction.op = None
+            thread.reduce_op = ""
 
-    for module in (c10d, dist):
-        if hasattr(module, name):
-            setattr(module, name, reduce)
+    return reduce
 
 
-def _wrap_setup(name: str, detail: Any) -> None:
-    original = getattr(c10d, name)
-
+def _setting_up(original: Any, describe: Callable[..., Call | None]) -> Any:
     @functools.wraps(original)
     def set_up(*args: Any, **kwargs: Any) -> Any:
-        if recorder._active is None:
+        active = recorder.active
+        call = describe(*args, **kwargs) if active is not None else None
+        if call is None:
             return original(*args, **kwargs)
-        described = detail(*args, **kwargs)
-        if described is None:
-            return original(*args, **kwargs)
-        index = recorder._active.call(described)
-        recorder._active.stand_still(index)
+        index = active.call(call)
+        active.stand_still(index)
         out = original(*args, **kwargs)
-        recorder._active.write("awake", index, time.monotonic())
+        active.go_on(index)
         return out
 
-    for module in (c10d, dist):
-        if hasattr(module, name):
-            setattr(module, name, set_up)
-
-
-def _wrap_threads() -> None:
-    """Record what a rank's threads call, too, whatever kind of thread they are."""
-    original = threading.Thread.start
-
-    @functools.wraps(original)
-    def start(thread: threading.Thread) -> None:
-        active, run = recorder._active, thread.run
-        if active is not None:
-            thread.run = lambda: _recorded(active, run)
-        original(thread)
-
-    threading.Thread.start = start
-
-
-def _recorded(active: recorder.Recorder, run: Any) -> None:
-    with active.in_this_thread():
-        run()
+    return set_up
 
 
 def _new_group(
     ranks: Any = None, *_: Any, use_local_synchronization: bool = False, **__: Any
-) -> Described | None:
+) -> Call | None:
     if not dist.is_initialized():
         return None
-    everyone = list(range(dist.get_world_size()))
-    members = sorted(ranks) if ranks is not None else everyone
+    everyone = tuple(range(dist.get_world_size()))
+    members = tuple(sorted(ranks)) if ranks is not None else everyone
     callers, name = everyone, "new groups"
     if use_local_synchronization:  # the members alone call, and wait for each other
-        callers, name = members, f"group {members}"
+        callers, name = members, f"group {list(members)}"
     if dist.get_rank() not in callers:
         return None
-    fields = {"op": "new_group", "group_name": name, "group": callers, "detail": f"group {members}"}
-    return Described(fields)
+    return Call(op="new_group", group=callers, group_name=name, detail=f"group {list(members)}")
 
 
-def _init(
-    backend: Any = None, *args: Any, world_size: int = -1, rank: int = -1, **_: Any
-) -> Described | None:
+def _init(backend: Any = None, *args: Any, world_size: int = -1, rank: int = -1, **_: Any) -> Call:
     size = world_size if world_size > 0 else int(os.environ.get("WORLD_SIZE", -1))
     launched = int(os.environ.get("BYHAND_WORLD_SIZE", size))
-    detail = f"a world of {size} ranks" + (f" on {backend}" if backend else "")
-    fields = {
-        "op": "init_process_group",
-        "group_name": "set-up",
-        "group": list(range(launched)),
-        "detail": detail,
-        "declared": size,
-    }
-    return Described(fields)
-
-
-def install() -> None:
-    """Wrap torch.distributed once; the wrappers do nothing until a Recorder is entered."""
-    _wrap_wait()
-    _wrap_threads()
-    for name, position in (
-        ("all_reduce", 1),
-        ("reduce", 2),
-        ("reduce_scatter", 2),
-        ("reduce_scatter_tensor", 2),
-        ("reduce_scatter_single", 2),
-        ("all_reduce_coalesced", 1),
-    ):
-        _wrap_reduction(name, position)
-    _wrap_setup("_new_group_with_tag", _new_group)
-    _wrap_setup("init_process_group", _init)
+    return Call(
+        op="init_process_group",
+        group=tuple(range(launched)),
+        group_name="set-up",
+        detail=f"a world of {size} ranks" + (f" on {backend}" if backend else ""),
+        declared=size,
+    )

@@ -22,6 +22,8 @@ import torch.distributed.distributed_c10d as c10d
 from torch.overrides import TorchFunctionMode
 
 from byhand.runtime.process import world as process_group
+from byhand.runtime.trace.log import LogWriter
+from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
 
 _SENDS, _RECEIVES = ("send",), ("recv_", "recv_any_source_")
@@ -107,22 +109,23 @@ def _one_by_one(ops: list[dist.P2POp]) -> list[dist.Work]:
 class Staging(Recorder):
     """A recorder whose sends and receives go through main memory, where `stages` says so."""
 
-    def __init__(self, log_fd: int):
-        super().__init__(log_fd)
+    def __init__(self, log: LogWriter, memory: HeldBytes | None = None):
+        super().__init__(log, memory)
         self._arriving: dict[int, tuple[Any, torch.Tensor, torch.Tensor]] = {}
 
     def stages(self, tensor: torch.Tensor) -> bool:
         """Whether gloo cannot reach this tensor."""
         return tensor.is_cuda
 
-    def _communicate(self, func: Any, args: tuple, kwargs: dict) -> Any:
-        name = func._opname
+    def communicate(self, op: Any, keyset: Any, args: tuple) -> Any:
+        """As a recorder does, with tensors of main memory in the place of staged ones."""
+        name = op._opname
         if name not in (*_SENDS, *_RECEIVES) or not self.stages(args[0][0]):
-            return super()._communicate(func, args, kwargs)
+            return super().communicate(op, keyset, args)
         [tensor] = args[0]
         host = tensor.to("cpu", copy=True) if name in _SENDS else torch.empty_like(
             tensor, device="cpu")  # fmt: skip
-        out = super()._communicate(func, ([host], *args[1:]), kwargs)
+        out = super().communicate(op, torch._C._dispatch_keys(host), ([host], *args[1:]))
         if name in _RECEIVES:
             work = dist.Work.unbox(out)
             self._arriving[id(work)] = (work, tensor, host)

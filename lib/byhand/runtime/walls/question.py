@@ -21,6 +21,8 @@ from byhand.runtime.launcher import Launcher
 from byhand.runtime.process.rank import Open
 from byhand.runtime.process.world import choose_backend
 from byhand.runtime.trace import sources
+from byhand.runtime.trace.log import LogWriter
+from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
 from byhand.runtime.walls import namespaces, on_gpu, prelude, seccomp
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
@@ -131,11 +133,11 @@ class Walls(Open):
         return on_gpu.loads(data, self.device)
 
     @contextlib.contextmanager
-    def recorded(self, log_fd: int) -> Iterator[Recorder]:
+    def recorded(self, log: LogWriter, memory: HeldBytes | None) -> Iterator[None]:
         """On a rank: what the function runs in."""
         kind = Recorder if self.device is None else on_gpu.Staging
-        with on_gpu.placed(self.device), kind(log_fd) as recorder:
-            yield recorder
+        with on_gpu.placed(self.device), kind(log, memory):
+            yield
 
 
 def _limit(limits: Mapping[str, int]) -> None:

@@ -12,7 +12,8 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Callable
 
-from byhand.runtime.trace.log import SETUP_OPS, Call, RankLog
+from byhand.runtime.ledger import SETUP_OPS, Event
+from byhand.runtime.trace.log import RankLog
 
 
 def ranks_text(ranks: list[int] | tuple[int, ...] | set[int]) -> str:
@@ -28,13 +29,13 @@ class Matcher:
 
     def __init__(self) -> None:
         self._clash: Callable[[], str | None] | None = None
-        self.culprits: dict[int, Call] = {}  # by rank, the calls that clash
+        self.culprits: dict[int, Event] = {}  # by rank, the calls that clash
         self._made: dict[tuple[int, str], int] = defaultdict(int)
-        self._rounds: dict[tuple[str, int], dict[int, Call]] = {}
-        self._sends: dict[tuple[int, int, int], deque[Call]] = defaultdict(deque)
-        self._receives: dict[tuple[int, int, int], deque[Call]] = defaultdict(deque)
+        self._rounds: dict[tuple[str, int], dict[int, Event]] = {}
+        self._sends: dict[tuple[int, int, int], deque[Event]] = defaultdict(deque)
+        self._receives: dict[tuple[int, int, int], deque[Event]] = defaultdict(deque)
 
-    def add(self, call: Call) -> None:
+    def add(self, call: Event) -> None:
         """Take in a rank's next call."""
         if call.op in ("send", "recv"):
             self._add_message(call)
@@ -46,12 +47,12 @@ class Matcher:
         """Why the first calls that clash do, with all that have arrived meanwhile."""
         return None if self._clash is None else self._clash()
 
-    def _add_collective(self, call: Call) -> None:
+    def _add_collective(self, call: Event) -> None:
         number = self._made[call.rank, call.group_name]
         self._made[call.rank, call.group_name] += 1
         calls = self._rounds.setdefault((call.group_name, number), {})
         calls[call.rank] = call
-        suspicious = call.must_agree != next(iter(calls.values())).must_agree or call.sends
+        suspicious = _must_agree(call) != _must_agree(next(iter(calls.values()))) or call.sends
         suspicious = suspicious or call.declared not in (None, len(call.group))
         if self._clash is None and suspicious and disagreement(calls, number):
             self._clash = lambda: disagreement(calls, number)
@@ -61,7 +62,7 @@ class Matcher:
                 member.matched = True
             del self._rounds[call.group_name, number]
 
-    def _add_message(self, call: Call) -> None:
+    def _add_message(self, call: Event) -> None:
         if call.peer is None:  # a receive from any source
             keys = ((sender, call.rank, call.tag) for sender in call.group)
             waiting = next((self._sends[key] for key in keys if self._sends.get(key)), None)
@@ -82,13 +83,13 @@ class Matcher:
         other = queue.popleft()
         self._meet(*((call, other) if call.op == "send" else (other, call)))
 
-    def _meet(self, send: Call, receive: Call) -> None:
+    def _meet(self, send: Event, receive: Event) -> None:
         send.matched = receive.matched = True
         if self._clash is None and message_disagreement(send, receive):
             self._clash = lambda: message_disagreement(send, receive)
             self.culprits = {send.rank: send, receive.rank: receive}
 
-    def missing(self, call: Call) -> set[int]:
+    def missing(self, call: Event) -> set[int]:
         """The ranks that an unmatched `call` waits for."""
         if call.matched:
             return set()
@@ -99,29 +100,34 @@ class Matcher:
                 return set(call.group) - set(calls)
         return set()
 
-    def number(self, call: Call) -> int:
+    def number(self, call: Event) -> int:
         """The how-manieth collective of its group an unmatched `call` is, from 1."""
         for (_, number), calls in self._rounds.items():
             if calls.get(call.rank) is call:
                 return number + 1
         return 0
 
-    def calls_made(self, rank: int, call: Call) -> int:
+    def calls_made(self, rank: int, call: Event) -> int:
         """How many collectives `rank` has made on the group of `call`."""
         return self._made[rank, call.group_name]
 
 
-_ASPECTS: tuple[tuple[str, str, Callable[[Call], object], str], ...] = (
+_ASPECTS: tuple[tuple[str, str, Callable[[Event], object], str], ...] = (
     ("", "call", lambda c: c.op, "All ranks of a group must make the same calls, in one order."),
     ("", "create", lambda c: c.detail, "All ranks must create all groups, in the same order."),
-    ("shape ", "pass", lambda c: c.shape and list(c.shape), "The shape must be the same on all."),
+    ("shape ", "pass", lambda c: list(c.shape), "The shape must be the same on all."),
     ("dtype ", "pass", lambda c: c.dtype, "The dtype must be the same on all ranks."),
     ("root ", "name", lambda c: c.root, "All ranks must name the same root."),
     ("", "reduce with", lambda c: c.reduce_op, "All ranks must reduce with the same operation."),
 )
 
 
-def disagreement(calls: dict[int, Call], number: int) -> str | None:
+def _must_agree(call: Event) -> list[object]:
+    """What must be equal on all ranks of a collective."""
+    return [aspect(call) for _, _, aspect, _ in _ASPECTS]
+
+
+def disagreement(calls: dict[int, Event], number: int) -> str | None:
     """Why these calls, the members' collective number `number`, are not one collective."""
     some = next(iter(calls.values()))
     where = f"call {number + 1} on group {list(some.group)}"
@@ -157,7 +163,7 @@ def _verb(verb: str, ranks: list[int]) -> str:
     return f"{head}{'es' if head.endswith('ss') else 's'}{' ' + tail if tail else ''}"
 
 
-def _split_disagreement(calls: dict[int, Call], where: str) -> str | None:
+def _split_disagreement(calls: dict[int, Event], where: str) -> str | None:
     for a in calls.values():
         for b in calls.values():
             if not a.sends or not b.receives or len(a.sends) != len(b.receives):
@@ -172,9 +178,9 @@ def _split_disagreement(calls: dict[int, Call], where: str) -> str | None:
     return None
 
 
-def message_disagreement(send: Call, receive: Call) -> str | None:
+def message_disagreement(send: Event, receive: Event) -> str | None:
     """Why a send and the receive it meets do not fit, if they do not."""
-    sent, wanted = list(send.shape or ()), list(receive.shape or ())
+    sent, wanted = list(send.shape), list(receive.shape)
     same_count = math.prod(sent) == math.prod(wanted)
     squeezed = [[n for n in shape if n != 1] for shape in (sent, wanted)]
     other_shape = squeezed[0] != squeezed[1] and all(len(shape) > 1 for shape in squeezed)
@@ -188,7 +194,7 @@ def message_disagreement(send: Call, receive: Call) -> str | None:
 
 
 def stuck(
-    logs: list[RankLog], gone: dict[int, str], matcher: Matcher, idle: dict[int, Call]
+    logs: list[RankLog], gone: dict[int, str], matcher: Matcher, idle: dict[int, Event]
 ) -> str | None:
     """The sentence that explains why no rank can ever go on; None when one still can.
 
@@ -202,7 +208,7 @@ def stuck(
     return explain(calls, gone, matcher)
 
 
-def explain(waiting: dict[int, Call], gone: dict[int, str], matcher: Matcher) -> str:
+def explain(waiting: dict[int, Event], gone: dict[int, str], matcher: Matcher) -> str:
     """One sentence for ranks that all wait in unmatched calls."""
     for call in waiting.values():
         absent = matcher.missing(call) & set(gone)
@@ -213,7 +219,7 @@ def explain(waiting: dict[int, Call], gone: dict[int, str], matcher: Matcher) ->
 
 
 def _left(
-    call: Call, absent: set[int], waiting: dict[int, Call], gone: dict[int, str], matcher: Matcher
+    call: Event, absent: set[int], waiting: dict[int, Event], gone: dict[int, str], matcher: Matcher
 ) -> str:
     rank = min(absent)
     how = gone[rank]
@@ -259,7 +265,7 @@ def _cycle(edges: dict[int, set[int]]) -> list[int]:
         path.append(following)
 
 
-def _cycle_sentence(cycle: list[int], waiting: dict[int, Call]) -> str:
+def _cycle_sentence(cycle: list[int], waiting: dict[int, Event]) -> str:
     ops = {waiting[rank].op for rank in cycle}
     arrows = " → ".join(str(rank) for rank in [*cycle, cycle[0]])
     if ops == {"recv"}:
@@ -280,7 +286,7 @@ def _cycle_sentence(cycle: list[int], waiting: dict[int, Call]) -> str:
     )
 
 
-def _call_text(call: Call) -> str:
+def _call_text(call: Event) -> str:
     if call.op == "recv":
         return "recv from any rank" if call.peer is None else f"recv from rank {call.peer}"
     if call.op == "send":

@@ -13,9 +13,9 @@ from byhand.runtime.errors import (
     Report,
     describe_exit,
 )
+from byhand.runtime.ledger import Event
 from byhand.runtime.process.member import Member
 from byhand.runtime.trace import sources
-from byhand.runtime.trace.log import Call
 from byhand.runtime.watch.matching import Matcher, explain, ranks_text
 
 _LOST_PEER = re.compile(r"[Cc]onnection (closed|reset|refused)|Broken pipe|Socket closed")
@@ -109,8 +109,9 @@ class PostMortem:
         return sources.place(*frames[-1][:2]) if frames else ""
 
 
-def _with_call(rank: int, state: str, call: Call | None, line: str) -> Report:
+def _with_call(rank: int, state: str, call: Event | None, line: str) -> Report:
     if call is None:
         return Report(rank, state, source=line)
-    place = sources.place(*call.source)
-    return Report(rank, state, call.op, call.group, call.peer, call.shape, call.dtype, place)
+    one_shape = call.dtype and not call.sends  # not of a barrier, nor of an all-to-all
+    shape, dtype = (call.shape, call.dtype) if one_shape else (None, None)
+    return Report(rank, state, call.op, call.group, call.peer, shape, dtype, call.source)

@@ -14,12 +14,11 @@ from collections.abc import Callable
 from typing import Any
 
 from byhand.runtime.errors import Failure, TamperedError
-from byhand.runtime.ledger import OPS, Ledger
+from byhand.runtime.ledger import OPS, Event, Ledger
 from byhand.runtime.process import codec
 from byhand.runtime.process.member import Member, as_list, read_all
 from byhand.runtime.run import Run
-from byhand.runtime.trace import sources
-from byhand.runtime.trace.log import Call, plain_text
+from byhand.runtime.trace.log import CAPACITY, plain_text
 from byhand.runtime.watch.matching import Matcher, stuck
 from byhand.runtime.watch.post_mortem import PostMortem
 
@@ -27,7 +26,6 @@ TICK = 0.05
 GRACE = 0.2  # how long the first failure waits for those that it caused, or that caused it
 QUIET = 0.5  # silence after which ranks are asked where they are
 OUTPUT_BYTES = 16 << 20
-LOG_BYTES = 64 << 20
 
 
 class Supervisor:
@@ -53,7 +51,7 @@ class Supervisor:
         self.trusted = trusted
         self.cells = None if trusted else dict(cells or {})
         self.output_bytes = limits.get("output_bytes", OUTPUT_BYTES)
-        self.log_bytes = limits.get("log_bytes", LOG_BYTES)
+        self.log_bytes = min(limits.get("log_bytes", CAPACITY), CAPACITY)
         self.reply_bytes = limits.get("reply_bytes", codec.MAX_BYTES)
         self.matcher = Matcher()
         self.values: dict[int, Any] = {}
@@ -163,14 +161,17 @@ class Supervisor:
         zero = min(log.began for log in logs)
         spans = [(log.began - zero, log.ended - zero) for log in logs]
         calls = [call for log in logs for call in log.calls if call.op in OPS]
+        for call in calls:
+            call.count_from(zero)
+        peaks = [log.peak_bytes for log in logs]
         output = [read_all(member.output_fd, self.output_bytes) for member in self.members]
         headers = [member.header for member in self.members]
         notes = [plain_text(note, 1000) for note in as_list(headers[0].get("notes"))[:100]]
         return Run(
             results=[self.values[rank] for rank in range(len(logs))],
             output=[text.decode(errors="replace") for text in output],
-            ledger=Ledger([call.event(zero, sources.place(*call.source)) for call in calls]),
-            peak_bytes=[log.peak_bytes for log in logs],
+            ledger=Ledger(calls),
+            peak_bytes=None if None in peaks else peaks,
             spans=spans,
             seconds=max(end for _, end in spans),
             backend=next((str(h["backend"]) for h in headers if h.get("backend")), None),
@@ -190,9 +191,9 @@ class IdleRanks:
         self.dump_stacks = dump_stacks
         self.since = time.monotonic()
         self.used: dict[int, float] | None = None
-        self.found: dict[int, Call] = {}
+        self.found: dict[int, Event] = {}
 
-    def look(self, news: bool, live: list[Member]) -> dict[int, Call]:
+    def look(self, news: bool, live: list[Member]) -> dict[int, Event]:
         """The idle ranks, each with the call that it is in; none until all has been quiet."""
         if news:
             self.since, self.used, self.found = time.monotonic(), None, {}

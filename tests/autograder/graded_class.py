@@ -31,8 +31,9 @@ def judge(where: Places, student: str, *verdicts: Verdict, when="2026-03-01T12:0
     with Grader(where, sandboxed=False) as grader:
         submission = grader.take_in(student, NAME)
         cells = students_cells(submission.intake.notebook)
-        judgement = Judgement(submission.key, student, NAME, when, 1, "none", 1.5, [],
-                              list(verdicts), cells)  # fmt: skip
+        judgement = Judgement(
+            submission.key, student, NAME, when, 1, "none", 1.5, [], list(verdicts), cells
+        )
         grader.journal.append(judgement)
         gradebook.record(grader, student, NAME)
 

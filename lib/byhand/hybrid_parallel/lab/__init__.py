@@ -2,8 +2,7 @@
 
 For its time, each half of a block also *sleeps* as long as a slow device would compute: a rank
 that sleeps takes no core, so eight ranks run at full speed on two. Messages, gradients and losses
-are real. All layouts take their steps in one launch, and the ledger's recorder is on only where
-bytes are counted: it costs the small operations of a tiny model more than they take themselves.
+are real. All layouts take their steps in one launch. `mlp` beside this is lecture 04's.
 """
 
 from __future__ import annotations
@@ -12,27 +11,31 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.utils._python_dispatch import _disable_current_modes
 
 from byhand.communication_cost import AlphaBeta, cost
+from byhand.communication_cost.fit import least_squares
 from byhand.communication_cost.timing import Timing, time_call
 from byhand.hybrid_parallel.cost import SCALARS, Sizes
-from byhand.hybrid_parallel.layouts import Layout
+from byhand.hybrid_parallel.layouts import Layout, fastest_layouts
 from byhand.hybrid_parallel.step import GROUPS, HybridParallel, chunks_of
 from byhand.model.gpt import GPT, gpt_layers, next_token_loss
 from byhand.model.mlp import MLP
 from byhand.model.optimizers import AdamW
+from byhand.model.training import train_alone
 from byhand.model.transformer import Residual
 from byhand.rank_groups import rank_groups
 from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.runtime import Event, Run, VirtualNetwork, launch
 
-Batches = list[tuple[Tensor, Tensor]]  # (tokens, the tokens that follow)
+if TYPE_CHECKING:  # ranks import this module
+    import ipywidgets
+
+Batches = list[tuple[Tensor, Tensor]]  # of model.text
 BYTES_OF = "tp", "pp", "dp", "embedding", SCALARS
 
 
@@ -40,19 +43,6 @@ def sizes_of(weights: GPT) -> Sizes:
     """What the formulas need to know of a model."""
     shape = (*weights.table.shape[:1], *weights.positions.shape, weights.num_heads)
     return Sizes(*shape, len(weights.blocks), weights.table.element_size())
-
-
-def text_batches(num_steps: int, num_sequences: int, num_positions: int) -> Batches:
-    """Pieces of Python's own reference, as bytes: every step's tokens and those that follow."""
-    from pydoc_data.topics import topics
-
-    text = "\n".join(topics.values()).encode("ascii", "ignore")
-    tokens = torch.frombuffer(bytearray(text), dtype=torch.uint8).long()
-    generator = torch.Generator().manual_seed(0)
-    last = len(tokens) - num_positions - 1
-    starts = torch.randint(last, (num_steps, num_sequences, 1), generator=generator)
-    pieces = tokens[starts + torch.arange(num_positions + 1)]
-    return [(piece[:, :-1], piece[:, 1:]) for piece in pieces]
 
 
 class Sleepy(MLP):
@@ -103,40 +93,22 @@ def train(
 
     change: what to do to each rank's model before the first step.
     """
-    return launch(_train, layout.world_size, (weights, layout, batches, change, lr))
 
-
-def _train(
-    rank: int,
-    world_size: int,
-    weights: GPT,
-    layout: Layout,
-    batches: Batches,
-    change: Callable[[HybridParallel], None],
-    lr: float,
-) -> tuple[list[float], Tensor | None]:
-    model = model_on_rank(weights, layout, len(batches[0][0]), partial(AdamW, lr=lr))
-    change(model)
-    with _disable_current_modes():
+    def on_rank(rank: int, world_size: int) -> tuple[list[float], Tensor | None]:
+        model = model_on_rank(weights, layout, len(batches[0][0]), partial(AdamW, lr=lr))
+        change(model)
         losses = [float(model.step(x, targets).loss) for x, targets in batches]
-    tables = [p for p in model.parameters() if p.shape == weights.table.shape]
-    return losses, tables[0] if tables else None
+        tables = [p for p in model.parameters() if p.shape == weights.table.shape]
+        return losses, tables[0] if tables else None
+
+    return launch(on_rank, layout.world_size)
 
 
 def train_on_one_device(weights: GPT, batches: Batches, lr: float = 3e-3) -> list[float]:
     """The same without any parallelism."""
     model = MLP(gpt_layers(weights))
-    optimizer, losses = AdamW(model.parameters(), lr=lr), []
-    for x, targets in batches:
-        model.zero_gradients()
-        logits, saved = model.forward(x)
-        loss, grad = next_token_loss(logits, targets)
-        model.backward_first(grad, saved)
-        norm = torch.stack([g.double().square().sum() for g in model.gradients()]).sum().sqrt()
-        scale = (1.0 / (norm + 1e-6)).clamp(max=1.0)
-        optimizer.step([gradient.mul_(scale) for gradient in model.gradients()])
-        losses.append(float(loss))
-    return losses
+    optimizer = AdamW(model.parameters(), lr=lr)
+    return train_alone(model, optimizer, batches, next_token_loss, max_norm=1.0)
 
 
 def group_of(event: Event, groups: Mapping[str, list[list[int]]]) -> str:
@@ -155,7 +127,14 @@ def count_bytes(
 
     Not counted: the few numbers that tell a pipeline its shapes, in its first step only.
     """
-    run = launch(_marked_steps, layouts[0].world_size, (weights, layouts, batch), deadline=300)
+
+    def on_rank(rank: int, world_size: int) -> None:
+        for layout in layouts:
+            model = model_on_rank(weights, layout, len(batch[0]))
+            dist.barrier()  # sends nothing: in the ledger it divides the layouts' steps
+            model.step(*batch)
+
+    run = launch(on_rank, layouts[0].world_size, deadline=300)
     counted, barriers = [Counter() for _ in layouts], Counter()
     for event in run.ledger.events:
         barriers[event.rank] += event.op == "barrier"
@@ -164,19 +143,6 @@ def count_bytes(
             counted[number][group_of(event, layouts[number].groups)] += event.sent_bytes
     pairs = zip(layouts, counted, strict=True)
     return {layout: {name: found[name] for name in BYTES_OF} for layout, found in pairs}
-
-
-def _marked_steps(
-    rank: int,
-    world_size: int,
-    weights: GPT,
-    layouts: Sequence[Layout],
-    batch: tuple[Tensor, Tensor],
-) -> None:
-    for layout in layouts:
-        model = model_on_rank(weights, layout, len(batch[0]))
-        dist.barrier()  # sends nothing: in the ledger it divides the layouts' steps
-        model.step(*batch)
 
 
 def time_layouts(
@@ -191,28 +157,18 @@ def time_layouts(
 
     seconds: of half a block for one sequence on one rank; see byhand.hybrid_parallel.cost.Machine.
     """
-    args = (weights, layouts, batch, seconds, repetitions)
-    run = launch(_timed_steps, layouts[0].world_size, args, network=network, deadline=300)
-    return dict(zip(layouts, run.results[0], strict=True))
 
-
-def _timed_steps(
-    rank: int,
-    world_size: int,
-    weights: GPT,
-    layouts: Sequence[Layout],
-    batch: tuple[Tensor, Tensor],
-    seconds: float,
-    repetitions: int,
-) -> list[Timing]:
-    timings = []
-    for layout in layouts:
-        model = model_on_rank(weights, layout, len(batch[0]))
-        with _disable_current_modes():
+    def on_rank(rank: int, world_size: int) -> list[Timing]:
+        timings = []
+        for layout in layouts:
+            model = model_on_rank(weights, layout, len(batch[0]))
             model.step(*batch)  # connects: not timed, and at full speed
-        slow_down(model, seconds / layout.tp)
-        timings.append(time_call(lambda m=model: m.step(*batch), repetitions, warm_up=0))
-    return timings
+            slow_down(model, seconds / layout.tp)
+            timings.append(time_call(lambda m=model: m.step(*batch), repetitions, warm_up=0))
+        return timings
+
+    run = launch(on_rank, layouts[0].world_size, network=network, deadline=300)
+    return dict(zip(layouts, run.results[0], strict=True))
 
 
 def measure_lines(world_size: int) -> dict[int, AlphaBeta]:
@@ -221,24 +177,60 @@ def measure_lines(world_size: int) -> dict[int, AlphaBeta]:
     Each from two sizes. Eight ranks on two cores wait for a core as well as for each other: that
     is in alpha.
     """
-    few, many = 1 << 10, 1 << 18
-    sizes = [n for n in range(2, world_size + 1) if world_size % n == 0]
-    run = launch(_time_all_reduces, world_size, (sizes, (few, many)))
-    lines = {}
-    for num_ranks, (small, large) in zip(sizes, run.results[0], strict=True):
-        one, other = (cost("all_reduce", num_ranks, n) for n in (few, many))
-        beta = max(large - small, 0.0) / (other.num_bytes - one.num_bytes)
-        lines[num_ranks] = AlphaBeta(max(small - beta * one.num_bytes, 0.0) / one.rounds, beta)
-    return lines
+    group_sizes = [n for n in range(2, world_size + 1) if world_size % n == 0]
+    few_and_many = (1 << 10, 1 << 18)
+
+    def on_rank(rank: int, world_size: int) -> list[list[float]]:
+        found = []
+        for num_ranks in group_sizes:
+            group = groups_for_this_rank(rank_groups(world_size, tp=num_ranks), ["tp"])["tp"]
+            tensors = [torch.zeros(num_bytes // 4) for num_bytes in few_and_many]
+            calls = [partial(dist.all_reduce, tensor, group=group) for tensor in tensors]
+            found.append([time_call(call, 9).median for call in calls])
+        return found
+
+    run = launch(on_rank, world_size)
+    return {
+        n: least_squares([cost("all_reduce", n, num_bytes) for num_bytes in few_and_many], seconds)
+        for n, seconds in zip(group_sizes, run.results[0], strict=True)
+    }
 
 
-def _time_all_reduces(
-    rank: int, world_size: int, group_sizes: list[int], num_bytes: tuple[int, int]
-) -> list[list[float]]:
-    found = []
-    for num_ranks in group_sizes:
-        group = groups_for_this_rank(rank_groups(world_size, tp=num_ranks), ["tp"])["tp"]
-        tensors = [torch.zeros(count // 4) for count in num_bytes]
-        calls = [partial(dist.all_reduce, tensor, group=group) for tensor in tensors]
-        found.append([time_call(call, 9).median for call in calls])
-    return found
+def layout_explorer(world_size: int = 64, gigabytes_per_second: float = 25) -> ipywidgets.VBox:
+    """Choose ranks, ranks per host, the host's link and the batch; see the ten best layouts.
+
+    A GPT of 1.3 billion parameters, predicted: memory is not looked at.
+    """
+    import ipywidgets
+
+    from byhand.tools.widgets import explorer
+
+    choices = {
+        "ranks": ([8, 16, 32, 64, 128], world_size),
+        "per host": ([1, 2, 4, 8, 16], 8),
+        "link GB/s": ([1, 5, 25, 100, 400], gigabytes_per_second),
+        "sequences": ([64, 256, 512], 256),
+    }
+    sliders = [
+        ipywidgets.SelectionSlider(
+            options=options, value=value, description=name, continuous_update=False
+        )
+        for name, (options, value) in choices.items()
+    ]
+    return explorer([sliders[:2], sliders[2:]], draw_layouts)
+
+
+def draw_layouts(
+    world_size: int, ranks_per_host: int, gigabytes_per_second: float, num_sequences: int
+) -> tuple[bytes, int, str]:
+    """The ten fastest layouts as a picture (PNG), its width, and a sentence; or no picture, why."""
+    from byhand.figures import layout_seconds
+
+    between = 1e9 * gigabytes_per_second
+    try:
+        best = fastest_layouts(world_size, ranks_per_host, between, num_sequences)
+    except ValueError as error:
+        return b"", 0, str(error)
+    png, size = layout_seconds({name: (p.parts, None) for name, p in best})._repr_png_()
+    name, first = best[0]
+    return png, size["width"], f"With {name} a rank idles {first.idle_fraction:.0%} of the step."

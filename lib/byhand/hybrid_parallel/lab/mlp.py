@@ -7,9 +7,11 @@ data_parallel, tensor_parallel and pipeline_parallel as they stand.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,7 +19,7 @@ import torch.distributed as dist
 
 from byhand.communication_cost import AlphaBeta
 from byhand.communication_cost.timing import Timing, device, take_turns
-from byhand.data_parallel import DataParallel, assign_buckets
+from byhand.data_parallel import DataParallel
 from byhand.hybrid_parallel.mlp_cost import (
     LayerSeconds,
     StepCost,
@@ -28,11 +30,11 @@ from byhand.hybrid_parallel.mlp_cost import (
 from byhand.model.mlp import MLP, mean_squared_error, random_weights
 from byhand.pipeline_parallel import Pipeline, cut
 from byhand.pipeline_schedules import one_forward_one_backward
-from byhand.runtime import launch
+from byhand.runtime import Run, launch
 from byhand.tensor_parallel import TensorParallelMLP
 
-MICRO_BATCHES = 4
-PLANS = ("data", "tensor", "pipeline")
+MICRO_BATCHES = {"data": 1, "tensor": 1, "pipeline": 4}  # by plan
+PLANS = tuple(MICRO_BATCHES)
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,15 @@ def take_step(
     """
     if plan not in PLANS:
         raise ValueError(f"unknown plan {plan!r}; known are {', '.join(PLANS)}")
-    run = launch(_step_on_rank, world_size, (plan, model, repetitions), **options)
+
+    def on_rank(rank: int, world_size: int) -> tuple[LayerSeconds, Timing]:
+        step = _make_step(rank, world_size, plan, model)
+        step()  # before the first barrier: the bytes
+        calls = _compute_calls(plan, model, world_size) | {"step": step}
+        timings = take_turns(calls, repetitions)
+        return _layer_seconds(timings, plan, model, world_size), timings["step"]
+
+    run = launch(on_rank, world_size, **options)
     layer, measured = run.results[0]
     spare = options.get("network") is not None or world_size < (os.cpu_count() or 1)
     predicted = predict(plan, model, layer, all_reduce, send, world_size, spare)
@@ -115,25 +125,18 @@ def predict(
 
     overlap: whether communication can hide, which it does behind a slow link or on a core to spare.
     """
-
-    def ring(num_bytes: float) -> float:
-        return all_reduce.seconds("ring", world_size, num_bytes)
-
+    ring = partial(all_reduce.seconds, "ring", world_size)
     if plan == "data":
-        buckets = _buckets(model)
+        buckets = [[number] for number in reversed(range(model.num_layers))]
         return data_parallel_step(layer, buckets, model.layer_bytes, world_size, ring, overlap)
     if plan == "tensor":
         pairs = model.num_layers // 2
         return tensor_parallel_step(layer, pairs, model.output_bytes, world_size, ring, overlap)
     stage = layer.times(model.num_layers / world_size)
-    schedule = one_forward_one_backward(world_size, MICRO_BATCHES)
-    message_bytes = model.output_bytes / MICRO_BATCHES
-    return pipeline_step(schedule, stage, message_bytes, lambda m: send.seconds("send", 2, m))
-
-
-def _buckets(model: Model) -> list[list[int]]:
-    """One bucket per layer."""
-    return assign_buckets([model.layer_bytes] * model.num_layers, model.layer_bytes)
+    m = MICRO_BATCHES["pipeline"]
+    schedule = one_forward_one_backward(world_size, m)
+    message_bytes = model.output_bytes / m
+    return pipeline_step(schedule, stage, message_bytes, partial(send.seconds, "send", 2))
 
 
 def take_steps(rank: int, world_size: int, plan: str, model: Model, num_steps: int) -> None:
@@ -150,19 +153,8 @@ def _make_step(rank: int, world_size: int, plan: str, model: Model) -> Callable[
     return _STEPS[plan](weights, x, rank, world_size)
 
 
-def _step_on_rank(
-    rank: int, world_size: int, plan: str, model: Model, repetitions: int
-) -> tuple[LayerSeconds, Timing]:
-    step = _make_step(rank, world_size, plan, model)
-    step()  # on the record: the bytes
-    calls = _compute_calls(plan, model, world_size) | {"step": step}
-    timings = take_turns(calls, repetitions)
-    return _layer_seconds(timings, plan, model, world_size), timings["step"]
-
-
 def _weights(sizes: list[int]) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    pairs = random_weights(sizes)
-    return [(weight.to(device()), bias.to(device())) for weight, bias in pairs]
+    return [(weight.to(device()), bias.to(device())) for weight, bias in random_weights(sizes)]
 
 
 def _compute_calls(plan: str, model: Model, world_size: int) -> dict[str, Callable[[], Any]]:
@@ -170,7 +162,7 @@ def _compute_calls(plan: str, model: Model, world_size: int) -> dict[str, Callab
 
     All layers are timed together: a layer alone would find its weights in the processor's cache.
     """
-    rows = model.num_rows // {"data": world_size, "tensor": 1, "pipeline": MICRO_BATCHES}[plan]
+    rows = model.num_rows // (world_size if plan == "data" else MICRO_BATCHES[plan])
     inside = model.width // (world_size if plan == "tensor" else 1)
     num_layers = model.num_layers // (world_size if plan == "pipeline" else 1)
     sizes = [inside if number % 2 else model.width for number in range(num_layers + 1)]
@@ -181,7 +173,7 @@ def _compute_calls(plan: str, model: Model, world_size: int) -> dict[str, Callab
 
     def whole() -> None:
         local.zero_gradients()
-        for _ in range(_micro_batches(plan)):
+        for _ in range(MICRO_BATCHES[plan]):
             y, saved = local.forward(x)
             _, grad_y = mean_squared_error(y, torch.zeros_like(y))
             local.backward(grad_y, saved)
@@ -204,12 +196,8 @@ def _layer_seconds(
     """
     parts = LayerSeconds(*(timings[name].median for name in ("forward", "input", "weight")))
     num_layers = model.num_layers // (world_size if plan == "pipeline" else 1)
-    together = timings["whole"].median / _micro_batches(plan)
+    together = timings["whole"].median / MICRO_BATCHES[plan]
     return parts.times(together / parts.all / num_layers)
-
-
-def _micro_batches(plan: str) -> int:
-    return MICRO_BATCHES if plan == "pipeline" else 1
 
 
 def _data_step(weights: list, x: torch.Tensor, rank: int, world_size: int) -> Callable[[], Any]:
@@ -241,9 +229,9 @@ def _pipeline_step(weights: list, x: torch.Tensor, rank: int, world_size: int) -
     per_stage = len(weights) // world_size
     stage = MLP.from_weights(weights[rank * per_stage : (rank + 1) * per_stage])
     back = dist.new_group() if device() == "cuda" else None  # on NCCL each direction needs its own
-    schedule = one_forward_one_backward(world_size, MICRO_BATCHES)
-    pipeline = Pipeline([stage], schedule, reverse_group=back)
-    parts = cut(x, MICRO_BATCHES)
+    m = MICRO_BATCHES["pipeline"]
+    pipeline = Pipeline([stage], one_forward_one_backward(world_size, m), reverse_group=back)
+    parts = cut(x, m)
 
     def step() -> None:
         stage.zero_gradients()
@@ -255,7 +243,7 @@ def _pipeline_step(weights: list, x: torch.Tensor, rank: int, world_size: int) -
 _STEPS = {"data": _data_step, "tensor": _tensor_step, "pipeline": _pipeline_step}
 
 
-def _one_step_bytes(run: Any, rank: int) -> int:
-    """What a rank sent on the record; the broadcast at the start left out."""
-    events = run.ledger.select(rank=rank)
+def _one_step_bytes(run: Run, rank: int) -> int:
+    """What a rank sent in its first step; the broadcast at the start left out."""
+    events = itertools.takewhile(lambda e: e.op != "barrier", run.ledger.select(rank=rank))
     return sum(e.sent_bytes for e in events if e.op in ("all_reduce", "send"))

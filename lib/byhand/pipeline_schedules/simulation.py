@@ -1,0 +1,113 @@
+"""When each action of a schedule runs, on paper: simulate, and the Timeline it gives. Pure.
+
+`pipeline_parallel` records the same Timeline from a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from byhand.pipeline_schedules.actions import (
+    PRODUCTS,
+    Action,
+    Schedule,
+    check,
+    in_order,
+    last_global_stage,
+    needs,
+)
+
+
+@dataclass(frozen=True)
+class Span:
+    """One action of one stage, from `start` to `end` in seconds."""
+
+    stage: int
+    action: Action
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """When each action ran: on paper (`simulate`) or in fact (`pipeline_parallel`)."""
+
+    spans: list[Span]
+    num_stages: int
+
+    @property
+    def seconds(self) -> float:
+        """From the first action's start to the last one's end."""
+        return max(span.end for span in self.spans) - min(span.start for span in self.spans)
+
+    @property
+    def idle_seconds(self) -> list[float]:
+        """By stage: the time in which it did nothing."""
+        busy = [0.0] * self.num_stages
+        for span in self.spans:
+            busy[span.stage] += span.end - span.start
+        return [self.seconds - b for b in busy]
+
+    @property
+    def idle_fraction(self) -> float:
+        """The share of all the stages' time in which they did nothing."""
+        return sum(self.idle_seconds) / (self.num_stages * self.seconds)
+
+    @property
+    def peak_in_flight(self) -> list[int]:
+        """By stage: the most (micro-batch, chunk) pairs forwarded and not yet wholly backwarded."""
+        peaks = [0] * self.num_stages
+        held = [0] * self.num_stages
+        for span in sorted(self.spans, key=lambda span: span.start):
+            if span.action.kind == "forward":
+                held[span.stage] += 1
+                peaks[span.stage] = max(peaks[span.stage], held[span.stage])
+            elif span.action.kind in ("backward", "backward_weight"):
+                held[span.stage] -= 1
+        return peaks
+
+
+def simulate(
+    schedule: Schedule,
+    forward: float = 1.0,
+    backward_input: float = 1.0,
+    backward_weight: float = 1.0,
+    send: float | Callable[[int, int], float] = 0.0,
+    shared_links: bool = False,
+) -> Timeline:
+    """The schedule on paper: every action of a kind takes as long on every stage and chunk.
+
+    A whole backward takes backward_input + backward_weight; what crosses to another stage arrives
+    `send` seconds after it was made, or send(sender, receiver) seconds where boundaries differ;
+    stages do not wait for their sends. With `shared_links` a message waits for those before it on
+    the link between the two stages.
+
+    Raises:
+        ScheduleError: see `check`.
+    """
+    check(schedule)
+    num_stages, last = len(schedule), last_global_stage(schedule)
+    seconds = {
+        "forward": forward,
+        "backward_input": backward_input,
+        "backward_weight": backward_weight,
+        "backward": backward_input + backward_weight,
+    }
+    made: dict[tuple[int, str, int, int], float] = {}
+    free, link_free = [0.0] * num_stages, dict[tuple[int, int], float]()
+    spans = []
+    for stage, action in in_order(schedule):
+        start = free[stage]
+        for other, product, needed in needs(action, stage, num_stages, last):
+            ready = made[other, product, needed.micro_batch, needed.chunk]
+            if other != stage:
+                link = other, stage
+                begin = max(ready, link_free.get(link, 0.0)) if shared_links else ready
+                ready = link_free[link] = begin + (send(*link) if callable(send) else send)
+            start = max(start, ready)
+        free[stage] = end = start + seconds[action.kind]
+        if action.kind in PRODUCTS:
+            made[stage, PRODUCTS[action.kind], action.micro_batch, action.chunk] = end
+        spans.append(Span(stage, action, start, end))
+    return Timeline(spans, num_stages)

@@ -1,0 +1,124 @@
+"""What the recorder sees: every communication call, whoever makes it; memory where asked for."""
+
+from itertools import pairwise
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.distributed._functional_collectives as functional
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+from torch.distributed.tensor.parallel import loss_parallel
+
+from byhand import DeadlockError, launch
+
+
+def words(run, rank=0):
+    """The rank's calls, with their reductions."""
+    return [f"{e.op} {e.reduce_op}".strip() for e in run.ledger.select(rank=rank)]
+
+
+def parallel_loss(rank, world_size):
+    mesh = init_device_mesh("cpu", (world_size,))
+    logits = distribute_tensor(torch.randn(4, 8, requires_grad=True), mesh, [Shard(1)])
+    dist.barrier()
+    with loss_parallel():
+        torch.nn.functional.cross_entropy(logits, torch.tensor([1, 2, 3, 4])).backward()
+
+
+def test_the_all_reduces_of_loss_parallel_are_counted():
+    calls = words(launch(parallel_loss, 2))
+    assert calls[calls.index("barrier") + 1 :] == ["all_reduce max", *2 * ["all_reduce sum"]]
+
+
+def redistributes(rank, world_size):
+    mesh = init_device_mesh("cpu", (world_size,))
+    x = distribute_tensor(torch.ones(4, 4), mesh, [Shard(0)])
+    dist.barrier()
+    x.sum().redistribute(placements=[Replicate()]).to_local()
+    (x @ x).to_local()
+
+
+def test_implicit_redistributions_of_a_dtensor_are_counted():
+    calls = words(launch(redistributes, 2))
+    assert calls[calls.index("barrier") + 1 :] == ["all_reduce sum", "all_gather"]
+
+
+def sharded_model(*widths):
+    layers = [torch.nn.Linear(*pair) for pair in pairwise(widths)]
+    model = torch.nn.Sequential(*layers)
+    for layer in layers:
+        fully_shard(layer)
+    return fully_shard(model)
+
+
+def one_rank_clips(rank, world_size):
+    model = sharded_model(8, 8, 8)
+    model(torch.ones(2, 8)).sum().backward()
+    if rank == 0:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0).full_tensor()
+
+
+def test_a_rank_that_clips_sharded_gradients_alone_is_a_deadlock():
+    with pytest.raises(DeadlockError, match=r"rank 0 waits in all_reduce .* rank 1 returned"):
+        launch(one_rank_clips, 2, deadline=30)
+
+
+def all_to_all(rank, world_size):
+    sends = [[1, 3], [2, 0]][rank]
+    receives = [[1, 2], [3, 0]][rank]
+    x = torch.ones(sum(sends), 2, requires_grad=True)
+    y = functional.all_to_all_single_autograd(x, receives, sends, dist.group.WORLD)
+    y.sum().backward()
+    return x.grad
+
+
+def test_an_uneven_all_to_all_sends_all_but_its_own_split():
+    run = launch(all_to_all, 2)
+    forward = [run.ledger.select("all_to_all", rank)[0] for rank in range(2)]
+    assert [event.payload_bytes for event in forward] == [4 * 8, 2 * 8]
+    assert [event.sent_bytes for event in forward] == [3 * 8, 2 * 8]
+    assert [event.waited > 0 for event in forward] == [True, True]
+    assert [grad.sum().item() for grad in run.results] == [8.0, 4.0]
+
+
+def functional_calls(rank, world_size):
+    group = dist.group.WORLD
+    functional.all_reduce(torch.ones(3), "sum", group).wait()
+    functional.reduce_scatter_tensor(torch.ones(4), "max", 0, group).wait()
+    with dist._coalescing_manager():
+        dist.all_reduce(torch.ones(3))
+        dist.all_reduce(torch.ones(5))
+
+
+def test_functional_and_coalesced_calls_are_recorded_once_each_with_their_line():
+    run = launch(functional_calls, 2)
+    assert words(run) == ["all_reduce sum", "reduce_scatter max", "all_reduce"]
+    assert [event.payload_bytes for event in run.ledger.select(rank=0)] == [12, 16, 32]
+    assert all(event.source.startswith("test_recorder.py:") for event in run.ledger.events)
+
+
+def holds_shards(rank, world_size, widths):
+    model = sharded_model(*widths)
+    model(torch.ones(1, widths[0])).sum().backward()
+
+
+def test_memory_under_fsdp_is_that_of_what_is_gathered_and_sharded():
+    width, layers = 256, 4
+    run = launch(holds_shards, 2, ([width] * (layers + 1),), memory=True)
+    layer = 4 * width * (width + 1)
+    whole = layers * layer  # each rank has made every layer in full, before it kept its share
+    for peak in run.peak_bytes:
+        assert whole <= peak < 2 * whole, peak / whole
+
+
+def grows_a_storage(rank, world_size):
+    storage = torch.empty(100, dtype=torch.uint8).untyped_storage()
+    storage.resize_(1_000_000)
+    storage.resize_(0)
+    return torch.ones(500, dtype=torch.uint8)
+
+
+def test_a_storage_that_is_resized_counts_as_large_as_it_was_at_most():
+    assert launch(grows_a_storage, 1, memory=True).peak_bytes == [1_000_000]
