@@ -26,7 +26,7 @@ from typing import Any
 from autograder.grade.engine import Grader
 from autograder.grade.journal import Journal, Judgement
 from autograder.places import Places
-from byhand.runtime.process.server import prctl
+from byhand.runtime.process.teams import prctl
 
 Place = tuple[str, str]  # student, assignment
 TRIES = 2  # a submission whose worker dies is given to another one, once

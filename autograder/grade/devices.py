@@ -1,7 +1,7 @@
 """Where a class is graded: on the CPU, or on the GPUs of this machine or of a job's node.
 
 Without `--backend` the ranks keep to the CPU and to gloo, GPUs or not: there a grade is the same on
-every machine, memory is bounded, and the kernel's byte counters are held against every message.
+every machine, and memory is bounded.
 With it, and where there are GPUs, the ranks' tensors live there: `gloo` lets ranks share GPUs,
 `nccl` gives each rank its own or refuses, `auto` takes NCCL for launches of no more ranks than
 GPUs and gloo for those of more. Where there is no GPU, `auto` and `gloo` are as without.

@@ -50,9 +50,8 @@ class Open:
         """In the notebook: the backend of a launch that asks for this one."""
         return process_group.choose_backend(backend, world_size)
 
-    def are_overloaded(self, world_size: int) -> bool:
-        """In the fork server: whether so many ranks hold more memory than they may."""
-        return False
+    def weigh(self, world_size: int) -> None:
+        """In the fork server: end so many ranks if they hold more memory than they may."""
 
     def count(self) -> dict[str, Any]:
         """In the fork server: what the network here has carried, if it is the ranks' own."""

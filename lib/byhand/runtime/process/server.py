@@ -13,7 +13,6 @@ One message per packet, pickled on the way in, JSON on the way out:
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import json
 import os
@@ -25,46 +24,16 @@ import socket
 import sys
 import time
 import traceback
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import psutil
 import torch
 
 from byhand.runtime.process import rank as rank_process
+from byhand.runtime.process.teams import Team, children, cpu_seconds, prctl
 from byhand.runtime.trace import hooks
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_libc = ctypes.CDLL(None, use_errno=True)
 MAX_MESSAGE = 1 << 16
-
-
-def prctl(option: int, value: int) -> None:
-    """Set an attribute of this process."""
-    _libc.prctl(option, value, 0, 0, 0)
-
-
-@dataclass
-class Team:
-    """The processes of one launch, or one fresh fork server."""
-
-    world_size: int = 0
-    ranks: dict[int, int] = field(default_factory=dict)  # process id -> rank
-    port: socket.socket | None = None  # a free one, kept for a store of the program's own
-    store: int = -1  # a memory file in which the ranks find each other
-
-    def prepare(self, world_size: int) -> None:
-        """Reserve what the ranks of a launch share, before the first of them is forked."""
-        if self.port is None:
-            self.world_size = world_size
-            self.port, self.store = free_port(), os.memfd_create("byhand store")
-
-    def close(self) -> None:
-        """Give back what was reserved."""
-        if self.port is not None:
-            self.port.close()
-            os.close(self.store)
 
 
 class Server:
@@ -108,8 +77,7 @@ class Server:
                     for team in list(self.teams):
                         self.end(team)
                     return
-            if self.walls.are_overloaded(sum(team.world_size for team in self.teams.values())):
-                self.kill_all()
+            self.walls.weigh(sum(team.world_size for team in self.teams.values()))
 
     def send(self, message: dict[str, Any]) -> None:
         """Send one message; nobody may be there to read it."""
@@ -256,37 +224,6 @@ class Server:
                 os.waitpid(pid, 0)
                 found = True
         return found
-
-    def kill_all(self) -> None:
-        """Kill every rank, and all that ranks started; the ends of the ranks are then reported."""
-        if self.is_first:
-            pids = [-1]
-        else:
-            pids = [below.pid for below in psutil.Process().children(recursive=True)]
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-
-def children() -> set[int]:
-    """Process ids of this process's children: the kernel's own list, a hundred times faster."""
-    listed = Path(f"/proc/self/task/{os.getpid()}/children")
-    if listed.exists():
-        return set(map(int, listed.read_text().split()))
-    return {child.pid for child in psutil.Process().children()}
-
-
-def cpu_seconds(pid: int) -> float:
-    """CPU time a process has used (the kernel's clock number for a process is made from its id)."""
-    return time.clock_gettime((~pid << 3) | 2)
-
-
-def free_port() -> socket.socket:
-    """A free TCP port, kept from others but open to a rank's store, which listens on it."""
-    reserved = socket.socket()
-    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    reserved.bind(("127.0.0.1", 0))
-    return reserved
 
 
 def get_ready() -> None:

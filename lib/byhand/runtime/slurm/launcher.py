@@ -98,9 +98,13 @@ class Step:
         self.awake.setblocking(False)
         self.said = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
-            self._command(), start_new_session=True, stdin=subprocess.PIPE,
-            stdout=self.said, stderr=self.said, env=environment(),
-        )  # fmt: skip
+            self._command(),
+            start_new_session=True,
+            stdin=subprocess.PIPE,
+            stdout=self.said,
+            stderr=self.said,
+            env=environment(),
+        )
         self.closing = threading.Event()
         self.reader = threading.Thread(target=self._read, daemon=True)
 
@@ -160,9 +164,10 @@ class Step:
         read = [0] * self.num_nodes
         while not self.closing.wait(POLL_SECONDS):
             for node in range(self.num_nodes):
-                with contextlib.suppress(FileNotFoundError), open(
-                    self.folder / f"node.{node}", "rb"
-                ) as file:  # fmt: skip
+                with (
+                    contextlib.suppress(FileNotFoundError),
+                    open(self.folder / f"node.{node}", "rb") as file,
+                ):
                     file.seek(read[node])
                     while len(size := file.read(8)) == 8:
                         frame = file.read(int.from_bytes(size))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,21 +70,25 @@ class Walls(Open):
             namespaces.enter(SCRATCH_BYTES)
         return self
 
-    def are_overloaded(self, world_size: int) -> bool:
-        """Whether so many ranks, and all that they started, hold more memory than they may.
+    def weigh(self, world_size: int) -> None:
+        """Kill so many ranks, and all that they started, if they hold more memory than they may.
 
         A limit on memory binds one process, and only what is its own. What a process had from this
         one when it was forked weighs nothing.
         """
         most = self.limits.get("memory_bytes", 0) * world_size
         if not most or "device_bytes" in self.limits:  # CUDA maps as much as the GPUs hold
-            return False
+            return
         here = psutil.Process(int(os.readlink("/proc/self")))  # by the numbers that /proc uses
-        own, held = here.memory_info().rss, 0
-        for process in here.children(recursive=True):
+        own, held, below = here.memory_info().rss, 0, here.children(recursive=True)
+        for process in below:
             with contextlib.suppress(psutil.Error):
                 held += max(0, process.memory_info().rss - own)
-        return held > most
+        if held > most and self.isolate:  # here /proc's numbers are others; -1 is all there is
+            os.kill(-1, signal.SIGKILL)
+        for process in below if held > most and not self.isolate else ():
+            with contextlib.suppress(psutil.Error):
+                process.kill()
 
     def count(self) -> dict[str, Any]:
         """Bytes that the question's loopback has carried; nothing where it is the machine's."""
