@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "walls": "runtime process trace network",
     "network": "runtime walls",
     "process": "runtime trace",
-    "slurm": "runtime process watch",
+    "slurm": "runtime process trace watch",
     "watch": "runtime process trace",
     "trace": "runtime",
 }

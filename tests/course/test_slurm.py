@@ -266,8 +266,12 @@ def test_each_notebook_is_a_job_with_a_log_and_a_line_in_the_table(cluster, tmp_
     assert 'code cell 3 "' in result.output
     assert "raised ZeroDivisionError" in result.output
     assert sorted(path.name for path in out.glob("*/*") if path.parent.name != "slurm") == [
-        "bad.ipynb", "bad.log", "good.html", "good.ipynb", "good.log",
-    ]  # fmt: skip
+        "bad.ipynb",
+        "bad.log",
+        "good.html",
+        "good.ipynb",
+        "good.log",
+    ]
     (log,) = out.glob("*/good.log")
     assert "x is 7" in log.read_text()
 
@@ -333,9 +337,11 @@ def make_class(folder):
     wrong = "def total(t):\n    return t"
     slow = "import time\n\ndef double(n):\n    time.sleep(1)\n    return 2 * n"
     for name, answers in {
-        "ada": {}, "ben": {"total": wrong},
-        "cem": {"double": slow}, "dee": {"double": slow, "total": wrong},
-    }.items():  # fmt: skip
+        "ada": {},
+        "ben": {"total": wrong},
+        "cem": {"double": slow},
+        "dee": {"double": slow, "total": wrong},
+    }.items():
         tiny_course.hand_in(where, name, tiny_course.answered(right, **answers))
     return where
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-MTU = 9000  # bytes in a packet, as in a data centre: headers are then 0.7 % of what is carried
 MOST_RANKS = 64
 LEAST_RATE = 1e4
 

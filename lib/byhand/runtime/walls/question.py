@@ -94,7 +94,9 @@ class Walls(Open):
         """Bytes that the question's loopback has carried; nothing where it is the machine's."""
         if not self.isolate:
             return {}
-        return {"loopback_bytes": psutil.net_io_counters(pernic=True)["lo"].bytes_sent}
+        return {
+            "loopback_bytes": psutil.net_io_counters(pernic=True, nowrap=False)["lo"].bytes_sent
+        }
 
     def counted(self, before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, Any]]:
         """What two counts tell of the run between them, by the names of Run's fields."""
