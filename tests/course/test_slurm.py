@@ -373,7 +373,7 @@ def test_a_class_graded_while_a_node_dies_has_the_same_gradebook(cluster, graded
 
     def lose_the_first_to_begin():
         records = where.class_dir / "slurm"
-        wait_for(lambda: any(path.stat().st_size for path in records.glob("*/*.jsonl")))
+        wait_for(lambda: any(p.stat().st_size for p in records.glob("*/*.jsonl")), 500)
         begun = next(path for path in records.glob("*/*.jsonl") if path.stat().st_size)
         shard = begun.name.partition("-")[0]
         lines = cluster.output("squeue", "--noheader", "--array", "--format=%i %N").split("\n")

@@ -163,7 +163,7 @@ def by_socket(name: str, family: str, address: str):
     return channel(name, (CONNECTED + BY_SOCKET).format(**about), "passed", "socket")
 
 
-IP, ABSTRACT = "lambda r: ('127.0.0.1', 45000 + r)", "lambda r: '\\0value-' + str(r)"
+IP, ABSTRACT = "lambda r: ('127.0.0.1', 45000 + 10 * dist.get_world_size() + r)", "lambda r: '\\0value-' + str(r)"
 
 FORGERIES = [
     reply("reply-pickled", "reply({**good, 'kind': 'pickle', 'body': len(p := pickle.dumps(Bomb()))"
