@@ -22,6 +22,7 @@ from autograder.places import CourseError
 from byhand import PerRank, launch
 from byhand.runtime import Launcher, LaunchError
 from byhand.runtime.process import world as process_group
+from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.walls import isolation, on_gpu
 from byhand.runtime.walls.gpus import (
     HOST_BYTES,
@@ -229,8 +230,7 @@ def test_random_numbers_are_those_of_the_cpu():
 def in_every_way(rank, world_size):
     """Messages of each kind between two ranks, through main memory as from a GPU."""
     other, mine, got = 1 - rank, torch.full((3,), float(rank)), [torch.zeros(3) for _ in range(4)]
-    log = os.open(os.devnull, os.O_WRONLY)
-    with Everywhere(log) as recorder:
+    with Everywhere(LogWriter(-1)) as recorder:
         sending = dist.isend(mine, other)
         dist.recv(got[0], other)
         sending.wait()
