@@ -11,21 +11,10 @@ from collections import Counter
 
 import answers
 import pytest
-from answers import judging
+from answers import STEMS, judging
 from answers.judging import BUILDS_ON
 
 pytestmark = pytest.mark.timeout(1200)
-STEMS = (
-    "01_ranks",
-    "02_collectives",
-    "03_all_reduce",
-    "04_communication_cost",
-    "05_data_parallel",
-    "07_tensor_parallel",
-    "09_pipeline_parallel",
-    "11_rank_groups",
-    "12_hybrid_parallel",
-)
 ALL = [answer for stem in STEMS for answer in answers.all_answers(stem)]
 WRONG = [answer for answer in ALL if not answer.right]
 RIGHT = [answer for answer in ALL if answer.right]
