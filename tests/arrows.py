@@ -19,15 +19,15 @@ TOPICS = (
 
 MAY_IMPORT = {
     "autograder": "release collect grade batch report check figures runtime walls",
-    "report": "autograder batch collect grade release figures runtime",
-    "batch": "autograder grade release collect runtime walls process",
+    "report": "autograder batch collect grade figures",
+    "batch": "autograder grade release walls",
     "grade": "autograder collect release check runtime walls watch",
-    "collect": "autograder release",
+    "collect": "autograder",
     "release": "autograder",
     "byhand": "runtime tools model",
     "lab": "byhand tools figures check topic pure model runtime",
-    "tools": "byhand figures check runtime walls trace lab topic pure",
-    "figures": "pure",
+    "tools": "byhand figures runtime walls trace pure",
+    "figures": "",
     "check": "runtime",
     "topic": "pure model",
     "pure": "",
@@ -43,7 +43,7 @@ MAY_IMPORT = {
 MAY_IMPORT_OF_OTHERS = {
     "topic": {"torch"},
     "model": {"torch", "sklearn"},
-    "pure": {"numpy"},
+    "pure": {"numpy", "scipy"},
     "runtime": {"torch", "cloudpickle"},
     "process": {"torch", "cloudpickle", "psutil"},
     "slurm": {"psutil"},
@@ -64,7 +64,7 @@ def room(module: str, path: Path | None = None) -> str:
         return parts[1] if len(parts) > 1 and parts[1] in MAY_IMPORT else "runtime"
     if parts[0] not in TOPICS:
         return "model" if parts[0] == "mlp" else parts[0]
-    if len(parts) > 1 and parts[1] in ("lab", "explorer"):
+    if len(parts) > 1 and parts[1] == "lab":
         return "lab"
     return "pure" if path is not None and _is_pure(path) else "topic"
 

@@ -16,11 +16,13 @@ from click.testing import CliRunner
 from autograder.cli import main
 from autograder.grade import devices, verdicts
 from autograder.grade.journal import Judgement, judgement_key
-from autograder.grade.judge import LIMITS, judge_cells, plan
+from autograder.grade.judge import Judge
+from autograder.grade.plan import LIMITS, plan
 from autograder.places import CourseError
 from byhand import PerRank, launch
 from byhand.runtime import LaunchError
 from byhand.runtime.process import world as process_group
+from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.walls import isolation, on_gpu
 from byhand.runtime.walls.gpus import (
     HOST_BYTES,
@@ -77,10 +79,13 @@ def test_the_ranks_that_tests_start_are_counted_and_not_guessed():
     assert devices.most_ranks(tiny_course.source()) == 3
 
 
-@pytest.mark.parametrize(("asked", "backends"), [
-    ("gloo", ["gloo", "gloo", "gloo"]),
-    ("auto", [process_group.MIXED, process_group.MIXED, "gloo"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("asked", "backends"),
+    [
+        ("gloo", ["gloo", "gloo", "gloo"]),
+        ("auto", [process_group.MIXED, process_group.MIXED, "gloo"]),
+    ],
+)
 def test_a_launch_that_says_auto_gets_what_the_instructor_asked_for(with_nccl, asked, backends):
     walls = Walls(gpus=Gpus(2, asked))
     assert [walls.backend("auto", ranks) for ranks in (1, 2, 3)] == backends
@@ -127,11 +132,16 @@ def test_bubblewrap_binds_them_as_devices_after_its_own_and_sys_read_only():
 
 
 def test_of_the_environment_only_which_gpus_and_the_systems_libraries_are_let_in():
-    given = {"CUDA_VISIBLE_DEVICES": "1", "SECRET": "x",
-             "LD_LIBRARY_PATH": "/usr/local/nvidia/lib64:/home/me:/usr/../etc"}  # fmt: skip
+    given = {
+        "CUDA_VISIBLE_DEVICES": "1",
+        "SECRET": "x",
+        "LD_LIBRARY_PATH": "/usr/local/nvidia/lib64:/home/me:/usr/../etc",
+    }
     made = environment(given)
     assert (made["CUDA_VISIBLE_DEVICES"], made["LD_LIBRARY_PATH"]) == (
-        "1", "/usr/local/nvidia/lib64")  # fmt: skip
+        "1",
+        "/usr/local/nvidia/lib64",
+    )
     assert "SECRET" not in made
 
 
@@ -186,8 +196,12 @@ def test_every_tensor_of_a_call_is_moved_wherever_it_is_held():
 def test_new_tensors_are_made_on_the_device_and_random_ones_drawn_on_the_cpu():
     seeded = torch.Generator().manual_seed(3)
     with on_gpu.placed(META):
-        made = [torch.zeros(2), torch.tensor([1]), torch.randperm(5, generator=seeded),
-                torch.randn(2, requires_grad=True)]  # fmt: skip
+        made = [
+            torch.zeros(2),
+            torch.tensor([1]),
+            torch.randperm(5, generator=seeded),
+            torch.randn(2, requires_grad=True),
+        ]
         assert torch.zeros(1, device="cpu").device.type == "cpu"
     assert {tensor.device.type for tensor in made} == {"meta"}
     assert made[3].requires_grad
@@ -200,15 +214,15 @@ def test_random_numbers_are_those_of_the_cpu():
     expected = torch.randn(3), torch.rand(2, 2), torch.randint(9, (4,))
     torch.manual_seed(5)
     with on_gpu.placed(torch.device("cpu")):
-        assert all(map(torch.equal, expected, (torch.randn(3), torch.rand(2, 2),
-                                               torch.randint(9, (4,)))))  # fmt: skip
+        assert all(
+            map(torch.equal, expected, (torch.randn(3), torch.rand(2, 2), torch.randint(9, (4,))))
+        )
 
 
 def in_every_way(rank, world_size):
     """Messages of each kind between two ranks, through main memory as from a GPU."""
     other, mine, got = 1 - rank, torch.full((3,), float(rank)), [torch.zeros(3) for _ in range(4)]
-    log = os.open(os.devnull, os.O_WRONLY)
-    with Everywhere(log) as recorder:
+    with Everywhere(LogWriter(-1)) as recorder:
         sending = dist.isend(mine, other)
         dist.recv(got[0], other)
         sending.wait()
@@ -245,6 +259,15 @@ def test_messages_go_through_main_memory_and_arrive_where_they_belong():
 # Grading, with GPUs that are not there
 
 
+def judged_by(source, student, launcher, isolate=True):
+    """Verdicts of the judge with this launcher, without a kernel around it."""
+    asked, namespace = plan(source, student, gpus=launcher.gpus or NO_GPUS), {}
+    judge = Judge(asked, launcher, namespace, isolate=isolate)
+    for text in asked.preparation:
+        exec(text, namespace)
+    return [judge.ask(question) for question in asked.questions]
+
+
 FUSE = "/dev/fuse"  # stands for a GPU's file: no sandbox has it of its own
 
 
@@ -275,14 +298,14 @@ def test_a_device_that_is_let_in_can_be_written_to_inside_the_sandbox(gpuless):
 
 def test_the_same_checks_pass_by_way_of_a_gpu(gpuless):
     source = tiny_course.source()
-    found = judge_cells(source, source, gpuless)
+    found = judged_by(source, source, gpuless)
     assert {verdict.verdict for verdict in found} == {"passed"}
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="the GPUs are there")
 def test_what_fails_while_the_gpus_do_is_not_the_students_fault(gpuless):
     wrong = tiny_course.answered(tiny_course.source(), total=TOTAL_WRONG)
-    found = judge_cells(tiny_course.source(), wrong, gpuless)
+    found = judged_by(tiny_course.source(), wrong, gpuless)
     assert [v.verdict for v in found] == ["passed", "infrastructure"]
     assert "shows 0 of 2 GPUs" in found[1].message
 
@@ -300,15 +323,20 @@ def test_the_devices_are_recorded_and_part_of_the_key():
     del before["devices"]
     assert Judgement.from_line(json.dumps(before).encode()).devices == "gloo on the CPU"
     source = tiny_course.source()
-    keys = {judgement_key("ada", "01", source, [], source, 1, "none", on)
-            for on in ("gloo on the CPU", "gloo on 1 GPU", "nccl on 2 GPUs")}  # fmt: skip
+    keys = {
+        judgement_key("ada", "01", source, [], source, 1, "none", on)
+        for on in ("gloo on the CPU", "gloo on 1 GPU", "nccl on 2 GPUs")
+    }
     assert len(keys) == 3
 
 
-@pytest.mark.parametrize(("gpus", "words"), [
-    (0, "on the CPU, by gloo; --backend changes nothing"),
-    (2, "with --backend auto: by NCCL up to 2 ranks, by gloo beyond"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("gpus", "words"),
+    [
+        (0, "on the CPU, by gloo; --backend changes nothing"),
+        (2, "with --backend auto: by NCCL up to 2 ranks, by gloo beyond"),
+    ],
+)
 def test_the_doctor_says_where_a_class_would_be_graded(monkeypatch, gpus, words):
     monkeypatch.setattr(doctor.torch.cuda, "device_count", lambda: gpus)
     monkeypatch.setattr(doctor.dist, "is_nccl_available", lambda: True)
@@ -345,7 +373,7 @@ def on_gpus():
         notebook = tiny_course.answered(tiny_course.source(), total=total)
         gpus = Gpus(found, backend)
         with Sandbox(level.command, gpus=gpus) as launcher:
-            verdicts = judge_cells(tiny_course.source(), notebook, launcher, isolate=level.nests)
+            verdicts = judged_by(tiny_course.source(), notebook, launcher, isolate=level.nests)
         return [v.verdict for v in verdicts], verdicts[1].message
 
     return judge

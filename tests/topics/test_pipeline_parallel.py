@@ -26,7 +26,12 @@ from byhand.pipeline_schedules import (
     simulate,
     zero_bubble_h1,
 )
-from byhand.pipeline_schedules.actions import incoming, last_global_stage, outgoing
+from byhand.pipeline_schedules.actions import (
+    incoming,
+    last_global_stage,
+    makes,
+    receiver,
+)
 
 SIZES = [6, 9, 7, 8, 11, 5, 9, 4, 5]  # 8 linear layers and 7 activations
 SPLIT = {
@@ -235,12 +240,12 @@ def test_each_boundary_carries_each_micro_batch_once_each_way(name):
 def test_what_one_stage_sends_another_needs(p, groups, v):
     schedule = interleaved(p, groups * p, v)
     last = last_global_stage(schedule)
-    ends = [
-        {message_of(a, s, p, last) for s, actions in enumerate(schedule) for a in actions}
-        for message_of in (outgoing, incoming)
-    ]
-    assert ends[0] == ends[1]
-    assert len(ends[0] - {None}) == 2 * groups * p * last
+    actions = [(a, stage) for stage, some in enumerate(schedule) for a in some]
+    made = {makes(*action) for action in actions} - {None}
+    sent = {product for product in made if receiver(product, p, last) is not None}
+    needed = {incoming(*action, p, last) for action in actions} - {None}
+    assert sent == needed
+    assert len(sent) == 2 * groups * p * last
 
 
 # When, and how much is held

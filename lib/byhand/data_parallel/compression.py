@@ -32,15 +32,12 @@ class Sum:
         self.pending.wait()
 
 
-class Float16:
+class Float16(Sum):
     """The sum of the gradients rounded to float16: 2 (n-1)/n · N elements of 2 bytes per rank.
 
     About three decimal digits arrive. What is smaller than 6e-8 counts as zero, and a sum above
     65 504 becomes infinite.
     """
-
-    def __init__(self, flat: Tensor):
-        self.flat = flat
 
     def start(self, group: dist.ProcessGroup | None) -> None:
         """Round, and begin the all-reduce of the rounded copy."""
@@ -49,7 +46,7 @@ class Float16:
 
     def finish(self) -> None:
         """Wait for it and widen the sum again."""
-        self.pending.wait()
+        super().finish()
         self.flat.copy_(self.rounded)
 
 

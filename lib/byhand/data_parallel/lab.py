@@ -152,7 +152,7 @@ def bucket_explorer(bucket_bytes: int = LAYER_BYTES, world_size: int = 2) -> ipy
     """
     import ipywidgets
 
-    from byhand.tools.widgets import explorer, slider
+    from byhand.tools.explorer import explorer, slider
 
     size = ipywidgets.Dropdown(
         options=list(BUCKETS.items()), value=bucket_bytes, description="bucket"

@@ -118,6 +118,6 @@ def pipeline_step(
     halves = stage.forward, stage.backward_input, stage.backward_weight
     timeline = simulate(schedule, *halves, send=send(message_bytes), shared_links=True)
     sent = [0.0] * len(schedule)
-    for message in messages(schedule):
-        sent[message.sender] += message_bytes
+    for product, _ in messages(schedule):
+        sent[product.stage] += message_bytes
     return StepCost(timeline.seconds, timeline.seconds - min(timeline.idle_seconds), tuple(sent))

@@ -9,7 +9,7 @@ from torch import Tensor
 def text_batches(
     num_steps: int, num_sequences: int, num_positions: int
 ) -> list[tuple[Tensor, Tensor]]:
-    """For each step: tokens [num_sequences, num_positions], drawn alike each time, and the next."""
+    """Each step's tokens [num_sequences, num_positions] and those that follow; always the same."""
     from pydoc_data.topics import topics
 
     text = "\n".join(topics.values()).encode("ascii", "ignore")

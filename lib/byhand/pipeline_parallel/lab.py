@@ -188,7 +188,7 @@ def pipeline_explorer(
     """
     import ipywidgets
 
-    from byhand.tools.widgets import explorer, slider
+    from byhand.tools.explorer import explorer, slider
 
     which = ipywidgets.Dropdown(options=list(SCHEDULES), value=schedule, description="schedule")
     stages = slider("stages", num_stages, 1, 8)

@@ -20,7 +20,15 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.pipeline_schedules.actions import Message, Schedule, messages, needed
+from byhand.pipeline_schedules.actions import (
+    Product,
+    Schedule,
+    incoming,
+    last_global_stage,
+    makes,
+    messages,
+    receiver,
+)
 
 
 class Wire:
@@ -76,17 +84,22 @@ class Routes:
     """The messages of one stage, the same in every step."""
 
     def __init__(self, schedule: Schedule, stage: int):
-        self.stage, self.num_stages = stage, len(schedule)
-        self.made_at, self.needed_at = messages(schedule), needed(schedule)
-        self.arriving: dict[int, list[Message]] = {}  # by sender, in the order of its sends
-        for message in self.made_at:
-            if message.receiver == stage:
-                self.arriving.setdefault(message.sender, []).append(message)
+        self.stage, self.size = stage, (len(schedule), last_global_stage(schedule))
+        self.made_at: dict[Product | None, int] = {}  # the number of the action that makes it,
+        self.needed_at: dict[Product | None, int] = {}  # or needs it, on its stage
+        for here, actions in enumerate(schedule):
+            for number, action in enumerate(actions):
+                self.made_at[makes(action, here)] = number
+                self.needed_at[incoming(action, here, *self.size)] = number
+        self.arriving: dict[int, list[Product]] = {}  # by sender, in the order of its sends
+        for product, to in messages(schedule):
+            if to == stage:
+                self.arriving.setdefault(product.stage, []).append(product)
 
-    def boundary(self, message: Message) -> int:
+    def boundary(self, product: Product) -> int:
         """The global stage before which the message passes."""
-        here = message.chunk * self.num_stages + message.sender
-        return here + 1 if message.product == "output" else here
+        here = product.chunk * self.size[0] + product.stage
+        return here + 1 if product.kind == "output" else here
 
 
 class Mailbox:
@@ -96,30 +109,32 @@ class Mailbox:
         """`shapes[boundary].of(micro_batch)` is a message's shape and dtype."""
         self.stage, self._routes, self._wire, self._shapes = routes.stage, routes, wire, shapes
         self._expected = {sender: deque(some) for sender, some in routes.arriving.items()}
-        self._posted: dict[Message, tuple[dist.Work, Tensor]] = {}
-        self._sent: dict[Message, tuple[dist.Work, Tensor]] = {}
-        self._own: dict[Message, Tensor] = {}  # from one chunk of this stage to another
+        self._posted: dict[Product, tuple[dist.Work, Tensor]] = {}
+        self._sent: dict[Product, tuple[dist.Work, Tensor]] = {}
+        self._own: dict[Product, Tensor] = {}  # from one chunk of this stage to another
         for sender in self._expected:
             self._post_next(sender)
 
-    def send(self, message: Message, tensor: Tensor) -> None:
-        """Begin to send, and return at once."""
-        if message.receiver == self.stage:
-            self._own[message] = tensor
-        else:
-            self._sent[message] = self._wire.isend(tensor, message.receiver)
+    def send(self, product: Product, tensor: Tensor) -> None:
+        """Begin to send to the stage that needs it, if one does, and return at once."""
+        to = receiver(product, *self._routes.size)
+        if to == self.stage:
+            self._own[product] = tensor
+        elif to is not None:
+            self._sent[product] = self._wire.isend(tensor, to)
 
-    def receive(self, message: Message) -> Tensor:
+    def receive(self, product: Product) -> Tensor:
         """The tensor, as soon as it is here."""
-        if message.sender == self.stage:
-            return self._own.pop(message)
-        while message not in self._posted:
-            self._post_next(message.sender)
-        work, tensor = self._posted.pop(message)
+        sender = product.stage
+        if sender == self.stage:
+            return self._own.pop(product)
+        while product not in self._posted:
+            self._post_next(sender)
+        work, tensor = self._posted.pop(product)
         work.wait()
-        if not any(posted.sender == message.sender for posted in self._posted):
-            self._post_next(message.sender)
-        self._release(message)
+        if not any(posted.stage == sender for posted in self._posted):
+            self._post_next(sender)
+        self._release(product)
         return tensor
 
     def close(self) -> None:
@@ -130,17 +145,18 @@ class Mailbox:
 
     def _post_next(self, sender: int) -> None:
         if self._expected[sender]:
-            message = self._expected[sender].popleft()
-            shape = self._shapes[self._routes.boundary(message)].of(message.micro_batch)
-            self._posted[message] = self._wire.irecv(*shape, sender)
+            product = self._expected[sender].popleft()
+            shape = self._shapes[self._routes.boundary(product)].of(product.micro_batch)
+            self._posted[product] = self._wire.irecv(*shape, sender)
 
-    def _release(self, arrived: Message) -> None:
+    def _release(self, arrived: Product) -> None:
         """Let go of the sends that the sender of `arrived` must have received by then."""
+        routes = self._routes
         known = [
-            message
-            for message in self._sent
-            if message.receiver == arrived.sender
-            and self._routes.needed_at[message] <= self._routes.made_at[arrived]
+            product
+            for product in self._sent
+            if receiver(product, *routes.size) == arrived.stage
+            and routes.needed_at[product] <= routes.made_at[arrived]
         ]
-        for message in known:
-            self._sent.pop(message)[0].wait()  # complete already: returns at once
+        for product in known:
+            self._sent.pop(product)[0].wait()  # complete already: returns at once

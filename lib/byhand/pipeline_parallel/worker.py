@@ -31,7 +31,7 @@ from byhand.pipeline_schedules.actions import (
     check,
     incoming,
     last_global_stage,
-    outgoing,
+    makes,
 )
 
 
@@ -155,13 +155,12 @@ class Pipeline:
 
     def _do(self, action: Action, work: _Work) -> Span:
         """Wait for what `action` needs, do it, and begin to send what it makes."""
-        place = (action, self.stage, self.num_stages, self.last)
-        needed, made = incoming(*place), outgoing(*place)
+        needed = incoming(action, self.stage, self.num_stages, self.last)
         arrived = work.mail.receive(needed).to(self.device) if needed else None
         start = time.monotonic()
         result = getattr(self, "_" + action.kind)(action, arrived, work)
         end = time.monotonic()
-        if made:
+        if made := makes(action, self.stage):
             work.mail.send(made, result)
         return Span(self.stage, action, start, end)
 

@@ -9,7 +9,7 @@ a "gradient" for the one before. `pipeline_schedules` has the schedules themselv
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 KINDS = ("forward", "backward", "backward_input", "backward_weight")
@@ -35,76 +35,52 @@ class ScheduleError(ValueError):
     """A schedule that cannot run; the message names the first impossible action."""
 
 
-def needs(action: Action, stage: int, num_stages: int, last: int) -> list[tuple[int, str, Action]]:
-    """What must be done before `action` on `stage`, as (stage, product, action of that stage).
+class Product(NamedTuple):
+    """What a stage makes of a micro-batch with a chunk: an "output", or a "gradient"."""
 
-    A product is "output" (of a forward) or "gradient" (of a whole backward, or of its input half).
-    `last` is the last global stage.
-    """
-    kind, micro_batch, chunk = action
-    here = chunk * num_stages + stage
-    if kind == "backward_weight":
-        return [(stage, "gradient", action)]
-    product = "output" if kind == "forward" else "gradient"
-    own = [] if kind == "forward" else [(stage, "output", action)]
-    before = here - 1 if kind == "forward" else here + 1
-    if not 0 <= before <= last:
-        return own
-    neighbour = Action(kind, micro_batch, before // num_stages)
-    return [*own, (before % num_stages, product, neighbour)]
-
-
-class Message(NamedTuple):
-    """A product on its way between stages; `chunk` is the sender's."""
-
-    sender: int
-    receiver: int
-    product: str
+    stage: int
+    kind: str
     micro_batch: int
     chunk: int
 
 
-def outgoing(action: Action, stage: int, num_stages: int, last: int) -> Message | None:
-    """What `action` on `stage` makes for another global stage; None when nobody needs it."""
-    product = PRODUCTS.get(action.kind)
-    after = action.chunk * num_stages + stage + (1 if product == "output" else -1)
-    if product is None or not 0 <= after <= last:
+def makes(action: Action, stage: int) -> Product | None:
+    """The product of `action` on `stage`; nobody waits for that of a backward_weight."""
+    kind = PRODUCTS.get(action.kind)
+    return Product(stage, kind, action.micro_batch, action.chunk) if kind else None
+
+
+def incoming(action: Action, stage: int, num_stages: int, last: int) -> Product | None:
+    """What `action` on `stage` needs of another global stage, of which `last` is the last one."""
+    kind = PRODUCTS.get(action.kind)
+    before = action.chunk * num_stages + stage + (-1 if kind == "output" else 1)
+    if kind is None or not 0 <= before <= last:
         return None
-    return Message(stage, after % num_stages, product, action.micro_batch, action.chunk)
+    return Product(before % num_stages, kind, action.micro_batch, before // num_stages)
 
 
-def incoming(action: Action, stage: int, num_stages: int, last: int) -> Message | None:
-    """What `action` on `stage` needs of another global stage; None when nothing."""
-    product = PRODUCTS.get(action.kind)
-    before = action.chunk * num_stages + stage - (1 if product == "output" else -1)
-    if product is None or not 0 <= before <= last:
-        return None
-    chunk = before // num_stages
-    return Message(before % num_stages, stage, product, action.micro_batch, chunk)
+def receiver(product: Product, num_stages: int, last: int) -> int | None:
+    """The stage that needs a product of another global stage; None when none does."""
+    after = product.chunk * num_stages + product.stage + (1 if product.kind == "output" else -1)
+    return after % num_stages if 0 <= after <= last else None
 
 
-def messages(schedule: Schedule) -> dict[Message, int]:
-    """Every message, and the number of the action that makes it on its stage."""
-    return _places(schedule, outgoing)
+def needs(action: Action, stage: int, num_stages: int, last: int) -> list[Product]:
+    """All that must be made before `action` on `stage`."""
+    own = {"forward": None, "backward_weight": "gradient"}.get(action.kind, "output")
+    found = [Product(stage, own, action.micro_batch, action.chunk)] if own else []
+    other = incoming(action, stage, num_stages, last)
+    return [*found, other] if other else found
 
 
-def needed(schedule: Schedule) -> dict[Message, int]:
-    """Every message, and the number of the action that needs it on its stage."""
-    return _places(schedule, incoming)
-
-
-def _places(schedule: Schedule, message_of: Callable) -> dict[Message, int]:
+def messages(schedule: Schedule) -> Iterator[tuple[Product, int]]:
+    """Every product that travels, with the stage that receives it, in the order of the sends."""
     size = len(schedule), last_global_stage(schedule)
-    found = {
-        message_of(action, stage, *size): number
-        for stage, actions in enumerate(schedule)
-        for number, action in enumerate(actions)
-    }
-    return {
-        message: number
-        for message, number in found.items()
-        if message is not None and message.sender != message.receiver
-    }
+    for stage, actions in enumerate(schedule):
+        for product in filter(None, (makes(action, stage) for action in actions)):
+            to = receiver(product, *size)
+            if to not in (None, stage):
+                yield product, to
 
 
 _WHOLE = {"forward", "backward"}
@@ -128,33 +104,29 @@ def in_order(schedule: Schedule) -> Iterator[tuple[int, Action]]:
     Raises:
         ScheduleError: no stage can go on; the message names the actions that wait.
     """
-    last = last_global_stage(schedule)
+    size = len(schedule), last_global_stage(schedule)
     queues = [deque(actions) for actions in schedule]
-    made: set[tuple[int, str, int, int]] = set()
+    made: set[Product | None] = set()
     while any(queues):
         went_on = False
         for stage, queue in enumerate(queues):
-            while queue and all(
-                (other, product, a.micro_batch, a.chunk) in made
-                for other, product, a in needs(queue[0], stage, len(schedule), last)
-            ):
+            while queue and made.issuperset(needs(queue[0], stage, *size)):
                 action = queue.popleft()
-                if action.kind in PRODUCTS:
-                    made.add((stage, PRODUCTS[action.kind], action.micro_batch, action.chunk))
+                made.add(makes(action, stage))
                 went_on = True
                 yield stage, action
         if not went_on:
-            raise ScheduleError(_blocked(schedule, queues, made, last))
+            raise ScheduleError(_blocked(schedule, queues, made))
 
 
-def _blocked(schedule: Schedule, queues: list[deque], made: set, last: int) -> str:
+def _blocked(schedule: Schedule, queues: list[deque], made: set) -> str:
     stage = next(s for s, queue in enumerate(queues) if queue)
     action = queues[stage][0]
     number = len(schedule[stage]) - len(queues[stage]) + 1
     missing = [
-        f"the {product} of micro-batch {a.micro_batch} on stage {other}"
-        for other, product, a in needs(action, stage, len(schedule), last)
-        if (other, product, a.micro_batch, a.chunk) not in made
+        f"the {product.kind} of micro-batch {product.micro_batch} on stage {product.stage}"
+        for product in needs(action, stage, len(schedule), last_global_stage(schedule))
+        if product not in made
     ]
     waiting = sum(1 for queue in queues if queue)
     return (

@@ -9,12 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from byhand.pipeline_schedules.actions import (
-    PRODUCTS,
     Action,
+    Product,
     Schedule,
     check,
     in_order,
     last_global_stage,
+    makes,
     needs,
 )
 
@@ -87,27 +88,25 @@ def simulate(
         ScheduleError: see `check`.
     """
     check(schedule)
-    num_stages, last = len(schedule), last_global_stage(schedule)
+    size = len(schedule), last_global_stage(schedule)
     seconds = {
         "forward": forward,
         "backward_input": backward_input,
         "backward_weight": backward_weight,
         "backward": backward_input + backward_weight,
     }
-    made: dict[tuple[int, str, int, int], float] = {}
-    free, link_free = [0.0] * num_stages, dict[tuple[int, int], float]()
+    made: dict[Product | None, float] = {}
+    free, link_free = [0.0] * len(schedule), dict[tuple[int, int], float]()
     spans = []
     for stage, action in in_order(schedule):
         start = free[stage]
-        for other, product, needed in needs(action, stage, num_stages, last):
-            ready = made[other, product, needed.micro_batch, needed.chunk]
-            if other != stage:
-                link = other, stage
+        for product in needs(action, stage, *size):
+            ready, link = made[product], (product.stage, stage)
+            if product.stage != stage:
                 begin = max(ready, link_free.get(link, 0.0)) if shared_links else ready
                 ready = link_free[link] = begin + (send(*link) if callable(send) else send)
             start = max(start, ready)
         free[stage] = end = start + seconds[action.kind]
-        if action.kind in PRODUCTS:
-            made[stage, PRODUCTS[action.kind], action.micro_batch, action.chunk] = end
+        made[makes(action, stage)] = end
         spans.append(Span(stage, action, start, end))
-    return Timeline(spans, num_stages)
+    return Timeline(spans, len(schedule))

@@ -16,7 +16,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.model.mlp import GELU, MLP, random_weights
-from byhand.runtime import RankError, Run, launch
+from byhand.runtime import Run, launch
 from byhand.tensor_parallel.gathered import GatheredLinear, Slice
 from byhand.tensor_parallel.layers import RowParallelLinear, TensorParallelMLP
 
@@ -196,7 +196,7 @@ def split_explorer(split: str = "column, then row", world_size: int = 4) -> ipyw
     """
     import ipywidgets
 
-    from byhand.tools.widgets import explorer, slider
+    from byhand.tools.explorer import explorer, slider
 
     how = ipywidgets.Dropdown(options=list(SPLITS), value=split, description="split")
     rows, features = slider("rows", 32, 1, 128), slider("features", 48, 24, 240)
@@ -208,10 +208,12 @@ def draw_split(
     split: str, world_size: int, num_rows: int, features: int, times: int
 ) -> tuple[bytes, int, str]:
     """The bytes of one split as a picture (PNG), its width in pixels, and "";
-    or no picture, and what a rank said."""
+    or no picture, and the sentence that says why."""
+    from byhand.tools.explorer import sentence
+
     try:
         drawn = block_bytes(split, world_size, num_rows, features, times * features)
         png, size = drawn._repr_png_()
-    except RankError as error:
-        return b"", 0, error.traceback.strip().rpartition("ValueError: ")[2]
+    except Exception as error:
+        return b"", 0, sentence(error)
     return png, size["width"], ""

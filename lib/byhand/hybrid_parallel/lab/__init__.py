@@ -203,7 +203,7 @@ def layout_explorer(world_size: int = 64, gigabytes_per_second: float = 25) -> i
     """
     import ipywidgets
 
-    from byhand.tools.widgets import explorer
+    from byhand.tools.explorer import explorer
 
     choices = {
         "ranks": ([8, 16, 32, 64, 128], world_size),

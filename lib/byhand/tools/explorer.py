@@ -1,0 +1,42 @@
+"""An explorer for a notebook: controls above a picture that is drawn anew at each change."""
+
+import html
+from collections.abc import Callable
+
+import ipywidgets
+
+from byhand.runtime import RankError
+
+
+def explorer(rows: list[list[ipywidgets.Widget]], drawn: Callable) -> ipywidgets.VBox:
+    """Rows of controls above the picture that `drawn(*their values)` gives, drawn at each change.
+
+    `drawn` returns the picture (PNG), its width and a sentence; without a picture, why.
+    """
+    # The picture is an Image and not an Output: nbclient can wait for ever for a cell that draws
+    # into an Output (its answer to the widget may hide the cell's reply).
+    shown, sentence = ipywidgets.Image(format="png"), ipywidgets.HTML()  # a Label would not wrap
+    controls = [control for row in rows for control in row]
+
+    def redraw(_=None) -> None:
+        png, width, text = drawn(*(control.value for control in controls))
+        sentence.value = html.escape(text, quote=False)
+        shown.value, shown.width = png, str(width)
+        shown.layout.display = None if png else "none"
+
+    for control in controls:
+        control.observe(redraw, "value")
+    redraw()
+    return ipywidgets.VBox([*map(ipywidgets.HBox, rows), shown, sentence])
+
+
+def sentence(error: Exception) -> str:
+    """What a rank said, without where; any other error with its type."""
+    if isinstance(error, RankError) and "ValueError: " in error.traceback:
+        return error.traceback.strip().rpartition("ValueError: ")[2]
+    return f"{type(error).__name__}: {error}"
+
+
+def slider(label: str, value: int, least: int, most: int) -> ipywidgets.IntSlider:
+    # Without continuous updates a drag launches ranks once, where it ends.
+    return ipywidgets.IntSlider(value, least, most, description=label, continuous_update=False)
