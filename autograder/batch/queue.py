@@ -113,14 +113,7 @@ def here(jobs: int) -> Queue:
 def progress(total: int, unit: str, shown: bool = True) -> tqdm:
     """A progress bar; where nobody watches, a line now and then."""
     every = 0.1 if sys.stderr.isatty() else 30.0
-    return tqdm(
-        total=total,
-        unit=unit,
-        mininterval=every,
-        smoothing=0.05,
-        dynamic_ncols=True,
-        disable=not shown,
-    )
+    return tqdm(total=total, unit=unit, mininterval=every, smoothing=0.05, disable=not shown)
 
 
 class _Worker:
@@ -234,6 +227,7 @@ def main() -> None:
             print(json.dumps(astuple(report)), file=lines)
     finally:
         crew.end()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # whoever asked may say so as we leave
 
 
 def _end_when_told() -> None:

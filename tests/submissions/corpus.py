@@ -35,7 +35,15 @@ LIMIT = 4.0
 JOBS = 2
 ORDINARY = 65_534  # the user that root's tests grade as, too
 ROOT = Path(__file__).resolve().parent.parent.parent
+WITH_WORKERS = """from torch.utils.data import DataLoader
+
+
+def double(number):
+    loader = DataLoader([number, number], num_workers=2)
+    return sum(int(batch) for batch in loader)
+"""
 HONEST = [written(f"{letter}-honest", verdicts(), noted=()) for letter in "bdhlrtx"]
+HONEST += [written("reads-with-two-workers", "passed", noted=(), double=WITH_WORKERS)]
 ATTACKS = [*ATTACKS, *JUDGE]
 KINDS = {"intake": INTAKE, "faults": FAULTS, "distributed": DISTRIBUTED, "attacks": ATTACKS}
 CASES: list[Case] = [*INTAKE, *FAULTS, *DISTRIBUTED, *ATTACKS, *HONEST]
