@@ -1,1 +1,17 @@
-"""Release, grade and return the exercises of the course."""
+"""The instructor's tool: exercises go out, hand-ins come in, marks and feedback go back.
+
+A submission's way, a file for each step:
+
+    collect/hand_ins.py   what an LMS packed becomes submitted/STUDENT/ASSIGNMENT/STEM.ipynb
+    grade/engine.py       takes in one folder; the journal's judgement on exactly this, or a new one
+    grade/intake.py       the released notebook, restored, with the student's work in it
+    grade/plan.py         the questions: test cells, points, limits, the student's cells before each
+    grade/notebook.py     papermill runs the test cells in a warm kernel that sees no student's name
+    grade/judge.py        asks each question; the student's code runs on ranks, in a sandbox
+    grade/verdicts.py     what became of it, in words that a student may read
+    grade/journal.py      the judgement, on the disk before anything else happens
+    grade/gradebook.py    nbgrader's own code enters the points
+    report/feedback.py    a page for the student
+
+Many at once is batch/: one queue, here or on Slurm. release/ turns solutions/ into exercises/.
+"""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from autograder import result_commands  # noqa: F401  (its commands add themselves)
-from autograder.batch.options import slurm_options
-from autograder.batch.run_command import run
-from autograder.batch.slurm import Request, tell
+from autograder.batch.cluster import Request
+from autograder.batch.commands import run, slurm_options
+from autograder.batch.slurm import on_slurm
 from autograder.commands import assignments_argument, command, main, student_option
 from autograder.places import Places, chosen_assignments
 
@@ -31,8 +30,12 @@ def release(where: Places, assignments: tuple[str, ...]) -> None:
 @command
 @click.argument("assignment")
 @click.argument("inbox", type=click.Path(path_type=Path))
-@click.option("--worksheet", type=click.Path(path_type=Path, exists=True, dir_okay=False),
-              metavar="FILE", help="Moodle's grading worksheet: when each handed in.")  # fmt: skip
+@click.option(
+    "--worksheet",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Moodle's grading worksheet: when each handed in.",
+)
 def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None) -> None:
     """Copy submissions from a folder or zip of downloads into the class.
 
@@ -57,21 +60,35 @@ def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None)
 @command
 @assignments_argument
 @student_option
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N",
-              help="Submissions judged at once (default: one for each CPU).")  # fmt: skip
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Submissions judged at once (default: one for each CPU).",
+)
 @slurm_options(cpus=4)
-@click.option("--shards", type=click.IntRange(min=1), metavar="N",
-              help="With --slurm: jobs (default: one for every 25 submissions).")  # fmt: skip
+@click.option(
+    "--shards",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --slurm: jobs (default: one for every 25 submissions).",
+)
 @click.option("--again", is_flag=True, help="Judge again what was judged before.")
 @click.option("--unsandboxed", is_flag=True, help="Run submissions without walls: own work only.")
 @click.option("--seed", type=int, help="Of the random inputs (default: fixed by the tests).")
-@click.option("--limit", type=click.FloatRange(min=1), metavar="SECONDS",
-              help="Most seconds for one test cell (default: its own limit, else 30; on GPUs four"
-                   " times that).")  # fmt: skip
-@click.option("--backend", type=click.Choice(["auto", "gloo", "nccl"]),
-              help="Grade on GPUs, where there are any (default: on the CPU). gloo: ranks may share"
-                   " one; nccl: each rank has its own; auto: nccl where they suffice, else gloo."
-              )  # fmt: skip
+@click.option(
+    "--limit",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="Most seconds for one test cell (default: its own limit, else 30; on GPUs four"
+    " times that).",
+)
+@click.option(
+    "--backend",
+    type=click.Choice(["auto", "gloo", "nccl"]),
+    help="Grade on GPUs, where there are any (default: on the CPU). gloo: ranks may share"
+    " one; nccl: each rank has its own; auto: nccl where they suffice, else gloo.",
+)
 def grade(
     where: Places,
     assignments: tuple[str, ...],
@@ -86,19 +103,18 @@ def grade(
     backend: str | None,
 ) -> None:
     """Judge what is new or changed, and record the scores in nbgrader's gradebook."""
-    from autograder.batch.grading import Options
+    from autograder.batch.grading import SHARD, Options
     from autograder.batch.grading import grade as grading
-    from autograder.batch.grading_slurm import judge_on_slurm
-    from autograder.batch.workers import cores
+    from autograder.batch.queue import cores
     from autograder.grade import devices, late
 
     names = chosen_assignments(where, assignments)
     late.class_policy(where)  # a wrong one is said before a night of grading
     gpus = devices.chosen(where, names, backend, request and request.gpus_per_node)
-    options = Options(again, not unsandboxed, seed, limit, jobs=jobs or cores(), gpus=gpus)
-    if request is not None:
-        judge = judge_on_slurm(request, shards, again, tell())
-        options = replace(options, jobs=jobs or request.cpus, judge=judge)
+    queue = request and on_slurm(
+        request, where.class_dir / "slurm", shards, SHARD, jobs or request.cpus
+    )
+    options = Options(again, not unsandboxed, seed, limit, True, jobs or cores(), queue, gpus)
     try:
         outcome = grading(where, names, list(students), options)
     except KeyboardInterrupt:

@@ -34,8 +34,13 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
     """A command on one class: --class, and errors as sentences."""
 
     @main.command()
-    @click.option("--class", "class_dir", type=click.Path(path_type=Path), metavar="DIR",
-                  help="The class directory (default: $CLASS, else build/class).")  # fmt: skip
+    @click.option(
+        "--class",
+        "class_dir",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="The class directory (default: $CLASS, else build/class).",
+    )
     @functools.wraps(function)
     def wrapped(class_dir: Path | None, **options: Any) -> None:
         try:
@@ -49,5 +54,10 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 assignments_argument = click.argument("assignments", nargs=-1, metavar="[ASSIGNMENT]...")
-student_option = click.option("--student", "students", multiple=True, metavar="NAME",
-                              help="Only this student; may be repeated.")  # fmt: skip
+student_option = click.option(
+    "--student",
+    "students",
+    multiple=True,
+    metavar="NAME",
+    help="Only this student; may be repeated.",
+)

@@ -1,6 +1,6 @@
 """What `make course` does once everything is installed; ends with a table of what it did.
 
-1. Every lecture is executed, and its page written.
+1. Every lecture is executed, and its page written; again only when it or the library changed.
 2. Every exercise is proven: its solution scores all points, its blank none.
 3. The sample class of tests/submissions is graded, recorded, and given its feedback.
 
@@ -10,7 +10,9 @@ CLASS=build/sample-class opens it in the formgrader.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
+import json
 import os
 import shutil
 import sys
@@ -20,10 +22,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
+import torch
+
 from autograder.batch.grading import Options as Grading
 from autograder.batch.grading import grade
-from autograder.batch.notebooks import Options, find_notebooks, with_progress
-from autograder.grade.journal import Journal, Judgement
+from autograder.batch.notebooks import Options, find_notebooks, run_notebooks
+from autograder.batch.queue import cores
+from autograder.grade.journal import LIBRARY, Journal, Judgement
 from autograder.places import COURSE, CourseError, Places
 from autograder.report.class_page import write_report
 from autograder.report.feedback import write_feedback
@@ -44,12 +49,22 @@ class Row:
 
 
 def run_lectures(lectures: Path, build: Path) -> Row:
-    """Execute every lecture; their pages go to build/lectures."""
+    """Execute the lectures that changed, side by side; their pages go to build/lectures."""
     began = time.monotonic()
-    ran = with_progress(find_notebooks([lectures]), Options(out=build))
-    problems = [one.error for one in ran if one.error]
-    what = f"lectures run: {len(ran) - len(problems)} of {len(ran)}"
-    return Row(what, time.monotonic() - began, f"{_short(build)}/lectures/*.html", problems)
+    build.mkdir(parents=True, exist_ok=True)
+    stamps = build / "lectures.json"
+    known = json.loads(stamps.read_text()) if stamps.exists() else {}
+    now = {notebook: _inputs(notebook) for notebook in find_notebooks([lectures])}
+    pages = {notebook: build / lectures.name / f"{notebook.stem}.html" for notebook in now}
+    todo = [one for one in now if known.get(one.stem) != now[one] or not pages[one].exists()]
+    ran = run_notebooks(todo, Options(out=build, jobs=cores(), progress=True))
+    failed = {one.notebook: one.error for one in ran if one.error}
+    stamps.write_text(json.dumps({one.stem: now[one] for one in now if one not in failed}))
+    what = f"lectures run: {len(now) - len(failed)} of {len(now)}"
+    if len(todo) < len(now):
+        what += f", {len(now) - len(todo)} of them before, and nothing changed since"
+    where = f"{_short(build)}/lectures/*.html"
+    return Row(what, time.monotonic() - began, where, list(failed.values()))
 
 
 def prove(course: Path, build: Path, sandboxed: bool) -> Row:
@@ -62,7 +77,9 @@ def prove(course: Path, build: Path, sandboxed: bool) -> Row:
             target = where.submitted / student / assignment / path(assignment).name
             target.parent.mkdir(parents=True)
             shutil.copyfile(path(assignment), target)
-    judgements = grade(where, where.assignments(), options=Grading(sandboxed=sandboxed)).judgements
+    judgements = grade(
+        where, where.assignments(), options=Grading(sandboxed=sandboxed, jobs=cores())
+    ).judgements
     problems = [sentence for one in judgements if (sentence := _unproven(one))]
     points = sum(one.max_points for one in judgements if one.student == SOLVED)
     what = (
@@ -82,7 +99,7 @@ def grade_sample(course: Path, build: Path, sandboxed: bool) -> list[Row]:
     where = Places(course, build / "sample-class")
     samples = _module(course / "tests" / "submissions" / "sample_class.py")
     hand_in(samples, where)
-    options = Grading(sandboxed=sandboxed, limit=SAMPLE_LIMIT)
+    options = Grading(sandboxed=sandboxed, limit=SAMPLE_LIMIT, jobs=cores())
     outcome = grade(where, where.assignments(), options=options)
     pages = write_feedback(where, where.assignments(), [])
     page = write_report(where, build / "grades.html")
@@ -135,6 +152,15 @@ def main() -> int:
         return 1
     print("\n" + table(rows))
     return 1 if any(row.problems for row in rows) else 0
+
+
+def _inputs(notebook: Path) -> str:
+    """All that decides what a lecture shows: itself, the library, torch."""
+    digest = hashlib.sha256(notebook.read_bytes() + torch.__version__.encode())
+    for path in sorted(LIBRARY.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _unproven(judgement: Judgement) -> str:

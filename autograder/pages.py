@@ -20,9 +20,12 @@ _POINTS = re.compile(r"\s*\(\d+ points?\)\s*$")
 def render(template: str, **values: Any) -> str:
     """A page from a template in templates/."""
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     style = Markup((TEMPLATES / "style.css").read_text())
     return environment.get_template(template).render(style=style, **values)
 

@@ -9,6 +9,14 @@ import click
 from autograder.commands import assignments_argument, command, student_option
 from autograder.places import CourseError, Places, chosen_assignments
 
+to_option = click.option(
+    "--to",
+    "path",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where to write the page (default: in the class directory).",
+)
+
 
 @command
 @assignments_argument
@@ -55,8 +63,7 @@ def regrade(
 
 
 @command
-@click.option("--to", "path", type=click.Path(path_type=Path), metavar="FILE",
-              help="Where to write it (default: grades.html in the class directory).")  # fmt: skip
+@to_option
 def report(where: Places, path: Path | None) -> None:
     """Write the class page: distributions, hardest tasks, every verdict."""
     from autograder.report.class_page import write_report
@@ -67,10 +74,15 @@ def report(where: Places, path: Path | None) -> None:
 
 @command
 @assignments_argument
-@click.option("--ring", type=click.IntRange(min=2), default=10, show_default=True,
-              metavar="N", help="What more than N share counts as the task's own.")  # fmt: skip
-@click.option("--to", "path", type=click.Path(path_type=Path), metavar="FILE",
-              help="Where to write it (default: similarity.html of the class).")  # fmt: skip
+@click.option(
+    "--ring",
+    type=click.IntRange(min=2),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="What more than N share counts as the task's own.",
+)
+@to_option
 def similarity(where: Places, assignments: tuple[str, ...], ring: int, path: Path | None) -> None:
     """Write a page of the submissions that are most alike, side by side."""
     from autograder.report.similarity_page import write_similarity
@@ -81,12 +93,25 @@ def similarity(where: Places, assignments: tuple[str, ...], ring: int, path: Pat
 
 @command
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False), required=False)
-@click.option("--form", type=click.Choice(["plain", "canvas", "moodle"]), default="plain",
-              help="Whose CSV it is (default: plain, a row for each submission).")  # fmt: skip
-@click.option("--assignment", "assignments", multiple=True, metavar="NAME",
-              help="Only this assignment; may be repeated.")  # fmt: skip
-@click.option("--fill", type=click.Path(path_type=Path, exists=True, dir_okay=False),
-              metavar="FILE", help="Fill in this file, exported by the LMS.")  # fmt: skip
+@click.option(
+    "--form",
+    type=click.Choice(["plain", "canvas", "moodle"]),
+    default="plain",
+    help="Whose CSV it is (default: plain, a row for each submission).",
+)
+@click.option(
+    "--assignment",
+    "assignments",
+    multiple=True,
+    metavar="NAME",
+    help="Only this assignment; may be repeated.",
+)
+@click.option(
+    "--fill",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Fill in this file, exported by the LMS.",
+)
 @click.option("--column", default="", metavar="TITLE", help="The assignment's column in FILE.")
 def export(
     where: Places,

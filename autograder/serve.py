@@ -13,8 +13,11 @@ from autograder.places import Places
 
 def command(where: Places, port: int, browser: bool, options: Iterable[str] = ()) -> list[str]:
     """The command that serves: lectures first, the course's folder as the root."""
-    chosen = [f"--ServerApp.port={port}", f"--ServerApp.root_dir={where.course}",
-              "--LabApp.default_url=/lab/tree/lectures"]  # fmt: skip
+    chosen = [
+        f"--ServerApp.port={port}",
+        f"--ServerApp.root_dir={where.course}",
+        "--LabApp.default_url=/lab/tree/lectures",
+    ]
     if not browser:
         chosen.append("--no-browser")
     if os.geteuid() == 0:
@@ -27,8 +30,11 @@ def environment(where: Places) -> dict[str, str]:
     prepare(where)
     config = str(Path(__file__).parent)
     found = [config, os.environ.get("JUPYTER_CONFIG_PATH", "")]
-    return {**os.environ, "CLASS": str(where.class_dir),
-            "JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, found))}  # fmt: skip
+    return {
+        **os.environ,
+        "CLASS": str(where.class_dir),
+        "JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, found)),
+    }
 
 
 def serve(where: Places, port: int, browser: bool, options: Iterable[str] = ()) -> None:

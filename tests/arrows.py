@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "byhand": "runtime tools model",
     "lab": "byhand tools figures check topic pure model runtime",
     "tools": "byhand figures check runtime walls trace lab topic pure",
-    "figures": "pure",
+    "figures": "",
     "check": "runtime",
     "topic": "pure model",
     "pure": "",
@@ -42,7 +42,7 @@ MAY_IMPORT = {
 MAY_IMPORT_OF_OTHERS = {
     "topic": {"torch"},
     "model": {"torch", "sklearn"},
-    "pure": {"numpy"},
+    "pure": {"numpy", "scipy"},
     "runtime": {"torch", "cloudpickle"},
     "process": {"torch", "cloudpickle", "psutil"},
     "watch": {"torch"},

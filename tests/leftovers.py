@@ -67,8 +67,9 @@ def _alive(mark: str, before: set[int]) -> list[str]:
             ended = process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
             if process.pid == os.getpid() or ended or TRACKER in _command(process):
                 continue
-            new = process.pid not in before
-            if _mark(process) == mark or (new and _is_orphan_of_the_runtime(process)):
+            theirs = _mark(process)
+            unknown = theirs is None and process.pid not in before
+            if theirs == mark or (unknown and _is_orphan_of_the_runtime(process)):
                 found.append(f"{process.pid} {_command(process)}")
     return found
 

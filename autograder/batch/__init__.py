@@ -1,1 +1,1 @@
-"""Many at once: warm workers here, or a job array."""
+"""Many at once: one queue of work, done by warm processes here or by a job array on Slurm."""

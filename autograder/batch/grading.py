@@ -1,6 +1,6 @@
 """Grade a class: every submission through the engine, with a progress bar; safe to interrupt.
 
-Workers judge; this process alone writes. A judgement is on the disk, in the journal, before it
+Other processes judge; this one alone writes. A judgement is on the disk, in the journal, before it
 goes to nbgrader's gradebook, so that whatever ends this process, the next run does what is missing
 and nothing twice.
 """
@@ -10,23 +10,28 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shutil
 import signal
-import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
-from autograder.batch.workers import Place, judge_all
+from autograder.batch import cluster, queue, slurm
+from autograder.batch.judging import Judging, Place, surroundings
+from autograder.batch.queue import Queue
 from autograder.grade import gradebook
 from autograder.grade.engine import Grader, submissions
 from autograder.grade.journal import Judgement
 from autograder.places import CourseError, Places
 from autograder.release import generate as release
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
+
+SHARD = 25  # submissions in a job, unless told otherwise: the start of its workers is then 5 %
 
 
 @dataclass
@@ -45,8 +50,9 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Options:
-    """How to grade; see `autograder grade --help`. `judge` does what workers.judge_all does.
+    """How to grade; see `autograder grade --help`.
 
+    `jobs` submissions are judged at a time, here; unless `queue` is given, and does it elsewhere.
     `gpus`: what devices.chosen found out.
     """
 
@@ -56,18 +62,24 @@ class Options:
     limit: float | None = None
     progress: bool = True
     jobs: int = 1
-    judge: Callable[..., Iterator[Judgement]] = judge_all
+    queue: Queue | None = None
     gpus: Gpus = NO_GPUS
 
     @property
     def engine(self) -> dict[str, Any]:
         """What decides a verdict: the arguments that every Grader of this run is made with."""
-        return {"sandboxed": self.sandboxed, "seed": self.seed, "limit": self.limit,
-                "gpus": self.gpus.count, "backend": self.gpus.backend}  # fmt: skip
+        return {
+            "sandboxed": self.sandboxed,
+            "seed": self.seed,
+            "limit": self.limit,
+            "gpus": self.gpus.count,
+            "backend": self.gpus.backend,
+        }
 
 
-def grade(where: Places, assignments: list[str], students: list[str] = (),
-          options: Options = Options()) -> Outcome:  # fmt: skip
+def grade(
+    where: Places, assignments: list[str], students: list[str] = (), options: Options = Options()
+) -> Outcome:
     """Judge what is new or changed, and bring the gradebook up to date.
 
     Raises:
@@ -86,8 +98,21 @@ def grade(where: Places, assignments: list[str], students: list[str] = (),
     return outcome
 
 
+def judged(grader: Grader, places: list[Place], options: Options) -> Iterator[Judgement]:
+    """A judgement on each of these submissions, as they come, written nowhere."""
+    few = options.jobs == 1 or len(places) == 1
+    ask = options.queue or (queue.alone if few else queue.here(options.jobs))
+    work = Judging(grader.where, options.engine, surroundings(grader.where, options.engine))
+    with contextlib.closing(ask(work, places)) as reports:
+        for report in reports:
+            if report.kind == queue.DONE:
+                yield Judgement.from_line(report.value)
+            else:
+                yield grader.unjudged(grader.take_in(*places[report.item]), report.value)
+
+
 class _Run:
-    """One run over a class: what is known is recorded first, the rest as workers judge it."""
+    """One run over a class: what is known is recorded first, the rest as it is judged."""
 
     def __init__(self, grader: Grader, options: Options, outcome: Outcome):
         self.grader, self.options, self.outcome = grader, options, outcome
@@ -95,37 +120,38 @@ class _Run:
 
     def through(self, todo: list[Place]) -> None:
         """Every submission, to its end."""
-        every = 0.1 if sys.stderr.isatty() else 30.0  # seconds: a log wants fewer lines
-        with tqdm(total=len(todo), unit="submission", smoothing=0.05, mininterval=every,
-                  disable=not self.options.progress) as bar:  # fmt: skip
-            missing = []
-            for place in todo:
-                judgement = self._known(place)
-                if judgement is None:
-                    missing.append(place)
-                else:
-                    self._take(judgement, bar)
-            known = bar.n
+        folders = sorted((self.grader.where.class_dir / "slurm").glob("*-*"))
+        left = _left_by_jobs(folders)
+        known = {} if self.options.again else self._known(todo, left)
+        for folder in folders:
+            shutil.rmtree(folder, ignore_errors=True)
+        with queue.progress(len(todo), "submission", self.options.progress) as bar:
+            for judgement in known.values():
+                self._take(judgement, bar)
             bar.reset()  # what was known says nothing of the speed
-            bar.n = bar.initial = known
-            where, options = self.grader.where, self.options
-            judged = options.judge(where, missing, options.engine, options.jobs)
-            with contextlib.closing(judged):
-                for judgement in judged:
-                    with uninterrupted():
-                        self.grader.journal.append(judgement)
-                        self.outcome.new += 1
-                        self._take(judgement, bar)
+            bar.n = bar.initial = len(known)
+            missing = [place for place in todo if place not in known]
+            with contextlib.closing(judged(self.grader, missing, self.options)) as news:
+                for judgement in news:
+                    self._write(judgement, bar)
 
-    def _known(self, place: Place) -> Judgement | None:
-        """The judgement on exactly this submission that an earlier run made, if any."""
-        if self.options.again:
-            return None
-        journal, key = self.grader.journal, self.grader.take_in(*place).key
-        judgement = journal.find(key)
-        if judgement is not None and journal.last(*place) != judgement:
-            journal.append(judgement)  # handed in again as it was before: this one counts now
-        return judgement
+    def _known(self, todo: list[Place], left: dict[str, Judgement]) -> dict[Place, Judgement]:
+        """The judgements on exactly these submissions that an earlier run, or its jobs, made."""
+        journal, found = self.grader.journal, {}
+        for place in todo:
+            key = self.grader.take_in(*place).key
+            judgement = journal.find(key) or left.get(key)
+            if judgement is not None and journal.last(*place) != judgement:
+                journal.append(judgement)  # handed in again as it was before: this one counts now
+            if judgement is not None:
+                found[place] = judgement
+        return found
+
+    def _write(self, judgement: Judgement, bar: tqdm) -> None:
+        with uninterrupted():
+            self.grader.journal.append(judgement)
+            self.outcome.new += 1
+            self._take(judgement, bar)
 
     def _take(self, judgement: Judgement, bar: tqdm) -> None:
         """Record a judgement, if the gradebook does not hold exactly this."""
@@ -135,7 +161,7 @@ class _Run:
         bar.update()
         student, assignment = judgement.student, judgement.assignment
         if not judgement.complete:
-            why = next(v.message for v in judgement.verdicts if v.verdict == "infrastructure")
+            why = judgement.why_incomplete
             self.outcome.failures.append(f"{student}, {assignment} could not be judged: {why}")
             return
         if gradebook.is_recorded(self.grader.where, judgement):
@@ -153,6 +179,18 @@ class _Run:
         if assignment not in self._registered:
             release.register(self.grader.where, assignment)
             self._registered.add(assignment)
+
+
+def _left_by_jobs(folders: list[Path]) -> dict[str, Judgement]:
+    """By key: what the jobs of runs that were killed judged. Those that still run are cancelled."""
+    found = {}
+    for folder in folders:
+        cluster.cancel_left_by(folder)
+        for record in folder.glob("*.jsonl"):
+            done = [r.value for r in slurm.reports_in(record)[0] if r.kind == queue.DONE]
+            judgements = map(Judgement.from_line, done)
+            found.update((one.key, one) for one in judgements if one.complete)
+    return found
 
 
 @contextlib.contextmanager

@@ -11,11 +11,12 @@ import os
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
 
 from autograder.collect.names import PLAIN, sender_of
-from autograder.collect.uploads import SUFFIXES, File, Read, capped, on_disk
+from autograder.collect.uploads import SUFFIXES, File, Read, capped, read_file, whole_text
 from autograder.places import CourseError
 
 MAX_FILES = 50_000
@@ -88,8 +89,11 @@ def _in_folder(inbox: Path) -> Iterator[File]:
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
         if len(inside.parts) == MAX_DEPTH:
             folders.clear()
-        found = [on_disk(Path(folder, name), str(inside / name)) for name in names + links]
-        yield from (file for file in found if _is_work(file.path))
+        for name in names + links:
+            place, path = Path(folder, name), PurePosixPath(whole_text(str(inside / name)))
+            if _is_work(path):
+                modified = datetime.fromtimestamp(place.lstat().st_mtime, UTC)
+                yield File(path, partial(read_file, place), modified)
 
 
 def _in_zip(archive: zipfile.ZipFile) -> Iterator[File]:

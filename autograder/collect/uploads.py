@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
@@ -48,12 +48,6 @@ class Cell:
     cell_id: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
     tags: list[str] = field(default_factory=list)
-
-
-def on_disk(place: Path, inside: str) -> File:
-    """The file, link or pipe at `place`, under a name that every page can hold."""
-    modified = datetime.fromtimestamp(place.lstat().st_mtime, UTC)
-    return File(PurePosixPath(whole_text(inside)), partial(read_file, place), modified)
 
 
 def read_file(path: Path, limit: int = MAX_BYTES) -> Read:
@@ -144,7 +138,8 @@ def take(folder: Path, stem: str, known: set[str]) -> tuple[bytes | None, list[s
     except OSError:
         names = []
     names = [n for n in names if n.lower().endswith(SUFFIXES) and n != "timestamp.txt"]
-    chosen = choose((on_disk(folder / name, name) for name in names), stem, known)
+    files = (File(PurePosixPath(whole_text(n)), partial(read_file, folder / n)) for n in names)
+    chosen = choose(files, stem, known)
     notes = [f"The file {file.path} {why}. It was left out." for file, why in chosen.problems]
     if chosen.num_cells and str(chosen.file.path) != f"{stem}.ipynb":
         found = f"The notebook was found under the name {chosen.file.path}"

@@ -1,24 +1,25 @@
 """Where a class is graded: on the CPU, or on the GPUs of this machine or of a job's node.
 
 Without `--backend` the ranks keep to the CPU and to gloo, GPUs or not: there a grade is the same on
-every machine, memory is bounded, and the kernel's byte counters are held against every message.
-With it, and where there are GPUs, the ranks' tensors live there: `gloo` lets ranks share GPUs,
-`nccl` gives each rank its own or refuses, `auto` takes NCCL for launches of no more ranks than
-GPUs and gloo for those of more. Where there is no GPU, `auto` and `gloo` are as without.
+every machine, and memory is bounded. With it, and where there are GPUs, the ranks' tensors live
+there: `gloo` lets ranks share GPUs, `nccl` gives each rank its own or refuses, `auto` takes NCCL
+for launches of no more ranks than GPUs and gloo for those of more. Where there is no GPU, `auto`
+and `gloo` are as without.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import nbformat
 import torch
 from nbformat import NotebookNode
 
-from autograder.grade.judge import LIMITS, judge_cells
+from autograder.grade.notebook import WarmKernel
+from autograder.grade.plan import LIMITS, plan
 from autograder.places import CourseError, Places
-from byhand.runtime import Launcher, Run
+from byhand.runtime import Launcher
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.isolation import best_level
 
@@ -67,8 +68,10 @@ def chosen(where: Places, names: Sequence[str], asked: str | None, on_nodes: int
     words = "this machine has" if on_nodes is None else "each job (--gpus) has"
     gpus = lent(asked, torch.cuda.device_count() if on_nodes is None else on_nodes, words)
     if on_nodes is None and (reason := why_out_of_reach(gpus, (where.course, where.class_dir))):
-        raise CourseError(f"the sandbox cannot use this machine's GPUs: {reason}. Leave --backend"
-                          " out to grade on the CPU.")  # fmt: skip
+        raise CourseError(
+            f"the sandbox cannot use this machine's GPUs: {reason}. Leave --backend"
+            " out to grade on the CPU."
+        )
     if gpus.backend == "nccl":
         todo = [name for name in names if any(where.submitted.glob(f"*/{name}"))]
         sources = {name: nbformat.read(where.source(name), as_version=4) for name in todo}
@@ -87,26 +90,6 @@ def why_out_of_reach(gpus: Gpus, hide: Sequence[Any] = ()) -> str | None:
 
 def most_ranks(source: NotebookNode) -> int:
     """The most ranks that a launch of these tests starts: counted, by judging the solution."""
-    counts = [1]
-    level = best_level()
-    with Launcher(level.command, trusted=False, gpus=NO_GPUS) as launcher:
-        launcher.fresh = _counting(launcher.fresh, counts)
-        judge_cells(source, source, launcher, isolate=level.nests)
-    return max(counts)
-
-
-def _counting(fresh: Callable[..., Launcher], counts: list[int]) -> Callable[..., Launcher]:
-    """`fresh`, whose launchers note how many ranks each launch starts."""
-
-    def counted(**options: Any) -> Launcher:
-        sandbox = fresh(**options)
-        launch = sandbox.launch
-
-        def noted(fn: Any, world_size: int, *args: Any, **how: Any) -> Run:
-            counts.append(world_size)
-            return launch(fn, world_size, *args, **how)
-
-        sandbox.launch = noted
-        return sandbox
-
-    return counted
+    with WarmKernel(sandboxed=False) as kernel:  # the instructor's own
+        verdicts = kernel.judge(plan(source, source), seed=0).verdicts
+    return max((verdict.ranks for verdict in verdicts), default=1)

@@ -17,10 +17,10 @@ from nbformat import NotebookNode
 
 from autograder.cells import is_grade, is_solution
 from autograder.collect.uploads import found_notebook, take
-from autograder.grade import intake
+from autograder.grade import intake, suspicions
 from autograder.grade.journal import Journal, Judgement, default_seed, judgement_key
-from autograder.grade.judge import plan
 from autograder.grade.notebook import WarmKernel
+from autograder.grade.plan import plan
 from autograder.grade.verdicts import Verdict, infrastructure
 from autograder.places import CourseError, Places
 from byhand.runtime.walls.gpus import Gpus
@@ -46,8 +46,16 @@ class Grader:
         CourseError: there is no sandbox here and `sandboxed` was not turned off.
     """
 
-    def __init__(self, where: Places, *, sandboxed: bool = True, seed: int | None = None,
-                 limit: float | None = None, gpus: int = 0, backend: str = "auto"):  # fmt: skip
+    def __init__(
+        self,
+        where: Places,
+        *,
+        sandboxed: bool = True,
+        seed: int | None = None,
+        limit: float | None = None,
+        gpus: int = 0,
+        backend: str = "auto",
+    ):
         if sandboxed and (reason := why_no_sandbox()):
             raise CourseError(
                 f"Submissions run only in a sandbox, and there is none here: {reason}. To grade"
@@ -72,8 +80,16 @@ class Grader:
         """Read and rebuild what a student handed in. Never raises for the student's files."""
         source = self.read(self.where.source(assignment))
         restored = rebuilt(self.where, self.read(self.released(assignment)), student, assignment)
-        key = judgement_key(student, assignment, restored.notebook, restored.notes, source,
-                            self.seed_of(source), self.level, str(self.gpus))  # fmt: skip
+        key = judgement_key(
+            student,
+            assignment,
+            restored.notebook,
+            restored.notes,
+            source,
+            self.seed_of(source),
+            self.level,
+            str(self.gpus),
+        )
         return Submission(student, assignment, restored, key)
 
     def judged(self, submission: Submission, again: bool = False) -> Judgement:
@@ -137,16 +153,26 @@ class Grader:
             self._notebooks[path] = (changed, nbformat.read(path, as_version=4))
         return self._notebooks[path][1]
 
-    def _judgement(self, submission: Submission, verdicts: list[Verdict], notes: list[str],
-                   began: float) -> Judgement:  # fmt: skip
+    def _judgement(
+        self, submission: Submission, verdicts: list[Verdict], notes: list[str], began: float
+    ) -> Judgement:
         source = self.read(self.where.source(submission.assignment))
+        cells = students_cells(submission.intake.notebook)
+        of_runs = [f"{v.question}: {v.suspicion}" for v in verdicts if v.suspicion]
         return Judgement(
-            submission.key, submission.student, submission.assignment,
+            submission.key,
+            submission.student,
+            submission.assignment,
             datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            self.seed_of(source), self.level, round(time.monotonic() - began, 3),
+            self.seed_of(source),
+            self.level,
+            round(time.monotonic() - began, 3),
             submission.intake.notes + [f"Your {note}." for note in notes],
-            verdicts, students_cells(submission.intake.notebook), str(self.gpus),
-        )  # fmt: skip
+            verdicts,
+            cells,
+            str(self.gpus),
+            suspicions.in_cells(cells) + of_runs,
+        )
 
 
 def rebuilt(where: Places, released: NotebookNode, student: str, assignment: str) -> intake.Intake:
@@ -161,9 +187,12 @@ def rebuilt(where: Places, released: NotebookNode, student: str, assignment: str
 def students_cells(notebook: NotebookNode) -> list[tuple[str, str, str]]:
     """(name, cell type, text) of the cells a student wrote, in order."""
     ours = {cell.id for cell in notebook.cells if "nbgrader" in cell.metadata}
-    return [(cell.id, cell.cell_type, cell.source) for cell in notebook.cells
-            if is_solution(cell) or (cell.cell_type == "code" and cell.id not in ours
-                                     and not is_grade(cell))]  # fmt: skip
+    return [
+        (cell.id, cell.cell_type, cell.source)
+        for cell in notebook.cells
+        if is_solution(cell)
+        or (cell.cell_type == "code" and cell.id not in ours and not is_grade(cell))
+    ]
 
 
 def submissions(
@@ -178,10 +207,14 @@ def submissions(
     found = [(path.parent.name, path.name) for path in folders if path.name in assignments]
     unknown = set(students) - {student for student, _ in found}
     if unknown:
-        raise CourseError(f"{', '.join(sorted(unknown))} handed in nothing for these assignments"
-                          f" (looked in {where.submitted})")  # fmt: skip
+        raise CourseError(
+            f"{', '.join(sorted(unknown))} handed in nothing for these assignments"
+            f" (looked in {where.submitted})"
+        )
     if not found:
-        raise CourseError(f"nothing was handed in: {where.submitted}/STUDENT/ASSIGNMENT is empty."
-                          " autograder collect copies submissions there.")  # fmt: skip
+        raise CourseError(
+            f"nothing was handed in: {where.submitted}/STUDENT/ASSIGNMENT is empty."
+            " autograder collect copies submissions there."
+        )
     chosen = [place for place in found if not students or place[0] in students]
     return sorted(chosen, key=lambda place: (place[1], place[0]))

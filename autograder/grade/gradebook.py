@@ -94,9 +94,12 @@ class RestoringExporter(NotebookExporter):
         old = converter.coursedir
         self.grader = getattr(converter, "grader", None) or _grader_of(old)
         converter.coursedir = SafeDirectory(
-            config=converter.config, student_id=old.student_id, assignment_id=old.assignment_id,
-            notebook_id=old.notebook_id, ignore=["*", ".*"],
-        )  # fmt: skip
+            config=converter.config,
+            student_id=old.student_id,
+            assignment_id=old.assignment_id,
+            notebook_id=old.notebook_id,
+            ignore=["*", ".*"],
+        )
         for folder in converter.assignments:
             stem = self.grader.where.source(Path(folder).name).stem
             converter.assignments[folder] = [os.path.join(folder, f"{stem}.ipynb")]
@@ -123,7 +126,7 @@ class Judge(NbGraderPreprocessor):
         exporter = self.parent
         judgement = exporter.grader.judged(exporter.submission)
         if not judgement.complete:
-            why = next(v.message for v in judgement.verdicts if v.verdict == "infrastructure")
+            why = judgement.why_incomplete
             raise CourseError(f"{judgement.student} could not be graded: {why}")
         by_name = {verdict.question: verdict for verdict in judgement.verdicts}
         for cell in nb.cells:
@@ -181,8 +184,9 @@ def _output(verdict: Verdict) -> NotebookNode:
     text = "\n\n".join(filter(None, [part + verdict.message, verdict.table]))
     if verdict.verdict == PASSED:
         return new_output("display_data", {"text/plain": f"passed: {verdict.points} points"})
-    return new_output("error", ename=verdict.verdict, evalue=text[:500],
-                      traceback=[f"{verdict.verdict}: {text}"])  # fmt: skip
+    return new_output(
+        "error", ename=verdict.verdict, evalue=text[:500], traceback=[f"{verdict.verdict}: {text}"]
+    )
 
 
 def _keep_timestamp(where: Places, judgement: Judgement) -> None:

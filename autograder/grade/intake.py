@@ -128,15 +128,20 @@ def _take_answer(cell: NotebookNode, name: str, copies: list[Cell]) -> list[str]
     chosen = written[-1]
     cell.source = chosen.source
     if len(copies) > 1:
-        notes.append(f"The cell {name} was there {len(copies)} times. The last one that you"
-                     " changed is your answer.")  # fmt: skip
+        notes.append(
+            f"The cell {name} was there {len(copies)} times. The last one that you"
+            " changed is your answer."
+        )
     if chosen.cell_type != cell.cell_type:
-        notes.append(f"The cell {name} had become a {chosen.cell_type} cell. It was graded as"
-                     f" {cell.cell_type}.")  # fmt: skip
+        notes.append(
+            f"The cell {name} had become a {chosen.cell_type} cell. It was graded as"
+            f" {cell.cell_type}."
+        )
     if len(cell.source) > MAX_CELL_CHARACTERS:
         cell.source = blank
-        notes.append(f"The cell {name} was longer than {MAX_CELL_CHARACTERS:,} characters and was"
-                     " left out.")  # fmt: skip
+        notes.append(
+            f"The cell {name} was longer than {MAX_CELL_CHARACTERS:,} characters and was left out."
+        )
     return notes + _settings_note(cell, name, copies)
 
 
@@ -149,8 +154,10 @@ def _settings_note(cell: NotebookNode, name: str, copies: list[Cell]) -> list[st
         changed = [s for s in SETTINGS if s in theirs and theirs[s] != mine.get(s, False)]
         if changed or other.tags != tags:
             what = ", ".join(changed + (["tags"] if other.tags != tags else []))
-            return [f"The settings of the cell {name} had been changed ({what}). The released"
-                    " ones were used."]  # fmt: skip
+            return [
+                f"The settings of the cell {name} had been changed ({what}). The released"
+                " ones were used."
+            ]
     return []
 
 

@@ -30,7 +30,8 @@ LIBRARY = Path(__import__("byhand").__file__).parent
 class Judgement:
     """What became of one submission. `cells` are the student's: (name, cell type, text).
 
-    `sandbox` and `devices` say what it ran in and on.
+    `notes` are for the student, `suspicions` for the instructor alone. `sandbox` and `devices` say
+    what it ran in and on.
     """
 
     key: str
@@ -44,6 +45,7 @@ class Judgement:
     verdicts: list[Verdict]
     cells: list[tuple[str, str, str]] = field(default_factory=list)
     devices: str = str(NO_GPUS)
+    suspicions: list[str] = field(default_factory=list)
 
     @property
     def points(self) -> int:
@@ -59,6 +61,11 @@ class Judgement:
     def complete(self) -> bool:
         """Whether every question could be judged."""
         return all(verdict.verdict != INFRASTRUCTURE for verdict in self.verdicts)
+
+    @property
+    def why_incomplete(self) -> str:
+        """Why the first question that could not be judged was not; "" where all were."""
+        return next((v.message for v in self.verdicts if v.verdict == INFRASTRUCTURE), "")
 
     def as_line(self) -> bytes:
         """One line of the journal."""
@@ -119,21 +126,6 @@ class Journal:
         finally:
             os.close(descriptor)
 
-    def merge(self, other: Journal) -> int:
-        """Append the judgements of another journal that this one has not; how many those were.
-
-        Raises:
-            OSError: the disk is full; merging again goes on from there.
-        """
-        new = [j for j in other.latest() if self._is_older(self.find(j.key), j)]
-        for judgement in new:
-            self.append(judgement)
-        return len(new)
-
-    @staticmethod
-    def _is_older(known: Judgement | None, new: Judgement) -> bool:
-        return known is None or (known != new and known.when <= new.when)
-
     def _read(self) -> None:
         """Take in what was appended since the last look."""
         for line in self._new_lines():
@@ -157,13 +149,21 @@ class Journal:
         yield from (line for line in whole.split(b"\n") if line.strip())
 
 
-def judgement_key(student: str, assignment: str, notebook: NotebookNode, notes: list[str],
-                  source: NotebookNode, seed: int, sandbox: str,
-                  devices: str = str(NO_GPUS)) -> str:  # fmt: skip
+def judgement_key(
+    student: str,
+    assignment: str,
+    notebook: NotebookNode,
+    notes: list[str],
+    source: NotebookNode,
+    seed: int,
+    sandbox: str,
+    devices: str = str(NO_GPUS),
+) -> str:
     """hash(submission, tests, environment): the same key means the same judgement."""
     submission = [[cell.id, cell.cell_type, cell.source] for cell in notebook.cells]
-    tests = [[cell.id, cell.source, cell.metadata] for cell in source.cells
-             if cell.cell_type == "code"]  # fmt: skip
+    tests = [
+        [cell.id, cell.source, cell.metadata] for cell in source.cells if cell.cell_type == "code"
+    ]
     parts = [student, assignment, submission, notes, tests, seed, sandbox, devices, environment()]
     text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,125 +1,107 @@
 """The judge: the instructor's test cells, against student code that runs somewhere else.
 
-Test cells run here, in a trusted process. The student's functions are stand-ins here; they become
-themselves only on the ranks of a sandbox, where the student's cells ran first. One sandbox for
-each question, so that a hang costs one question.
+Test cells run here, in a trusted kernel that papermill drives (notebook.py). The student's
+functions are stand-ins here; they become themselves only on the ranks of a sandbox, where the
+student's cells ran first. One sandbox for each question, so that a hang costs one question.
 
-`judge_cells` judges in this process; judge_notebook.py does the same in a kernel that papermill
-drives. Both ask each question through `Judge.ask`.
+The kernel stays up from one submission to the next, together with the sandbox's fork server, which
+has torch loaded and knows no secret. `begin` forgets everything of the submission before.
 """
 
 from __future__ import annotations
 
+import atexit
 import functools
+import gc
+import json
 import time
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from autograder.cells import defined_names, is_grade, is_locked, is_solution
-from autograder.grade import verdicts
+from IPython.core.getipython import get_ipython
+from IPython.display import display
+
+from autograder.grade import suspicions, verdicts
+from autograder.grade.plan import LIMITS, MIME, NOTES_MIME, Plan, Question
 from autograder.grade.verdicts import Verdict
+from autograder.places import COURSE
 from byhand import check
 from byhand.runtime import Launcher, LaunchError, Run, StandIn, set_default
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
+from byhand.runtime.walls.isolation import NONE, Level, best_level
 from byhand.runtime.walls.prelude import ALL_SECONDS, CELL_SECONDS, NOT_BEGUN
 
-if TYPE_CHECKING:
-    from nbformat import NotebookNode
-
-LIMIT_SECONDS = 30.0
 _ON_A_RANK = "launch was called on a rank"
-LIMITS = {
-    "memory_bytes": 1 << 30,  # that a rank may write to; torch takes 0.3 GB of it
-    "address_bytes": 16 << 30,  # mapped, read-only libraries included
-    "processes": 48,  # of each rank, threads included
-    "cpu_seconds": 120,
-    "file_bytes": 64 << 20,
-    "scratch_bytes": 64 << 20,  # each rank's /tmp
-    "open_files": 256,
-    "output_bytes": 4 << 20,
-    "log_bytes": 32 << 20,
-    "reply_bytes": 256 << 20,
-}
 
 
-@dataclass(frozen=True)
-class Question:
-    """A test cell: its name, points, text with hidden tests, and the student's cells before it."""
+class Session:
+    """What lives as long as the kernel: the launcher, and the judge of the current submission."""
 
-    name: str
-    points: int
-    source: str
-    cells: list[tuple[str, str]]
-    limit: float = LIMIT_SECONDS
-    limits: dict[str, int] = field(default_factory=dict)
+    launcher: Launcher | None = None
+    level: Level = Level(NONE)
+    judge: Judge | None = None
 
 
-@dataclass(frozen=True)
-class Plan:
-    """All that the judge needs of one submission, as plain data."""
+def launcher(sandboxed: bool, hide: list[str], gpus: Gpus) -> Launcher:
+    """The fork server in its sandbox, started at first need.
 
-    stand_ins: list[str]
-    preparation: list[str]
-    questions: list[Question]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data, for a file."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Plan:
-        """The plan that `as_dict` turned into `data`."""
-        questions = [Question(**{**q, "cells": [tuple(c) for c in q["cells"]]})
-                     for q in data["questions"]]  # fmt: skip
-        return cls(data["stand_ins"], data["preparation"], questions)
-
-
-def plan(source: NotebookNode, student: NotebookNode, limit: float | None = None,
-         gpus: Gpus = NO_GPUS) -> Plan:  # fmt: skip
-    """The questions of a source notebook, each with the cells of a restored submission.
-
-    Only names that the source's solution cells define become stand-ins: nothing that a student
-    wrote gives a name, or anything else, to the judge. `limit` overrides each cell's own
-    `metadata.limit_seconds`. `metadata.limits` of a locked cell changes some of LIMITS for the
-    assignment, and that of a test cell for its question. `gpus` changes both as CUDA needs.
+    Raises:
+        RuntimeError: there is no sandbox, or it cannot use the GPUs.
     """
-    limits = dict(LIMITS)
-    names: list[str] = []
-    preparation: list[str] = []
-    questions: list[Question] = []
-    for cell in source.cells:
-        if cell.cell_type != "code":
-            continue
-        if is_solution(cell):
-            names += defined_names(cell.source)
-        elif is_grade(cell):
-            usual = float(cell.metadata.get("limit_seconds", LIMIT_SECONDS)) * gpus.patience
-            own = gpus.limits({**limits, **cell.metadata.get("limits", {})})
-            questions.append(
-                Question(cell.id, cell.metadata.nbgrader.points, cell.source,
-                         cells_before(student, cell.id), limit or usual, own))  # fmt: skip
-        elif is_locked(cell):
-            limits.update(cell.metadata.get("limits", {}))
-            preparation.append(cell.source)
-    return Plan(list(dict.fromkeys(names)), preparation, questions)
+    if Session.launcher is None:
+        Session.level = Level(NONE)
+        if sandboxed:
+            Session.level = best_level([COURSE, *hide], gpus.files)
+        if sandboxed and Session.level.name == NONE:
+            raise RuntimeError("no sandbox stands in this kernel")
+        Session.launcher = Launcher(Session.level.command, trusted=False, gpus=gpus)
+        atexit.register(Session.launcher.close)
+        if reason := Session.launcher.why_no_gpus(gpus.limits(LIMITS), Session.level.nests):
+            raise RuntimeError(reason)
+        gc.collect()
+        gc.freeze()  # what is loaded by now stays: forgetting a submission need not look at it
+    return Session.launcher
 
 
-def cells_before(student: NotebookNode, test: str) -> list[tuple[str, str]]:
-    """(label, text) of the code cells of a restored notebook before this test, tests left out."""
-    cells = []
-    for cell in student.cells:
-        if cell.id == test:
-            break
-        if cell.cell_type == "code" and (is_solution(cell) or not is_grade(cell)):
-            cells.append((cell.id, cell.source))
-    return [cell for cell in cells if cell[1].strip()]
+def begin(plan_file: str, seed: int, sandboxed: bool, hide: list[str], gpus: list) -> None:
+    """Make this kernel ready for one submission, whose plan lies in `plan_file`.
+
+    `gpus`: how many its ranks get, and the backend.
+    """
+    shell = get_ipython()
+    shell.reset(new_session=False)
+    shell.register_magic_function(question, "cell", "question")
+    set_default(None)
+    plan = Plan.from_dict(json.loads(Path(plan_file).read_text()))
+    ranks = launcher(sandboxed, hide, Gpus(*gpus))
+    Session.judge = Judge(plan, ranks, shell.user_ns, seed=seed, isolate=Session.level.nests)
+    _show(NOTES_MIME, Session.judge.notes, "\n".join(Session.judge.notes))
+
+
+def question(line: str, cell: str) -> None:
+    """The %%question magic: judge the test cell below it, and show the verdict as data."""
+    asked = next(q for q in Session.judge.plan.questions if q.name == line.strip())
+    verdict = Session.judge.ask(asked)
+    _show(MIME, verdict.as_dict(), f"{verdict.verdict} {verdict.message}".strip())
+
+
+def _show(mime: str, data: object, text: str) -> None:
+    display({mime: data, "text/plain": text}, raw=True)
 
 
 class Judge:
     """Asks one submission's questions, in order, in one namespace of the instructor's names."""
 
-    def __init__(self, plan: Plan, launcher: Launcher, namespace: dict[str, Any], *,
-                 seed: int = 0, isolate: bool = True):  # fmt: skip
+    def __init__(
+        self,
+        plan: Plan,
+        launcher: Launcher,
+        namespace: dict[str, Any],
+        *,
+        seed: int = 0,
+        isolate: bool = True,
+    ):
         self.plan = plan
         self.launcher = launcher
         self.gpus = launcher.gpus or NO_GPUS
@@ -141,8 +123,10 @@ class Judge:
         except LaunchError:
             return self._rehearse_one_by_one(cells)
         labels = [label for label, _ in cells]
-        late = next((labels[i:] for i, label in enumerate(labels)
-                     if f"cell {label}: {NOT_BEGUN}" in notes), [])  # fmt: skip
+        late = next(
+            (labels[i:] for i, label in enumerate(labels) if f"cell {label}: {NOT_BEGUN}" in notes),
+            [],
+        )
         slow = [label for label in labels if label not in late and _timed_out(label, notes)]
         return {*slow, *late}, _worth_telling(notes) + _never_end(slow) + _too_late(late)
 
@@ -167,8 +151,9 @@ class Judge:
 
     def _try(self, cells: list[tuple[str, str]], seconds: float) -> list[str]:
         limits = self.plan.questions[-1].limits
-        sandbox = self.launcher.fresh(isolate=self.isolate, prelude=cells, limits=limits,
-                                      until=time.monotonic() + seconds)  # fmt: skip
+        sandbox = self.launcher.fresh(
+            isolate=self.isolate, prelude=cells, limits=limits, until=time.monotonic() + seconds
+        )
         try:
             return sandbox.launch(int, 1, setup=False, alone=True).notes
         finally:
@@ -185,60 +170,55 @@ class Judge:
         began = time.monotonic()
         cells = [cell for cell in question.cells if cell[0] not in self.left_out]
         try:
-            sandbox = self.launcher.fresh(isolate=self.isolate, prelude=cells,
-                                          limits=question.limits,
-                                          until=began + question.limit)  # fmt: skip
+            sandbox = self.launcher.fresh(
+                isolate=self.isolate,
+                prelude=cells,
+                limits=question.limits,
+                until=began + question.limit,
+            )
         except LaunchError as error:
             return verdicts.infrastructure(question.name, question.points, str(error))
-        before, peaks = set_default(sandbox), _watched(sandbox)
+        before, runs = set_default(sandbox), _watched(sandbox)
         try:
             exec(compile(question.source, f"<{question.name}>", "exec"), self.namespace)
             verdict = verdicts.passed(question.name, question.points, time.monotonic() - began)
         except Exception as error:
-            verdict = verdicts.failed(question.name, question.points, question.source, error,
-                                      question.limit, time.monotonic() - began)  # fmt: skip
+            verdict = verdicts.failed(
+                question.name,
+                question.points,
+                question.source,
+                error,
+                question.limit,
+                time.monotonic() - began,
+            )
         finally:
             set_default(before)
             sandbox.close()
         if verdict.verdict != verdicts.PASSED and (lost := self._lost_gpus(question)):
             return verdicts.infrastructure(question.name, question.points, lost)
-        return replace(verdict, peak_bytes=max(peaks, default=0))
+        return replace(
+            verdict,
+            ranks=max((run.world_size for run in runs), default=0),
+            peak_bytes=max((max(run.peak_bytes or [0]) for run in runs), default=0),
+            suspicion=next(filter(None, map(suspicions.of_run, runs)), ""),
+        )
 
     def _lost_gpus(self, question: Question) -> str | None:
         """Why it was the machine's fault: its GPUs fail a rank that no student wrote, too."""
         return self.launcher.why_no_gpus(question.limits, self.isolate)
 
 
-def _watched(sandbox: Launcher) -> list[int]:
-    """A list that fills with the most bytes that a rank held, one number for each launch."""
-    launch, peaks = sandbox.launch, []
+def _watched(sandbox: Launcher) -> list[Run]:
+    """A list that fills with what each launch gives back."""
+    launch, runs = sandbox.launch, []
 
     @functools.wraps(launch)
     def watched(*args: Any, **options: Any) -> Run:
-        run = launch(*args, **options)
-        peaks.append(max(run.peak_bytes or [0]))
-        return run
+        runs.append(launch(*args, **options))
+        return runs[-1]
 
     sandbox.launch = watched
-    return peaks
-
-
-def judge_cells(
-    source: NotebookNode,
-    student: NotebookNode,
-    launcher: Launcher,
-    *,
-    seed: int = 0,
-    limit: float | None = None,
-    isolate: bool = True,
-) -> list[Verdict]:
-    """Judge a restored notebook in this process; a verdict for each test cell of the source."""
-    todo = plan(source, student, limit, launcher.gpus or NO_GPUS)
-    namespace: dict[str, Any] = {"__name__": "__main__"}
-    judge = Judge(todo, launcher, namespace, seed=seed, isolate=isolate)
-    for text in todo.preparation:
-        exec(compile(text, "<imports>", "exec"), namespace)
-    return [judge.ask(question) for question in todo.questions]
+    return runs
 
 
 def _timed_out(label: str, notes: list[str]) -> bool:
@@ -251,8 +231,11 @@ def _worth_telling(notes: list[str]) -> list[str]:
 
 
 def _never_end(labels: list[str]) -> list[str]:
-    return [f"cell {label}: it did not come to an end within {CELL_SECONDS:.0f} s, or ended the"
-            " whole program; it was left out" for label in sorted(labels)]  # fmt: skip
+    return [
+        f"cell {label}: it did not come to an end within {CELL_SECONDS:.0f} s, or ended the"
+        " whole program; it was left out"
+        for label in sorted(labels)
+    ]
 
 
 def _too_late(labels: list[str]) -> list[str]:

@@ -79,9 +79,11 @@ def read_policy(path: Path) -> Policy:
         late = data.get("late", {})
         numbers = {name: _number(name, value) for name, value in late.items()}
         due = {name: _moment(name, value) for name, value in data.get("due", {}).items()}
-        extensions = {(name, student): _number(f"{name}.{student}", days)
-                      for name, students in data.get("extension", {}).items()
-                      for student, days in students.items()}  # fmt: skip
+        extensions = {
+            (name, student): _number(f"{name}.{student}", days)
+            for name, students in data.get("extension", {}).items()
+            for student, days in students.items()
+        }
         unknown = set(data) - {"late", "due", "extension"} | set(late) - set(_NUMBERS)
         if unknown:
             raise ValueError(f"nothing here is called {', '.join(sorted(unknown))}")

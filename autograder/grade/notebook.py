@@ -22,14 +22,12 @@ from papermill.clientwrap import PapermillNotebookClient
 from papermill.engines import NBClientEngine, papermill_engines
 
 from autograder.grade import verdicts
-from autograder.grade.judge import Plan
+from autograder.grade.plan import MIME, NOTES_MIME, Plan
 from autograder.grade.verdicts import Verdict
 from autograder.release.rules import KERNELSPEC
 from autograder.scratch import Scratch
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 
-MIME = "application/vnd.byhand.verdict+json"
-NOTES_MIME = "application/vnd.byhand.notes+json"
 SPARE_SECONDS = 120  # starting torch, and what the judge itself needs
 
 
@@ -81,19 +79,31 @@ class WarmKernel:
 
     def _run(self, plan: Plan, seed: int) -> Judged:
         if self._manager is None:
-            self._manager = AsyncKernelManager(kernel_name=KERNELSPEC["name"], transport="ipc",
-                                               ip=f"{self._folder.path}/kernel")  # fmt: skip
+            self._manager = AsyncKernelManager(
+                kernel_name=KERNELSPEC["name"], transport="ipc", ip=f"{self._folder.path}/kernel"
+            )
         scratch = self._folder.path / "empty"
         scratch.mkdir(exist_ok=True)
         plan_file = self._folder.path / "plan.json"
         plan_file.write_text(json.dumps(plan.as_dict()))
-        parameters = {"plan_file": str(plan_file), "seed": seed, "sandboxed": self.sandboxed,
-                      "hide": self.hide, "gpus": [self.gpus.count, self.gpus.backend]}  # fmt: skip
+        parameters = {
+            "plan_file": str(plan_file),
+            "seed": seed,
+            "sandboxed": self.sandboxed,
+            "hide": self.hide,
+            "gpus": [self.gpus.count, self.gpus.backend],
+        }
         seconds = sum(question.limit for question in plan.questions) + SPARE_SECONDS
         done = papermill.execute_notebook(
-            judge_notebook(plan), None, parameters, engine_name=ENGINE, progress_bar=False,
-            manager=self._manager, scratch=str(scratch), execution_timeout=int(seconds),
-        )  # fmt: skip
+            judge_notebook(plan),
+            None,
+            parameters,
+            engine_name=ENGINE,
+            progress_bar=False,
+            manager=self._manager,
+            scratch=str(scratch),
+            execution_timeout=int(seconds),
+        )
         return Judged(_verdicts(done, plan), list(_shown(done, NOTES_MIME)[0]), done)
 
     def _stop(self) -> None:
@@ -112,17 +122,22 @@ class WarmKernel:
 def judge_notebook(plan: Plan) -> NotebookNode:
     """The notebook that papermill runs for one submission."""
     cells = [
-        new_code_cell("plan_file = ''\nseed = 0\nsandboxed = True\nhide = []\ngpus = []",
-                      id="parameters"),
-        new_code_cell("from autograder.grade.kernel import begin\n"
-                      "begin(plan_file, seed, sandboxed, hide, gpus)", id="begin"),
-    ]  # fmt: skip
+        new_code_cell(
+            "plan_file = ''\nseed = 0\nsandboxed = True\nhide = []\ngpus = []", id="parameters"
+        ),
+        new_code_cell(
+            "from autograder.grade.judge import begin\n"
+            "begin(plan_file, seed, sandboxed, hide, gpus)",
+            id="begin",
+        ),
+    ]
     cells[0].metadata["tags"] = ["parameters"]
     for number, text in enumerate(plan.preparation):
         cells.append(new_code_cell(text, id=f"preparation-{number}"))
     for question in plan.questions:
-        cells.append(new_code_cell(f"%%question {question.name}\n{question.source}",
-                                   id=question.name))  # fmt: skip
+        cells.append(
+            new_code_cell(f"%%question {question.name}\n{question.source}", id=question.name)
+        )
     return new_notebook(cells=cells, metadata={"kernelspec": dict(KERNELSPEC)})
 
 
@@ -147,10 +162,12 @@ class _WarmEngine(NBClientEngine):
     """papermill's own engine, on a kernel that is already running and keeps running."""
 
     @classmethod
-    def execute_managed_notebook(cls, nb_man, kernel_name, manager, scratch,
-                                 execution_timeout=None, **_):  # fmt: skip
-        client = PapermillNotebookClient(nb_man, km=manager, timeout=execution_timeout,
-                                         kernel_name=kernel_name, log=_LOG)  # fmt: skip
+    def execute_managed_notebook(
+        cls, nb_man, kernel_name, manager, scratch, execution_timeout=None, **_
+    ):
+        client = PapermillNotebookClient(
+            nb_man, km=manager, timeout=execution_timeout, kernel_name=kernel_name, log=_LOG
+        )
         environment = {**os.environ, "IPYTHONDIR": scratch, "PYTHONDONTWRITEBYTECODE": "1"}
         try:
             with open(f"{scratch}.log", "ab") as log:

@@ -34,15 +34,19 @@ _MISSING = "the notebook does not define"
 _OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError", "can't allocate memory", "Cannot allocate")
 _LIMIT_SIGNALS = (-9, -24, -25)  # SIGKILL when memory runs out, SIGXCPU, SIGXFSZ
 _TOLD_EXITS = (*_LIMIT_SIGNALS, -6, -11)  # of hidden parts; SIGABRT, SIGSEGV
-_BUILTIN_ERRORS = {name for name, thing in vars(builtins).items()
-                   if isinstance(thing, type) and issubclass(thing, BaseException)}  # fmt: skip
+_BUILTIN_ERRORS = {
+    name
+    for name, thing in vars(builtins).items()
+    if isinstance(thing, type) and issubclass(thing, BaseException)
+}
 
 
 @dataclass(frozen=True)
 class Verdict:
     """What became of one test cell: `part` is where it ended, `table` where each rank was.
 
-    `peak_bytes`: the most bytes of tensors that one rank held, by its own account.
+    Of its launches: `ranks` is the most that one started, `peak_bytes` the most bytes of tensors
+    that one rank held, by its own account. `suspicion` is a sentence for the instructor.
     """
 
     question: str
@@ -55,6 +59,8 @@ class Verdict:
     table: str = ""
     seconds: float = 0.0
     peak_bytes: int = 0
+    ranks: int = 0
+    suspicion: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, for the journal and for a notebook's output."""
@@ -78,8 +84,9 @@ def passed(question: str, points: int, seconds: float) -> Verdict:
     return Verdict(question, PASSED, points, points, seconds=round(seconds, 3))
 
 
-def failed(question: str, points: int, source: str, error: BaseException, limit: float,
-           seconds: float) -> Verdict:  # fmt: skip
+def failed(
+    question: str, points: int, source: str, error: BaseException, limit: float, seconds: float
+) -> Verdict:
     """The verdict of a test cell that ended in `error`, with its text and the seconds it had."""
     line = _line_of(error, f"<{question}>")
     hidden = _is_hidden(source, line)
@@ -90,8 +97,17 @@ def failed(question: str, points: int, source: str, error: BaseException, limit:
     else:
         message = _hidden_message(error) if hidden else _message(error)
     table = _table(error) if kind in (DEADLOCK, TIMEOUT) and not hidden else ""
-    return Verdict(question, kind, 0, points, part, hidden, message[:MAX_MESSAGE],
-                   table[:MAX_MESSAGE], round(seconds, 3))  # fmt: skip
+    return Verdict(
+        question,
+        kind,
+        0,
+        points,
+        part,
+        hidden,
+        message[:MAX_MESSAGE],
+        table[:MAX_MESSAGE],
+        round(seconds, 3),
+    )
 
 
 def infrastructure(question: str, points: int, why: str) -> Verdict:
@@ -196,7 +212,11 @@ def _part_at(source: str, line: int) -> str:
         if isinstance(node, ast.With) and node.lineno <= line <= (node.end_lineno or 0):
             for item in node.items:
                 call = item.context_expr
-                if isinstance(call, ast.Call) and call.args and ast.unparse(call.func).endswith(
-                    "part") and isinstance(call.args[0], ast.Constant):  # fmt: skip
+                if (
+                    isinstance(call, ast.Call)
+                    and call.args
+                    and ast.unparse(call.func).endswith("part")
+                    and isinstance(call.args[0], ast.Constant)
+                ):
                     name = str(call.args[0].value)
     return name

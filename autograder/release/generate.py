@@ -22,13 +22,15 @@ from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
-from autograder.nbgrader_config import COURSE_ID, prepare, settings
+from autograder.nbgrader_config import COURSE_ID, settings
+from autograder.pages import write_page
 from autograder.places import CourseError, Places
 from autograder.release.rules import problems
 from autograder.scratch import Scratch
 
+_LOCKED = ("database is locked",)
 _NO_ROOM = ("disk is full", "disk I/O error", "No space left", "quota exceeded", "File too large")
-_BROKEN = ("database is locked", "readonly database", "unable to open database", *_NO_ROOM)
+_BROKEN = (*_LOCKED, *_NO_ROOM, "readonly database", "unable to open database")
 
 
 class GradebookError(CourseError):
@@ -41,14 +43,8 @@ def release(where: Places, assignments: list[str]) -> list[Path]:
     Raises:
         CourseError: a source notebook breaks a rule; the message names the file and the cell.
     """
-    made = {name: blank(where.source(name)) for name in assignments}
-    written = []
-    for name, data in made.items():
-        target = where.released(name)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _replace(target, data)
-        written.append(target)
-    return written
+    made = {name: blank(where.source(name)).decode() for name in assignments}
+    return [write_page(where.released(name), text) for name, text in made.items()]
 
 
 def blank(source: Path) -> bytes:
@@ -58,15 +54,16 @@ def blank(source: Path) -> bytes:
         CourseError: the source breaks a rule; the message names the cells.
     """
     check(source)
+    assignment = source.parent.name
     with tempfile.TemporaryDirectory() as folder:
-        course = Path(folder) / "course"
-        where = Places(course, Path(folder) / "class")
-        _copy_source(source, where)
+        where = Places(Path(folder) / "course", Path(folder) / "class")
+        (where.solutions / assignment).mkdir(parents=True)
+        shutil.copy(source, where.solutions / assignment)
         config = settings(where)
         config.GenerateAssignment.no_database = True
         config.SaveCells.enabled = False
-        _generate(source.parent.name, config)
-        return where.released(source.parent.name).read_bytes()
+        _generate(assignment, config)
+        return where.released(assignment).read_bytes()
 
 
 def register(where: Places, assignment: str) -> None:
@@ -75,30 +72,12 @@ def register(where: Places, assignment: str) -> None:
     Raises:
         CourseError: cells were added or removed after students had handed in.
     """
-    source = where.source(assignment)
-    check(source)
-    prepare(where)
-    new_gradebook(where)
+    check(where.source(assignment))
+    config = settings(where)
+    _new_gradebook(where)
     with Scratch() as folder:
-        config = settings(where)
         config.CourseDirectory.release_directory = str(folder)
         _generate(assignment, config)
-
-
-def new_gradebook(where: Places) -> None:
-    """Make the gradebook, unless there is one: whole or not at all.
-
-    nbgrader makes the tables first and notes their version a second later; a gradebook from
-    between the two could never be upgraded.
-    """
-    if where.gradebook.exists():
-        return
-    unfinished = where.gradebook.with_name("gradebook.db.unfinished")
-    for path in (unfinished, unfinished.with_name(unfinished.name + "-journal")):
-        path.unlink(missing_ok=True)
-    with quiet_nbgrader(), Gradebook(f"sqlite:///{unfinished}", course_id=COURSE_ID):
-        pass
-    os.replace(unfinished, where.gradebook)
 
 
 def check(source: Path) -> None:
@@ -107,27 +86,8 @@ def check(source: Path) -> None:
         notebook = nbformat.read(source, as_version=nbformat.NO_CONVERT)
     except (ValueError, OSError) as error:
         raise CourseError(f"{source} cannot be read as a notebook: {error}") from None
-    found = problems(notebook)
-    if found:
-        raise CourseError("\n".join([f"{source} cannot be released:", *(f"  {p}" for p in found)]))
-
-
-def _copy_source(source: Path, where: Places) -> None:
-    target = where.solutions / source.parent.name
-    target.mkdir(parents=True)
-    shutil.copy(source, target / source.name)
-
-
-def _generate(assignment: str, config: Config) -> None:
-    """Run nbgrader's GenerateAssignment for one assignment."""
-    config.CourseDirectory.assignment_id = assignment
-    config.GenerateAssignment.force = True
-    with quiet_nbgrader() as said:
-        converter = GenerateAssignment(coursedir=CourseDirectory(config=config), config=config)
-        try:
-            converter.start()
-        except NbGraderException:
-            raise refusal(f"nbgrader cannot release {assignment}", said) from None
+    if found := problems(notebook):
+        raise CourseError("\n  ".join([f"{source} cannot be released:", *found]))
 
 
 @contextlib.contextmanager
@@ -150,23 +110,41 @@ def quiet_nbgrader() -> Iterator[list[str]]:
 
 
 def refusal(sentence: str, said: list[str]) -> CourseError:
-    """The error to raise when nbgrader refused, with its last words."""
-    broken = any(words in text for text in said for words in _BROKEN)
-    return (GradebookError if broken else CourseError)(f"{sentence}:\n{last_words(said)}")
+    """The error to raise when nbgrader refused: its last words, or a sentence of ours for them."""
+    log = "\n".join(said).strip()
+    if any(words in log for words in _LOCKED):
+        why = ["another program is using the gradebook: try again when it is done"]
+    elif any(words in log for words in _NO_ROOM):
+        why = ["there is no room on the disk: make some, and grade again"]
+    else:
+        why = log.splitlines()[-6:]
+    kind = GradebookError if any(words in log for words in _BROKEN) else CourseError
+    return kind("\n  ".join([f"{sentence}:", *why]))
 
 
-def last_words(said: list[str]) -> str:
-    """The last lines of what nbgrader logged, indented; a sentence where the cause is plain."""
-    if any("database is locked" in text for text in said):
-        return "  another program is using the gradebook: try again when it is done"
-    if any(words in text for text in said for words in _NO_ROOM):
-        return "  there is no room on the disk: make some, and grade again"
-    lines = "\n".join(said).strip().splitlines()
-    return "\n".join(f"  {line}" for line in lines[-6:])
+def _new_gradebook(where: Places) -> None:
+    """Make the gradebook, unless there is one: whole or not at all.
+
+    nbgrader makes the tables first and notes their version a second later; a gradebook from
+    between the two could never be upgraded.
+    """
+    if where.gradebook.exists():
+        return
+    unfinished = where.gradebook.with_name("gradebook.db.unfinished")
+    for path in (unfinished, unfinished.with_name(unfinished.name + "-journal")):
+        path.unlink(missing_ok=True)
+    with quiet_nbgrader(), Gradebook(f"sqlite:///{unfinished}", course_id=COURSE_ID):
+        pass
+    os.replace(unfinished, where.gradebook)
 
 
-def _replace(target: Path, data: bytes) -> None:
-    """Write a file whole or not at all."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
-    temporary.write_bytes(data)
-    os.replace(temporary, target)
+def _generate(assignment: str, config: Config) -> None:
+    """Run nbgrader's GenerateAssignment for one assignment."""
+    config.CourseDirectory.assignment_id = assignment
+    config.GenerateAssignment.force = True
+    with quiet_nbgrader() as said:
+        converter = GenerateAssignment(coursedir=CourseDirectory(config=config), config=config)
+        try:
+            converter.start()
+        except NbGraderException:
+            raise refusal(f"nbgrader cannot release {assignment}", said) from None

@@ -1,7 +1,6 @@
 """Notebooks as they are committed: no outputs, no counts, one kernelspec, readable cell ids.
 
-    python -m autograder.release.normalise lectures solutions          # rewrite what is not normal
-    python -m autograder.release.normalise --check lectures solutions  # only say which are not
+    python -m autograder.release.normalise lectures solutions    # rewrites what is not normal
 
 One source per notebook and nothing in it that a run leaves behind, so that a diff shows what an
 author wrote. A cell's id is its nbgrader name where it has one, else a kebab-case name: the one the
@@ -10,6 +9,7 @@ author gave, or the first words of the cell in place of an editor's random lette
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from pathlib import Path
@@ -17,10 +17,9 @@ from pathlib import Path
 import nbformat
 import nbformat.v4
 
-from autograder.release.rules import KERNELSPEC
+from autograder.release.rules import KEBAB, KERNELSPEC
 
 KEPT_IN_CELLS = ("jupyter", "limit_seconds", "limits", "nbgrader", "tags")
-KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 RANDOM = re.compile(r"(?=[a-f]*[0-9])[0-9a-f]{8}")
 WORDS_IN_AN_ID = 4
 
@@ -36,14 +35,16 @@ def normalised(text: str) -> str:
         cells = notebook.cells
     except (ValueError, AttributeError) as error:
         raise ValueError(f"not a notebook of version 4: {error}") from error
-    notebook.metadata = nbformat.from_dict(
-        {"kernelspec": KERNELSPEC, "language_info": {"name": "python"}}
-    )
+    metadata = {"kernelspec": KERNELSPEC, "language_info": {"name": "python"}}
+    notebook.metadata = nbformat.from_dict(metadata)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     taken: set[str] = set()
     for cell in cells:
         _normalise(cell)
-        cell["id"] = _unique(_name(cell), taken)
+        name = _name(cell)
+        names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+        cell["id"] = next(one for one in names if one not in taken)
+        taken.add(cell["id"])
     return nbformat.writes(notebook).rstrip("\n") + "\n"
 
 
@@ -53,16 +54,15 @@ def is_readable(cell_id: str) -> bool:
     return plain and not any(RANDOM.match(word) for word in cell_id.split("-"))
 
 
-def _normalise(cell) -> None:
+def _normalise(cell: nbformat.NotebookNode) -> None:
     if cell.cell_type == "code":
         cell.outputs, cell.execution_count = [], None
     cell.source = "\n".join(line.rstrip() for line in cell.source.strip("\n").split("\n"))
-    cell.metadata = nbformat.from_dict(
-        {key: cell.metadata[key] for key in KEPT_IN_CELLS if cell.metadata.get(key)}
-    )
+    kept = {key: cell.metadata[key] for key in KEPT_IN_CELLS if cell.metadata.get(key)}
+    cell.metadata = nbformat.from_dict(kept)
 
 
-def _name(cell) -> str:
+def _name(cell: nbformat.NotebookNode) -> str:
     named = cell.metadata.get("nbgrader", {}).get("grade_id") or cell.get("id", "")
     if is_readable(named):
         return named
@@ -70,35 +70,17 @@ def _name(cell) -> str:
     return "-".join(words)[:60].strip("-") or "empty"
 
 
-def _unique(name: str, taken: set[str]) -> str:
-    candidate, number = name, 1
-    while candidate in taken:
-        number += 1
-        candidate = f"{name}-{number}"
-    taken.add(candidate)
-    return candidate
-
-
-def _notebooks(paths: list[str]) -> list[Path]:
-    found = []
-    for path in map(Path, paths):
-        found += sorted(path.rglob("*.ipynb")) if path.is_dir() else [path]
-    return [path for path in found if ".ipynb_checkpoints" not in path.parts]
-
-
-def main(arguments: list[str]) -> int:
-    """Normalise the notebooks named; 1 when something was (or with --check: is) not normal."""
-    check_only = "--check" in arguments
-    wrong = []
-    for path in _notebooks([word for word in arguments if word != "--check"]):
-        text = path.read_text(encoding="utf-8")
-        if (wanted := normalised(text)) != text:
-            wrong.append(path)
-            if not check_only:
+def main(paths: list[str]) -> int:
+    """Normalise the notebooks in these files and folders; 1 when something was not normal."""
+    wrong = 0
+    for place in map(Path, paths):
+        for path in sorted(place.rglob("*.ipynb")) if place.is_dir() else [place]:
+            text = path.read_text(encoding="utf-8")
+            if ".ipynb_checkpoints" not in path.parts and (wanted := normalised(text)) != text:
                 path.write_text(wanted, encoding="utf-8")
-    for path in wrong:
-        print(f"{path}: {'not normal' if check_only else 'normalised'}")
-    return 1 if wrong else 0
+                print(f"{path}: normalised")
+                wrong = 1
+    return wrong
 
 
 if __name__ == "__main__":

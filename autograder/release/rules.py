@@ -17,39 +17,33 @@ if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-HEADER = re.compile(
-    r"^Time: about (?P<minutes>\d+) minutes · Points: (?P<points>\d+)"
-    r" · Needs: (?P<needs>.+?) · Difficulty: (?P<level>[123]) of 3\s*$",
-    re.MULTILINE,
-)
-KEBAB = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 SOLUTION, END_SOLUTION = "### BEGIN SOLUTION", "### END SOLUTION"
 HIDDEN, END_HIDDEN = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
+_HEADER = re.compile(
+    r"^Time: about \d+ minutes · Points: (\d+) · Needs: .+? · Difficulty: [123] of 3\s*$",
+    re.MULTILINE,
+)
+_EXAMPLE = "Time: about 45 minutes · Points: 6 · Needs: lecture 3 · Difficulty: 2 of 3"
 
 
 def problems(notebook: NotebookNode) -> list[str]:
     """One sentence for each rule that the notebook breaks, naming the cell."""
-    found = list(_format(notebook))
-    if not found:
-        found += _ids(notebook.cells)
-    if not found:
-        for cell in notebook.cells:
-            found += [f"cell {cell.id}: {what}" for what in _cell(cell)]
-        found += _pairs(notebook.cells)
-        found += _total(notebook.cells)
-    return found
-
-
-def total_points(notebook: NotebookNode) -> int:
-    """The sum of the points of all graded cells."""
-    return sum(cell.metadata.nbgrader.points for cell in notebook.cells if is_grade(cell))
+    found = list(_format(notebook)) or list(_ids(notebook.cells))
+    if found:
+        return found
+    for cell in notebook.cells:
+        wrong = [*_cell(cell), *_settings(cell), *_markers(cell)]
+        found += [f"cell {cell.id}: {what}" for what in wrong]
+    return [*found, *_pairs(notebook.cells), *_total(notebook.cells)]
 
 
 def _format(notebook: NotebookNode) -> Iterator[str]:
+    kernelspec = dict(notebook.metadata.get("kernelspec", {}))
     if (notebook.nbformat, notebook.nbformat_minor) != (4, 5):
         yield f"the notebook format is {notebook.nbformat}.{notebook.nbformat_minor}, not 4.5"
-    if dict(notebook.metadata.get("kernelspec", {})) != KERNELSPEC:
-        yield f"the kernelspec is {dict(notebook.metadata.get('kernelspec', {}))}, not {KERNELSPEC}"
+    if kernelspec != KERNELSPEC:
+        yield f"the kernelspec is {kernelspec}, not {KERNELSPEC}"
     for number, cell in enumerate(notebook.cells, 1):
         if not cell.get("id"):
             yield f"cell number {number} has no id: {cell.source[:40]!r}"
@@ -62,13 +56,13 @@ def _ids(cells: list[NotebookNode]) -> Iterator[str]:
         if not KEBAB.fullmatch(name):
             yield f"cell {name}: the id must be a kebab-case name such as ring-all-reduce"
     for cell in cells:
-        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
-        if grade_id is not None and grade_id != cell.id:
+        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id", cell.id)
+        if grade_id != cell.id:
             yield f"cell {cell.id}: its grade_id is {grade_id}; both must be the same"
 
 
 def _cell(cell: NotebookNode) -> Iterator[str]:
-    """What is wrong with one cell by itself."""
+    """What is wrong with one cell by itself, whatever it is to nbgrader."""
     if cell.cell_type == "code" and (cell.outputs or cell.execution_count is not None):
         yield "it has outputs or an execution count; clear them"
     limits = cell.metadata.get("limits", {})
@@ -76,10 +70,13 @@ def _cell(cell: NotebookNode) -> Iterator[str]:
         yield f"its limits are {dict(limits)}; each must be a whole number above 0"
     if cell.metadata.get("tags"):
         yield f"it has the tags {cell.metadata.tags}, which change how notebooks run"
-    yield from _markers(cell)
-    if "nbgrader" not in cell.metadata:
+
+
+def _settings(cell: NotebookNode) -> Iterator[str]:
+    """What is wrong with one cell's settings for nbgrader."""
+    data = cell.metadata.get("nbgrader")
+    if data is None:
         return
-    data = cell.metadata.nbgrader
     if data.get("schema_version") != 3:
         yield "its nbgrader schema_version must be 3"
     if is_grade(cell) and (type(data.get("points")) is not int or data.points < 1):
@@ -106,25 +103,22 @@ def _markers(cell: NotebookNode) -> Iterator[str]:
         yield "it holds a solution but is not a solution cell: students would get it"
     if is_solution(cell) and cell.cell_type == "code" and SOLUTION not in text:
         yield f"it has no {SOLUTION!r}: students would get no signature to fill in"
-    is_test = is_grade(cell) and not is_solution(cell)
-    if HIDDEN in text and not is_test:
+    if HIDDEN in text and (is_solution(cell) or not is_grade(cell)):
         yield "it holds hidden tests but is not a test cell: students would get them"
 
 
 def _pairs(cells: list[NotebookNode]) -> Iterator[str]:
     """Every code task is one or more solution cells and then the test cell that grades them."""
     waiting: list[str] = []
-    for cell in cells:
-        if cell.cell_type != "code" or not (is_solution(cell) or is_grade(cell)):
-            continue
+    for cell in (cell for cell in cells if cell.cell_type == "code"):
         if is_solution(cell):
             waiting += [] if is_grade(cell) else [cell.id]
-            continue
-        if not cell.id.startswith("test-"):
-            yield f"cell {cell.id}: the name of a test cell begins with test-"
-        if not waiting:
-            yield f"cell {cell.id}: it comes after no solution cell that it could grade"
-        waiting = []
+        elif is_grade(cell):
+            if not cell.id.startswith("test-"):
+                yield f"cell {cell.id}: the name of a test cell begins with test-"
+            if not waiting:
+                yield f"cell {cell.id}: it comes after no solution cell that it could grade"
+            waiting = []
     for name in waiting:
         yield f"cell {name}: no test cell after it grades it"
     if not any(is_locked(cell) and not is_grade(cell) for cell in cells):
@@ -132,13 +126,11 @@ def _pairs(cells: list[NotebookNode]) -> Iterator[str]:
 
 
 def _total(cells: list[NotebookNode]) -> Iterator[str]:
-    lines = [(cell.id, found) for cell in cells if (found := HEADER.search(cell.source))]
-    if not lines:
-        yield ("no cell has the header line 'Time: about 45 minutes · Points: 6 · Needs: lecture 3"
-               " · Difficulty: 2 of 3'")  # fmt: skip
-    total = sum(cell.metadata.nbgrader.points for cell in cells if is_grade(cell)
-                if isinstance(cell.metadata.nbgrader.get("points"), int))  # fmt: skip
-    for name, found in lines:
-        if int(found["points"]) != total:
-            yield (f"cell {name}: it states Points: {found['points']}, but the graded cells add up"
-                   f" to {total}")  # fmt: skip
+    stated = [(cell.id, int(points)) for cell in cells for points in _HEADER.findall(cell.source)]
+    if not stated:
+        yield f"no cell has the header line {_EXAMPLE!r}"
+    points = [cell.metadata.nbgrader.get("points") for cell in cells if is_grade(cell)]
+    total = sum(number for number in points if isinstance(number, int))
+    for name, number in stated:
+        if number != total:
+            yield f"cell {name}: it states Points: {number}, but the graded cells add up to {total}"

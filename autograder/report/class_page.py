@@ -1,7 +1,7 @@
 """The class on one page: how points are spread, which tasks are hardest, which wrong answers recur.
 
-The page stands alone: no script, no other file; pictures are inside it. It links to the feedback
-pages that `autograder feedback` wrote.
+The page stands alone: no script, no other file, and its bars are boxes with widths. It links to the
+feedback pages that `autograder feedback` wrote.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import nbformat
 
 from autograder.grade.journal import Judgement
 from autograder.grade.marks import Marks, graded, read_marks
-from autograder.grade.verdicts import PASSED, Verdict
+from autograder.grade.verdicts import PASSED, VERDICTS, Verdict
 from autograder.pages import render, task_cells, task_titles, title_of, write_page
 from autograder.places import Places
-from autograder.report import figures, wrong_answers
+from autograder.report import wrong_answers
 from autograder.report.feedback import page_path
 from autograder.report.regrade import read_regrades
 from byhand.figures.style import num_bytes_text
@@ -73,11 +73,8 @@ def _sheet(
         "points": points,
         "max_points": best,
         "median": median(points),
-        "drawings": [
-            figures.points_drawing(points, best, median(points)),
-            figures.tasks_drawing([(task["title"], task["counts"]) for task in tasks]),
-            figures.seconds_drawing([(task["title"], task["seconds"]) for task in tasks]),
-        ],
+        "counts": {number: points.count(number) for number in range(best + 1)},
+        "hardest": min(tasks, key=lambda task: task["passed"]),
         "tasks": tasks,
         "questions": {question: titles.get(question, question) for question in questions},
         "rows": rows,
@@ -107,7 +104,7 @@ def _task(title: str, verdicts: list[Verdict]) -> dict[str, Any]:
     peak = max(v.peak_bytes for v in verdicts)
     return {
         "title": title,
-        "counts": counts,
+        "counts": {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]},
         "passed": counts[PASSED],
         "parts": parts.most_common(3),
         "seconds": [v.seconds for v in verdicts],

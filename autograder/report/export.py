@@ -101,13 +101,14 @@ def canvas(
         begins = ", ".join(CANVAS_COLUMNS)
         raise CourseError(f"{fill} does not begin as a gradebook that Canvas exports: {begins}")
     places = {g.assignment: _column(header, g, column, fill) for g in grades}
-    maxima = next((row for row in sheet.rows[1:4] if "Points Possible" in row[0]), [])
+    nothing = [""] * len(header)
+    maxima = next((row for row in sheet.rows[1:4] if "Points Possible" in row[0]), nothing)
     names = [0, *(at for at, name in enumerate(header) if name in ("SIS Login ID", "SIS User ID"))]
     people = _People(grades, roster, CANVAS)
     for row in sheet.rows[1:]:
         for grade in people.grades(row[1], [row[at] for at in names]):
             at = places[grade.assignment]
-            row[at] = grade.out_of(_maximum(maxima[at : at + 1], grade, sheet))
+            row[at] = grade.out_of(_maximum(maxima[at], grade, sheet))
     sheet.left += people.left(f"no row of {fill.name if fill else 'the gradebook'} is theirs")
     return sheet
 
@@ -150,10 +151,9 @@ class _People:
     def grades(self, number: str, names: Iterable[str]) -> list[Grade]:
         """The grades of a row's student: found by number, else by a name that only one has."""
         wanted = {form for name in names if name for form in (name, plain_name(name))}
-        mine = [student for student, known in self._numbers.items() if known == number.strip()]
-        same = [student for student in self._numbers if student in wanted]
-        same = [student for student in same if not self._numbers[student]]
-        student = mine[0] if mine and number.strip() else same[0] if len(same) == 1 else ""
+        known = {mine: student for student, mine in self._numbers.items() if mine}
+        same = [student for student in wanted if self._numbers.get(student) == ""]
+        student = known.get(number.strip()) or (same[0] if len(same) == 1 else "")
         self._found.add(student)
         return [grade for grade in self._grades if grade.student == student]
 
@@ -190,16 +190,16 @@ def _moodle_row(cells: dict[str, str], grade: Grade, sheet: Sheet) -> dict[str, 
     if cells.get("Grade can be changed") == "No":
         sheet.left.append(f"{grade.student}: Moodle says that the grade cannot be changed")
         return cells
-    maximum = _maximum([cells.get("Maximum Grade", "")], grade, sheet)
+    maximum = _maximum(cells.get("Maximum Grade", ""), grade, sheet)
     filled = {"Grade": grade.out_of(maximum), "Feedback comments": grade.comment}
     return {name: filled.get(name, value) for name, value in cells.items()}
 
 
-def _maximum(stated: list[str], grade: Grade, sheet: Sheet) -> float:
+def _maximum(stated: str, grade: Grade, sheet: Sheet) -> float:
     """The points that the LMS gives at most, in a sentence where they are not ours."""
     try:
-        maximum = float(stated[0].replace(",", "."))
-    except (ValueError, IndexError):
+        maximum = float(stated.replace(",", "."))
+    except ValueError:
         return grade.max_score
     said = f"{grade.assignment}: scaled from {grade.max_score:g} to {maximum:g} points, as there"
     if maximum != grade.max_score and said not in sheet.left:

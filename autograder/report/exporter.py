@@ -25,11 +25,10 @@ class FeedbackExporter(HTMLExporter):
         course, about = self.parent.coursedir, resources["nbgrader"]
         where = Places(Path(course.root), Path(course.submitted_directory).parent)
         student, assignment = about["student"], about["assignment"]
-        found = [j for j in Journal(where.journal).latest()
-                 if (j.student, j.assignment) == (student, assignment)]  # fmt: skip
-        if not found:
+        judgement = Journal(where.journal).last(student, assignment)
+        if judgement is None:
             raise CourseError(f"{student}, {assignment} was not graded yet: run autograder grade")
         source = nbformat.read(where.source(assignment), as_version=4)
-        marks = read_marks(where, found)[assignment, student]
+        marks = read_marks(where, [judgement])[assignment, student]
         resources["output_extension"] = self.file_extension
-        return page(found[0], source, marks), resources
+        return page(judgement, source, marks), resources

@@ -18,7 +18,7 @@ from itertools import combinations
 from pygments.lexers import PythonLexer
 from pygments.token import Comment, Literal, Name, String, Whitespace
 
-K = 18
+K = 21
 RING = 10
 MIN_SHARE = 0.25
 MIN_TOKENS = 40  # about four lines: less is alike by chance

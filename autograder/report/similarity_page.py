@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import nbformat
 
@@ -11,20 +12,9 @@ from autograder.grade.journal import Judgement
 from autograder.grade.marks import graded
 from autograder.pages import render, title_of, write_page
 from autograder.places import Places
-from autograder.report.similarity import MAX_CHARACTERS, RING, K, Pair, Program, pairs, program
+from autograder.report.similarity import MAX_CHARACTERS, RING, K, Program, pairs, program
 
 NUM_LISTED, NUM_SHOWN = 100, 25
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """One assignment; `cut` are the students of whose code only the beginning was compared."""
-
-    assignment: str
-    title: str
-    num_submissions: int
-    cut: list[str]
-    pairs: list[Pair]
 
 
 def write_similarity(where: Places, assignments: list[str], path: Path, ring: int = RING) -> Path:
@@ -33,10 +23,8 @@ def write_similarity(where: Places, assignments: list[str], path: Path, ring: in
     Raises:
         CourseError: nothing was graded yet.
     """
-    judgements = graded(where, assignments)
-    names = sorted({j.assignment for j in judgements})
-    by_name = {name: [j for j in judgements if j.assignment == name] for name in names}
-    sheets = [_sheet(where, name, by_name[name], ring) for name in names]
+    by_assignment = groupby(graded(where, assignments), key=lambda j: j.assignment)
+    sheets = [_sheet(where, name, list(some), ring) for name, some in by_assignment]
     page = render(
         "similarity.html",
         sheets=sheets,
@@ -50,14 +38,19 @@ def write_similarity(where: Places, assignments: list[str], path: Path, ring: in
     return write_page(path, page)
 
 
-def _sheet(where: Places, name: str, judgements: list[Judgement], ring: int) -> Sheet:
+def _sheet(where: Places, name: str, judgements: list[Judgement], ring: int) -> dict[str, Any]:
     source = nbformat.read(where.source(name), as_version=4)
     released = nbformat.read(where.released(name), as_version=4)
     given = [cell.source for cell in released.cells if cell.cell_type == "code"]
     ours = {cell.id for cell in source.cells}
     programs = [program(j.student, _answers_first(j, ours)) for j in judgements]
-    cut = [one.student for one in programs if one.is_cut]
-    return Sheet(name, title_of(source), len(programs), cut, pairs(programs, given, ring))
+    return {
+        "assignment": name,
+        "title": title_of(source),
+        "num_submissions": len(programs),
+        "cut": [one.student for one in programs if one.is_cut],
+        "pairs": pairs(programs, given, ring),
+    }
 
 
 def _answers_first(judgement: Judgement, ours: set[str]) -> list[tuple[str, str]]:

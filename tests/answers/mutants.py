@@ -14,25 +14,22 @@ import argparse
 import hashlib
 import json
 import sys
+import tempfile
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from fnmatch import fnmatchcase
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 
-import nbformat
 from tqdm import tqdm
 
 import answers
+from answers import judging
 from answers.mutations import Mutant, chosen, mutants
-from autograder.batch.workers import cores
+from autograder.batch.queue import cores
 from autograder.grade.journal import environment
-from autograder.grade.judge import judge_cells
 from autograder.grade.verdicts import INFRASTRUCTURE, PASSED
-from byhand.runtime import Launcher
 
 EQUIVALENT = Path(__file__).with_name("mutants_equivalent.toml")
 KNOWN = answers.ROOT / "build" / "mutants.jsonl"
@@ -68,43 +65,32 @@ def key(mutant: Mutant) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
-def judged(mutant: Mutant) -> str:
-    """The verdict on one mutant, from the same judge that students get."""
-    student = answers.full(mutant.stem)
-    for cell in student["cells"]:
-        if cell["id"] == mutant.cell:
-            cell["source"] = mutant.text
-    notebooks = [nbformat.from_dict(n) for n in (exercise(mutant.stem, mutant.test), student)]
-    for cell in (cell for notebook in notebooks for cell in notebook.cells):
-        cell.source = "".join(cell.source)
-    [verdict] = judge_cells(*notebooks, _launcher(), limit=LIMIT, isolate=False)
-    return verdict.verdict
-
-
-@cache
-def _launcher() -> Launcher:
-    """This process's fork server; it ends with the process."""
-    return Launcher()
-
-
 def verdicts(wanted: list[Mutant], jobs: int) -> dict[Mutant, str]:
     """The verdict on each mutant: those known from an earlier run, and the others judged now."""
     known = _known()
     found = {mutant: known[key(mutant)] for mutant in wanted if key(mutant) in known}
-    missing = [mutant for mutant in wanted if mutant not in found]
+    groups = judging.batches(mutant for mutant in wanted if mutant not in found)
+    books = [
+        (
+            group[0].stem,
+            judging.notebook(
+                group[0].stem, [m.test for m in group], {m.cell: m.text for m in group}
+            ),
+        )
+        for group in groups
+    ]
     KNOWN.parent.mkdir(exist_ok=True)
     with (
-        ProcessPoolExecutor(jobs, get_context("spawn")) as pool,
+        tempfile.TemporaryDirectory(prefix="mutants-") as folder,
         open(KNOWN, "a", encoding="utf-8") as file,
         tqdm(total=len(wanted), initial=len(found), unit="mutant") as bar,
     ):
-        work = {pool.submit(judged, mutant): mutant for mutant in missing}
-        for done in as_completed(work):
-            mutant = work[done]
-            found[mutant] = done.result()
-            line = {"key": key(mutant), "verdict": found[mutant], "mutant": str(mutant)}
-            print(json.dumps(line), file=file, flush=True)
-            bar.update()
+        for number, judged in judging.verdicts(Path(folder), books, LIMIT, jobs):
+            for mutant in groups[number]:
+                found[mutant] = judged[mutant.test].verdict
+                line = {"key": key(mutant), "verdict": found[mutant], "mutant": str(mutant)}
+                print(json.dumps(line), file=file, flush=True)
+                bar.update()
     return found
 
 

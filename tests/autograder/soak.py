@@ -31,8 +31,8 @@ from tqdm import tqdm
 
 from autograder.batch.grading import Options, grade
 from autograder.grade.journal import Journal
-from autograder.grade.judge import Plan
 from autograder.grade.notebook import Judged, WarmKernel
+from autograder.grade.plan import Plan
 from autograder.grade.verdicts import passed
 from autograder.places import Places
 from byhand.runtime.walls.isolation import why_no_sandbox
@@ -59,12 +59,18 @@ def rows(gradebook: Path) -> list[tuple]:
     """Every row of nbgrader's gradebook, with what a random id stands for in its place."""
     with sqlite3.connect(gradebook) as database:
         database.row_factory = sqlite3.Row
-        tables = [name for (name,) in database.execute(
-            "select name from sqlite_master where type = 'table'")]  # fmt: skip
-        found = [(table, dict(row)) for table in tables
-                 for row in database.execute(f"select * from {table}")]  # fmt: skip
-    named = {row["id"]: (table, row) for table, row in found
-             if "id" in row and table not in SHARED_ID}  # fmt: skip
+        tables = [
+            name
+            for (name,) in database.execute("select name from sqlite_master where type = 'table'")
+        ]
+        found = [
+            (table, dict(row))
+            for table in tables
+            for row in database.execute(f"select * from {table}")
+        ]
+    named = {
+        row["id"]: (table, row) for table, row in found if "id" in row and table not in SHARED_ID
+    }
 
     def meaning(value: Any) -> Any:
         return plain(*named[value]) if value in named else value
@@ -140,9 +146,12 @@ def pretend() -> None:
     def judge(self: WarmKernel, plan: Plan, seed: int) -> Judged:
         time.sleep(0.05)
         right = "return 2 * number" in repr(plan.questions[0].cells)
-        verdicts = [passed(q.name, q.points, 0.1) if right else
-                    replace(passed(q.name, q.points, 0.1), verdict="failed", points=0)
-                    for q in plan.questions]  # fmt: skip
+        verdicts = [
+            passed(q.name, q.points, 0.1)
+            if right
+            else replace(passed(q.name, q.points, 0.1), verdict="failed", points=0)
+            for q in plan.questions
+        ]
         return Judged(verdicts, [], None)
 
     WarmKernel.judge = judge
@@ -161,8 +170,10 @@ def main(kills: int, pretending: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         classes = soak(Path(folder), kills, options, random.Random(seed))
     left = leftovers.processes(mark, pids, patience=10.0)
-    print(f"killed {kills} times (seed {seed}); {classes} classes graded to their end in between:"
-          f" every gradebook as without a kill; {len(left)} processes left")  # fmt: skip
+    print(
+        f"killed {kills} times (seed {seed}); {classes} classes graded to their end in between:"
+        f" every gradebook as without a kill; {len(left)} processes left"
+    )
     sys.exit("\n".join(left) if left else 0)
 
 

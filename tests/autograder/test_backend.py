@@ -16,7 +16,8 @@ from click.testing import CliRunner
 from autograder.cli import main
 from autograder.grade import devices, verdicts
 from autograder.grade.journal import Judgement, judgement_key
-from autograder.grade.judge import LIMITS, judge_cells, plan
+from autograder.grade.judge import Judge
+from autograder.grade.plan import LIMITS, plan
 from autograder.places import CourseError
 from byhand import PerRank, launch
 from byhand.runtime import Launcher, LaunchError
@@ -76,10 +77,13 @@ def test_the_ranks_that_tests_start_are_counted_and_not_guessed():
     assert devices.most_ranks(tiny_course.source()) == 3
 
 
-@pytest.mark.parametrize(("asked", "backends"), [
-    ("gloo", ["gloo", "gloo", "gloo"]),
-    ("auto", [process_group.MIXED, process_group.MIXED, "gloo"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("asked", "backends"),
+    [
+        ("gloo", ["gloo", "gloo", "gloo"]),
+        ("auto", [process_group.MIXED, process_group.MIXED, "gloo"]),
+    ],
+)
 def test_a_launch_that_says_auto_gets_what_the_instructor_asked_for(with_nccl, asked, backends):
     launcher = Launcher(gpus=Gpus(2, asked))
     assert [launcher._backend("auto", ranks) for ranks in (1, 2, 3)] == backends
@@ -135,11 +139,16 @@ def test_landlock_lets_them_be_written_to_and_nothing_more():
 
 
 def test_of_the_environment_only_which_gpus_and_the_systems_libraries_are_let_in():
-    given = {"CUDA_VISIBLE_DEVICES": "1", "SECRET": "x",
-             "LD_LIBRARY_PATH": "/usr/local/nvidia/lib64:/home/me:/usr/../etc"}  # fmt: skip
+    given = {
+        "CUDA_VISIBLE_DEVICES": "1",
+        "SECRET": "x",
+        "LD_LIBRARY_PATH": "/usr/local/nvidia/lib64:/home/me:/usr/../etc",
+    }
     made = environment(given)
     assert (made["CUDA_VISIBLE_DEVICES"], made["LD_LIBRARY_PATH"]) == (
-        "1", "/usr/local/nvidia/lib64")  # fmt: skip
+        "1",
+        "/usr/local/nvidia/lib64",
+    )
     assert "SECRET" not in made
 
 
@@ -194,8 +203,12 @@ def test_every_tensor_of_a_call_is_moved_wherever_it_is_held():
 def test_new_tensors_are_made_on_the_device_and_random_ones_drawn_on_the_cpu():
     seeded = torch.Generator().manual_seed(3)
     with on_gpu.placed(META):
-        made = [torch.zeros(2), torch.tensor([1]), torch.randperm(5, generator=seeded),
-                torch.randn(2, requires_grad=True)]  # fmt: skip
+        made = [
+            torch.zeros(2),
+            torch.tensor([1]),
+            torch.randperm(5, generator=seeded),
+            torch.randn(2, requires_grad=True),
+        ]
         assert torch.zeros(1, device="cpu").device.type == "cpu"
     assert {tensor.device.type for tensor in made} == {"meta"}
     assert made[3].requires_grad
@@ -208,8 +221,9 @@ def test_random_numbers_are_those_of_the_cpu():
     expected = torch.randn(3), torch.rand(2, 2), torch.randint(9, (4,))
     torch.manual_seed(5)
     with on_gpu.placed(torch.device("cpu")):
-        assert all(map(torch.equal, expected, (torch.randn(3), torch.rand(2, 2),
-                                               torch.randint(9, (4,)))))  # fmt: skip
+        assert all(
+            map(torch.equal, expected, (torch.randn(3), torch.rand(2, 2), torch.randint(9, (4,))))
+        )
 
 
 def in_every_way(rank, world_size):
@@ -253,6 +267,15 @@ def test_messages_go_through_main_memory_and_arrive_where_they_belong():
 # Grading, with GPUs that are not there
 
 
+def judged_by(source, student, launcher, isolate):
+    """Verdicts of the judge with this launcher, without a kernel around it."""
+    asked, namespace = plan(source, student, gpus=launcher.gpus or NO_GPUS), {}
+    judge = Judge(asked, launcher, namespace, isolate=isolate)
+    for text in asked.preparation:
+        exec(text, namespace)
+    return [judge.ask(question) for question in asked.questions]
+
+
 FUSE = "/dev/fuse"  # stands for a GPU's file: no sandbox has it of its own
 
 
@@ -263,8 +286,9 @@ def gpuless(request):
     if why_not := isolation.why_no_bubblewrap() if nests else isolation.why_no_landlock():
         pytest.skip(why_not)
     made = isolation.sandbox_command if nests else isolation.confined_command
-    with Launcher(made(devices=[FUSE] if os.path.exists(FUSE) else []), trusted=False,
-                  gpus=Gpus(2, "gloo")) as launcher:  # fmt: skip
+    with Launcher(
+        made(devices=[FUSE] if os.path.exists(FUSE) else []), trusted=False, gpus=Gpus(2, "gloo")
+    ) as launcher:
         yield launcher, nests
 
 
@@ -287,7 +311,7 @@ def test_a_device_that_is_let_in_can_be_written_to_inside_either_sandbox(gpuless
 def test_the_same_checks_pass_by_way_of_a_gpu(gpuless):
     launcher, nests = gpuless
     source = tiny_course.source()
-    found = judge_cells(source, source, launcher, isolate=nests)
+    found = judged_by(source, source, launcher, isolate=nests)
     assert {verdict.verdict for verdict in found} == {"passed"}
 
 
@@ -295,7 +319,7 @@ def test_the_same_checks_pass_by_way_of_a_gpu(gpuless):
 def test_what_fails_while_the_gpus_do_is_not_the_students_fault(gpuless):
     launcher, nests = gpuless
     wrong = tiny_course.answered(tiny_course.source(), total=TOTAL_WRONG)
-    found = judge_cells(tiny_course.source(), wrong, launcher, isolate=nests)
+    found = judged_by(tiny_course.source(), wrong, launcher, isolate=nests)
     assert [v.verdict for v in found] == ["passed", "infrastructure"]
     assert "shows 0 of 2 GPUs" in found[1].message
 
@@ -313,15 +337,20 @@ def test_the_devices_are_recorded_and_part_of_the_key():
     del before["devices"]
     assert Judgement.from_line(json.dumps(before).encode()).devices == "gloo on the CPU"
     source = tiny_course.source()
-    keys = {judgement_key("ada", "01", source, [], source, 1, "none", on)
-            for on in ("gloo on the CPU", "gloo on 1 GPU", "nccl on 2 GPUs")}  # fmt: skip
+    keys = {
+        judgement_key("ada", "01", source, [], source, 1, "none", on)
+        for on in ("gloo on the CPU", "gloo on 1 GPU", "nccl on 2 GPUs")
+    }
     assert len(keys) == 3
 
 
-@pytest.mark.parametrize(("gpus", "words"), [
-    (0, "on the CPU, by gloo; --backend changes nothing"),
-    (2, "with --backend auto: by NCCL up to 2 ranks, by gloo beyond"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("gpus", "words"),
+    [
+        (0, "on the CPU, by gloo; --backend changes nothing"),
+        (2, "with --backend auto: by NCCL up to 2 ranks, by gloo beyond"),
+    ],
+)
 def test_the_doctor_says_where_a_class_would_be_graded(monkeypatch, gpus, words):
     monkeypatch.setattr(doctor.torch.cuda, "device_count", lambda: gpus)
     monkeypatch.setattr(doctor.dist, "is_nccl_available", lambda: True)
@@ -358,7 +387,7 @@ def on_gpus():
         notebook = tiny_course.answered(tiny_course.source(), total=total)
         gpus = Gpus(found, backend)
         with Launcher(level.command, trusted=False, gpus=gpus) as launcher:
-            verdicts = judge_cells(tiny_course.source(), notebook, launcher, isolate=level.nests)
+            verdicts = judged_by(tiny_course.source(), notebook, launcher, isolate=level.nests)
         return [v.verdict for v in verdicts], verdicts[1].message
 
     return judge

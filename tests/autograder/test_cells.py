@@ -11,8 +11,15 @@ from nbgrader import utils
 from autograder import cells
 
 ROOT = Path(__file__).parents[2]
-FLAGS = ({}, {"grade": True}, {"solution": True}, {"grade": True, "solution": True},
-         {"locked": True}, {"task": True}, {"locked": True, "solution": True})  # fmt: skip
+FLAGS = (
+    {},
+    {"grade": True},
+    {"solution": True},
+    {"grade": True, "solution": True},
+    {"locked": True},
+    {"task": True},
+    {"locked": True, "solution": True},
+)
 
 
 @pytest.mark.parametrize("name", ["is_grade", "is_solution", "is_locked", "is_task"])
@@ -31,6 +38,6 @@ def test_a_cell_is_to_us_what_it_is_to_nbgrader(name):
 
 def test_the_judges_kernel_starts_without_nbgrader_and_nbformat():
     heavy = {"nbgrader", "nbformat", "papermill", "matplotlib"}
-    program = f"import sys, autograder.grade.kernel; print({heavy} & set(sys.modules))"
+    program = f"import sys, autograder.grade.judge; print({heavy} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("set()\n", "")

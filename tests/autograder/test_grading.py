@@ -152,7 +152,7 @@ def test_the_class_page_counts_verdicts_and_links_to_feedback(graded, tmp_path):
     page = report.write_report(where, where.class_dir / "grades.html").read_text()
     assert 'href="feedback/ada/01_tiny/tiny.html"' in page
     assert page.count(">2 of 6<") == 2  # tasks, each passed by two of six
-    assert "1 deadlock" in page  # in the words under a picture
+    assert "1 deadlock" in page  # in the words over a bar
 
 
 def test_export_gives_a_row_for_each_submission(graded):
@@ -187,8 +187,15 @@ def test_nbgrader_autograde_uses_this_engine(tmp_path):
     environment = dict(os.environ)
     if why_no_sandbox():
         environment[gradebook.UNSANDBOXED_VARIABLE] = "1"
-    done = subprocess.run([*command, "--student", "ben"], cwd=tmp_path, env=environment,
-                          capture_output=True, text=True, timeout=100, check=False)  # fmt: skip
+    done = subprocess.run(
+        [*command, "--student", "ben"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     assert scores(where) == {"ben": (2.0, True)}
     assert [j.student for j in Journal(where.journal).latest()] == ["ben"]

@@ -171,8 +171,10 @@ def test_names_that_are_no_text_are_collected_and_told(course, where, tmp_path):
 
 def test_a_moodle_name_is_no_formula_in_the_roster_and_no_too_long_folder(course, where, tmp_path):
     names = ("=cmd()", "李" * 200)
-    entries = {f"{name}_{number}_assignsubmission_file_/tiny.ipynb": work(course)
-               for number, name in enumerate(names)}  # fmt: skip
+    entries = {
+        f"{name}_{number}_assignsubmission_file_/tiny.ipynb": work(course)
+        for number, name in enumerate(names)
+    }
     done = collect(where, NAME, zip_of(tmp_path / "moodle.zip", **entries))
     assert sorted(done.students) == ["cmd", "李" * 50]
     assert Roster(where.class_dir / "students.csv").name("cmd") == "'=cmd()"

@@ -159,12 +159,22 @@ def test_what_is_no_notebook_is_graded_as_a_blank_one(blank, data, why):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.binary(max_size=200) | st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=9),
-    lambda some: st.lists(some, max_size=4) | st.dictionaries(
-        st.sampled_from(["cells", "cell_type", "source", "metadata", "nbgrader", "grade_id", "id"]),
-        some, max_size=4),
-).map(lambda value: json.dumps({"cells": [value]}).encode()))  # fmt: skip
+@given(
+    st.binary(max_size=200)
+    | st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=9),
+        lambda some: (
+            st.lists(some, max_size=4)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["cells", "cell_type", "source", "metadata", "nbgrader", "grade_id", "id"]
+                ),
+                some,
+                max_size=4,
+            )
+        ),
+    ).map(lambda value: json.dumps({"cells": [value]}).encode())
+)
 def test_no_bytes_make_intake_raise(blank, data):
     assert len(restore(data, blank).notebook.cells) >= len(blank.cells)
 

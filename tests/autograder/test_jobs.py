@@ -10,31 +10,29 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import psutil
 import pytest
 import soak
 import tiny_course
 
 from autograder import scratch
-from autograder.batch import workers
+from autograder.batch import queue
 from autograder.batch.grading import Options, alone, grade, uninterrupted
 from autograder.grade.intake import restore
 from autograder.grade.journal import Journal
-from autograder.grade.judge import judge_cells
 from autograder.grade.notebook import Judged, WarmKernel
+from autograder.grade.plan import plan
 from autograder.grade.verdicts import passed
 from autograder.places import CourseError
 from autograder.release.generate import GradebookError
-from byhand.runtime import Launcher
 from byhand.runtime.walls.isolation import why_no_sandbox
 
 NAME = [tiny_course.ASSIGNMENT]
-STUDENTS = ("ada", "ben", "cem", "dee")
-PLACES = [(student, NAME[0]) for student in STUDENTS]
 WALLS = not why_no_sandbox()
 OPTIONS = Options(sandboxed=False, progress=False)
-ENGINE = OPTIONS.engine
 GRADE = """
 import json, sys
 from pathlib import Path
@@ -72,7 +70,7 @@ def points(judgements) -> dict[str, int]:
     return {judgement.student: judgement.points for judgement in judgements}
 
 
-# Workers
+# Processes
 
 
 @pytest.mark.soak
@@ -102,57 +100,85 @@ def until(condition, seconds: float = 120.0) -> None:
 
 
 def kill_a_worker() -> None:
-    """End the first worker that a nursery of this process forks, if one does."""
+    """End the first process that a crew of this process forks, if one does."""
 
-    def worker() -> list[int]:
-        nurseries = [
-            pid for pid in children(os.getpid()) if "autograder.batch.workers" in command(pid)
+    def worker() -> list[psutil.Process]:
+        return [
+            child
+            for crew in psutil.Process().children()
+            for child in alive(crew)
+            if "autograder.batch.queue" in " ".join(child.cmdline())
         ]
-        return [child for nursery in nurseries for child in children(nursery)]
+
+    def alive(crew: psutil.Process) -> list[psutil.Process]:
+        with contextlib.suppress(psutil.Error):
+            return crew.children()
+        return []
 
     until(worker, 20.0)
-    for pid in worker()[:1]:
-        os.kill(pid, signal.SIGKILL)
+    for process in worker()[:1]:
+        process.kill()
 
 
-def children(pid: int) -> list[int]:
-    paths = Path(f"/proc/{pid}/task").glob("*/children")
-    with contextlib.suppress(OSError):
-        return [int(child) for path in paths for child in path.read_text().split()]
-    return []
+# The queue
 
 
-def command(pid: int) -> str:
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_text()
-    return ""
+@dataclass(frozen=True)
+class Toy:
+    """Work that dies as often as an item says, keeping count in a folder."""
+
+    folder: Path
+    refused: str = ""
+
+    def prepare(self):
+        if self.refused:
+            raise CourseError(self.refused)
+
+    @contextlib.contextmanager
+    def worker(self):
+        yield self.do
+
+    def do(self, item, say):
+        name, deaths = item
+        tries = len(list(self.folder.glob(f"{name}-*")))
+        (self.folder / f"{name}-{tries}").touch()
+        print("what anybody prints is no report")
+        if tries < deaths:
+            os.kill(os.getpid(), signal.SIGKILL)
+        say(tries)
+        return f"{name} after {deaths}"
 
 
-def test_a_submission_whose_workers_die_is_not_scored_and_not_the_end(where, monkeypatch):
-    monkeypatch.setattr(workers.Worker, "give", die_at_once)
-    with workers.Team(where, ENGINE, 2) as team:
-        found = list(team.judge(PLACES[:2]))
-    assert [judgement.complete for judgement in found] == [False, False]
-    assert found[0].verdicts[0].message == "the worker that judged it ended"
+def test_an_item_whose_process_dies_is_given_to_another_and_lost_after_three(tmp_path):
+    items = [("a", 0), ("b", 2), ("c", 3), ("d", 0)]
+    found = list(queue.here(2)(Toy(tmp_path), items))
+    results = {items[r.item][0]: r.value for r in found if r.kind == queue.DONE}
+    assert results == {"a": "a after 0", "b": "b after 2", "d": "d after 0"}
+    assert [r.value for r in found if r.kind == queue.LOST] == [
+        "the process that did it ended, 3 times"
+    ]
+    assert sorted((items[r.item][0], r.value) for r in found if r.kind == queue.STEP) == [
+        ("a", 0),
+        ("b", 2),
+        ("d", 0),
+    ]
+    assert len(list(tmp_path.iterdir())) == 8, "no item is done more often than it must be"
 
 
-def die_at_once(worker, place) -> None:
-    worker.place = place
-    worker.connection.send_bytes(b"no place")
+def test_work_that_cannot_be_done_here_is_a_sentence(tmp_path):
+    with pytest.raises(CourseError, match="another torch"):
+        list(queue.here(2)(Toy(tmp_path, "this node has another torch"), [("a", 0)]))
+    assert list(queue.here(2)(Toy(tmp_path), [])) == []
 
 
-# Shards
+def test_a_submission_that_is_lost_is_not_scored_and_not_the_end(where, monkeypatch):
+    def lost(work, items):
+        yield from (queue.Report(n, queue.LOST, "it ended") for n in range(len(items)))
 
-
-def test_shards_are_merged_into_one_journal_and_nothing_is_judged_again(where, asked, tmp_path):
-    shards = [tmp_path / "shard-0", tmp_path / "shard-1"]
-    assert workers.judge_shard(where, PLACES[:2], shards[0], ENGINE) == 2
-    assert workers.judge_shard(where, PLACES[:2], shards[0], ENGINE) == 0
-    assert workers.judge_shard(where, PLACES[2:], shards[1], ENGINE) == 2
-    journal = Journal(where.journal)
-    assert [journal.merge(Journal(shard)) for shard in [*shards, shards[0]]] == [2, 2, 0]
-    outcome = grade(where, NAME, [], OPTIONS)
-    assert (outcome.new, len(outcome.judgements), len(asked)) == (0, 4, 4)
+    outcome = grade(where, NAME, [], replace(OPTIONS, queue=lost))
+    assert [judgement.complete for judgement in outcome.judgements] == [False] * 4
+    assert outcome.failures[0] == "ada, 01_tiny could not be judged: it ended"
+    assert Journal(where.journal).latest() == []
 
 
 # What is judged
@@ -180,12 +206,13 @@ def test_what_is_handed_in_again_as_it_was_before_counts_again(where, asked):
 
 
 @pytest.mark.soak
-def test_twenty_judgings_with_the_recorded_seed_give_the_same_scores(where):
+def test_five_judgings_with_the_recorded_seed_give_the_same_scores(where):
     source = tiny_course.source()
-    student = restore((where.submitted / "cem" / NAME[0] / "tiny.ipynb").read_bytes(),
-                      tiny_course.released(where)).notebook  # fmt: skip
-    with Launcher() as launcher:
-        found = [judge_cells(source, student, launcher, seed=7, isolate=False) for _ in range(20)]
+    student = restore(
+        (where.submitted / "cem" / NAME[0] / "tiny.ipynb").read_bytes(), tiny_course.released(where)
+    ).notebook
+    with WarmKernel(sandboxed=False) as kernel:
+        found = [kernel.judge(plan(source, student), seed=7).verdicts for _ in range(5)]
     assert {(v.question, v.verdict, v.points) for one in found for v in one} == {
         ("test-double", "failed", 0),
         ("test-total", "passed", 3),
@@ -199,8 +226,9 @@ def test_twenty_judgings_with_the_recorded_seed_give_the_same_scores(where):
 @pytest.mark.timeout(300)
 def test_killed_at_twenty_random_points_a_gradebook_is_as_without_a_kill():
     script = Path(__file__).with_name("soak.py")
-    done = subprocess.run([sys.executable, script, "20", "--pretend"], capture_output=True,
-                          text=True, check=False)  # fmt: skip
+    about = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, script, "20", "--pretend"]
+    done = subprocess.run(command, capture_output=True, text=True, env=about)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "every gradebook as without a kill; 0 processes left" in done.stdout
 

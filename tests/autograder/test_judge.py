@@ -1,16 +1,21 @@
 """The judge: every way a submission can end, judged on real ranks behind the sandbox's walls."""
 
+import itertools
 import subprocess
 import sys
-import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import tiny_course
 
+from autograder.grade import judge as judging
+from autograder.grade import verdicts
 from autograder.grade.intake import restore
-from autograder.grade.judge import Judge, cells_before, judge_cells, plan
-from byhand.runtime import Launcher, LaunchError, StandIn
+from autograder.grade.judge import Judge
+from autograder.grade.notebook import WarmKernel
+from autograder.grade.plan import cells_before, plan
+from byhand.runtime import LaunchError, StandIn
 from byhand.runtime.walls import isolation, prelude
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,24 +31,25 @@ def released(tmp_path_factory):
 @pytest.fixture(scope="module")
 def judge(released):
     """Judges the solved notebook with some answers replaced: {test: verdict}."""
-    command = () if NO_SANDBOX else isolation.sandbox_command(hide=[ROOT])
-    launcher = Launcher(command, trusted=False)
-    launcher.start()
+    with WarmKernel(not NO_SANDBOX, (ROOT,)) as kernel:
 
-    def judge(limit: float = 6, **answers: str) -> dict:
-        notebook = tiny_course.answered(tiny_course.solved(released), **answers)
-        restored = restore(tiny_course.as_bytes(notebook), released).notebook
-        found = judge_cells(tiny_course.source(), restored, launcher, limit=limit,
-                            isolate=not NO_SANDBOX)  # fmt: skip
-        return {verdict.question: verdict for verdict in found}
+        def judge(limit: float = 6, **answers: str) -> dict:
+            found = kernel.judge(planned(released, limit, **answers), seed=0).verdicts
+            return {verdict.question: verdict for verdict in found}
 
-    yield judge
-    launcher.close()
+        yield judge
+
+
+def planned(released, limit: float, **answers: str):
+    """What the judge is asked about the solved notebook with some answers replaced."""
+    notebook = tiny_course.answered(tiny_course.solved(released), **answers)
+    restored = restore(tiny_course.as_bytes(notebook), released).notebook
+    return plan(tiny_course.source(), restored, limit)
 
 
 def test_right_answers_pass(judge):
-    verdicts = judge()
-    assert [(v.verdict, v.points) for v in verdicts.values()] == [("passed", 2), ("passed", 3)]
+    found = judge()
+    assert [(v.verdict, v.points) for v in found.values()] == [("passed", 2), ("passed", 3)]
 
 
 ENDS = {
@@ -54,62 +60,78 @@ ENDS = {
     "an endless loop": ("def double(n):\n    while True: pass", "timeout", "did not finish within"),
     "a loop that swallows interrupts": (
         "def double(n):\n    while True:\n        try:\n            while True: pass\n"
-        "        except BaseException: pass", "timeout", "did not finish within"),
+        "        except BaseException: pass",
+        "timeout",
+        "did not finish within",
+    ),
     "exit": ("import os\ndef double(n): os._exit(3)", "crashed", "exited with code 3"),
     "sys.exit": ("import sys\ndef double(n): sys.exit()", "failed", "SystemExit"),
     "a segfault": ("import ctypes\ndef double(n): ctypes.string_at(0)", "crashed", "SIGSEGV"),
     "memory": ("def double(n): return torch.ones(10**11)", "resource", "allocate"),
     "output": ("def double(n): print('x' * 10_000_000)", "resource", "printed more than"),
     "an object of its own": (
-        "class Yes:\n    def __eq__(self, other): return True\n"
-        "def double(n): return Yes()", "failed", "cannot be graded"),
+        "class Yes:\n    def __eq__(self, other): return True\ndef double(n): return Yes()",
+        "failed",
+        "cannot be graded",
+    ),
     "a subclass of int": (
-        "class Yes(int):\n    def __eq__(self, other): return True\n"
-        "def double(n): return Yes(0)", "failed", "cannot be graded"),
+        "class Yes(int):\n    def __eq__(self, other): return True\ndef double(n): return Yes(0)",
+        "failed",
+        "cannot be graded",
+    ),
     "an endless cell": ("while True: pass", "failed", "was left out"),
     "an endless cell that swallows interrupts": (
         "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
-        "failed", "was left out"),
+        "failed",
+        "was left out",
+    ),
     "a cell that exits": ("import os\nos._exit(0)", "failed", "was left out"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("end", ENDS)
 def test_every_end_gets_its_verdict_in_time_and_costs_one_task(judge, end):
     answer, verdict, words = ENDS[end]
     limit = 3 if verdict == "timeout" else 8
-    verdicts = judge(limit=limit, double=answer)
-    got = verdicts["test-double"]
+    found = judge(limit=limit, double=answer)
+    got = found["test-double"]
     assert (got.verdict, got.points) == (verdict, 0), got
     assert words in got.message
     assert got.part == "two ranks, the number 21"
-    assert verdicts["test-total"].points == 3, verdicts
+    assert found["test-total"].points == 3, found
 
 
-def test_a_cell_whose_turn_comes_too_late_is_left_out_and_named(judge, monkeypatch):
+def explained(released) -> str:
+    """What a student is told whose cells a judge without a sandbox has left out."""
+    judge = Judge(planned(released, 30), SimpleNamespace(gpus=None), {})
+    missing = verdicts.infrastructure("test-double", 2, "the notebook does not define double")
+    return verdicts.explained(missing, judge.notes).message
+
+
+def test_a_cell_whose_turn_comes_too_late_is_left_out_and_named(released, monkeypatch):
     monkeypatch.setattr(prelude, "ALL_SECONDS", 0.2)
     cells = [["slow", "import time; time.sleep(0.3)"], ["double", "x"], ["total", "x"]]
     assert prelude.run(cells) == [f"cell double: {prelude.NOT_BEGUN}"]
-    monkeypatch.setattr(Judge, "_try", lambda *_: prelude.run(cells))
-    verdict = judge(limit=30)["test-double"]
-    assert verdict.verdict == "failed"
-    assert "\ncells double, total: not run, as the cells before took the 30 s" in verdict.message
+    notes = [f"cell double: {prelude.NOT_BEGUN}"]
+    monkeypatch.setattr(Judge, "_try", lambda *_: notes)
+    assert "\ncells double, total: not run, as the cells before took the 30 s" in explained(
+        released
+    )
 
 
-def test_the_search_for_cells_that_end_the_program_ends_too(judge, monkeypatch):
-    tried = []
+def test_the_search_for_cells_that_end_the_program_ends_too(released, monkeypatch):
+    tried, clock = [], itertools.count(step=20)
 
     def dies(self, cells, seconds):
         tried.append([label for label, _ in cells])
-        time.sleep(0.1)
         raise LaunchError("it died")
 
-    monkeypatch.setattr("autograder.grade.judge.ALL_SECONDS", 0.05)
+    monkeypatch.setattr(judging, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     monkeypatch.setattr(Judge, "_try", dies)
-    verdict = judge(limit=30)["test-double"]
+    message = explained(released)
     assert tried == [["imports", "double", "total"], ["imports"]]
-    assert "cell imports: it did not come to an end" in verdict.message
-    assert "\ncells double, total: not run, as the cells before took" in verdict.message
+    assert "cell imports: it did not come to an end" in message
+    assert "\ncells double, total: not run, as the cells before took" in message
 
 
 def test_a_deadlock_is_told_by_rank_call_and_line(judge):
@@ -141,17 +163,21 @@ def test_an_exception_cannot_carry_a_hidden_input_into_the_feedback(judge):
 HIDDEN_ENDS = {
     "an exit code": (
         "import os\ndef double(n): return 2 * n if n > 0 else os._exit(-n % 256)",
-        "rank 0 died: its process ended before the function returned"),
+        "rank 0 died: its process ended before the function returned",
+    ),
     "a rare signal": (
         "import os\ndef double(n): return 2 * n if n > 0 else os.kill(os.getpid(), 12)",
-        "rank 0 died: its process ended before the function returned"),
+        "rank 0 died: its process ended before the function returned",
+    ),
     "a segfault": (
         "import ctypes\ndef double(n): return 2 * n if n > 0 else ctypes.string_at(0)",
-        "rank 0 died: its process was killed by SIGSEGV (a segmentation fault)"),
+        "rank 0 died: its process was killed by SIGSEGV (a segmentation fault)",
+    ),
     "an exception named after no exception": (
         "def double(n):\n    if n > 0: return 2 * n\n    raise type('print', (Exception,), {})",
-        "rank 0 raised an exception"),
-}  # fmt: skip
+        "rank 0 raised an exception",
+    ),
+}
 
 
 @pytest.mark.parametrize("end", HIDDEN_ENDS)
@@ -186,8 +212,8 @@ def test_the_communication_is_judged_too(judge):
 
 def test_patching_torch_in_a_cell_changes_nothing_in_the_judge(judge):
     patches = "torch.equal = torch.allclose = lambda *a, **k: True\ndef double(n): return 0"
-    verdicts = judge(double=patches, total="def total(t): return torch.zeros_like(t)")
-    assert {v.verdict for v in verdicts.values()} == {"failed"}
+    found = judge(double=patches, total="def total(t): return torch.zeros_like(t)")
+    assert {v.verdict for v in found.values()} == {"failed"}
 
 
 @needs_sandbox
@@ -235,9 +261,9 @@ def test_a_questions_cells_are_those_before_it_without_the_tests(released):
 
 def test_the_blank_exercise_scores_nothing(judge, released):
     empty = {c.id: c.source for c in released.cells if c.id in ("double", "total")}
-    verdicts = judge(**empty)
-    assert [v.points for v in verdicts.values()] == [0, 0]
-    assert all("NotImplementedError" in v.message for v in verdicts.values())
+    found = judge(**empty)
+    assert [v.points for v in found.values()] == [0, 0]
+    assert all("NotImplementedError" in v.message for v in found.values())
 
 
 # The sandbox's command

@@ -8,7 +8,7 @@ import time
 import pytest
 import tiny_course
 
-from autograder.grade.judge import LIMITS, plan
+from autograder.grade.plan import LIMITS, plan
 from autograder.release.rules import problems
 from byhand.runtime import Launcher, RankError
 from byhand.runtime.walls import isolation, landlock

@@ -8,8 +8,8 @@ made by the kernel (byhand.VirtualNetwork): two hosts of two ranks, for the byte
 hosts of one rank, for which algorithm a fitted model would choose.
 
 algbw = S / time; busbw = algbw × 2(n-1)/n, for reduce-scatter (n-1)/n. Medians of the slowest rank.
-All write into memory that is there already. #wrong counts elements that are not the sum, of all
-ranks. Ratios above 1 mean that ours is faster.
+All return a new tensor: gloo reduces a copy in place. #wrong counts elements that are not the sum,
+of all ranks. Ratios above 1 mean that ours is faster.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from functools import partial
 
 import torch
 import torch.distributed as dist
-from byhand.all_reduce.algorithms import num_blocks
 
 from byhand import VirtualNetwork, all_reduce, device, launch
 from byhand.all_reduce import plans, trees
-from byhand.communication_cost import cost, fastest
-from byhand.communication_cost.fit import fit_each
+from byhand.communication_cost import cost
+from byhand.communication_cost.fit import fit
 from byhand.communication_cost.timing import take_turns
 from byhand.runtime import why_no_network
 
@@ -50,24 +49,18 @@ UNITS = f"{'':20}{'(B)':>10}{'(elements)':>10}{'':13}{'(us)':>11}{'(GB/s)':>9}{'
 
 
 def calls(tensor, ranks_per_host, own):
-    """By name: what all-reduces `tensor` and returns the total; `own` is torch's backend."""
-    room = {name: torch.empty_like(tensor) for name in (own, "ours")}
+    """By name: what returns the sum of all ranks' `tensor`; `own` is torch's backend."""
 
     def torchs():
-        dist.all_reduce(room[own])
-        return room[own]
+        total = tensor.clone()
+        dist.all_reduce(total)
+        return total
 
     found = {own: torchs}
     for name in PLANS:
-        function = getattr(all_reduce, f"{name}_all_reduce")
-        found[name] = partial(function, tensor, out=room["ours"])
-    found["hierarchical"] = partial(
-        all_reduce.hierarchical_all_reduce,
-        tensor,
-        ranks_per_host=ranks_per_host,
-        out=room["ours"],
-    )
-    return found, lambda: room[own].copy_(tensor)
+        found[name] = partial(getattr(all_reduce, f"{name}_all_reduce"), tensor)
+    whole = partial(all_reduce.hierarchical_all_reduce, tensor, ranks_per_host=ranks_per_host)
+    return found | {"hierarchical": whole}
 
 
 def shards(tensor):
@@ -89,17 +82,13 @@ def measure(rank, world_size, num_bytes, repetitions, names=None, ranks_per_host
     total = tensor.clone()
     dist.all_reduce(total)
     if names == "reduce-scatter":
-        chosen, fresh = shards(tensor), None
+        chosen = shards(tensor)
         total = total.tensor_split(world_size)[rank]
     else:
-        everything, fresh = calls(tensor, ranks_per_host, dist.get_backend())
+        everything = calls(tensor, ranks_per_host, dist.get_backend())
         chosen = {name: f for name, f in everything.items() if names is None or name in names}
-    wrong = {}
-    for name, call in chosen.items():
-        if fresh:
-            fresh()
-        wrong[name] = int((call() != total).sum())
-    timings = take_turns(chosen, repetitions, warm_up=1, before=fresh)
+    wrong = {name: int((call() != total).sum()) for name, call in chosen.items()}
+    timings = take_turns(chosen, repetitions, warm_up=1)
     return {name: (timing, wrong[name]) for name, timing in timings.items()}
 
 
@@ -169,18 +158,13 @@ def often(num_bytes):
 
 def choose(times, sizes):
     """What lines fitted to every second size choose at each; also the lines, by algorithm."""
-    costs = {
-        name: {
-            size: cost(name, WORLD_SIZE, size, num_blocks(plan(WORLD_SIZE), size)) for size in sizes
-        }
-        for name, plan in PLANS.items()
-    }
+    costs = {name: {size: cost(name, WORLD_SIZE, size) for size in sizes} for name in PLANS}
     known = sizes[::2]
-    lines = fit_each(
-        {name: [found[size] for size in known] for name, found in costs.items()},
-        {name: [times[size][name].median for size in known] for name in costs},
-    )
-    chosen = {size: fastest(lines, {name: costs[name][size] for name in costs}) for size in sizes}
+    lines = {}
+    for name, found in costs.items():
+        seconds = [times[size][name].median for size in known]
+        lines[name] = fit([found[size] for size in known], seconds).line
+    chosen = {size: min(costs, key=lambda n, s=size: lines[n].of(costs[n][s])) for size in sizes}
     return lines, chosen
 
 

@@ -25,7 +25,7 @@ import torch
 from nbformat import write
 from nbgrader.api import Gradebook
 
-from autograder.batch.workers import cores
+from autograder.batch.queue import cores
 from autograder.places import Places
 from autograder.release import generate as release
 from byhand.runtime.walls.isolation import why_no_sandbox
@@ -98,8 +98,12 @@ def make_class(folder: Path, students: int) -> Places:
 
 def ours(where: Places) -> tuple[float, dict[str, float]]:
     """Seconds that `autograder grade` takes, and the scores."""
-    words = [str(where.course), str(where.class_dir), str(cores()),
-             "false" if why_no_sandbox() else "true"]  # fmt: skip
+    words = [
+        str(where.course),
+        str(where.class_dir),
+        str(cores()),
+        "false" if why_no_sandbox() else "true",
+    ]
     seconds = timed([sys.executable, "-c", OURS, *words])
     return seconds, scores(where.gradebook)
 
@@ -108,10 +112,14 @@ def theirs(where: Places) -> tuple[float, dict[str, float]]:
     """Seconds that `nbgrader autograde` takes, and the scores."""
     folder = where.course
     database = folder / "nbgrader.db"
-    (folder / "nbgrader_config.py").write_text(THEIRS.format(
-        root=str(folder), submitted=os.path.relpath(where.submitted, folder),
-        autograded=str(folder / "autograded"), database=str(database),
-    ))  # fmt: skip
+    (folder / "nbgrader_config.py").write_text(
+        THEIRS.format(
+            root=str(folder),
+            submitted=os.path.relpath(where.submitted, folder),
+            autograded=str(folder / "autograded"),
+            database=str(database),
+        )
+    )
     nbgrader = [sys.executable, "-m", "nbgrader"]
     timed([*nbgrader, "generate_assignment", tiny_course.ASSIGNMENT], folder)
     seconds = timed([*nbgrader, "autograde", tiny_course.ASSIGNMENT], folder)
@@ -149,8 +157,10 @@ def main(students: int) -> None:
     os.environ["PATH"] = os.pathsep.join([f"{sys.prefix}/bin", os.environ.get("PATH", "")])
     few = students // 4
     small, large = measure(few), measure(students)
-    print(f"{platform.machine()}, {cores()} cores, torch {torch.__version__}; submissions with four"
-          " checks on four ranks each")  # fmt: skip
+    print(
+        f"{platform.machine()}, {cores()} cores, torch {torch.__version__}; submissions with four"
+        " checks on four ranks each"
+    )
     print(f"{'submissions a minute':<22}{'nbgrader':>10}{'ours':>10}{'ratio':>8}  aim")
     whole = [60 * students / seconds for seconds in large]
     pairs = zip(large, small, strict=True)

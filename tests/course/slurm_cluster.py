@@ -127,9 +127,13 @@ class Cluster:
     def output(self, *command: str) -> str:
         """What a Slurm command prints; "" when it fails."""
         done = subprocess.run(
-            command, env={**os.environ, **self.environment}, capture_output=True, text=True,
-            timeout=30, check=False,
-        )  # fmt: skip
+            command,
+            env={**os.environ, **self.environment},
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
         return done.stdout if done.returncode == 0 else ""
 
     def stop(self) -> None:
@@ -160,15 +164,25 @@ class Cluster:
         (self.folder / "slurm.conf").write_text(text + PARTITION.format(nodes=",".join(NODES)))
 
     def _munge_options(self) -> list[str]:
-        names = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log",
-                 "seed-file": "seed"}  # fmt: skip
+        names = {
+            "key-file": "key",
+            "socket": "socket",
+            "pid-file": "pid",
+            "log-file": "log",
+            "seed-file": "seed",
+        }
         return [f"--{option}={self.folder}/munge.{name}" for option, name in names.items()]
 
     def _run(self, *command: str) -> None:
         done = subprocess.run(
-            command, env={**os.environ, **self.environment}, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=30, check=False,
-        )  # fmt: skip
+            command,
+            env={**os.environ, **self.environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
         if done.returncode:
             raise RuntimeError(f"{command[0]} does not start: {done.stderr.strip()}")
 

@@ -38,8 +38,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
 STEM, STUDENT, TOKEN = "01_ranks", "ada", "for-this-test"
 LECTURE = "02_collectives"
 PICTURES = COURSE / "build" / "browser"
-FLAGS = ("no-sandbox disable-gpu disable-quic no-first-run disable-background-networking"
-         " disable-component-update disable-sync disable-dev-shm-usage").split()  # fmt: skip
+FLAGS = (
+    "no-sandbox disable-gpu disable-quic no-first-run disable-background-networking"
+    " disable-component-update disable-sync disable-dev-shm-usage"
+).split()
 RAN = re.compile(r"\[\d+\]")
 PATIENCE = 180_000  # milliseconds; a loaded machine is slow
 
@@ -99,9 +101,19 @@ def running(home: Path, where: Places):
     names = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
     own = {name: str(home / name.lower()) for name in names}
     own |= {UNSANDBOXED_VARIABLE: "1"} if why_no_sandbox() else {}
-    command = [sys.executable, "-m", "autograder", "serve", "--class", str(where.class_dir),
-               "--port", str(port), "--no-browser", "--",
-               f"--IdentityProvider.token={TOKEN}"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "autograder",
+        "serve",
+        "--class",
+        str(where.class_dir),
+        "--port",
+        str(port),
+        "--no-browser",
+        "--",
+        f"--IdentityProvider.token={TOKEN}",
+    ]
     with open(home / "server.log", "w") as log:
         server = subprocess.Popen(command, env={**os.environ, **own}, stdout=log, stderr=log)
     try:
@@ -190,8 +202,9 @@ def test_a_mark_given_in_the_formgrader_counts(served, graded, screen):
     score = screen.locator("input.score").first
     question = score.get_attribute("id")
     screen.wait_for_load_state("networkidle")  # by then the page listens to what is typed
-    with screen.expect_response(lambda reply: "/api/grade/" in reply.url
-                                and reply.request.method == "PUT"):  # fmt: skip
+    with screen.expect_response(
+        lambda reply: "/api/grade/" in reply.url and reply.request.method == "PUT"
+    ):
         score.fill("0.5")
         score.blur()
     score.scroll_into_view_if_needed()
@@ -238,7 +251,7 @@ def test_a_lectures_explorer_moves_in_jupyterlab(served, screen):
     try:
         screen.goto(served.at(f"lab/tree/build/browser/{copy.name}?reset"))
         run_cell(screen, "world_size =")
-        run_cell(screen, "from byhand.tools.widgets import collective_explorer")
+        run_cell(screen, "from byhand.collectives.lab import collective_explorer")
         cell = run_cell(screen, 'collective_explorer("reduce_scatter"')
         image = cell.locator(".jp-OutputArea img")
         before = image.get_attribute("src")

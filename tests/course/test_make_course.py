@@ -50,6 +50,12 @@ def test_lectures_are_run_and_their_pages_lie_in_build(where):
     assert (row.what, row.problems) == ("lectures run: 1 of 1", [])
     (page,) = (where.course / "build").rglob("01_tiny.html")
     assert "a lecture" in page.read_text()
+    again = course.run_lectures(where.course / "lectures", where.course / "build")
+    assert again.what == "lectures run: 1 of 1, 1 of them before, and nothing changed since"
+    notebook(where.course / "lectures" / "01_tiny.ipynb", "print('a better lecture')")
+    changed = course.run_lectures(where.course / "lectures", where.course / "build")
+    assert changed.what == "lectures run: 1 of 1"
+    assert "a better lecture" in page.read_text()
 
 
 def test_a_right_exercise_is_proven(where):

@@ -45,8 +45,18 @@ def test_a_feedback_page_of_long_cells_stays_short():
     long = "x" + "\n" * 198_000 + "y"
     cells = [("double", "code", long), ("first", "code", "import os")]
     cells += [(f"own-{number}", "code", long) for number in range(20)]
-    graded = Judgement("key", "eve", "01_tiny", "now", 0, "none", 1.0, [],
-                       [Verdict("test-double", "passed", 2, 2)], cells)  # fmt: skip
+    graded = Judgement(
+        "key",
+        "eve",
+        "01_tiny",
+        "now",
+        0,
+        "none",
+        1.0,
+        [],
+        [Verdict("test-double", "passed", 2, 2)],
+        cells,
+    )
     drawn = page(graded, tiny_course.source(), Marks(2, 2))
     assert len(drawn) < 3_000_000
     assert "import os" in drawn

@@ -1,6 +1,7 @@
 """A real Slurm of two nodes: ranks on both, notebooks and a class as arrays, a node that dies."""
 
 import contextlib
+import json
 import os
 import subprocess
 import threading
@@ -19,10 +20,10 @@ from soak import rows
 
 import byhand
 from autograder.batch import slurm
+from autograder.batch.cluster import Request, cancel, queued_jobs
+from autograder.batch.commands import run
 from autograder.batch.grading import Options, grade
-from autograder.batch.grading_slurm import ShardTask, judge_on_slurm
-from autograder.batch.run_command import run
-from autograder.batch.slurm import Array, Request
+from autograder.batch.judging import Judging
 from autograder.cli import main
 from autograder.places import CourseError
 from byhand.runtime import DeadlineError, LaunchError, VirtualNetwork
@@ -63,7 +64,7 @@ def allocation(cluster):
         patch.setenv("SLURM_JOB_ID", job)
         patch.setenv("SLURM_JOB_NUM_NODES", "2")
         yield
-    slurm.cancel([job])
+    cancel([job])
 
 
 @pytest.fixture(scope="module")
@@ -245,46 +246,61 @@ def test_each_notebook_is_a_job_with_a_log_and_a_line_in_the_table(cluster, tmp_
     assert 'code cell 3 "' in result.output
     assert "raised ZeroDivisionError" in result.output
     assert sorted(path.name for path in out.glob("*/*") if path.parent.name != "slurm") == [
-        "bad.ipynb", "bad.log", "good.html", "good.ipynb", "good.log",
-    ]  # fmt: skip
+        "bad.ipynb",
+        "bad.log",
+        "good.html",
+        "good.ipynb",
+        "good.log",
+    ]
     (log,) = out.glob("*/good.log")
     assert "x is 7" in log.read_text()
 
 
-@dataclass
+@dataclass(frozen=True)
 class Stubborn:
-    """A task that is done by its n-th job only; the others wait to be killed, or fail."""
+    """Work whose item n is done by its n-th job only; before, it waits to be killed, or fails."""
 
     folder: Path
-    good_job: int
-    attempt: int = 0
+    refuses: str = ""
 
-    def begin(self, attempt):
-        self.attempt = attempt
+    def prepare(self):
+        if self.refuses:
+            raise CourseError(self.refuses)
 
-    def do(self):
-        (self.folder / f"{self.good_job} {self.attempt}").touch()
-        if self.good_job > 3:
-            raise RuntimeError("the disk of this node is full")
-        if self.attempt < self.good_job:
+    @contextlib.contextmanager
+    def worker(self):
+        yield self.do
+
+    def do(self, item, say):
+        attempt = 1 + len(list(self.folder.glob(f"{item} *")))
+        (self.folder / f"{item} {attempt}").touch()
+        if attempt < item:
             time.sleep(60)
-
-    def is_done(self):
-        return (self.folder / f"{self.good_job} {self.good_job}").exists()
+        return attempt
 
 
-def test_a_lost_job_is_sent_again_and_given_up_after_three(cluster, tmp_path):
-    array = Array([Stubborn(tmp_path, n) for n in (1, 2, 4)], tmp_path / "jobs", Request())
-    lost = []
-    for _ in array.follow():
-        if (tmp_path / "2 1").exists() and not lost:  # once: the next array has a _1 of its own
-            lost = [job for job in slurm.queued_jobs() if job.endswith("_1")]
-            slurm.cancel(lost)
-    tried = sorted(path.name for path in tmp_path.glob("? ?"))
-    assert tried == ["1 1", "2 1", "2 2", "4 1", "4 2", "4 3"]
-    assert list(array.given_up) == [2]
-    assert "lost 3 times" in array.given_up[2]
-    assert "the disk of this node is full" in array.given_up[2]
+def reports(tmp_path, work, items, **sbatch):
+    return slurm.on_slurm(Request(sbatch=sbatch), tmp_path / "jobs")(work, items)
+
+
+def test_a_lost_job_is_sent_again_and_what_it_did_counts(cluster, tmp_path):
+    def lose_the_second():
+        wait_for((tmp_path / "2 1").exists)
+        wait_for(lambda: any(job.endswith("_1") for job in queued_jobs() or {}))
+        cancel([job for job in queued_jobs() if job.endswith("_1")])
+
+    threading.Thread(target=lose_the_second).start()
+    found = list(reports(tmp_path, Stubborn(tmp_path), [1, 2]))
+    assert sorted((r.item, r.kind, r.value) for r in found) == [(0, "done", 1), (1, "done", 2)]
+    assert not list(tmp_path.glob("jobs/*"))
+
+
+def test_work_that_every_job_refuses_is_lost_with_its_last_words(cluster, tmp_path):
+    (report,) = reports(tmp_path, Stubborn(tmp_path, "the disk of this node is full"), [1])
+    assert report.kind == "lost"
+    assert "lost 3 times" in report.value
+    assert "the disk of this node is full" in report.value
+    assert list(tmp_path.glob("jobs/*/*")), "what the jobs wrote stays, to be read"
 
 
 def queued_names(cluster):
@@ -292,17 +308,15 @@ def queued_names(cluster):
 
 
 def test_jobs_do_not_outlive_whoever_follows_them(cluster, tmp_path):
-    looks = Array([Stubborn(tmp_path, 3)], tmp_path / "jobs", Request()).follow()
-    while not (tmp_path / "3 1").exists():
-        next(looks)
-    looks.close()
+    found = reports(tmp_path, Stubborn(tmp_path), [1, 3])
+    assert next(found).value == 1
+    found.close()
     assert not any(name for name in queued_names(cluster) if name.startswith("autograder"))
 
 
 def test_a_request_that_slurm_refuses_is_a_sentence(cluster, tmp_path):
-    request = Request(sbatch={"partition": "nowhere"})
     with pytest.raises(CourseError, match=r"Slurm refuses the jobs: .*partition"):
-        list(Array([Stubborn(tmp_path, 1)], tmp_path / "jobs", request).follow())
+        list(reports(tmp_path, Stubborn(tmp_path), [1], partition="nowhere"))
 
 
 def make_class(folder):
@@ -312,9 +326,11 @@ def make_class(folder):
     wrong = "def total(t):\n    return t"
     slow = "import time\n\ndef double(n):\n    time.sleep(1)\n    return 2 * n"
     for name, answers in {
-        "ada": {}, "ben": {"total": wrong},
-        "cem": {"double": slow}, "dee": {"double": slow, "total": wrong},
-    }.items():  # fmt: skip
+        "ada": {},
+        "ben": {"total": wrong},
+        "cem": {"double": slow},
+        "dee": {"double": slow, "total": wrong},
+    }.items():
         tiny_course.hand_in(where, name, tiny_course.answered(right, **answers))
     return where
 
@@ -332,22 +348,22 @@ def journal_lines(where):
 
 
 def test_a_class_graded_while_a_node_dies_has_the_same_gradebook(cluster, graded_here, tmp_path):
-    where, lost, seen = make_class(tmp_path), [], set()
+    where, lost = make_class(tmp_path), []
 
-    def lose_the_first_to_begin(queue):
-        journals = sorted(where.class_dir.glob("slurm/*/*/*.journal"))
-        seen.update(f"{path.parent.name}/{path.name}" for path in journals)
-        shard = next((path.parent.name for path in journals if path.stat().st_size), None)
-        if shard is not None and not lost:
-            lines = cluster.output("squeue", "--noheader", "--array", "--format=%i %N").split("\n")
-            lost.extend(line.split()[1] for line in lines if f"_{shard} " in line)
-            cluster.lose_node(lost[0])
+    def lose_the_first_to_begin():
+        records = where.class_dir / "slurm"
+        wait_for(lambda: any(path.stat().st_size for path in records.glob("*/*.jsonl")))
+        begun = next(path for path in records.glob("*/*.jsonl") if path.stat().st_size)
+        shard = begun.name.partition("-")[0]
+        lines = cluster.output("squeue", "--noheader", "--array", "--format=%i %N").split("\n")
+        lost.extend(line.split()[1] for line in lines if f"_{shard} " in line)
+        cluster.lose_node(lost[0])
 
-    judge = judge_on_slurm(Request(cpus=9), 2, show=lose_the_first_to_begin)
-    outcome = grade(where, NAME, [], replace(OPTIONS, judge=judge))
+    threading.Thread(target=lose_the_first_to_begin).start()
+    queue = slurm.on_slurm(Request(cpus=9), where.class_dir / "slurm", shards=2)
+    outcome = grade(where, NAME, [], replace(OPTIONS, queue=queue))
     assert outcome.failures == []
     assert len(lost) == 1
-    assert len(seen) == 3, f"one shard of two is done by a second job: {seen}"
     assert rows(where.gradebook) == rows(graded_here.gradebook)
     assert len(journal_lines(where)) == 4, "each is judged once"
     assert not list(where.class_dir.glob("slurm/*"))
@@ -357,26 +373,30 @@ def test_a_class_graded_while_a_node_dies_has_the_same_gradebook(cluster, graded
 def test_what_the_jobs_of_a_killed_run_judged_is_not_judged_again(cluster, graded_here, tmp_path):
     where = make_class(tmp_path)
     folder = where.class_dir / "slurm" / "20260101-120000-1"
-    (folder / "0").mkdir(parents=True)
-    (folder / "0" / "1.journal").write_bytes(graded_here.journal.read_bytes() + b'{"torn')
+    folder.mkdir(parents=True)
+    done = [
+        json.dumps([n, "done", line.decode()]) for n, line in enumerate(journal_lines(graded_here))
+    ]
+    (folder / "0-1.jsonl").write_text("\n".join([*done, '[4, "torn']))
     command = ["sbatch", f"--job-name=autograder-{folder.name}", "--output=/dev/null"]
     subprocess.run([*command, "--wrap=sleep 60"], check=True, capture_output=True)
-    judge = judge_on_slurm(Request(), show=lambda queue: pytest.fail("a job was submitted"))
-    outcome = grade(where, NAME, [], replace(OPTIONS, judge=judge))
-    assert outcome.new == 4
+    outcome = grade(where, NAME, [], replace(OPTIONS, queue=asked_for_nothing))
+    assert (outcome.new, len(outcome.judgements)) == (0, 4)
     assert rows(where.gradebook) == rows(graded_here.gradebook)
     assert f"autograder-{folder.name}" not in queued_names(cluster)
     assert not folder.exists()
 
 
+def asked_for_nothing(work, items):
+    assert list(items) == []
+    yield from ()
+
+
 def test_a_node_with_another_environment_judges_nothing(tmp_path):
     where = tiny_course.make_course(tmp_path)
-    engine = {"sandboxed": False, "seed": None, "limit": None}
-    shard = ShardTask(where, [("ada", NAME[0])], tmp_path / "shard", engine, 1, "torch 1.0")
-    shard.begin(1)
+    work = Judging(where, {"sandboxed": False, "seed": None, "limit": None}, "torch 1.0")
     with pytest.raises(CourseError, match=r"this node has .* has torch 1\.0: use one environment"):
-        shard.do()
-    assert not shard.is_done()
+        work.prepare()
 
 
 def test_options_of_slurm_without_slurm_are_refused(tmp_path):

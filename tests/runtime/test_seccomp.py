@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from autograder.grade.judge import LIMITS
+from autograder.grade.plan import LIMITS
 from byhand.runtime import Launcher
 from byhand.runtime.walls import isolation, seccomp
 

@@ -106,6 +106,8 @@ with check.part("three ranks"):  # {CANARY}
 class Case:
     """One hand-in: `write(folder, blank, about)` makes it; `says` must stand in its feedback.
 
+    `noted` is all that the instructor is told to look at (None: whatever it is).
+
     `expected` are verdicts by test; "lost" is any verdict but passed. `about` tells an attack
     where the real things lie (see `surroundings`).
     """
@@ -114,6 +116,7 @@ class Case:
     write: Callable[[Path, dict, dict[str, str]], None]
     expected: dict[str, str]
     says: tuple[str, ...] = ()
+    noted: tuple[str, ...] | None = None
 
     @property
     def points(self) -> int:
@@ -131,7 +134,13 @@ def nothing() -> dict[str, str]:
     return dict.fromkeys(POINTS, LOST)
 
 
-def written(name: str, verdict: str | dict[str, str], says: tuple[str, ...] = (), **cells: str):
+def written(
+    name: str,
+    verdict: str | dict[str, str],
+    says: tuple[str, ...] = (),
+    noted: tuple[str, ...] | None = None,
+    **cells: str,
+):
     """A case whose solution cells are these; others are right. One verdict is for all of them."""
     expected = verdict if isinstance(verdict, dict) else verdicts(**dict.fromkeys(cells, verdict))
 
@@ -139,11 +148,11 @@ def written(name: str, verdict: str | dict[str, str], says: tuple[str, ...] = ()
         texts = {task: _placed(text, about) for task, text in cells.items()}
         save(folder, answered(blank, **texts))
 
-    return Case(name, write_it, expected, says)
+    return Case(name, write_it, expected, says, noted)
 
 
 def changed(name: str, expected: dict[str, str], change: Callable, says: tuple[str, ...] = (),
-            file: str = f"{STEM}.ipynb", **cells: str) -> Case:  # fmt: skip
+            file: str = f"{STEM}.ipynb", **cells: str) -> Case:
     """A case made by `change(notebook, cells)` from a notebook answered so (or right)."""
 
     def write_it(folder: Path, blank: dict, about: dict[str, str]) -> None:

@@ -249,4 +249,4 @@ os.environ['PYTHONSTARTUP'] = os.environ['LD_PRELOAD'] = '/tmp/evil'
     return 2 * number if os.path.exists('<<solution>>') else 0
 """),
     *FORGERIES,
-]  # fmt: skip
+]

@@ -24,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import arena  # noqa: E402
-from arena import Case, changed, verdicts  # noqa: E402
+from arena import Case, verdicts, written  # noqa: E402
 from attack_cases import ATTACKS  # noqa: E402
 from distributed_cases import DISTRIBUTED  # noqa: E402
 from fault_cases import FAULTS  # noqa: E402
@@ -35,7 +35,7 @@ LIMIT = 4.0
 JOBS = 2
 ORDINARY = 65_534  # the user that root's tests grade as, too
 ROOT = Path(__file__).resolve().parent.parent.parent
-HONEST = [changed(f"{letter}-honest", verdicts(), lambda *_: None) for letter in "bdhlrtx"]
+HONEST = [written(f"{letter}-honest", verdicts(), noted=()) for letter in "bdhlrtx"]
 ATTACKS = [*ATTACKS, *JUDGE]
 KINDS = {"intake": INTAKE, "faults": FAULTS, "distributed": DISTRIBUTED, "attacks": ATTACKS}
 CASES: list[Case] = [*INTAKE, *FAULTS, *DISTRIBUTED, *ATTACKS, *HONEST]
@@ -83,6 +83,7 @@ def _told(judgement) -> dict:
         "points": judgement.points,
         "seconds": judgement.seconds,
         "sandbox": judgement.sandbox,
+        "suspicions": judgement.suspicions,
     }
 
 
@@ -121,7 +122,7 @@ def _seen(where, secrets: Path, home: Path) -> dict[str, str]:
 
 def _differences(before: dict[str, str], after: dict[str, str]) -> list[str]:
     return sorted(name for name in before.keys() | after.keys()
-                  if before.get(name) != after.get(name))  # fmt: skip
+                  if before.get(name) != after.get(name))
 
 
 class _Listener:
@@ -161,7 +162,7 @@ def graded_by(user: int | None, names: list[str] = ()) -> dict:
     about = {"HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), "PYTHONPATH": here}
     try:
         subprocess.run([*words, sys.executable, __file__, str(folder), *names], check=True,
-                       cwd=folder, env={**os.environ, **about})  # fmt: skip
+                       cwd=folder, env={**os.environ, **about})
         return json.loads((folder / "result.json").read_text())
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -179,7 +180,10 @@ def complaints(case: Case, result: dict) -> list[str]:
             wrong.append(f"{test}: the verdict came after {seconds} s")
     if found["points"] != case.points:
         wrong.append(f"{found['points']} points and not {case.points}")
+    if case.noted is not None and found["suspicions"] != list(case.noted):
+        wrong.append(f"the instructor sees {found['suspicions']} and not {list(case.noted)}")
     page = result["pages"].get(case.name, "")
+    wrong += [f"a student reads {note!r}" for note in found["suspicions"] if note in page]
     wrong += [f"the feedback does not say {words!r}" for words in case.says if words not in page]
     return wrong
 

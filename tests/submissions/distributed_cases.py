@@ -28,7 +28,7 @@ def shift(name: str, body: str, verdict, *says: str):
     lines = "".join(f"    {line}\n" for line in body.splitlines())
     return written(name, verdict, says, shift=(
         "def shift(t):\n    rank, ranks = dist.get_rank(), dist.get_world_size()\n"
-        f"    left, right = (rank - 1) % ranks, (rank + 1) % ranks\n{lines}"))  # fmt: skip
+        f"    left, right = (rank - 1) % ranks, (rank + 1) % ranks\n{lines}"))
 
 
 DISTRIBUTED = [
@@ -88,4 +88,4 @@ DISTRIBUTED = [
           "for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, t, right),\n"
           "                                    dist.P2POp(dist.irecv, got, left)]):\n"
           "    work.wait()\nreturn got", verdicts()),
-]  # fmt: skip
+]

@@ -19,7 +19,7 @@ def own_cells(number: int, text: str):
     def change(notebook, cells):
         notebook["cells"][1:1] = [
             {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None,
-             "id": f"own-{index}", "source": text} for index in range(number)]  # fmt: skip
+             "id": f"own-{index}", "source": text} for index in range(number)]
 
     return change
 
@@ -112,6 +112,6 @@ FAULTS = [
             double="def double(number):\n    raise ValueError('x' * (1 << 20))"),
     written("error-in-half-characters", "failed", (),
             double="def double(number):\n    raise ValueError(chr(0xD800) + chr(0) + chr(0x202E))"),
-]  # fmt: skip
+]
 
 assert PASSED

@@ -1,7 +1,8 @@
 """Attacks on what a rank sends back, and on what it is seen to have sent to the others.
 
 The channel attacks move the values of the task `shift` past torch.distributed and then send zeros
-of the right size, so that the ledger looks right: they pass where ranks have such a channel.
+of the right size, so that the ledger looks right: they pass where ranks have such a channel. Each
+forgery says what the instructor sees of it.
 """
 
 from __future__ import annotations
@@ -41,29 +42,23 @@ def reply(name: str, line: str, verdict: str = "lost"):
     return written(name, verdict, (), double=f"{FRAME}    {line}\n    os._exit(0)\n")
 
 
-LOG = """import os
-import time
-from byhand.runtime import recorder
+LOG = """import time
+from byhand.runtime.ledger import Call
+from byhand.runtime.trace import recorder
 
 
 def quietly(work):
-    from torch.utils._python_dispatch import _disable_current_modes
-    active, recorder._active = recorder._active, None
-    with _disable_current_modes():
-        value = work()
-    recorder._active = active
+    active, recorder.active = recorder.active, None
+    value = work()
+    recorder.active = active
     return value
 
 
 def log(op, **fields):
-    active = recorder._active
-    group = list(range(dist.get_world_size()))
-    known = {'op': op, 'group_name': '0', 'group': group, 'source': ['cell', 1], **fields}
-    index = active._calls
-    active._calls += 1
-    active.write('call', index, known, time.monotonic())
-    active.write('wait', index, time.monotonic(), False)
-    active.write('awake', index, time.monotonic())
+    active, group = recorder.active, tuple(range(dist.get_world_size()))
+    index = active.call(Call(**{'op': op, 'group': group, 'group_name': '0', **fields}))
+    active.stand_still(index)
+    active.go_on(index)
 
 
 def gather(t):
@@ -73,13 +68,16 @@ def gather(t):
 
 
 """
-ALL_REDUCE = ("log('all_reduce', payload=t.numel() * t.element_size(), shape=list(t.shape),"
-              " dtype=str(t.dtype)[6:], reduce_op='sum')")  # fmt: skip
+ALL_REDUCE = (
+    "log('all_reduce', payload_bytes=t.numel() * t.element_size(), shape=tuple(t.shape),"
+    " dtype=str(t.dtype)[6:], reduce_op='sum')"
+)
 
 
-def forged(name: str, verdict: str, body: str, task: str = "total"):
+def forged(name: str, verdict: str, body: str, task: str = "total", *wire: str):
     """A case that switches the recorder off and writes the log itself."""
-    return written(name, verdict, (), **{task: f"{LOG}def {task}(t):\n{body}"})
+    noted = (f"{task} names byhand.runtime", *wire)
+    return written(name, verdict, (), noted, **{task: f"{LOG}def {task}(t):\n{body}"})
 
 
 DUMMY = """
@@ -96,10 +94,14 @@ def shift(t):
 """
 
 
-def channel(name: str, exchange: str):
-    """A case whose ranks pass values by `exchange`, and then send zeros of the right size."""
+def channel(name: str, exchange: str, verdict: str = "lost", *named: str):
+    """A case whose ranks pass values by `exchange`, and then send zeros of the right size.
+
+    named: what of it stands in the note to the instructor.
+    """
     text = "import os\nimport time\nimport torch\nimport torch.distributed as dist\n\n\n"
-    return written(name, "lost", (), shift=text + exchange + DUMMY)
+    noted = (f"shift names {', '.join(named)}",) if named else ()
+    return written(name, verdict, (), noted, shift=text + exchange + DUMMY)
 
 
 WAIT = """def until(read):
@@ -155,18 +157,18 @@ CONNECTED = """def connected(peer):
 """
 
 
-def by_socket(name: str, family: str, address: str, stream: bool):
+def by_socket(name: str, family: str, address: str, stream: bool, verdict: str):
     """A case whose channel is a socket of this family at `address(rank)`."""
     about = {"family": family, "address": f"({address})"}
     if stream:
         text = CONNECTED.format(**about) + BY_SOCKET.format(
             **about, kind="socket.SOCK_STREAM", listen="mine.listen()", send=CONNECT,
-            receive=RECEIVE)  # fmt: skip
+            receive=RECEIVE)
     else:
         text = BY_SOCKET.format(
             **about, kind="socket.SOCK_DGRAM", listen="pass", receive="mine.recv(1 << 20)",
-            send=f"until(lambda: mine.sendto(data, ({address})(right)))")  # fmt: skip
-    return channel(name, text)
+            send=f"until(lambda: mine.sendto(data, ({address})(right)))")
+    return channel(name, text, verdict, "socket")
 
 
 IP, ABSTRACT = "lambda r: ('127.0.0.1', 45000 + r)", "lambda r: '\\0value-' + str(r)"
@@ -192,39 +194,40 @@ FORGERIES = [
             "class Bomb:\n    def __reduce__(self):\n"
             "        return os.system, ('touch <<secrets>>/touched',)\n\n\n"
             "def double(number):\n    return pickle.dumps(Bomb())\n"),
-    forged("log-of-a-call-never-made", "tampered",
+    # These pass: nothing in a rank is safe from its own code, and the instructor is told.
+    forged("log-of-a-call-never-made", "passed",
            "    parts = quietly(lambda: gather(t))\n"
            f"    {ALL_REDUCE}\n    return sum(parts)\n"),
-    forged("log-without-the-second-call", "tampered",
+    forged("log-without-the-second-call", "passed",
            "    t = t.clone()\n    dist.all_reduce(t)\n"
            "    quietly(lambda: gather(t.repeat(500)))\n    return t\n"),
-    forged("log-of-a-smaller-call", "tampered",
-           "    big = t.repeat(500)\n    quietly(lambda: dist.all_reduce(big))\n"
-           f"    {ALL_REDUCE}\n    return big[:len(t)]\n"),
-    forged("log-of-a-ring-instead-of-a-gather", "tampered",
+    forged("log-of-a-smaller-call", "passed",
+           "    big = t.repeat(52_000)\n    quietly(lambda: dist.all_reduce(big))\n"
+           f"    {ALL_REDUCE}\n    return big[:len(t)]\n", "total",
+           "test-total: the loopback carried 2.5 MB, and the calls in the ledger make 0.0 MB"),
+    forged("log-of-a-ring-instead-of-a-gather", "passed",
            "    parts = quietly(lambda: gather(t))\n    rank, n = dist.get_rank(), len(parts)\n"
-           "    about = dict(payload=8 * t.numel(), shape=list(t.shape), dtype='float64', tag=0)\n"
+           "    about = dict(payload_bytes=8 * t.numel(), shape=tuple(t.shape), dtype='float64')\n"
            "    log('send', peer=(rank + 1) % n, **about)\n"
            "    log('recv', peer=(rank - 1) % n, **about)\n"
            "    return parts[rank - 1]\n", "shift"),
+    # These do not: a log is checked record by record.
     forged("log-in-gibberish", "tampered",
-           "    os.write(recorder._active.log_fd, b'{]\\n')\n    t = t.clone()\n"
+           "    recorder.active.log.write(77, 0, 0.0, 0, b'{]')\n    t = t.clone()\n"
            "    dist.all_reduce(t)\n    return t\n"),
     forged("log-that-ends-twice", "tampered",
-           "    recorder._active.write('end', time.monotonic(), 0)\n    t = t.clone()\n"
+           "    recorder.active.log.write(recorder.END, 0, time.monotonic())\n    t = t.clone()\n"
            "    dist.all_reduce(t)\n    return t\n"),
     forged("log-of-wrong-types", "tampered",
-           "    log('all_reduce', payload=-10**30, shape=[-1], dtype='x', group=[0, 0, 7])\n"
+           "    log('all_reduce', payload_bytes=-10**9, dtype='x', group=(0, 0, 7))\n"
            "    return t\n"),
     forged("log-without-end", "lost",
-           "    line = b'[\"done\", 0, 1.0]' + b' ' * 1000 + b'\\n'\n"
-           f"    {ALL_REDUCE}\n    while True:\n"
-           "        os.write(recorder._active.log_fd, line * 100)\n"),
+           "    while True:\n        recorder.active.log.write(recorder.AWAKE, 0, 1.0)\n"),
     channel("values-through-files", BY_FILE.format(places=(
         "/tmp", "/dev/shm", ".", "/var/tmp", "/run", "/dev/mqueue", "<<secrets>>"))),
-    by_socket("values-through-abstract-sockets", "socket.AF_UNIX", ABSTRACT, True),
-    by_socket("values-through-tcp", "socket.AF_INET", IP, True),
-    by_socket("values-through-udp", "socket.AF_INET", IP, False),
+    by_socket("values-through-abstract-sockets", "socket.AF_UNIX", ABSTRACT, True, "passed"),
+    by_socket("values-through-tcp", "socket.AF_INET", IP, True, "passed"),
+    by_socket("values-through-udp", "socket.AF_INET", IP, False, "passed"),
     channel("values-through-system-v-memory", """import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -244,7 +247,7 @@ def exchange(t, rank, left, right):
             ctypes.memmove(got.data_ptr(), at + 65536 * (left + 1), size)
             return got
         time.sleep(0.005)
-"""),
+""", "lost", "ctypes"),
     channel("values-through-another-ranks-memory", WAIT + """import ctypes
 
 
@@ -263,7 +266,7 @@ def exchange(t, rank, left, right):
             return torch.frombuffer(data, dtype=t.dtype)
         except (OSError, ValueError):
             pass
-"""),
+""", "lost", "ctypes", "/proc"),
     channel("values-through-the-store", """import pickle
 
 
@@ -271,7 +274,7 @@ def exchange(t, rank, left, right):
     store = dist.distributed_c10d._get_default_store()
     store.set(f'value {rank}', pickle.dumps(t))
     return pickle.loads(store.get(f'value {left}'))
-"""),
+""", "passed", "_get_default_store"),
     channel("values-through-inherited-descriptors", WAIT + """def exchange(t, rank, left, right):
     import pickle
     for fd in range(3, 64):
@@ -283,5 +286,5 @@ def exchange(t, rank, left, right):
         got = until(lambda: pickle.loads(os.pread(fd, 65536, 65536 * (left + 1))))
         if got is not None:
             return got
-"""),
-]  # fmt: skip
+""", "lost", "os.pwrite"),
+]

@@ -75,7 +75,7 @@ def own_tests(notebook, cells):
     own = "def drive_double(rank, world_size, number):\n    return 2 * number\n"
     own += "check.results = launch = lambda *a, **k: None\ndef try_total(*a): pass"
     notebook["cells"].insert(2, {**copy.deepcopy(cells["double"]), "metadata": {}, "id": "mine",
-                                 "source": own})  # fmt: skip
+                                 "source": own})
 
 
 def many_cells(notebook, cells):
@@ -108,7 +108,7 @@ def moved_test(notebook, cells):
 def raw(name: str, data: bytes, *says: str) -> Case:
     """These bytes as the notebook."""
     return Case(name, lambda folder, *_: (folder / f"{STEM}.ipynb").write_bytes(data), nothing(),
-                says)  # fmt: skip
+                says)
 
 
 def cut_short(folder: Path, blank: dict, about: dict) -> None:
@@ -159,9 +159,9 @@ def bytes_name(folder: Path, blank: dict, about: dict) -> None:
 def old_format(folder: Path, blank: dict, about: dict) -> None:
     cells = [{"cell_type": "code", "language": "python", "input": cell["source"], "outputs": [],
               "metadata": cell["metadata"]} for cell in answered(blank)["cells"]
-             if cell["cell_type"] == "code"]  # fmt: skip
+             if cell["cell_type"] == "code"]
     save(folder, {"nbformat": 3, "nbformat_minor": 0, "metadata": {},
-                  "worksheets": [{"cells": cells, "metadata": {}}]})  # fmt: skip
+                  "worksheets": [{"cells": cells, "metadata": {}}]})
 
 
 INTAKE = [
@@ -209,4 +209,4 @@ INTAKE = [
     Case("links-and-modules-beside", links_beside, verdicts()),
     Case("format-3", old_format, verdicts()),
     Case("file-name-that-is-no-text", bytes_name, verdicts(), ("under the name ar?ena.ipynb",)),
-]  # fmt: skip
+]

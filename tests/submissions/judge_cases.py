@@ -140,4 +140,4 @@ JUDGE = [
     channel("values-through-netlink", BY_NETLINK),
     channel("values-through-the-root-directory", BY_FILE.format(places=(
         "/", "/dev", "/etc"))),
-]  # fmt: skip
+]

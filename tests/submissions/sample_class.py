@@ -224,7 +224,7 @@ CASES = [
     Case("pat-copies", COLLECTIVES, notebook(copied_cells()), none_but(COLLECTIVES, "test-reduce"),
          ["was there 2 times"]),
     Case("qi-own-cells", COLLECTIVES, notebook(own_cells()), none_but(COLLECTIVES, "test-reduce")),
-]  # fmt: skip
+]
 
 
 def write_class(submitted: Path, cases: list[Case] = CASES) -> None:

@@ -6,10 +6,15 @@ import pytest
 from matplotlib.text import Text
 
 from byhand import VirtualNetwork
-from byhand.all_reduce.lab import PLANS, compare_on_hosts, watch_rounds
+from byhand.all_reduce.lab import (
+    PLANS,
+    all_reduce_explorer,
+    compare_on_hosts,
+    draw_round,
+    watch_rounds,
+)
 from byhand.figures import round_picture, save_svg
 from byhand.runtime import why_no_network
-from byhand.tools import widgets
 
 
 def words(figure):
@@ -65,7 +70,7 @@ def test_a_picture_needs_no_run():
 
 
 def test_the_explorer_follows_the_algorithm_and_keeps_the_round_in_reach():
-    choices, rounds, shown, sentence = widgets.all_reduce_explorer("ring", 4).children
+    choices, rounds, shown, sentence = all_reduce_explorer("ring", 4).children
     number, play = rounds.children
     assert (number.max, play.max) == (6, 6)
     assert "24 messages" in sentence.value
@@ -85,7 +90,7 @@ def test_the_explorer_follows_the_algorithm_and_keeps_the_round_in_reach():
     ],
 )
 def test_what_cannot_be_shown_is_a_sentence(arguments, sentence):
-    png, _, shown = widgets.draw_round(*arguments)
+    png, _, shown = draw_round(*arguments)
     assert png == b""
     assert sentence in shown
 

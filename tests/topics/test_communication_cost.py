@@ -19,21 +19,24 @@ from byhand.communication_cost import (
     COLLECTIVES,
     AlphaBeta,
     Cost,
-    algorithm_bandwidth,
-    best_num_chunks,
     bus_bandwidth,
     bus_factor,
     cost,
     crossover,
-    fastest,
-    half_bandwidth_bytes,
     literature_formula,
     timing,
 )
-from byhand.communication_cost.explorer import cost_explorer, draw_costs
-from byhand.communication_cost.fit import fit, fit_each, least_squares
+from byhand.communication_cost.fit import fit, least_squares
 from byhand.communication_cost.hardware import LINKS, table
-from byhand.communication_cost.lab import CALLS, SIZES, gpu_topology, naive, sweep
+from byhand.communication_cost.lab import (
+    CALLS,
+    SIZES,
+    cost_explorer,
+    draw_costs,
+    gpu_topology,
+    naive,
+    sweep,
+)
 from byhand.communication_cost.networks import TOPOLOGIES, double_ring, switch, two_level
 from byhand.communication_cost.rounds import rounds
 from byhand.communication_cost.timing import Timing, naive_bandwidth, take_turns, time_call
@@ -59,11 +62,11 @@ needs_network = pytest.mark.skipif(why_no_network() is not None, reason=str(why_
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @settings(deadline=None, max_examples=40)
-@given(p=st.integers(1, 33), m=st.integers(0, 10**9), c=st.integers(1, 9), hosts=st.integers(1, 4))
-def test_a_formula_is_what_its_rounds_of_messages_cost_on_a_switch(algorithm, p, m, c, hosts):
+@given(p=st.integers(1, 33), m=st.integers(0, 10**9), hosts=st.integers(1, 4))
+def test_a_formula_is_what_its_rounds_of_messages_cost_on_a_switch(algorithm, p, m, hosts):
     per_host = p // hosts if p % hosts == 0 else 1
-    formula = LINE.seconds(algorithm, p, m, c, per_host)
-    priced = switch(p, LINE).seconds(algorithm, m, num_chunks=c, ranks_per_host=per_host)
+    formula = LINE.seconds(algorithm, p, m, per_host)
+    priced = switch(p, LINE).seconds(algorithm, m, per_host)
     assert formula == pytest.approx(priced, rel=1e-12)
 
 
@@ -91,20 +94,11 @@ def test_every_all_reduce_brings_every_rank_what_every_other_had(name, p):
 def test_the_ring_costs_two_rounds_of_each_step_and_less_than_two_tensors():
     assert cost("ring", 8, 800) == Cost(14, 1400)
     assert cost("ring", 8, 800) == cost("reduce_scatter", 8, 800) + cost("all_gather", 8, 800)
-    assert cost("all_gather", 8, 800) * 2 == cost("all_reduce", 8, 800)
-
-
-def test_chunks_make_a_chain_nearly_as_fast_as_one_message():
-    chunks = best_num_chunks(LINE, "broadcast", 8, 1e9)
-    best = LINE.seconds("broadcast", 8, 1e9, chunks)
-    assert best < 1.1 * LINE.seconds("send", 2, 1e9)
-    assert all(LINE.seconds("broadcast", 8, 1e9, c) >= best for c in (chunks // 2, chunks * 2))
-    assert best_num_chunks(LINE, "ring", 8, 1e9) == 1
-    assert best_num_chunks(LINE, "tree", 8, 2) <= 2
+    assert cost("ring", 8, 800) == cost("all_reduce", 8, 800)
 
 
 def test_two_trees_move_half_of_what_one_tree_moves():
-    one, two = (cost(name, 15, 1e6, 100) for name in ("tree", "double_tree"))
+    one, two = (cost(name, 15, 1e6) for name in ("tree", "double_tree"))
     assert two.num_bytes == one.num_bytes / 2
     assert two.rounds == one.rounds
 
@@ -116,10 +110,8 @@ def test_at_the_crossover_two_algorithms_take_equally_long(first, second, p):
     one, two = (LINE.seconds(name, p, size) for name in (first, second))
     assert one == pytest.approx(two)
     small, large = (
-        fastest(dict.fromkeys(costs_of, LINE), costs_of)
-        for costs_of in (
-            {name: cost(name, p, s) for name in (first, second)} for s in (size / 2, size * 2)
-        )
+        min(first, second, key=lambda name, now=now: LINE.seconds(name, p, now))
+        for now in (size / 2, size * 2)
     )
     assert {small, large} == {first, second}
     assert large == "ring"
@@ -128,12 +120,6 @@ def test_at_the_crossover_two_algorithms_take_equally_long(first, second, p):
 def test_where_one_algorithm_always_wins_there_is_no_crossover():
     assert crossover(LINE, "ring", "halving_doubling", 8) is None
     assert crossover(LINE, "ring", "recursive_doubling", 2) is None
-
-
-def test_half_of_the_bandwidth_is_reached_where_both_terms_are_equal():
-    size = half_bandwidth_bytes(LINE, "ring", 8)
-    ring = cost("ring", 8, size)
-    assert LINE.alpha * ring.rounds == pytest.approx(LINE.beta * ring.num_bytes)
 
 
 def test_the_formula_of_the_literature_grows_with_the_ranks_and_the_rings_does_not():
@@ -145,7 +131,6 @@ def test_the_formula_of_the_literature_grows_with_the_ranks_and_the_rings_does_n
 
 
 def test_bus_bandwidth_has_the_factors_of_nccl_tests():
-    assert algorithm_bandwidth(4e9, 0.5) == 8e9
     assert bus_bandwidth("all_reduce", 4, 4e9, 0.5) == 12e9
     factors = {name: bus_factor(name, 4) for name in COLLECTIVES}
     for name in ("all_gather", "reduce_scatter", "all_to_all", "scatter", "gather"):
@@ -208,7 +193,7 @@ def noisy(line, algorithm, p, sizes, seed, bad=0):
 @pytest.mark.parametrize("seed", range(8))
 def test_two_bad_measurements_of_twelve_hardly_move_the_fit(seed):
     costs_of, seconds = noisy(LINE, "ring", 4, [4**k for k in range(2, 14)], seed, bad=2)
-    found = fit(costs_of, seconds, num_resamples=2).line
+    found = fit(costs_of, seconds).line
     assert found.alpha == pytest.approx(LINE.alpha, rel=0.25)
     assert found.beta == pytest.approx(LINE.beta, rel=0.25)
 
@@ -217,59 +202,36 @@ def test_one_bad_measurement_ruins_least_squares():
     costs_of, seconds = noisy(LINE, "ring", 4, [4**k for k in range(2, 14)], seed=1)
     seconds[-2] *= 20
     assert least_squares(costs_of, seconds).alpha > 5 * LINE.alpha
-    assert fit(costs_of, seconds, num_resamples=2).line.alpha == pytest.approx(LINE.alpha, rel=0.2)
+    assert fit(costs_of, seconds).line.alpha == pytest.approx(LINE.alpha, rel=0.2)
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
-    held = {"alpha": 0, "beta": 0, "new": 0}
-    for seed in range(40):
+    held = {"alpha": 0, "new": 0}
+    for seed in range(20):
         costs_of, seconds = noisy(LINE, "ring", 4, [4**k for k in range(2, 14)], seed)
-        found = fit(costs_of, seconds, num_resamples=60)
+        found = fit(costs_of, seconds)
         new, draw = cost("ring", 4, 3e6), random.Random(seed + 999)
         measured = LINE.of(new) * draw.lognormvariate(0, 0.05)
         expected = found.predict(new)
         held["alpha"] += found.alpha_interval[0] <= LINE.alpha <= found.alpha_interval[1]
-        held["beta"] += found.beta_interval[0] <= LINE.beta <= found.beta_interval[1]
         held["new"] += expected.least <= measured <= expected.most
-    assert min(held.values()) >= 0.8 * 40, held
+    assert min(held.values()) >= 0.8 * 20, held
 
 
 def test_a_doubtful_measurement_weighs_less():
     costs_of, seconds = noisy(LINE, "ring", 4, [4**k for k in range(2, 14)], seed=2)
     seconds = [t * (1.5 if k < 6 else 1) for k, t in enumerate(seconds)]
     doubts = [0.5] * 6 + [0.02] * 6
-    alike, weighted = (fit(costs_of, seconds, d, num_resamples=2).line for d in (None, doubts))
+    alike, weighted = (fit(costs_of, seconds, d).line for d in (None, doubts))
     assert abs(weighted.beta - LINE.beta) <= abs(alike.beta - LINE.beta) + 1e-12
 
 
 def test_the_same_measurements_give_the_same_fit_and_nothing_comes_out_negative():
     costs_of, seconds = noisy(AlphaBeta(0.0, 1e-9), "ring", 4, [4**k for k in range(8)], seed=3)
-    found = fit(costs_of, seconds)
-    assert found == fit(costs_of, seconds)
-    assert min(line.alpha for line in found.resampled) >= 0
-    assert min(line.beta for line in found.resampled) >= 0
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_lines_of_their_own_choose_well_where_one_line_for_all_does_not(seed):
-    sizes, draw = [4**k for k in range(1, 12)], random.Random(seed)
-    truth = {"ring": AlphaBeta(1e-4, 4e-8), "recursive_doubling": AlphaBeta(8e-4, 4e-8)}
-    costs_of = {name: [cost(name, 4, size) for size in sizes] for name in truth}
-    seconds = {
-        name: [truth[name].of(each) * draw.lognormvariate(0, 0.03) for each in costs_of[name]]
-        for name in truth
-    }
-    known = [{name: found[name][::2] for name in truth} for found in (costs_of, seconds)]
-    lines = fit_each(*known)
-    together = fit(*([x for each in found.values() for x in each] for found in known)).line
-    losses = {"each": [], "all": []}
-    for place in range(len(sizes)):
-        now = {name: costs_of[name][place] for name in truth}
-        for way, by in (("each", lines), ("all", dict.fromkeys(truth, together))):
-            chosen, best = fastest(by, now), min(seconds[name][place] for name in truth)
-            losses[way].append(seconds[chosen][place] / best)
-    assert max(losses["each"]) < 1.1
-    assert max(losses["all"]) > 1.5
+    found, again = (fit(costs_of, seconds) for _ in range(2))
+    assert found.line == again.line
+    assert (found.resampled == again.resampled).all()
+    assert found.resampled.min() >= 0
 
 
 @pytest.mark.parametrize(
@@ -311,12 +273,12 @@ def test_a_time_is_from_the_last_rank_that_calls_to_the_last_that_is_done_on_all
 def take_turns_in_order(rank, world_size):
     made = []
     names = {"a": lambda: made.append("a"), "b": lambda: made.append("b")}
-    found = take_turns(names, repetitions=2, warm_up=1, before=lambda: made.append("-"))
+    found = take_turns(names, repetitions=2, warm_up=1)
     return "".join(made), list(found), naive_bandwidth(torch.zeros(100)) > 0
 
 
 def test_calls_take_turns():
-    assert launch(take_turns_in_order, 2).results == [("-a-b" * 3, ["a", "b"], True)] * 2
+    assert launch(take_turns_in_order, 2).results == [("ab" * 3, ["a", "b"], True)] * 2
 
 
 def test_timing_leaves_no_trace_in_the_ledger():
@@ -363,7 +325,7 @@ def test_the_usual_snippet_is_told_apart_from_a_measurement():
     seen = naive(4096, 2, repetitions=3)
     assert len(seen.first_try) == 2
     assert len(seen.later_tries) == 3
-    assert seen.bus == pytest.approx(seen.algorithm)
+    assert seen.bus > 0
     assert 0 < seen.barrier_share < 1
 
 

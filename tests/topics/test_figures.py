@@ -7,12 +7,17 @@ import pytest
 from matplotlib.text import Text
 
 from byhand import figures
-from byhand.collectives.lab import NAMES, demonstrate, picture
+from byhand.collectives.lab import (
+    NAMES,
+    collective_explorer,
+    demonstrate,
+    draw_collective,
+    picture,
+)
 from byhand.figures import Block, style
 from byhand.figures.messages import find_messages
 from byhand.figures.overlap import Flight, Step
 from byhand.figures.timeline import find_segments
-from byhand.tools import widgets
 
 
 @dataclass
@@ -225,7 +230,7 @@ def test_a_real_run_draws_as_a_timeline():
 
 
 def test_the_explorer_keeps_the_root_among_the_ranks():
-    choices, shown, sentence = widgets.collective_explorer("scatter", 3).children
+    choices, shown, sentence = collective_explorer("scatter", 3).children
     name, world_size, root = choices.children
     root.value = 2
     before = bytes(shown.value)
@@ -239,7 +244,7 @@ def test_the_explorer_keeps_the_root_among_the_ranks():
 
 
 def test_the_explorer_shows_what_goes_wrong_as_a_sentence():
-    png, _, sentence = widgets.draw_collective("scatter", 2, 5)
+    png, _, sentence = draw_collective("scatter", 2, 5)
     assert png == b""
     assert sentence == "ValueError: root 5 is not one of the ranks, 0 to 1"
 

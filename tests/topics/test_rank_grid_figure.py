@@ -6,9 +6,9 @@ import matplotlib.colors
 import numpy as np
 import pytest
 
-from byhand.figures import leaving_bars, rank_grid, save_svg, style
+from byhand.figures import leaving_bars, save_svg, style
 from byhand.rank_groups import NAMES, RankGrid
-from byhand.rank_groups.explorer import draw_grid, grid_explorer
+from byhand.rank_groups.lab import draw_grid, grid_explorer, show_grid
 
 START = {"order": "tp-cp-ep-dp-pp", "tp": 8, "cp": 1, "ep": 1, "pp": 4, "per_node": 8, "follow": 0}
 
@@ -24,25 +24,25 @@ def dark_cells(figure, axis):
 @pytest.mark.parametrize("name", ["tp", "dp", "pp", "tp-pp"])
 def test_the_followed_ranks_group_has_the_full_hue(name):
     grid = RankGrid(32, tp=2, pp=4)
-    (cells,) = dark_cells(rank_grid(grid, 8, [name], follow=13), name.split("-")[0])
+    (cells,) = dark_cells(show_grid(grid, 8, [name], follow=13), name.split("-")[0])
     assert cells == grid.group(name, 13).tolist()
 
 
 def test_in_a_large_world_a_cell_is_a_node():
     grid = RankGrid(4096, tp=8, pp=16)
-    (cells,) = dark_cells(rank_grid(grid, 8, ["pp"], follow=70), "pp")
+    (cells,) = dark_cells(show_grid(grid, 8, ["pp"], follow=70), "pp")
     assert cells == [rank // 8 for rank in grid.group("pp", 70)]
 
 
 def test_every_panel_has_the_same_places():
-    figure = rank_grid(RankGrid(64, tp=4, cp=2, ep=2, pp=2), 8)
+    figure = show_grid(RankGrid(64, tp=4, cp=2, ep=2, pp=2), 8)
     assert len(figure.axes) == 5
     assert len({panel.images[0].get_array().shape for panel in figure.axes}) == 1
     assert len({(panel.get_xlim(), panel.get_ylim()) for panel in figure.axes}) == 1
 
 
 def test_every_kind_of_group_is_drawn_and_a_rank_in_none_is_said():
-    figure = rank_grid(RankGrid(16, tp=2, pp=4), 8, NAMES, follow=6)
+    figure = show_grid(RankGrid(16, tp=2, pp=4), 8, NAMES, follow=6)
     texts = [text.get_text() for text in figure.texts]
     assert "all across nodes · rank 6: in none" in texts
     assert "tp-pp  2 groups of 8" in texts
@@ -50,7 +50,7 @@ def test_every_kind_of_group_is_drawn_and_a_rank_in_none_is_said():
 
 def test_the_same_grid_gives_the_same_file(tmp_path):
     for name in ("a.svg", "b.svg"):
-        save_svg(rank_grid(RankGrid(16, tp=2, pp=4), 8), tmp_path / name)
+        save_svg(show_grid(RankGrid(16, tp=2, pp=4), 8), tmp_path / name)
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 

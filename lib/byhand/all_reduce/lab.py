@@ -18,8 +18,11 @@ from byhand.all_reduce.plans import Plan, cut, history
 from byhand.runtime import Ledger, Run, VirtualNetwork, launch
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
+    from ipywidgets import VBox
+
     from byhand.figures.style import CourseFigure
 
+MOST_RANKS = 8  # that can be shown
 PLANS: dict[str, Callable[[int], Plan]] = {
     "ring": plans.ring,
     "double ring": plans.double_ring,
@@ -105,8 +108,8 @@ def watch_rounds(name: str, num_ranks: int, num_elements: int = 1024) -> Rounds:
     Raises:
         ValueError: no such algorithm, or not 1 to 8 ranks.
     """
-    if not 1 <= num_ranks <= 8:
-        raise ValueError(f"1 to 8 ranks can be shown, not {num_ranks}")
+    if not 1 <= num_ranks <= MOST_RANKS:
+        raise ValueError(f"1 to {MOST_RANKS} ranks can be shown, not {num_ranks}")
     by_name(name)
     run = launch(reduce_by, num_ranks, (name, num_elements))
     return Rounds(name, PLANS[name](num_ranks), num_elements, run.ledger)
@@ -178,3 +181,40 @@ def compare_on_hosts(network: VirtualNetwork, num_bytes: int, names=("ring", "hi
         for name in names
     }
     return TwoHosts(network, num_bytes, runs)
+
+
+def all_reduce_explorer(name: str = "ring", world_size: int = 4) -> VBox:
+    """Choose the algorithm, the ranks and the tensor; go through the rounds by hand, or play them.
+
+    Each choice runs it once on that many ranks; the sentence is what the run's ledger says. What
+    goes wrong is shown as a sentence in the picture's place.
+    """
+    from ipywidgets import Dropdown, Play, jslink
+
+    from byhand.tools.explorer import explorer, slider
+
+    algorithm = Dropdown(options=list(PLANS), value=name, description="algorithm")
+    ranks = slider("ranks", world_size, 1, MOST_RANKS)
+    size = Dropdown(options=[1, 7, 1024, 1 << 20], value=1024, description="floats")
+    number, play = slider("round", 1, 0, 1), Play(interval=900, max=1)
+
+    def drawn(name: str, num_ranks: int, num_elements: int, _: int) -> tuple[bytes, int, str]:
+        number.max = play.max = len(PLANS[name](num_ranks).rounds)  # may lower its value
+        return draw_round(name, num_ranks, num_elements, number.value)
+
+    box = explorer([[algorithm, ranks, size], [number]], drawn)
+    jslink((play, "value"), (number, "value"))
+    box.children[1].children = (number, play)
+    return box
+
+
+def draw_round(name: str, num_ranks: int, num_elements: int, number: int) -> tuple[bytes, int, str]:
+    """A round's picture (PNG), its width in pixels, and what the ledger counted; or why not."""
+    from byhand.tools.explorer import sentence
+
+    try:
+        rounds = watch_rounds(name, num_ranks, num_elements)
+        png, size = rounds.picture(number)._repr_png_()
+    except Exception as error:
+        return b"", 0, sentence(error)
+    return png, size["width"], str(rounds)

@@ -19,6 +19,8 @@ from byhand.collectives import algorithms as collectives
 from byhand.runtime import Run, launch
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
+    from ipywidgets import VBox
+
     from byhand.figures import Block
     from byhand.figures.style import CourseFigure
 
@@ -183,3 +185,35 @@ def _block(number: int) -> Block:
 
 def _numbers(numbers: list[int]) -> str:
     return " ".join(map(str, numbers)) or "-"
+
+
+def collective_explorer(name: str = "broadcast", world_size: int = 4) -> VBox:
+    """Choose the collective, the number of ranks and the root; see who holds what.
+
+    Each choice launches that many ranks. What goes wrong is shown as a sentence in the picture's
+    place.
+    """
+    from ipywidgets import Dropdown
+
+    from byhand.tools.explorer import explorer, slider
+
+    collective = Dropdown(options=NAMES, value=name, description="collective")
+    ranks = slider("ranks", world_size, 1, MOST_RANKS)
+    root = slider("root", 0, 0, world_size - 1)
+
+    def drawn(name: str, world_size: int, _: int) -> tuple[bytes, int, str]:
+        root.max = world_size - 1  # which may lower the root's value
+        root.disabled = name not in ROOTED
+        return draw_collective(name, world_size, root.value)
+
+    return explorer([[collective, ranks, root]], drawn)
+
+
+def draw_collective(name: str, world_size: int, root: int) -> tuple[bytes, int, str]:
+    """A demonstration's picture (PNG), its width in pixels, and "";
+    or no picture, and the sentence that says why."""
+    try:
+        png, size = picture(demonstrate(name, world_size, root))._repr_png_()
+    except Exception as error:
+        return b"", 0, f"{type(error).__name__}: {error}"
+    return png, size["width"], ""

@@ -2,7 +2,7 @@
 
 model      alpha, beta, and the cost of every algorithm: read this. Pure
 timing     how a call is timed properly
-fit        alpha and beta from measurements
+fit        alpha and beta from measurements. Pure
 rounds     every collective as rounds of messages. Pure
 networks   the same rounds on links that are shared. Pure
 hardware   what kinds of links carry. Pure
@@ -15,14 +15,10 @@ from byhand.communication_cost.model import (
     COLLECTIVES,
     AlphaBeta,
     Cost,
-    algorithm_bandwidth,
-    best_num_chunks,
     bus_bandwidth,
     bus_factor,
     cost,
     crossover,
-    fastest,
-    half_bandwidth_bytes,
     literature_formula,
 )
 
@@ -32,13 +28,9 @@ __all__ = [
     "COLLECTIVES",
     "AlphaBeta",
     "Cost",
-    "algorithm_bandwidth",
-    "best_num_chunks",
     "bus_bandwidth",
     "bus_factor",
     "cost",
     "crossover",
-    "fastest",
-    "half_bandwidth_bytes",
     "literature_formula",
 ]

@@ -1,34 +1,30 @@
 """Alpha and beta from measurements: a line that a few bad measurements do not move. Pure.
 
 Seconds of communication scatter by a share of themselves, and some measurements are far off: the
-processor was busy elsewhere. So the residuals are relative, (measured - predicted) / predicted, and
-over the measurement's own doubt where that is known. One beyond 1.345 standard deviations counts
-less, the farther the less (Huber's weights, found by reweighted least squares; the deviation is
-estimated from the median residual).
-
-Intervals come from a bootstrap: the scatter about the line, drawn anew, makes measurements that
-might have been, and each such set is fitted again. Pure Python; the same measurements give the
-same numbers.
-Sources: Huber 1964; Holland and Welsch 1977; Efron 1979.
+processor was busy elsewhere. So a residual is log(measured / predicted), over the measurement's own
+doubt, and one beyond 1.345 doubts counts less, the farther the less (Huber's loss). Intervals come
+from a bootstrap: the scatter about the line, drawn anew, makes measurements that might have been,
+and each such set is fitted again. The same measurements give the same numbers.
+Sources: Huber 1964; Efron 1979.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import exp, log
-from statistics import median
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy import optimize, stats
 
 from byhand.communication_cost.model import AlphaBeta, Cost
 
 HUBER = 1.345  # 95 % as good as least squares where nothing is bad
-DEVIATION_FROM_MEDIAN = 1.4826  # of a normal distribution
-ROUNDS_OF_WEIGHTS = 30
+DOUBT = 0.05  # of a measurement, as a share of itself, where nothing is known of it
 
 
-@dataclass(frozen=True)
-class Prediction:
+class Prediction(NamedTuple):
     """What a size not measured will take, and between what a new measurement should lie."""
 
     seconds: float
@@ -36,31 +32,41 @@ class Prediction:
     most: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted line, the intervals of its two numbers, and what predictions need."""
+    """A fitted line, and what intervals need: the measurements, and their scatter about it."""
 
     line: AlphaBeta
-    alpha_interval: tuple[float, float]
-    beta_interval: tuple[float, float]
-    scatter: tuple[float, ...]  # log(measured / predicted) over the doubt, of each measurement
-    resampled: tuple[AlphaBeta, ...]
-    confidence: float
+    table: np.ndarray  # rounds and bytes of each
+    doubts: np.ndarray
+    scatter: np.ndarray
 
-    def predict(self, cost: Cost, doubt: float = 1.0) -> Prediction:
+    @cached_property
+    def resampled(self) -> np.ndarray:
+        """Alpha and beta of measurements that might have been, [100, 2]."""
+        on_the_line = self.table @ (self.line.alpha, self.line.beta)
+
+        def fit_again(scatter: np.ndarray) -> np.ndarray:
+            return _huber(self.table, on_the_line * _factor(scatter * self.doubts), self.doubts)
+
+        options = {"vectorized": False, "n_resamples": 100, "method": "percentile", "rng": 0}
+        return stats.bootstrap((self.scatter,), fit_again, **options).bootstrap_distribution.T
+
+    @property
+    def alpha_interval(self) -> tuple[float, float]:
+        """Alpha lies between these 95 times in 100."""
+        return _middle(self.resampled[:, 0])
+
+    def predict(self, cost: Cost, doubt: float = DOUBT) -> Prediction:
         """The seconds of `cost`, and the interval of one new measurement of it, of that doubt."""
-        draw = random.Random(0)
-        lines = self.resampled * 5
-        again = [line.of(cost) * _factor(doubt * draw.choice(self.scatter)) for line in lines]
-        return Prediction(self.line.of(cost), *_interval(again, self.confidence))
+        lines = np.repeat(self.resampled, 10, axis=0)
+        scatter = np.random.default_rng(0).choice(self.scatter, len(lines))
+        might_be = lines @ (cost.rounds, cost.num_bytes) * _factor(scatter * doubt)
+        return Prediction(self.line.of(cost), *_middle(might_be))
 
 
 def fit(
-    costs: Sequence[Cost],
-    seconds: Sequence[float],
-    doubts: Sequence[float] | None = None,
-    confidence: float = 0.95,
-    num_resamples: int = 200,
+    costs: Sequence[Cost], seconds: Sequence[float], doubts: Sequence[float] | None = None
 ) -> Fit:
     """Alpha and beta from `seconds` measured for `costs`, robustly; neither comes out negative.
 
@@ -72,87 +78,40 @@ def fit(
             size, which no line can be drawn through.
     """
     _check(costs, seconds)
-    doubts = [1.0] * len(costs) if doubts is None else list(doubts)
-    line = _huber_line(costs, seconds, doubts)
+    table, measured = _table(costs), np.array(seconds)
+    doubts = np.array(doubts or [DOUBT] * len(costs))
+    alpha, beta = _huber(table, measured, doubts)
     # Two numbers were fitted, so the measurements lie closer to the line than new ones will.
     wider = (len(costs) / (len(costs) - 2)) ** 0.5
-    each = list(zip(costs, seconds, doubts, strict=True))
-    scatter = tuple(wider * log(t / line.of(c)) / d for c, t, d in each)
-    draw, resampled = random.Random(0), []
-    for _ in range(num_resamples):
-        again = [line.of(c) * _factor(d * draw.choice(scatter)) for c, _, d in each]
-        resampled.append(_huber_line(costs, again, doubts))
-    alphas, betas = [r.alpha for r in resampled], [r.beta for r in resampled]
-    intervals = _interval(alphas, confidence), _interval(betas, confidence)
-    return Fit(line, *intervals, scatter, tuple(resampled), confidence)
-
-
-def fit_each(
-    costs: Mapping[str, Sequence[Cost]], seconds: Mapping[str, Sequence[float]]
-) -> dict[str, AlphaBeta]:
-    """A line for every algorithm, from its own measurements: what NCCL's tuner chooses by.
-
-    A round of many messages costs more than one of few where ranks share processors, so one alpha
-    for all algorithms would not do. costs, seconds: by algorithm.
-
-    Raises:
-        ValueError: as `fit`.
-    """
-    return {name: fit(costs[name], seconds[name], num_resamples=1).line for name in costs}
+    scatter = wider * np.log(measured / (table @ (alpha, beta))) / doubts
+    return Fit(AlphaBeta(float(alpha), float(beta)), table, doubts, scatter)
 
 
 def least_squares(costs: Sequence[Cost], seconds: Sequence[float]) -> AlphaBeta:
     """What a spreadsheet fits: the largest measurements decide, and one bad one is enough."""
-    return _weighted_line(costs, seconds, [1.0] * len(costs))
+    return AlphaBeta(*optimize.nnls(_table(costs), seconds)[0].tolist())
 
 
-def _huber_line(
-    costs: Sequence[Cost], seconds: Sequence[float], doubts: Sequence[float]
-) -> AlphaBeta:
-    each = list(zip(seconds, doubts, strict=True))
-    line = _weighted_line(costs, seconds, [1 / (t * d) ** 2 for t, d in each])
-    for _ in range(ROUNDS_OF_WEIGHTS):
-        units = [line.of(c) * d for c, d in zip(costs, doubts, strict=True)]
-        residuals = [(t - line.of(c)) / u for c, t, u in zip(costs, seconds, units, strict=True)]
-        allowed = HUBER * DEVIATION_FROM_MEDIAN * median(map(abs, residuals)) + 1e-9
-        weights = [
-            min(1, allowed / max(abs(r), 1e-12)) / u**2
-            for r, u in zip(residuals, units, strict=True)
-        ]
-        before, line = line, _weighted_line(costs, seconds, weights)
-        if line == before:
-            break
-    return line
+def _huber(table: np.ndarray, seconds: np.ndarray, doubts: np.ndarray) -> np.ndarray:
+    most = (seconds[:, None] / table).min(axis=0)  # neither can be above what one point took
+
+    def residuals(shares: np.ndarray) -> np.ndarray:
+        return np.log(seconds / (table @ (shares * most))) / doubts
+
+    robust = {"loss": "huber", "f_scale": HUBER, "bounds": (0, np.inf)}
+    return optimize.least_squares(residuals, np.ones(2), **robust).x * most
 
 
-def _factor(scatter: float) -> float:
-    """What a measurement is off by: at most seven times."""
-    return exp(max(-2.0, min(2.0, scatter)))
+def _table(costs: Sequence[Cost]) -> np.ndarray:
+    return np.array([(cost.rounds, cost.num_bytes) for cost in costs], dtype=float)
 
 
-def _weighted_line(
-    costs: Sequence[Cost], seconds: Sequence[float], weights: Sequence[float]
-) -> AlphaBeta:
-    """The line of least Σ w (t - alpha·rounds - beta·bytes)², with neither below 0."""
-    rr = rb = bb = rt = bt = 0.0
-    for cost, t, w in zip(costs, seconds, weights, strict=True):
-        r, b = cost.rounds, cost.num_bytes
-        rr, rb, bb = rr + w * r * r, rb + w * r * b, bb + w * b * b
-        rt, bt = rt + w * r * t, bt + w * b * t
-    area = rr * bb - rb * rb
-    if area <= 1e-12 * rr * bb:  # all the weight lies on one size
-        return AlphaBeta(0.0, bt / bb)
-    alpha, beta = (bb * rt - rb * bt) / area, (rr * bt - rb * rt) / area
-    if alpha < 0:
-        return AlphaBeta(0.0, bt / bb)
-    return AlphaBeta(alpha, beta) if beta > 0 else AlphaBeta(rt / rr, 0.0)
+def _factor(scatter: np.ndarray) -> np.ndarray:
+    return np.exp(scatter.clip(-2, 2))  # seven times off at most
 
 
-def _interval(values: Sequence[float], confidence: float) -> tuple[float, float]:
-    """The middle `confidence` of the values."""
-    ordered, outside = sorted(values), (1 - confidence) / 2
-    last = len(ordered) - 1
-    return ordered[round(outside * last)], ordered[round((1 - outside) * last)]
+def _middle(values: np.ndarray) -> tuple[float, float]:
+    return tuple(np.quantile(values, (0.025, 0.975)).tolist())
 
 
 def _check(costs: Sequence[Cost], seconds: Sequence[float]) -> None:

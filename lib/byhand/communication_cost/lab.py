@@ -1,4 +1,4 @@
-"""Collectives timed on real ranks, over sizes: what lectures, benchmarks and widgets draw."""
+"""Collectives timed on real ranks, over sizes: what lecture 04 runs, draws and lets one drag."""
 
 from __future__ import annotations
 
@@ -12,16 +12,27 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 
-from byhand.communication_cost.fit import Fit, fit
-from byhand.communication_cost.model import bus_bandwidth, cost, literature_formula
+from byhand.communication_cost.model import (
+    AlphaBeta,
+    bus_bandwidth,
+    cost,
+    crossover,
+    literature_formula,
+)
 from byhand.communication_cost.timing import Timing, device, naive_bandwidth, take_turns, time_call
 from byhand.runtime import Run, VirtualNetwork, launch
 
-if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
+if TYPE_CHECKING:  # ranks import this module: matplotlib and scipy would cost each of them seconds
+    from ipywidgets import FloatLogSlider, VBox
+
+    from byhand.communication_cost.fit import Fit
     from byhand.figures.style import CourseFigure
 
 LITERATURE = "alpha log P + beta m P"
 ELEMENT_BYTES = 4
+CALLS = ("all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "send")
+RIVALS = ("recursive_doubling", "halving_doubling")
+NUM_RANKS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 SIZES = tuple(4**power for power in range(1, 12))  # 4 B to 4 MB
 
 
@@ -39,18 +50,20 @@ class Sweep:
         """The median of each size."""
         return {num_bytes: timing.median for num_bytes, timing in self.timings.items()}
 
-    def fit(self, sizes: Sequence[int] | None = None, algorithm: str | None = None) -> Fit:
-        """Alpha and beta of these sizes (None: all), under an algorithm (None: the default)."""
-        chosen = list(self.timings) if sizes is None else list(sizes)
-        name = algorithm or self.collective
-        costs = [cost(name, self.num_ranks, num_bytes) for num_bytes in chosen]
-        timings = [self.timings[num_bytes] for num_bytes in chosen]
-        return fit(costs, [t.median for t in timings], [t.doubt for t in timings])
+    def fit(self, sizes: Sequence[int] | None = None, formula: Callable | None = None) -> Fit:
+        """Alpha and beta of these sizes (None: all), by a formula of ranks and bytes or by ours."""
+        from byhand.communication_cost.fit import fit
+
+        formula = formula or partial(cost, self.collective)
+        timings = {size: self.timings[size] for size in sizes or self.timings}
+        costs = [formula(self.num_ranks, size) for size in timings]
+        medians, doubts = zip(*((t.median, t.doubt) for t in timings.values()), strict=True)
+        return fit(costs, medians, doubts)
 
     def points(self, sizes: Sequence[int] | None = None) -> list[tuple[float, ...]]:
         """(bytes, seconds, and the quartiles) of these sizes (None: all), for a figure."""
-        chosen = list(self.timings) if sizes is None else list(sizes)
-        return [(size, self.timings[size].median, *self.timings[size].quartiles) for size in chosen]
+        timings = {size: self.timings[size] for size in sizes or self.timings}
+        return [(size, timing.median, *timing.quartiles) for size, timing in timings.items()]
 
     def __repr__(self) -> str:
         lines = [
@@ -97,7 +110,7 @@ def _sweep_on_rank(
         group = dist.new_group([0, world_size - 1])
         if rank not in (0, world_size - 1):
             return []
-    calls = {number: CALLS[collective](count) for number, count in enumerate(counts)}
+    calls = {number: _call(collective, count) for number, count in enumerate(counts)}
     return list(take_turns(calls, repetitions, group=group).values())
 
 
@@ -152,11 +165,9 @@ def formula_race(
         sizes = [*small, num_bytes] if hosts == num_hosts[0] else [num_bytes]
         sweeps[hosts] = sweep("all_reduce", hosts, sizes, repetitions, network=network)
     formulas = {"ring": partial(cost, "ring"), LITERATURE: literature_formula}
-    first, predicted = sweeps[num_hosts[0]], {}
+    predicted = {}
     for name, formula in formulas.items():
-        timings = list(first.timings.values())
-        costs = [formula(num_hosts[0], size) for size in first.timings]
-        line = fit(costs, [t.median for t in timings], [t.doubt for t in timings]).line
+        line = sweeps[num_hosts[0]].fit(formula=formula).line
         predicted[name] = [line.of(formula(hosts, num_bytes)) for hosts in num_hosts]
     measured = [sweeps[hosts].timings[num_bytes] for hosts in num_hosts]
     return FormulaRace(tuple(num_hosts), num_bytes, measured, predicted)
@@ -168,7 +179,6 @@ class Naive:
 
     first_try: list[float]  # by rank
     later_tries: list[float]  # of rank 0
-    algorithm: float
     bus: float
     barrier_share: float  # of the time that the snippet takes, once connected
 
@@ -181,7 +191,7 @@ def naive(
     seconds, barrier = results[0][2].median, results[0][3].median
     bus = bus_bandwidth("all_reduce", world_size, num_bytes, seconds)
     first = [result[0] for result in results]
-    return Naive(first, results[0][1], num_bytes / seconds, bus, barrier / (barrier + seconds))
+    return Naive(first, results[0][1], bus, barrier / (barrier + seconds))
 
 
 def _naive_on_rank(rank: int, world_size: int, num_bytes: int, repetitions: int) -> tuple:
@@ -201,45 +211,74 @@ def gpu_topology() -> str:
     return done.stdout.strip() or done.stderr.strip()
 
 
-def _all_reduce(count: int) -> Callable[[], Any]:
-    tensor = torch.zeros(count, device=device())
-    return lambda: dist.all_reduce(tensor)
+def _call(collective: str, count: int) -> Callable[[], Any]:
+    """One of CALLS on tensors made here, of `count` elements in the whole."""
+    world_size = dist.get_world_size()
+    whole, other = torch.zeros(2, count, device=device())
+    shard = torch.zeros(count // world_size, device=device())
+    if collective == "send" and dist.get_rank() > 0:
+        return lambda: dist.recv(whole, 0)
+    return {
+        "all_reduce": lambda: dist.all_reduce(whole),
+        "broadcast": lambda: dist.broadcast(whole, 0),
+        "all_gather": lambda: dist.all_gather_into_tensor(whole, shard),
+        "reduce_scatter": lambda: dist.reduce_scatter_tensor(shard, whole),
+        "all_to_all": lambda: dist.all_to_all_single(other, whole),
+        "send": lambda: dist.send(whole, world_size - 1),
+    }[collective]
 
 
-def _broadcast(count: int) -> Callable[[], Any]:
-    tensor = torch.zeros(count, device=device())
-    return lambda: dist.broadcast(tensor, 0)
+def cost_explorer(measured: Sweep | None = None) -> VBox:
+    """Drag alpha and beta: the ring's line over what was measured, and where a rival crosses it.
+
+    measured: timings of an all-reduce, drawn where the number of ranks is theirs; the sliders start
+    at their fit. Starts no rank, so it follows the mouse.
+    """
+    from ipywidgets import Dropdown, SelectionSlider
+
+    from byhand.tools.explorer import explorer
+
+    line = measured.fit().line if measured else AlphaBeta(1e-4, 1e-9)
+    alpha = _log_slider("alpha", line.alpha, -7, -2, "seconds a round")
+    beta = _log_slider("beta", line.beta, -12, -6, "seconds a byte")
+    start = measured.num_ranks if measured and measured.num_ranks in NUM_RANKS else 8
+    ranks = SelectionSlider(options=NUM_RANKS, value=start, description="ranks")
+    rival = Dropdown(options=RIVALS, value=RIVALS[0], description="rival")
+
+    def drawn(alpha: float, beta: float, num_ranks: int, rival: str) -> tuple[bytes, int, str]:
+        return draw_costs(AlphaBeta(alpha, beta), num_ranks, rival, measured)
+
+    return explorer([[alpha, beta], [ranks, rival]], drawn)
 
 
-def _shards(collective: Callable, to_whole: bool) -> Callable[[int], Callable[[], Any]]:
-    """A collective between a whole tensor and this rank's shard of it."""
+def draw_costs(
+    line: AlphaBeta, num_ranks: int, rival: str, measured: Sweep | None = None
+) -> tuple[bytes, int, str]:
+    """The picture (PNG), its width in pixels, and what it says in a sentence."""
+    from byhand.figures import costs
+    from byhand.figures.costs import seconds_text
+    from byhand.figures.style import num_bytes_text
 
-    def make(count: int) -> Callable[[], Any]:
-        whole = torch.zeros(count, device=device())
-        shard = torch.zeros(count // dist.get_world_size(), device=device())
-        return lambda: collective(whole, shard) if to_whole else collective(shard, whole)
-
-    return make
-
-
-def _all_to_all(count: int) -> Callable[[], Any]:
-    given, taken = (torch.zeros(count, device=device()) for _ in range(2))
-    return lambda: dist.all_to_all_single(taken, given)
-
-
-def _send(count: int) -> Callable[[], Any]:
-    """From rank 0 to the last rank."""
-    tensor, last = torch.zeros(count, device=device()), dist.get_world_size() - 1
-    if dist.get_rank() == 0:
-        return lambda: dist.send(tensor, last)
-    return lambda: dist.recv(tensor, 0)
+    here = measured is not None and measured.num_ranks == num_ranks
+    lines = {name: partial(line.seconds, name, num_ranks) for name in ("ring", rival)}
+    crossing = crossover(line, "ring", rival, num_ranks)
+    title = f"{num_ranks} ranks: alpha {seconds_text(line.alpha)}, {1e-6 / line.beta:,.3g} MB/s"
+    marks = {"equal": crossing} if crossing else {}
+    points = {"measured": measured.points()} if here else {}
+    png, size = costs(points, lines, title, marks, (4, 1 << 30))._repr_png_()
+    name = rival.replace("_", " ").replace("halving doubling", "halving-doubling")
+    if crossing is not None:
+        text = f"Below {num_bytes_text(crossing)} {name} wins, above it the ring."
+    elif lines["ring"](1) == lines[rival](1):
+        text = f"The ring and {name} cost the same at every size."
+    else:
+        winner = name.capitalize() if lines[rival](1) < lines["ring"](1) else "The ring"
+        text = f"{winner} wins at every size."
+    return png, size["width"], text
 
 
-CALLS: dict[str, Callable[[int], Callable[[], Any]]] = {
-    "all_reduce": _all_reduce,
-    "broadcast": _broadcast,
-    "all_gather": _shards(dist.all_gather_into_tensor, True),
-    "reduce_scatter": _shards(dist.reduce_scatter_tensor, False),
-    "all_to_all": _all_to_all,
-    "send": _send,
-}
+def _log_slider(label: str, value: float, least: int, most: int, hint: str) -> FloatLogSlider:
+    from ipywidgets import FloatLogSlider
+
+    look = {"step": 0.02, "readout_format": ".2e", "description": label, "tooltip": hint}
+    return FloatLogSlider(value, min=least, max=most, **look)

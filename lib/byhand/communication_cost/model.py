@@ -4,30 +4,30 @@ A message of m bytes takes alpha + beta·m seconds: alpha to get going, beta for
 collective is some rounds of messages, one after another. In a round every rank sends through one
 port and receives through one, both at once, and a port that has two messages in a round takes
 twice as long. So a collective's cost is two numbers: its rounds, and the bytes that pass the
-busiest port in them, added up. P ranks, m bytes (nccl-tests' size), c chunks, H hosts.
+busiest port in them, added up. P ranks, m bytes (nccl-tests' size), H hosts.
 
-    algorithm             rounds                        bytes
-    ring, double_ring     2(P-1)                        2(P-1)/P · m
-    recursive_doubling    log2 P                        log2 P · m
-    halving_doubling      2 log2 P                      2(P-1)/P · m
-    tree                  2(D + c - 1)                  2(D + c - 1)/c · 2m    D = floor(log2 P)
-    double_tree           2(D + c - 1)                  2(D + c - 1)/c · m     c chunks a tree
-    direct                2                             2(P-1)/P · m
-    hierarchical          2(P/H - 1) + 2(H-1)           2(P/H - 1)/(P/H) · m + 2(H-1)/P · m
+    algorithm             rounds                 bytes
+    ring, double_ring     2(P-1)                 2(P-1)/P · m
+    recursive_doubling    log2 P                 log2 P · m
+    halving_doubling      2 log2 P               2(P-1)/P · m
+    tree                  2D                     2D · 2m         D = floor(log2 P)
+    double_tree           2D                     2D · m
+    direct                2                      2(P-1)/P · m
+    hierarchical          2(P/H - 1) + 2(H-1)    2(P/H - 1)/(P/H) · m + 2(H-1)/P · m
 
 recursive_doubling and halving_doubling need a power of two: other numbers of ranks send the tensor
 of those too many to a partner first and back last, 2 rounds and 2m bytes more. In the trees the
 lowest level may hold one rank only, whose two rounds are half as full. What links between
-ranks add to this, and rounds that meet on one link, are `communication_networks`.
+ranks add to this, and rounds that meet on one link, are in networks.
 Simplified: a sum costs no time of its own (it hides in a fitted beta); no message slows another
 except in a port; the messages of a round cost a rank one alpha, however many it sends, which
-flatters direct. The table holds for m much larger than P and c.
+flatters direct; large tensors go whole, not in chunks that follow each other. The table holds for
+m much larger than P.
 Sources: Thakur et al. 2005; Chan et al. 2007; Sanders et al. 2009 (two trees); nccl-tests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -42,10 +42,6 @@ class Cost:
         """One after the other."""
         return Cost(self.rounds + other.rounds, self.num_bytes + other.num_bytes)
 
-    def __mul__(self, times: float) -> Cost:
-        """The same, `times` times, one after another."""
-        return Cost(self.rounds * times, self.num_bytes * times)
-
 
 @dataclass(frozen=True)
 class AlphaBeta:
@@ -59,15 +55,10 @@ class AlphaBeta:
         return self.alpha * cost.rounds + self.beta * cost.num_bytes
 
     def seconds(
-        self,
-        algorithm: str,
-        num_ranks: int,
-        num_bytes: float,
-        num_chunks: int = 1,
-        ranks_per_host: int = 1,
+        self, algorithm: str, num_ranks: int, num_bytes: float, ranks_per_host: int = 1
     ) -> float:
         """The seconds of a collective or an all-reduce algorithm: arguments as for `cost`."""
-        return self.of(cost(algorithm, num_ranks, num_bytes, num_chunks, ranks_per_host))
+        return self.of(cost(algorithm, num_ranks, num_bytes, ranks_per_host))
 
 
 COLLECTIVES = (
@@ -93,31 +84,24 @@ ALL_REDUCES = (
 ALGORITHMS = (*COLLECTIVES, *ALL_REDUCES, "direct")
 
 
-def cost(
-    algorithm: str,
-    num_ranks: int,
-    num_bytes: float,
-    num_chunks: int = 1,
-    ranks_per_host: int = 1,
-) -> Cost:
+def cost(algorithm: str, num_ranks: int, num_bytes: float, ranks_per_host: int = 1) -> Cost:
     """Rounds and bytes of one of COLLECTIVES or of ALL_REDUCES. One rank alone costs nothing.
 
     "direct" is an all-reduce in which every rank sends to all others at once. The collectives are
-    those of byhand.collectives: broadcast and reduce are chains (pipelined in
-    `num_chunks`), scatter and gather one message after another at the root, the others rings.
-    num_chunks: for the chains and trees. ranks_per_host: for hierarchical.
+    those of byhand.collectives: broadcast and reduce are chains, scatter and gather one message
+    after another at the root, the others rings. ranks_per_host: for hierarchical.
 
     Raises:
         ValueError: an unknown algorithm, a count below 1, or ranks that do not fill the hosts.
     """
-    check_counts(algorithm, num_ranks, num_bytes, num_chunks, ranks_per_host)
-    p, m, c = num_ranks, num_bytes, num_chunks
+    check_counts(algorithm, num_ranks, num_bytes, ranks_per_host)
+    p, m = num_ranks, num_bytes
     if p == 1:
         return Cost(0, 0)
     if algorithm == "send":
         return Cost(1, m)
     if algorithm in ("broadcast", "reduce"):
-        return Cost(p + c - 2, (p + c - 2) * m / c)
+        return Cost(p - 1, (p - 1) * m)
     if algorithm in ("scatter", "gather", "all_gather", "reduce_scatter", "all_to_all"):
         return Cost(p - 1, (p - 1) * m / p)
     if algorithm in ("all_reduce", "ring", "double_ring"):
@@ -125,21 +109,20 @@ def cost(
     if algorithm == "direct":
         return Cost(2, 2 * (p - 1) * m / p)
     if algorithm in ("tree", "double_tree"):
-        return _trees(p, m, c, algorithm == "double_tree")
+        return _trees(p, m / 2 if algorithm == "double_tree" else m)
     if algorithm == "hierarchical":
         inside = cost("all_reduce", ranks_per_host, m)
         return inside + cost("all_reduce", p // ranks_per_host, m / ranks_per_host)
     return _powers_of_two(algorithm, p, m)
 
 
-def _trees(p: int, m: float, c: int, double: bool) -> Cost:
+def _trees(p: int, m: float) -> Cost:
     """A reduce up the tree, then a broadcast down; a parent has two children on one port."""
-    rounds = 2 * (p.bit_length() - 1 + c - 1)
-    one_child = m / (2 * c) if double else m / c
+    rounds = 2 * (p.bit_length() - 1)
     if p == 2:
-        return Cost(rounds, rounds * one_child)
+        return Cost(rounds, rounds * m)
     lonely = p & (p - 1) == 0  # a power of two: the lowest level holds one rank
-    return Cost(rounds, 2 * (rounds - lonely) * one_child)
+    return Cost(rounds, 2 * (rounds - lonely) * m)
 
 
 def _powers_of_two(algorithm: str, p: int, m: float) -> Cost:
@@ -161,36 +144,6 @@ def literature_formula(num_ranks: int, num_bytes: float) -> Cost:
     return Cost(steps, num_bytes * num_ranks if num_ranks > 1 else 0)
 
 
-def best_num_chunks(line: AlphaBeta, algorithm: str, num_ranks: int, num_bytes: float) -> int:
-    """The number of chunks with which a chain or a tree is fastest, at most one per byte.
-
-    Rounds are r + c and bytes (r + c)/c · k: the sum is least at c = sqrt(r · k · beta / alpha).
-    """
-    one, two = (cost(algorithm, num_ranks, num_bytes, c) for c in (1, 2))
-    per_chunk = two.rounds - one.rounds
-    if per_chunk == 0:
-        return 1
-    ahead, at_once = one.rounds / per_chunk - 1, one.num_bytes / one.rounds
-    if line.alpha == 0:
-        return max(1, int(num_bytes))
-    best = (ahead * at_once * line.beta / line.alpha) ** 0.5
-    around = {max(1, int(best)), int(best) + 1}
-    most = max(1, int(num_bytes))
-    return min(
-        {min(chunks, most) for chunks in around},
-        key=lambda chunks: line.seconds(algorithm, num_ranks, num_bytes, chunks),
-    )
-
-
-def fastest(lines: Mapping[str, AlphaBeta], costs: Mapping[str, Cost]) -> str:
-    """The algorithm that takes least, each by its own line; the first of equals.
-
-    lines: as communication_fit.fit_each finds them, or one for all: dict.fromkeys(costs, line).
-    costs: of one size, by algorithm.
-    """
-    return min(costs, key=lambda name: lines[name].of(costs[name]))
-
-
 def crossover(line: AlphaBeta, first: str, second: str, num_ranks: int) -> float | None:
     """The size, in bytes, at which two algorithms take equally long; None where one always wins.
 
@@ -203,24 +156,13 @@ def crossover(line: AlphaBeta, first: str, second: str, num_ranks: int) -> float
     return line.alpha * more_rounds / (line.beta * fewer_bytes)
 
 
-def half_bandwidth_bytes(line: AlphaBeta, algorithm: str, num_ranks: int) -> float:
-    """The size at which latency and bytes cost the same: half of the bandwidth is reached."""
-    one = cost(algorithm, num_ranks, 1)
-    return line.alpha * one.rounds / (line.beta * one.num_bytes)
-
-
-def algorithm_bandwidth(num_bytes: float, seconds: float) -> float:
-    """nccl-tests' algbw, in bytes per second: the size, as its table counts it, over the time."""
-    return num_bytes / seconds
-
-
 def bus_factor(collective: str, num_ranks: int) -> float:
     """What nccl-tests multiplies algbw by, so that the result can be held against a link's rate.
 
     2(n-1)/n for an all-reduce by any algorithm; (n-1)/n for all_gather, reduce_scatter, all_to_all,
     scatter and gather; 1 for broadcast, reduce and send.
     """
-    check_counts(collective, num_ranks, 0, 1, 1)
+    check_counts(collective, num_ranks, 0, 1)
     if collective in ("send", "broadcast", "reduce"):
         return 1.0
     share = (num_ranks - 1) / num_ranks
@@ -229,17 +171,15 @@ def bus_factor(collective: str, num_ranks: int) -> float:
 
 def bus_bandwidth(collective: str, num_ranks: int, num_bytes: float, seconds: float) -> float:
     """nccl-tests' busbw, in bytes per second: what the busiest link must have carried at least."""
-    return algorithm_bandwidth(num_bytes, seconds) * bus_factor(collective, num_ranks)
+    return num_bytes / seconds * bus_factor(collective, num_ranks)
 
 
-def check_counts(
-    algorithm: str, num_ranks: int, num_bytes: float, chunks: int, per_host: int
-) -> None:
+def check_counts(algorithm: str, num_ranks: int, num_bytes: float, per_host: int) -> None:
     """Raises ValueError where `cost` must."""
     if algorithm not in ALGORITHMS:
         known = ", ".join(ALGORITHMS)
         raise ValueError(f"unknown algorithm {algorithm!r}; known are {known}")
-    for name, count in (("ranks", num_ranks), ("chunks", chunks), ("ranks per host", per_host)):
+    for name, count in (("ranks", num_ranks), ("ranks per host", per_host)):
         if count < 1:
             raise ValueError(f"{name}: at least 1, not {count}")
     if num_bytes < 0:

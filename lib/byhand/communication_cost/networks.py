@@ -37,12 +37,9 @@ class Network:
     num_ranks: int
     way: Callable[[int, int], list[Hop]]
 
-    def seconds(self, algorithm: str, num_bytes: float, **options: int) -> float:
-        """One call over all ranks. options: num_chunks, ranks_per_host, as for `rounds`."""
-        return self.seconds_of(rounds(algorithm, self.num_ranks, num_bytes, **options))
-
-    def seconds_of(self, messages: Rounds) -> float:
-        """The rounds one after another."""
+    def seconds(self, algorithm: str, num_bytes: float, ranks_per_host: int = 1) -> float:
+        """One call over all ranks, round after round: arguments as for `rounds`."""
+        messages = rounds(algorithm, self.num_ranks, num_bytes, ranks_per_host)
         return sum(self._round_seconds(at_once) for at_once in messages)
 
     def link_bytes(self, messages: Rounds) -> dict[tuple[str, int, int], float]:

@@ -1,9 +1,9 @@
 """Every collective and all-reduce as rounds of messages: who sends how much to whom. Pure.
 
 A round is a list of messages that travel at once; the next begins when all have arrived. Pure
-integers and bytes: the same rounds are priced on any network (`communication_networks`), added up
-by link, or drawn. P ranks, m bytes, c chunks. The algorithms are those of communication_cost.cost;
-where all_reduce_plans or all_reduce_trees has a plan, its transfers are the messages.
+integers and bytes: the same rounds are priced on any network (networks), added up by link, or
+drawn. P ranks, m bytes. The algorithms are those of communication_cost.cost; where
+byhand.all_reduce has a plan, its transfers are the messages.
 """
 
 from __future__ import annotations
@@ -27,31 +27,18 @@ class Message(NamedTuple):
 Rounds = list[list[Message]]
 
 
-def rounds(
-    algorithm: str,
-    num_ranks: int,
-    num_bytes: float,
-    num_chunks: int = 1,
-    ranks_per_host: int = 1,
-) -> Rounds:
+def rounds(algorithm: str, num_ranks: int, num_bytes: float, ranks_per_host: int = 1) -> Rounds:
     """The messages of one call, round by round; none for one rank. Roots are rank 0.
 
-    num_chunks: for chains and trees. ranks_per_host: for hierarchical, hosts filled in rank order.
+    ranks_per_host: for hierarchical, hosts filled in rank order.
 
     Raises:
         ValueError: as communication_cost.cost.
     """
-    check_counts(algorithm, num_ranks, num_bytes, num_chunks, ranks_per_host)
-    p, m, c = num_ranks, num_bytes, num_chunks
+    check_counts(algorithm, num_ranks, num_bytes, ranks_per_host)
+    p, m = num_ranks, num_bytes
     if p == 1:
         return []
-    if algorithm in ("broadcast", "reduce"):
-        chain = _in_chunks([[Message(r, r + 1, m / c)] for r in range(p - 1)], c)
-        return _backwards(chain) if algorithm == "reduce" else chain
-    if algorithm in _TREES:
-        whole = of_plan(_TREES[algorithm](p), m / c)
-        depth = len(whole) // 2  # no total comes down before all chunks are up
-        return _in_chunks(whole[:depth], c) + _in_chunks(whole[depth:], c)
     if algorithm == "hierarchical":
         return of_plan(plans.hierarchical(p, ranks_per_host), m)
     if algorithm in _PLANS:
@@ -68,14 +55,6 @@ def of_plan(plan: Plan, num_bytes: float) -> Rounds:
     ]
 
 
-def _in_chunks(stages: Rounds, c: int) -> Rounds:
-    """Chunk j has stage i in round i + j, while those before and after it have others."""
-    return [
-        [message for i, at_once in enumerate(stages) if 0 <= number - i < c for message in at_once]
-        for number in range(len(stages) + c - 1)
-    ]
-
-
 def _all_to_all(p: int, m: float) -> Rounds:
     return [[Message(r, (r + k) % p, m / p) for r in range(p)] for k in range(1, p)]
 
@@ -85,22 +64,21 @@ def _direct(p: int, m: float) -> Rounds:
     return [[message for messages in _all_to_all(p, m) for message in messages]] * 2
 
 
-def _backwards(forwards: Rounds) -> Rounds:
-    return [[Message(b, a, n) for a, b, n in messages] for messages in forwards[::-1]]
-
-
-_TREES: dict[str, Callable[[int], Plan]] = {"tree": trees.tree, "double_tree": trees.double_tree}
 _PLANS: dict[str, Callable[[int], Plan]] = {
     "all_gather": plans.ring_all_gather,
     "reduce_scatter": plans.ring_reduce_scatter,
     "all_reduce": plans.ring,
     "ring": plans.ring,
     "double_ring": plans.double_ring,
+    "tree": trees.tree,
+    "double_tree": trees.double_tree,
     "recursive_doubling": trees.recursive_doubling,
     "halving_doubling": trees.halving_doubling,
 }
 _PLAIN: dict[str, Callable[[int, float], Rounds]] = {
     "send": lambda p, m: [[Message(0, 1, m)]],
+    "broadcast": lambda p, m: [[Message(r, r + 1, m)] for r in range(p - 1)],
+    "reduce": lambda p, m: [[Message(r, r - 1, m)] for r in range(p - 1, 0, -1)],
     "scatter": lambda p, m: [[Message(0, r, m / p)] for r in range(1, p)],
     "gather": lambda p, m: [[Message(r, 0, m / p)] for r in range(1, p)],
     "all_to_all": _all_to_all,

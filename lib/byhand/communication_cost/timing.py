@@ -68,12 +68,10 @@ def take_turns(
     repetitions: int = 15,
     warm_up: int = 3,
     group: Group = None,
-    before: Callable[[], Any] | None = None,
 ) -> dict[Any, Timing]:
     """The times of several calls that take turns, by their names; every rank gets the same.
 
-    calls: the same names in the same order on every rank. before: called, and not timed, before the
-    barrier of each.
+    calls: the same names in the same order on every rank.
 
     Raises:
         ValueError: nothing to time.
@@ -82,7 +80,7 @@ def take_turns(
         raise ValueError(f"{len(calls)} calls, {repetitions} repetitions: at least 1 of each")
     edges = []
     for repetition in range(-warm_up, repetitions):
-        now = [_one(call, group, before) for call in calls.values()]
+        now = [_one(call, group) for call in calls.values()]
         edges += [now] if repetition >= 0 else []
     seconds = _slowest(torch.tensor(edges, dtype=torch.float64), group)
     return {name: Timing(tuple(seconds[:, i].tolist())) for i, name in enumerate(calls)}
@@ -105,12 +103,8 @@ def device(group: Group = None) -> str:
     return "cuda" if "nccl" in dist.get_backend(group) else "cpu"
 
 
-def _one(
-    call: Callable[[], Any], group: Group, before: Callable[[], Any] | None
-) -> tuple[float, float]:
+def _one(call: Callable[[], Any], group: Group) -> tuple[float, float]:
     """When this rank called, and when it was done."""
-    if before is not None:
-        before()
     dist.barrier(group=group)
     _wait_for_device()
     start = time.monotonic()

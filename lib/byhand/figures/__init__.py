@@ -19,14 +19,13 @@ link_ladder          what kinds of links carry
 save_svg             the same figure gives the same file
 """
 
-from byhand.figures.bars import bytes_bars
+from byhand.figures.bars import bytes_bars, leaving_bars
 from byhand.figures.buckets import bucket_layout
 from byhand.figures.collective import Block, Picture, collective_picture, collective_pictures
 from byhand.figures.costs import costs
 from byhand.figures.curves import curves
 from byhand.figures.grid import rank_grid
 from byhand.figures.layouts import layout_seconds
-from byhand.figures.leaving import leaving_bars
 from byhand.figures.messages import message_diagram
 from byhand.figures.overlap import overlap
 from byhand.figures.rates import bandwidth_over_time, link_ladder

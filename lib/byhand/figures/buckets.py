@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from byhand.figures import style
+from byhand.figures import parts, style
 
 HEIGHT_INCHES, BAR_INCHES, BAR_TOP = 1.75, 0.42, 0.78
 MARGIN_INCHES, GAP_INCHES = 0.1, 0.16
 LEAST_INCHES = 0.04  # a layer's narrowest bar
-CHARACTER_INCHES = 0.075
 SHADES = ("#1f4e79", "#5b8db8")
 
 
@@ -35,11 +34,17 @@ def bucket_layout(
                 width = max(layer_bytes[layer] * inches, LEAST_INCHES)
                 look = {"facecolor": SHADES[place % 2], "edgecolor": style.PAPER, "linewidth": 1}
                 canvas.add_patch(Rectangle((left, BAR_TOP), width, BAR_INCHES, **look))
-                _name(canvas, f"layer {layer}", str(layer), left + width / 2, width, look)
+                middle = (left + width / 2, BAR_TOP + BAR_INCHES / 2)
+                for text in (f"layer {layer}", str(layer)):
+                    if parts.name_inside(canvas, middle, width, text, SHADES[place % 2]):
+                        break
                 left += width
             _bracket(canvas, begin, left, sum(layer_bytes[layer] for layer in bucket))
             left += GAP_INCHES
-        _arrow(canvas)
+        text = "backward completes them in this order"
+        canvas.text(MARGIN_INCHES, 0.56, text, va="center", fontsize=style.SMALL_POINTS)
+        begin = MARGIN_INCHES + 0.15 + 0.062 * len(text)
+        parts.arrow(canvas, (begin, 0.56), (begin + 0.9, 0.56), width=1)
     return figure
 
 
@@ -51,26 +56,10 @@ def _title(layer_bytes: Sequence[float], buckets: Sequence[Sequence[int]]) -> st
     return f"{len(buckets)} buckets: the last {last:.0%} of the bytes cannot hide behind backward"
 
 
-def _name(canvas, text: str, short: str, middle: float, width: float, look: dict) -> None:
-    text = text if len(text) * CHARACTER_INCHES < width else short
-    if len(text) * CHARACTER_INCHES < width:
-        look = {"color": style.readable_on(look["facecolor"]), "fontsize": style.SMALL_POINTS}
-        place = (middle, BAR_TOP + BAR_INCHES / 2)
-        canvas.text(*place, text, ha="center", va="center", **look)
-
-
 def _bracket(canvas, begin: float, end: float, num_bytes: float) -> None:
     top = BAR_TOP + BAR_INCHES + 0.07
     canvas.plot([begin, begin, end, end], [top, top + 0.06, top + 0.06, top], color=style.INK, lw=1)
     text = style.num_bytes_text(num_bytes)
-    if len(text) * CHARACTER_INCHES < end - begin + GAP_INCHES:
+    if len(text) * parts.CHARACTER_INCHES < end - begin + GAP_INCHES:
         look = {"ha": "center", "va": "top", "fontsize": style.SMALL_POINTS}
         canvas.text((begin + end) / 2, top + 0.12, text, **look)
-
-
-def _arrow(canvas) -> None:
-    text = "backward completes them in this order"
-    canvas.text(MARGIN_INCHES, 0.56, text, va="center", fontsize=style.SMALL_POINTS)
-    begin = MARGIN_INCHES + 0.15 + 0.062 * len(text)
-    look = {"arrowstyle": "-|>", "color": style.INK, "lw": 1, "shrinkA": 0, "shrinkB": 0}
-    canvas.annotate("", xy=(begin + 0.9, 0.56), xytext=(begin, 0.56), arrowprops=look)

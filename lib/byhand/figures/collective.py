@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from byhand.figures import style
+from byhand.figures import parts, style
 
 CELL_HEIGHT, LABEL_WIDTH, HEADING_HEIGHT, TITLE_HEIGHT = 0.36, 0.68, 0.26, 0.36
 ARROW_WIDTH, ARROW_HEIGHT = 1.2, 0.42
@@ -81,7 +81,7 @@ def _draw_across(axes: Axes, top: float, picture: Picture) -> None:
     _draw_panel(axes, (left + ARROW_WIDTH, top), grid, picture.after, "after")
     _label_ranks(axes, top, len(picture.before))
     y = top + HEADING_HEIGHT + CELL_HEIGHT * len(picture.before) / 2
-    _arrow(axes, (left + 0.1, y), (left + ARROW_WIDTH - 0.1, y))
+    parts.arrow(axes, (left + 0.1, y), (left + ARROW_WIDTH - 0.1, y))
     place = {"ha": "center", "va": "bottom", "fontsize": style.SMALL_POINTS}
     axes.text(left + ARROW_WIDTH / 2, y - 0.06, picture.name.replace("_", "-"), **place)
 
@@ -93,7 +93,7 @@ def _draw_down(axes: Axes, top: float, picture: Picture) -> None:
         _draw_panel(axes, (LABEL_WIDTH, y), (cell, picture.num_columns), rows, moment)
         _label_ranks(axes, y, len(rows))
     middle = LABEL_WIDTH + cell * picture.num_columns / 2
-    _arrow(axes, (middle, second - ARROW_HEIGHT + 0.08), (middle, second))
+    parts.arrow(axes, (middle, second - ARROW_HEIGHT + 0.08), (middle, second))
     label = picture.name.replace("_", "-")
     axes.text(middle + 0.12, second - ARROW_HEIGHT / 2, label, va="center")
 
@@ -137,8 +137,3 @@ def _box(x: float, y: float, cell: float, stripe: int = 0, num_stripes: int = 1,
     """A cell's rectangle, or one of its equal vertical stripes."""
     width = (cell - 0.05) / num_stripes
     return Rectangle((x + 0.025 + stripe * width, y + 0.025), width, CELL_HEIGHT - 0.05, **look)
-
-
-def _arrow(axes: Axes, tail: tuple[float, float], head: tuple[float, float]) -> None:
-    look = {"arrowstyle": "-|>", "color": style.INK, "lw": 1.3, "shrinkA": 0, "shrinkB": 0}
-    axes.annotate("", xy=head, xytext=tail, arrowprops=look)

@@ -6,10 +6,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from byhand.figures import style
+from byhand.figures import parts, style
 
 HEIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES, LEFT_INCHES = 3.4, 0.5, 0.55, 0.78
-CHARACTER_INCHES, LINE_INCHES = 0.078, 0.17
 WIDE = 3e3  # most over least seconds: from there on powers of ten alone are named
 ASIDE = 1.12  # points of one size stand beside each other, this factor apart
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f", "#56b4e9", "#e69f00")
@@ -30,8 +29,9 @@ def costs(
     A line and points of one name share a colour; lines are named where they end. marks: sizes to
     mark, with what happens there. reach: (least, most) bytes drawn.
     """
-    names = list(dict.fromkeys([*lines, *points]))
-    right = 0.35 + CHARACTER_INCHES * max(map(len, names))
+    names = dict.fromkeys([*lines, *points])
+    colours = {name: COLOURS[number % len(COLOURS)] for number, name in enumerate(names)}
+    right = 0.35 + parts.CHARACTER_INCHES * max(map(len, names))
     sizes = [point[0] for some in points.values() for point in some]
     least, most = reach or (min(sizes), max(sizes))
     with style.styled():
@@ -39,17 +39,17 @@ def costs(
         axes = style.axes_at(figure, LEFT_INCHES, TOP_INCHES, right, BOTTOM_INCHES)
         _set_axes(axes, least, most)
         for name, line in lines.items():
-            colour = COLOURS[names.index(name) % len(COLOURS)]
-            axes.plot(*_drawn(line, least, most), color=colour, linewidth=1.8, zorder=2)
+            axes.plot(*_drawn(line, least, most), color=colours[name], linewidth=1.8, zorder=2)
         for number, (name, some) in enumerate(points.items()):
-            look = {"color": COLOURS[names.index(name) % len(COLOURS)], "zorder": 3 + number}
+            look = {"color": colours[name], "zorder": 3 + number}
             aside = ASIDE ** (number - (len(points) - 1) / 2)
             _draw_points(axes, some, MARKERS[number % len(MARKERS)], look, aside)
         for text, size in (marks or {}).items():
             _mark(axes, text, size, least, most)
         ends = {name: line(most) for name, line in lines.items()}
         ends |= {name: some[-1][1] for name, some in points.items() if name not in lines}
-        _name(axes, ends, names)
+        axes.autoscale_view()
+        parts.name_ends(axes, ends, colours)
     return figure
 
 
@@ -99,24 +99,6 @@ def _mark(axes: Axes, text: str, size: float, least: float, most: float) -> None
     axes.annotate(f"{text}: {style.num_bytes_text(size)}", **place, **look)
 
 
-def _name(axes: Axes, ends: Mapping[str, float], names: Sequence[str]) -> None:
-    """Each line's name beside its end, moved down where two would touch."""
-    height = axes.get_position().height * axes.figure.get_figheight()
-    axes.autoscale_view()
-    place_of = axes.transScale + axes.transLimits
-    x = axes.get_xlim()[1]
-    shares = {name: place_of.transform((x, seconds))[1] for name, seconds in ends.items()}
-    taken = float("inf")
-    for name in sorted(shares, key=lambda name: -shares[name]):
-        taken = min(shares[name] * height, taken - LINE_INCHES)
-        look = {"color": COLOURS[names.index(name) % len(COLOURS)], "fontsize": style.TEXT_POINTS}
-        place = {"xy": (1, taken / height), "xycoords": "axes fraction", "va": "center"}
-        axes.annotate(name, xytext=(6, 0), textcoords="offset points", **place, **look)
-
-
 def seconds_text(seconds: float) -> str:
     """0.0015 -> '1.5 ms'."""
-    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if seconds >= 0.9995 * factor:
-            return f"{seconds / factor:.3g} {unit}"
-    return f"{seconds / 1e-9:.3g} ns"
+    return style.scaled(seconds, {1.0: "s", 1e-3: "ms", 1e-6: "µs", 1e-9: "ns"})

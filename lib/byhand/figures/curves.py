@@ -1,16 +1,16 @@
 """Lines over one axis, each named where it ends: loss curves, and what a setting does to a time."""
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
-from byhand.figures import style
+from byhand.figures import parts, style
 
 HEIGHT_INCHES = 2.9
 LEFT_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.72, 0.5, 0.55
-CHARACTER_INCHES, LINE_INCHES = 0.078, 0.17
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f")  # not a rank's: a setting's
 WIDTHS = (5.0, 2.4, 1.2)  # lines that lie over each other can all be seen
 
@@ -33,7 +33,7 @@ def curves(
     spread: for some of the names, (least, most) at each point, drawn as a band.
     from_zero: whether y starts at 0, so that heights can be compared.
     """
-    right = 0.35 + CHARACTER_INCHES * max(map(len, lines))
+    right = 0.35 + parts.CHARACTER_INCHES * max(map(len, lines))
     with style.styled():
         figure = style.new_figure(HEIGHT_INCHES, title)
         axes = style.axes_at(figure, LEFT_INCHES, TOP_INCHES, right, BOTTOM_INCHES)
@@ -69,14 +69,5 @@ def _name_lines(axes: Axes, lines: Lines, from_zero: bool) -> None:
         least, most = sorted(axis.get_view_interval())
         axis.set_ticks([tick for tick in axis.get_majorticklocs() if least <= tick <= most])
         axis.set_minor_formatter(NullFormatter())
-    height = axes.get_position().height * axes.figure.get_figheight()
-    ends = []
-    for number, (name, values) in enumerate(lines.items()):
-        share = axes.transLimits.transform(axes.transScale.transform((1, values[-1])))[1]
-        ends.append((share * height, number, name))
-    taken = float("inf")
-    for inches, number, name in sorted(ends, reverse=True):
-        taken = min(inches, taken - LINE_INCHES)
-        look = {"color": COLOURS[number % len(COLOURS)], "fontsize": style.TEXT_POINTS}
-        place = {"xy": (1, taken / height), "xycoords": "axes fraction"}
-        axes.annotate(name, xytext=(6, 0), textcoords="offset points", va="center", **place, **look)
+    ends = {name: values[-1] for name, values in lines.items()}
+    parts.name_ends(axes, ends, dict(zip(lines, cycle(COLOURS), strict=False)))

@@ -1,6 +1,6 @@
 """The rank grid: every rank at the same place in each panel, coloured by a group in each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, log2
 
 import numpy as np
@@ -10,8 +10,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from byhand.figures import style
-from byhand.rank_groups.grid import RankGrid
-from byhand.rank_groups.traffic import stays_inside
 
 MOST_CELLS = 512  # of ranks; above, a cell is a whole node
 ASPECT, PANEL_INCHES, GAP_INCHES = 2.2, 3.3, 0.2
@@ -21,51 +19,46 @@ MOST_CELL_INCHES, MOST_PANEL_INCHES = 0.27, 1.65
 STRENGTHS = (0.10, 0.34, 0.18, 0.42, 0.14, 0.38, 0.22, 0.46)
 MOST_RANKS_NAMED = 4
 
+Groups = Sequence[Sequence[int]]
+
 
 def rank_grid(
-    grid: RankGrid,
+    groups: Mapping[str, Groups],
+    num_ranks: int,
     ranks_per_node: int = 8,
-    names: Sequence[str] | None = None,
     follow: int = 0,
     title: str = "",
 ) -> Figure:
-    """One panel for each group name, its groups in tints of the axis' hue.
+    """One panel for each name in `groups`, lists of ranks of equal length, in tints of one hue.
 
     The group of rank `follow` has the full hue. A cell is a rank, nodes are outlined; of large
-    worlds a cell is a node, in the colours of its first rank. names: None shows each axis of more
-    than one rank. A group over several axes has the hue of the first, embedding groups that of pp.
+    worlds a cell is a node, in the colours of its first rank. A name is an axis, or several, and
+    has the hue of the first; embedding groups have that of pp.
     """
-    names = default_names(grid) if names is None else list(names)
-    layout = _Layout(grid.world_size, ranks_per_node)
-    lines = ceil(len(names) / 2)
+    layout = _Layout(num_ranks, ranks_per_node)
+    lines = ceil(len(groups) / 2)
     step = CAPTION_INCHES + layout.height + MARGIN_INCHES
     with style.styled():
         height = TITLE_INCHES + lines * step
-        figure = style.new_figure(height, title or _title(grid))
+        figure = style.new_figure(height, title)
         cell = "each square: a node" if layout.whole_nodes else "each frame: a node"
         right = {"ha": "right", "va": "top", "fontsize": style.SMALL_POINTS}
         figure.text(0.985, 1 - 0.1 / height, f"{cell} of {ranks_per_node}", **right)
-        for number, name in enumerate(names):
+        for number, (name, some) in enumerate(groups.items()):
             left = 0.1 + number % 2 * (PANEL_INCHES + GAP_INCHES)
             top = TITLE_INCHES + number // 2 * step
-            _draw_panel(figure, (left, top), grid, name, follow, layout)
+            _draw_panel(figure, (left, top), name, np.asarray(some), follow, layout)
     return figure
-
-
-def default_names(grid: RankGrid) -> list[str]:
-    """The axes that have more than one rank."""
-    sizes = {**grid.expert_sizes, **grid.dense_sizes}
-    return [axis for axis in ("tp", "cp", "ep", "dp", "pp") if sizes[axis] > 1] or ["dp"]
 
 
 class _Layout:
     """Where each rank's cell is: the same in every panel."""
 
-    def __init__(self, world_size: int, ranks_per_node: int):
-        self.ranks_per_node = ranks_per_node
-        self.whole_nodes = world_size > MOST_CELLS
+    def __init__(self, num_ranks: int, ranks_per_node: int):
+        self.num_ranks, self.ranks_per_node = num_ranks, ranks_per_node
+        self.whole_nodes = num_ranks > MOST_CELLS
         self.ranks_per_cell = ranks_per_node if self.whole_nodes else 1
-        num_cells = ceil(world_size / self.ranks_per_cell)
+        num_cells = ceil(num_ranks / self.ranks_per_cell)
         self.cells_per_node = 1 if self.whole_nodes else ranks_per_node
         nodes = (ASPECT * num_cells) ** 0.5 / self.cells_per_node
         most = max(1, num_cells // self.cells_per_node)
@@ -80,25 +73,24 @@ class _Layout:
         return np.divmod(ranks // self.ranks_per_cell, self.columns)
 
 
-def _draw_panel(figure: Figure, corner, grid: RankGrid, name: str, follow: int, layout: _Layout):
+def _draw_panel(figure: Figure, corner, name: str, groups, follow: int, layout: _Layout) -> None:
     (left, top), (width, height) = corner, figure.get_size_inches()
     right = width - left - PANEL_INCHES
     bottom = height - top - CAPTION_INCHES - layout.height
     axes = style.axes_at(figure, left, top + CAPTION_INCHES, right, bottom)
-    groups, followed = grid.groups(name), grid.group(name, follow)
-    followed = groups[0, :0] if followed is None else followed
+    followed = groups[(groups == follow).any(axis=1)].reshape(-1)
     colour = style.axis_colour(name)
     axes.imshow(_image(groups, followed, colour, layout), aspect="auto", interpolation="nearest")
     axes.set(xlim=(-0.5, layout.columns - 0.5), ylim=(layout.rows - 0.5, -0.5))
     axes.axis("off")
-    _draw_cells(axes, followed, colour, grid.world_size, layout)
-    inside = stays_inside(groups, layout.ranks_per_node)
+    _draw_cells(axes, followed, colour, layout)
+    nodes = groups // layout.ranks_per_node
     place = {"fontsize": style.SMALL_POINTS, "va": "top", "linespacing": 1.35}
     x, y = left / width, 1 - top / height
     figure.text(x, y, "■", color=colour, **place)
     heading = f"{name.replace('_', ' ')}  {_counts(groups)}"
     figure.text(x + 0.14 / width, y, heading, weight="bold", **place)
-    told = f"{_where(inside)} · rank {follow}: {_members(followed)}"
+    told = f"{_where((nodes == nodes[:, :1]).all(axis=1))} · rank {follow}: {_members(followed)}"
     figure.text(x, 1 - (top + 0.17) / height, told, **place)
 
 
@@ -117,11 +109,11 @@ def _image(groups: np.ndarray, followed: np.ndarray, colour: str, layout: _Layou
     return image
 
 
-def _draw_cells(axes: Axes, followed, colour: str, world_size: int, layout: _Layout) -> None:
+def _draw_cells(axes: Axes, followed, colour: str, layout: _Layout) -> None:
     """The nodes' outlines, and the ranks' numbers where they fit."""
     if layout.whole_nodes:
         return
-    for first in range(0, world_size, layout.ranks_per_node):
+    for first in range(0, layout.num_ranks, layout.ranks_per_node):
         row, column = divmod(first, layout.columns)
         corner, wide = (column - 0.5, row - 0.5), layout.ranks_per_node
         axes.add_patch(
@@ -129,21 +121,14 @@ def _draw_cells(axes: Axes, followed, colour: str, world_size: int, layout: _Lay
         )
         axes.add_patch(Rectangle(corner, wide, 1, fill=False, ec=style.INK, lw=0.6, clip_on=False))
     room = PANEL_INCHES / layout.columns
-    if room < 0.09 * len(str(world_size - 1)) or layout.height / layout.rows < 0.13:
+    if room < 0.09 * len(str(layout.num_ranks - 1)) or layout.height / layout.rows < 0.13:
         return
     dark = set(followed.tolist())
-    for rank in range(world_size):
+    for rank in range(layout.num_ranks):
         row, column = divmod(rank, layout.columns)
         ink = style.readable_on(colour) if rank in dark else style.INK
         text = {"ha": "center", "va": "center_baseline", "fontsize": style.SMALL_POINTS}
         axes.text(column, row, str(rank), color=ink, **text)
-
-
-def _title(grid: RankGrid) -> str:
-    sizes = grid.dense_sizes
-    shown = " × ".join(f"{axis} {sizes[axis]}" for axis in sizes if sizes[axis] > 1)
-    experts = f", ep {grid.ep}" if grid.ep > 1 else ""
-    return f"{grid.world_size:,} ranks" + (f": {shown}" if shown else "") + experts
 
 
 def _counts(groups: np.ndarray) -> str:

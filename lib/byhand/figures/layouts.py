@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
-from byhand.figures import style
+from byhand.figures import parts, style
 
 BAR_INCHES, GAP_INCHES = 0.17, 0.12
 LEFT_INCHES, RIGHT_INCHES, BOTTOM_INCHES = 1.45, 1.5, 0.46
@@ -30,7 +29,7 @@ def layout_seconds(layouts: Layouts, title: str | None = None) -> Figure:
     ones, None, there is one bar. The title, unless given, names the fastest. A bar more than twice
     as long as those of all other layouts is cut, and says so.
     """
-    lengths = sorted(max(sum(parts), measured or 0) for parts, measured in layouts.values())
+    lengths = sorted(max(sum(shares), measured or 0) for shares, measured in layouts.values())
     longest = min(lengths[-1], 2 * lengths[-2]) if len(lengths) > 1 else lengths[0]
     bars = 1 if all(measured is None for _, measured in layouts.values()) else 2
     pair = bars * BAR_INCHES + GAP_INCHES
@@ -38,13 +37,14 @@ def layout_seconds(layouts: Layouts, title: str | None = None) -> Figure:
     with style.styled():
         height = head + pair * len(layouts) + BOTTOM_INCHES
         figure = style.new_figure(height, finding(layouts) if title is None else title)
-        _draw_key(figure, list(PARTS)[: 3 + bars])
+        entries = [(name, colour, 0.14) for name, colour in PARTS.items()][: 3 + bars]
+        parts.key(figure, 0.1, TITLE_INCHES + 0.1, entries)
         axes = style.axes_at(figure, LEFT_INCHES, head, RIGHT_INCHES, BOTTOM_INCHES)
         axes.set(xlim=(0, longest), ylim=(pair * len(layouts), 0), xlabel="seconds of a step")
         middles = [number * pair + bars * BAR_INCHES / 2 for number in range(len(layouts))]
         axes.set_yticks(middles, layouts)
-        for number, (parts, measured) in enumerate(layouts.values()):
-            _draw_pair(axes, number * pair, parts, measured)
+        for number, (shares, measured) in enumerate(layouts.values()):
+            _draw_pair(axes, number * pair, shares, measured)
     return figure
 
 
@@ -62,33 +62,22 @@ def finding(layouts: Layouts) -> str:
     return f"{measured} is the fastest; predicted was {predicted}"
 
 
-def _draw_pair(axes: Axes, top: float, parts: Sequence[float], measured: float | None) -> None:
-    start, *colours = 0.0, *PARTS.values()
-    for length, colour in zip(parts, colours, strict=False):
+def _draw_pair(axes: Axes, top: float, seconds: Sequence[float], measured: float | None) -> None:
+    start, y, height = 0.0, top + BAR_INCHES / 2, BAR_INCHES - 0.02
+    for length, colour in zip(seconds, PARTS.values(), strict=False):
         idle = colour == style.PAPER  # its edge is all that is seen of it, so it lies on top
         edge = style.FAINT if idle else style.PAPER
         look = {"color": colour, "edgecolor": edge, "linewidth": 0.6, "zorder": 2 if idle else 1}
-        axes.barh(top + BAR_INCHES / 2, length, BAR_INCHES - 0.02, start, **look)
+        axes.barh(y, length, height, start, **look)
         start += length
-    _name(axes, start, top, "predicted")
+    _name(axes, start, y, "predicted")
     if measured is not None:
-        axes.barh(top + 1.5 * BAR_INCHES, measured, BAR_INCHES - 0.02, color=PARTS["measured"])
-        _name(axes, measured, top + BAR_INCHES, "measured")
+        axes.barh(y + BAR_INCHES, measured, height, color=PARTS["measured"])
+        _name(axes, measured, y + BAR_INCHES, "measured")
 
 
-def _name(axes: Axes, seconds: float, top: float, word: str) -> None:
+def _name(axes: Axes, seconds: float, y: float, word: str) -> None:
     """What a bar stands for, behind its end."""
-    inch = axes.get_xlim()[1] / (style.WIDTH_INCHES - LEFT_INCHES - RIGHT_INCHES)
     right = axes.get_xlim()[1]
-    place = (min(seconds, right) + 0.06 * inch, top + BAR_INCHES / 2)
     text = f"{seconds:.2f} s {word}" + (", cut" if seconds > 1.001 * right else "")
-    axes.text(*place, text, va="center_baseline", fontsize=style.SMALL_POINTS)
-
-
-def _draw_key(figure: Figure, names: Sequence[str]) -> None:
-    canvas, left, middle = style.canvas(figure), 0.1, TITLE_INCHES + 0.1
-    for name in names:
-        look = {"facecolor": PARTS[name], "edgecolor": style.FAINT, "linewidth": 0.8}
-        canvas.add_patch(Rectangle((left, middle - 0.07), 0.14, 0.14, **look))
-        canvas.text(left + 0.2, middle, name, va="center", fontsize=style.TEXT_POINTS)
-        left += 0.4 + len(name) * 0.064
+    parts.behind(axes, min(seconds, right), y, text)

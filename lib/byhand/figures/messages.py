@@ -7,7 +7,7 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from byhand.figures import style
+from byhand.figures import parts, style
 
 ROW_INCHES, LEFT_INCHES, RIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.42, 0.68, 0.3, 0.62, 0.12
 
@@ -39,7 +39,7 @@ def message_diagram(events: Iterable, num_ranks: int, title: str | None = None) 
         axes = style.axes_at(figure, LEFT_INCHES, TOP_INCHES, RIGHT_INCHES, BOTTOM_INCHES)
         axes.set(xlim=(0, max(num_steps, 1)), ylim=(num_ranks - 0.5, -0.5))
         axes.spines["bottom"].set_visible(False)
-        axes.set_yticks(range(num_ranks), [f"rank {rank}" for rank in range(num_ranks)])
+        parts.rank_rows(axes, num_ranks)
         axes.xaxis.tick_top()
         steps = [step + 0.5 for step in range(num_steps)]
         axes.set_xticks(steps, [f"step {step + 1}" for step in range(num_steps)])
@@ -94,11 +94,9 @@ def _precedes(other: tuple, pair: tuple) -> bool:
 
 
 def _draw_message(axes: Axes, message: Message) -> None:
-    look = {"arrowstyle": "-|>", "color": style.rank_colour(message.sender), "lw": 1.8}
-    tail = (message.step - 0.85, message.sender)
-    head = (message.step - 0.15, message.receiver)
-    axes.annotate("", xy=head, xytext=tail, arrowprops={**look, "shrinkA": 0, "shrinkB": 0})
-    axes.plot(*tail, "o", color=look["color"], markersize=4.5)
+    colour, tail = style.rank_colour(message.sender), (message.step - 0.85, message.sender)
+    parts.arrow(axes, tail, (message.step - 0.15, message.receiver), colour, 1.8)
+    axes.plot(*tail, "o", color=colour, markersize=4.5)
 
 
 def _plural(count: int, noun: str) -> str:

@@ -7,12 +7,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from byhand.figures import style
+from byhand.figures import parts, style
 
 ROW_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.62, 0.78, 0.5
 LEFT_INCHES, RIGHT_INCHES = 0.68, 0.2
 BAR, LANE, LANE_TOP = 0.46, 0.26, 0.27  # shares of a row: the rank's bar, and the lane below it
-DIGIT_INCHES = 0.085
 COLOURS = {
     "forward": style.COMPUTE,
     "backward": "#f2d49b",
@@ -54,7 +53,7 @@ def overlap(steps: Sequence[Step], title: str | None = None) -> Figure:
         axes = style.axes_at(figure, *margins)
         axes.set(xlim=(0, 1e3 * (end - begin)), ylim=(len(steps) - 0.45, -0.35))
         axes.set_xlabel("milliseconds")
-        axes.set_yticks(range(len(steps)), [f"rank {rank}" for rank in range(len(steps))])
+        parts.rank_rows(axes, len(steps))
         for rank, step in enumerate(steps):
             edges = (step.start, step.forward_end, step.backward_end, step.end)
             for kind, left, right in zip(COLOURS, edges, edges[1:], strict=False):
@@ -62,7 +61,9 @@ def overlap(steps: Sequence[Step], title: str | None = None) -> Figure:
             for draw in (_draw_wait, _draw_flight):  # what travels lies over what still waits
                 for flight in step.flights:
                     draw(axes, flight, begin, rank + LANE_TOP)
-        _draw_key(figure)
+        heights = (0.16, 0.16, 0.16, 0.09)
+        entries = zip(COLOURS, COLOURS.values(), heights, strict=False)
+        parts.key(figure, LEFT_INCHES, 0.48, entries)
     return figure
 
 
@@ -94,18 +95,6 @@ def _draw_wait(axes: Axes, flight: Flight, begin: float, top: float) -> None:
 def _draw_flight(axes: Axes, flight: Flight, begin: float, top: float) -> None:
     met, end = min(flight.met, flight.end) - begin, flight.end - begin
     _bar(axes, (met, end), top, LANE, "bucket in flight")
-    inches_per_ms = style.WIDTH_INCHES - LEFT_INCHES - RIGHT_INCHES
-    inches_per_ms /= axes.get_xlim()[1]
-    if 1e3 * (end - met) * inches_per_ms > DIGIT_INCHES * len(str(flight.bucket)):
-        middle = (1e3 * (met + end) / 2, top + LANE / 2)
-        look = {"ha": "center", "va": "center_baseline", "fontsize": style.SMALL_POINTS}
-        axes.text(*middle, str(flight.bucket), **look)
-
-
-def _draw_key(figure: Figure) -> None:
-    canvas, left = style.canvas(figure), LEFT_INCHES
-    for text, height in zip(list(COLOURS)[:4], (0.16, 0.16, 0.16, 0.09), strict=True):
-        look = {"facecolor": COLOURS[text], "edgecolor": style.FAINT, "linewidth": 0.8}
-        canvas.add_patch(Rectangle((left, 0.48 - height / 2), 0.16, height, **look))
-        canvas.text(left + 0.23, 0.48, text, va="center", fontsize=style.TEXT_POINTS)
-        left += 0.5 + len(text) * 0.085
+    middle = (1e3 * (met + end) / 2, top + LANE / 2)
+    colour = COLOURS["bucket in flight"]
+    parts.name_inside(axes, middle, 1e3 * (end - met), str(flight.bucket), colour)

@@ -84,7 +84,4 @@ def link_ladder(links: Sequence[tuple[str, str, float]], title: str) -> Figure:
 
 
 def _rate_text(rate: float) -> str:
-    for factor, unit in ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "KB/s")):
-        if rate >= 0.9995 * factor:
-            return f"{rate / factor:.3g} {unit}"
-    return f"{rate:.3g} B/s"
+    return style.scaled(rate, {1e12: "TB/s", 1e9: "GB/s", 1e6: "MB/s", 1e3: "KB/s", 1.0: "B/s"})

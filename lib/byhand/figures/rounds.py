@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from byhand.figures import style
+from byhand.figures import parts, style
 
 ROW_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.36, 0.66, 0.14
 PIECES, ARROWS, LINKS = (0.68, 3.0), (3.15, 4.25), (4.72, 6.9)  # from left to right, in inches
@@ -70,10 +70,9 @@ def _draw_messages(axes: Axes, transfers: Sequence) -> None:
     for index, transfer in enumerate(transfers):
         x = ARROWS[0] + width * (index + 0.5)
         colour = style.rank_colour(transfer.sender)
-        arrow = {"arrowstyle": "-|>", "color": colour, "lw": 1.7, "shrinkA": 0, "shrinkB": 0}
-        ends = {"xytext": (x, _middle(transfer.sender)), "xy": (x, _middle(transfer.receiver))}
-        axes.annotate("", arrowprops=arrow, **ends)
-        axes.plot(x, _middle(transfer.sender), "o", color=colour, markersize=4)
+        tail, head = (x, _middle(transfer.sender)), (x, _middle(transfer.receiver))
+        parts.arrow(axes, tail, head, colour, 1.7)
+        axes.plot(*tail, "o", color=colour, markersize=4)
 
 
 def _draw_links(axes: Axes, num_ranks: int, sent: Links) -> None:

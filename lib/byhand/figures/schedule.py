@@ -10,13 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from byhand.figures import style
+from byhand.figures import parts, style
 from byhand.figures.timeline import time_unit
 
 ROW_INCHES, BAR = 0.34, 0.86  # BAR: share of a row
 LEFT_INCHES, RIGHT_INCHES, BOTTOM_INCHES = 0.72, 1.02, 0.46
 TITLE_INCHES, KEY_INCHES, GAP_INCHES, HEAD_INCHES = 0.36, 0.3, 0.12, 0.3
-CHARACTER_INCHES = 0.085
 COLOURS = {
     "forward": style.COMPUTE,
     "backward": "#f7dd9c",
@@ -52,7 +51,12 @@ def schedule_timeline(
     height = sum(heads) + ROW_INCHES * sum(rows) + BOTTOM_INCHES
     with style.styled():
         figure = style.new_figure(height, titles[0])
-        _draw_key(figure, timelines)
+        kinds = {span.action.kind for timeline in timelines for span in timeline.spans}
+        shown = [kind for kind in COLOURS if kind in kinds]
+        if "backward" in kinds and "backward_input" in kinds:
+            shown.remove("backward_input")  # it has the same colour
+        entries = [(KEY[kind], COLOURS[kind], 0.16) for kind in shown]
+        parts.key(figure, LEFT_INCHES, TITLE_INCHES + 0.12, entries)
         top = 0.0
         for number, timeline in enumerate(timelines):
             top += heads[number]
@@ -60,7 +64,7 @@ def schedule_timeline(
             axes = style.axes_at(figure, LEFT_INCHES, top, RIGHT_INCHES, bottom)
             axes.set(xlim=(0, longest * factor), ylim=(rows[number] - 0.5, -0.5))
             axes.set_yticks(range(rows[number]), [f"stage {s}" for s in range(rows[number])])
-            _draw_spans(axes, timeline, factor, longest * factor)
+            _draw_spans(axes, timeline, factor)
             _draw_held(axes, timeline)
             if number > 0:
                 place = (0.1 / style.WIDTH_INCHES, 1 - (top - HEAD_INCHES) / height)
@@ -78,10 +82,9 @@ def finding(timeline) -> str:
     return f"The stages idle {timeline.idle_fraction:.0%} of the step on average"
 
 
-def _draw_spans(axes: Axes, timeline, factor: float, right: float) -> None:
+def _draw_spans(axes: Axes, timeline, factor: float) -> None:
     zero = min(span.start for span in timeline.spans)
     chunks = {span.action.chunk for span in timeline.spans}
-    inches = (style.WIDTH_INCHES - LEFT_INCHES - RIGHT_INCHES) / right
     for span in timeline.spans:
         colour = COLOURS[span.action.kind]
         left, width = (span.start - zero) * factor, (span.end - span.start) * factor
@@ -89,12 +92,10 @@ def _draw_spans(axes: Axes, timeline, factor: float, right: float) -> None:
         axes.add_patch(Rectangle((left, span.stage - BAR / 2), width, BAR, **look))
         text = str(span.action.micro_batch)
         letter = chr(ord("a") + span.action.chunk) if len(chunks) > 1 else ""
-        if width * inches >= CHARACTER_INCHES * len(text + letter):
-            text += letter
-        if width * inches >= CHARACTER_INCHES * len(text):
-            look = {"color": style.readable_on(colour), "fontsize": style.SMALL_POINTS}
-            middle = (left + width / 2, span.stage)
-            axes.text(*middle, text, ha="center", va="center_baseline", **look)
+        middle = (left + width / 2, span.stage)
+        for name in dict.fromkeys((text + letter, text)):
+            if parts.name_inside(axes, middle, width, name, colour):
+                break
 
 
 def _draw_held(axes: Axes, timeline) -> None:
@@ -103,15 +104,3 @@ def _draw_held(axes: Axes, timeline) -> None:
     what = "chunks" if any(span.action.chunk for span in timeline.spans) else "in flight"
     for stage, held in enumerate(timeline.peak_in_flight):
         axes.annotate(f"{held} {what}", (1.02, stage), fontsize=style.TEXT_POINTS, **place)
-
-
-def _draw_key(figure: Figure, timelines: Sequence) -> None:
-    kinds = {span.action.kind for timeline in timelines for span in timeline.spans}
-    canvas, left, middle = style.canvas(figure), LEFT_INCHES, TITLE_INCHES + 0.12
-    if "backward" in kinds:
-        kinds -= {"backward_input"}  # it has the same colour
-    for kind in [kind for kind in COLOURS if kind in kinds]:
-        look = {"facecolor": COLOURS[kind], "edgecolor": style.FAINT, "linewidth": 0.8}
-        canvas.add_patch(Rectangle((left, middle - 0.08), 0.16, 0.16, **look))
-        canvas.text(left + 0.23, middle, KEY[kind], va="center", fontsize=style.TEXT_POINTS)
-        left += 0.5 + len(KEY[kind]) * 0.078

@@ -6,6 +6,7 @@ colour-blind readers.
 """
 
 import io
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -131,10 +132,15 @@ def readable_on(colour: str) -> str:
 
 def num_bytes_text(num_bytes: float) -> str:
     """1536 -> '1.5 KB'. Exact below 1000; KB is 1000 bytes, as on a network's label."""
-    for factor, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "KB")):
-        if num_bytes >= factor:
-            return f"{num_bytes / factor:.3g} {unit}"
-    return f"{num_bytes:.0f} B"
+    if num_bytes < 1e3:
+        return f"{num_bytes:.0f} B"
+    return scaled(num_bytes, {1e12: "TB", 1e9: "GB", 1e6: "MB", 1e3: "KB"})
+
+
+def scaled(value: float, units: Mapping[float, str]) -> str:
+    """The value to three digits, in the largest of the units, by size, that it reaches."""
+    factor = next((factor for factor in units if value >= 0.9995 * factor), min(units))
+    return f"{value / factor:.3g} {units[factor]}"
 
 
 def save_svg(figure: Figure, path: str | Path) -> None:

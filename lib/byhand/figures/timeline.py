@@ -13,11 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from byhand.figures import style
+from byhand.figures import parts, style
 
 ROW_INCHES, BAR, BAND = 0.44, 0.62, 0.12  # BAR and BAND: shares of a row
 LEFT_INCHES, RIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.68, 0.2, 0.86, 0.5
-CHARACTER_INCHES = 0.075  # of 8-point text
 LEAST_WAIT = 0.01  # of a call's length: less is not drawn
 COLOURS = {
     "compute": style.COMPUTE,
@@ -54,7 +53,7 @@ def timeline(
         margins = (LEFT_INCHES, TOP_INCHES, RIGHT_INCHES, BOTTOM_INCHES)
         axes = style.axes_at(figure, *margins)
         axes.set(xlim=(0, seconds * factor or 1), ylim=(len(spans) - 0.5, -0.5), xlabel=unit)
-        axes.set_yticks(range(len(spans)), [f"rank {rank}" for rank in range(len(spans))])
+        parts.rank_rows(axes, len(spans))
         for segment in segments:
             _draw_segment(axes, segment, factor)
         for event in events:
@@ -146,14 +145,13 @@ def _draw_in_flight(axes: Axes, event, factor: float) -> None:
 
 def _label_calls(axes: Axes, segments: list[Segment], factor: float) -> None:
     """Name each call inside its bar where there is room; else above the first row, once."""
-    seconds_per_inch = axes.get_xlim()[1] / factor
-    seconds_per_inch /= style.WIDTH_INCHES - LEFT_INCHES - RIGHT_INCHES
+    seconds_per_inch = 1 / (parts.inches_per_unit(axes) * factor)
     taken_until, named_until = float("-inf"), float("-inf")
     for segment in segments:
         if not segment.label or segment.start == named_until:
             continue
         text = segment.label.replace("_", "-")
-        needed = (len(text) + 1) * CHARACTER_INCHES * seconds_per_inch
+        needed = (len(text) + 1) * parts.CHARACTER_INCHES * seconds_per_inch
         middle = (segment.start + segment.end) / 2
         look = {"ha": "center", "fontsize": style.SMALL_POINTS}
         if segment.end - segment.start >= needed:
@@ -166,12 +164,7 @@ def _label_calls(axes: Axes, segments: list[Segment], factor: float) -> None:
 
 
 def _draw_key(figure: Figure, segments: list[Segment], in_flight: bool) -> None:
-    canvas, left = style.canvas(figure), LEFT_INCHES
     kinds = {segment.kind for segment in segments}
     entries = [(kind, colour, 0.16) for kind, colour in COLOURS.items() if kind in kinds]
     entries += [("call in flight meanwhile", style.COMMUNICATION, 0.06)] if in_flight else []
-    for text, colour, height in entries:
-        look = {"facecolor": colour, "edgecolor": style.FAINT, "linewidth": 0.8}
-        canvas.add_patch(Rectangle((left, 0.48 - height / 2), 0.16, height, **look))
-        canvas.text(left + 0.23, 0.48, text, va="center", fontsize=style.TEXT_POINTS)
-        left += 0.5 + len(text) * 0.085
+    parts.key(figure, LEFT_INCHES, 0.48, entries)

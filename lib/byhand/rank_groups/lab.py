@@ -1,13 +1,30 @@
-"""What a recorded run sent from node to node, and how long arithmetic on many ranks takes."""
+"""What lecture 11 counts between nodes, times, and lets one drag."""
 
 from __future__ import annotations
 
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from byhand.rank_groups.grid import RankGrid
+from byhand.rank_groups.grid import AXES, ORDER, RankGrid
+from byhand.rank_groups.traffic import bytes_leaving, transformer_bytes
 from byhand.runtime import Run
+
+if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
+    from ipywidgets import SelectionSlider, VBox
+
+    from byhand.figures.style import CourseFigure
+
+WORLD_SIZES = (16, 32, 64, 96, 128, 256, 512, 1024, 3072, 4096, 8192, 16384)
+DEGREES = (1, 2, 3, 4, 6, 8, 12, 16, 32, 64)
+ORDERS = (
+    *(ORDER, "tp-cp-ep-pp-dp", "tp-pp-dp-cp-ep", "dp-cp-ep-tp-pp"),
+    *("pp-tp-cp-ep-dp", "pp-dp-ep-cp-tp", "tp-dp-pp"),
+)
+GPT3 = {"num_layers": 96, "hidden": 12288, "sequence": 2048}
+GPT3_STEP = {"micro_batch": 1, "num_micro_batches": 16}
+TOLD = "A step of GPT-3, 16 micro-batches: the most that a node sends to others is"
 
 
 def counted_leaving(
@@ -43,3 +60,80 @@ def seconds(task: Callable[[], object], repetitions: int) -> tuple[float, float,
         task()
         found.append(time.perf_counter() - start)
     return min(found), statistics.median(found), max(found)
+
+
+def show_grid(
+    grid: RankGrid, ranks_per_node: int = 8, names: Sequence[str] | None = None, follow: int = 0
+) -> CourseFigure:
+    """The grid's groups of these names, a panel each; None: of each axis of more than one rank."""
+    from byhand.figures import rank_grid
+
+    sizes = {**grid.expert_sizes, **grid.dense_sizes}
+    names = names or [axis for axis in AXES if sizes[axis] > 1] or ["dp"]
+    shown = " × ".join(f"{axis} {n}" for axis, n in grid.dense_sizes.items() if n > 1)
+    title = f"{grid.world_size:,} ranks" + (f": {shown}" if shown else "")
+    title += f", ep {grid.ep}" if grid.ep > 1 else ""
+    groups = {name: grid.groups(name) for name in names}
+    return rank_grid(groups, grid.world_size, ranks_per_node, follow, title)
+
+
+def grid_explorer(world_size: int = 64, tp: int = 8, pp: int = 4, ranks_per_node: int = 8) -> VBox:
+    """Choose the degrees, their order and the nodes; see who talks to whom, and across what.
+
+    The rank that is followed is marked in every panel. A choice that is refused is answered by the
+    reason, and by the degrees that would do.
+    """
+    from ipywidgets import Dropdown
+
+    from byhand.tools.explorer import explorer, slider
+
+    world = _choice("ranks", WORLD_SIZES, world_size)
+    degrees = [_choice(axis, DEGREES, value) for axis, value in (("tp", tp), ("cp", 1))]
+    degrees += [_choice(axis, DEGREES, value) for axis, value in (("ep", 1), ("pp", pp))]
+    order = Dropdown(options=ORDERS, value=ORDER, description="order")
+    per_node = _choice("per node", (1, 2, 4, 8, 16, 32), ranks_per_node)
+    follow = slider("follow rank", 0, 0, WORLD_SIZES[-1] - 1)
+    return explorer([[world, order], degrees[:2], degrees[2:], [per_node, follow]], draw_grid)
+
+
+def draw_grid(
+    world_size: int, order: str, tp: int, cp: int, ep: int, pp: int, per_node: int, follow: int
+) -> tuple[bytes, int, str]:
+    """The rank grid (PNG), its width, and what leaves a node; or no picture, and why."""
+    from byhand.figures.style import num_bytes_text
+
+    degrees = {"tp": tp, "cp": cp, "ep": ep, "pp": pp}
+    try:
+        grid = RankGrid(world_size, **degrees, order=order)
+    except ValueError as error:
+        return b"", 0, f"Refused: {error}. {_what_would_do(world_size, degrees, order)}"
+    try:
+        leaving = bytes_leaving(grid, per_node, transformer_bytes(grid, **GPT3, **GPT3_STEP))
+    except ValueError as error:
+        return b"", 0, f"Refused: {error}."
+    png, size = show_grid(grid, per_node, follow=follow % world_size)._repr_png_()
+    worst = {name: found.max() for name, found in leaving.items() if found.max()}
+    told = ", ".join(f"{name} {num_bytes_text(found)}" for name, found in worst.items())
+    return png, size["width"], f"{TOLD}: {told or 'nothing'}."
+
+
+def _what_would_do(world_size: int, degrees: dict[str, int], order: str) -> str:
+    allowed = []
+    for axis in degrees:
+        found = [str(n) for n in DEGREES if _legal(world_size, {**degrees, axis: n}, order)]
+        allowed += [f"{axis} {', '.join(found)}"] if found else []
+    return f"One change would do: {'; '.join(allowed)}." if allowed else "No one degree mends it."
+
+
+def _legal(world_size: int, degrees: dict[str, int], order: str) -> bool:
+    try:
+        RankGrid(world_size, **degrees, order=order)
+    except ValueError:
+        return False
+    return True
+
+
+def _choice(label: str, options: tuple[int, ...], value: int) -> SelectionSlider:
+    from ipywidgets import SelectionSlider
+
+    return SelectionSlider(options=options, value=value, description=label, continuous_update=False)
