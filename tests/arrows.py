@@ -19,10 +19,10 @@ TOPICS = (
 
 MAY_IMPORT = {
     "autograder": "release collect grade batch report check figures runtime walls",
-    "report": "autograder batch collect grade release figures runtime",
-    "batch": "autograder grade release collect runtime walls process",
+    "report": "autograder batch collect grade figures",
+    "batch": "autograder grade release walls",
     "grade": "autograder collect release check runtime walls watch",
-    "collect": "autograder release",
+    "collect": "autograder",
     "release": "autograder",
     "byhand": "runtime tools model",
     "lab": "byhand tools figures check topic pure model runtime",
@@ -32,11 +32,12 @@ MAY_IMPORT = {
     "topic": "pure model",
     "pure": "",
     "model": "",
-    "runtime": "process watch trace walls network",
+    "runtime": "process watch trace walls network slurm",
     "walls": "runtime process trace network",
     "network": "runtime walls",
-    "process": "runtime trace watch walls network",
-    "watch": "runtime process trace walls",
+    "process": "runtime trace",
+    "slurm": "runtime process trace watch",
+    "watch": "runtime process trace",
     "trace": "runtime",
 }
 MAY_IMPORT_OF_OTHERS = {
@@ -45,6 +46,7 @@ MAY_IMPORT_OF_OTHERS = {
     "pure": {"numpy", "scipy"},
     "runtime": {"torch", "cloudpickle"},
     "process": {"torch", "cloudpickle", "psutil"},
+    "slurm": {"psutil"},
     "watch": {"torch"},
     "trace": {"torch"},
     "walls": {"torch", "cloudpickle", "psutil"},

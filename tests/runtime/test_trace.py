@@ -28,8 +28,7 @@ SEND = {"op": "send", "group_name": "0", "group": (0, 1), "file": "cell", "line"
 
 
 def written(index=0, **fields) -> bytes:
-    body = packed_call(Call(**{**SEND, **fields}))
-    return packed(Record(CALL, index, 0.0, 0, body))
+    return packed(CALL, index, 0.0, 0, packed_call(Call(**{**SEND, **fields})))
 
 
 @pytest.fixture
@@ -56,7 +55,7 @@ def test_a_record_in_two_parts_is_read_when_it_is_whole():
 def test_what_a_writer_wrote_is_there_at_once_and_the_rank_may_die(member):
     writer = trace.LogWriter(member.log_fd)
     writer.write(BEGIN, 0, 1.5)
-    assert writer.call(Call(**SEND), 2.0) == 0
+    assert writer.call(packed_call(Call(**SEND)), 2.0) == 0
     del writer
     (event,) = member.read_log()
     assert (member.log.began, event.start, event.source) == (1.5, 2.0, "cell:1")
@@ -95,7 +94,7 @@ def test_a_field_that_no_call_has_is_tampering(fields):
 def test_a_text_of_another_length_than_its_record_says_is_tampering(length):
     body = struct.pack("<q", length) + packed_call(Call(**SEND))[8:]
     with pytest.raises(TamperedError):
-        trace.RankLog(0).feed(packed(Record(CALL, 0, 0.0, 0, body)))
+        trace.RankLog(0).feed(packed(CALL, 0, 0.0, 0, body))
 
 
 @pytest.mark.parametrize(
@@ -113,17 +112,17 @@ def test_a_text_of_another_length_than_its_record_says_is_tampering(length):
 )
 def test_a_record_that_no_rank_writes_is_tampering(record):
     with pytest.raises(TamperedError):
-        trace.RankLog(0).feed(packed(record))
+        trace.RankLog(0).feed(packed(*record))
 
 
 def test_a_second_end_is_tampering():
-    end = packed(Record(END, 0, 1.0, 5, b""))
+    end = packed(END, 0, 1.0, 5)
     with pytest.raises(TamperedError):
         trace.RankLog(0).feed(end + end)
 
 
 def test_a_look_at_a_log_reads_no_more_than_it_may(member):
-    trace.append_log(member.log_fd, packed(Record(DONE, 0, 1.0, 0, b"")) * LOOK_BYTES)
+    trace.append_log(member.log_fd, packed(DONE, 0, 1.0) * LOOK_BYTES)
     with pytest.raises(TamperedError):  # there is no call 0
         member.read_log()
     assert member.log_bytes == LOOK_BYTES

@@ -10,13 +10,12 @@ from arena import changed, nothing, written
 from fault_cases import own_cells
 from forgeries import BY_FILE, IP, LOG, RECEIVE, WAIT, channel, forged, reply
 
-MANY_TEXT = """    lines = []
+MANY_TEXT = """    from byhand.runtime.trace.record import packed_call
+    group = tuple(range(dist.get_world_size()))
     for index in range({count}):
         for op, tag, peer in (('send', index, 1 - min(rank, 1)), ('recv', -7, None)):
-            lines.append(json.dumps(['call', 2 * index + (op == 'recv'), {{
-                'op': op, 'group_name': '0', 'group': [0, 1, 2][:dist.get_world_size()],
-                'source': ['x', 1], 'tag': tag, 'peer': peer, 'shape': [1]}}, 0]))
-    os.write(recorder._active.log_fd, ('\\n'.join(lines) + '\\n').encode())
+            call = Call(op=op, group_name='0', group=group, tag=tag, peer=peer, shape=(1,))
+            recorder.active.log.call(packed_call(call), 0.0)
     return t
 """
 GROUP_SLACK = """
@@ -92,9 +91,9 @@ JUDGE = [
     changed("three-hundred-cells-that-sleep", nothing(),
             own_cells(300, "import time\ntime.sleep(600)"),
             ("own-1: it did not come to an end", "not run, as the cells before took the 30 s")),
-    written("peak-without-end", "tampered", (), total="from byhand.runtime import recorder\n\n\n"
-            "def total(t):\n    t = t.clone()\n    dist.all_reduce(t)\n"
-            "    recorder._active.peak_bytes = 10 ** 4000\n    return t\n"),
+    written("peak-without-end", "tampered", (), total="from byhand.runtime.trace import"
+            " recorder\n\n\ndef total(t):\n    t = t.clone()\n    dist.all_reduce(t)\n"
+            "    recorder.active.log.write(recorder.END, 0, 1.0, -5)\n    return t\n"),
     forged("a-hidden-number-in-a-forged-deadlock", "deadlock",
            "    if t != 21:\n        log('init_process_group', group_name='x', declared=5,"
            " detail='the number %d' % t)\n        time.sleep(9)\n    return 2 * t\n",
@@ -115,13 +114,12 @@ JUDGE = [
           "'[[\"int\", \"%d\"], [\"v\", null]]' % (i * (2**61 - 1)) for i in range(80_000)) +"
           " ']]').encode())}, len(t).to_bytes(8, 'big') + t)", "tampered"),
     forged("log-of-enormous-shapes", "tampered",
-           "    log('send', peer=0, tag=0, payload=0, dtype='float64',"
-           " shape=[int('9' * 4000)] * 100)\n    return t\n"),
+           "    recorder.active.log.call(b'\\x7f' * 900, 0.0)\n    return t\n"),
     forged("messages-from-anyone-bomb", "lost",
-           "    import json\n    rank = dist.get_rank()\n" + MANY_TEXT.format(count=20_000)),
+           "    rank = dist.get_rank()\n" + MANY_TEXT.format(count=20_000)),
     forged("log-of-endless-small-lines", "lost",
-           f"    log('barrier')\n    while True:\n"
-           "        os.write(recorder._active.log_fd, b'[\"done\",0,1.0]\\n' * 10_000)\n"),
+           "    log('barrier')\n    while True:\n"
+           "        recorder.active.log.write(recorder.DONE, 0, 1.0)\n"),
     written("stack-of-endless-words", "timeout", (), total=f"{LOG}def total(t):\n"
             "    for fd in range(3, 64):\n        try:\n"
             "            if 'stack' in os.readlink(f'/proc/self/fd/{fd}'):\n"

@@ -177,7 +177,7 @@ def test_a_step_sends_one_broadcast_and_one_all_reduce_a_bucket(world_size):
 
 
 def test_all_buckets_but_the_last_travel_while_backward_goes_on():
-    x, labels = data(8)
+    x, labels = data(40_000)
     run = launch(train, 2, (x, labels, SIZES, 1, 1, 1))
     for rank in range(2):
         calls = run.ledger.select("all_reduce", rank)

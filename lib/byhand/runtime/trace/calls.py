@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,38 +11,65 @@ import torch
 import torch.distributed as dist
 
 from byhand.runtime.ledger import Call
+from byhand.runtime.trace.record import packed_call
 
-Tensor = torch.Tensor
+Tensor = tuple[torch.Size, torch.dtype]  # all that is told of one
 
 REDUCTIONS = ("all_reduce", "reduce", "reduce_scatter")
 MONITORED = "a monitored barrier"
+_PLAIN = {int, bool, str, type(None)}
+_BOXED = torch.ScriptObject
 
 
-def describe(opname: str, args: tuple, reduce_op: str) -> Call:
-    """The call that dispatching `opname`, one of READERS, with `args` makes."""
-    boxed = next(a for a in args[1:] if isinstance(a, torch.ScriptObject))
-    group = dist.ProcessGroup.unbox(boxed)
+def packed(opname: str, args: tuple, reduce_op: str, place: tuple[str, int]) -> bytes:
+    """The record of the call that `opname`, one of READERS, makes with `args` at `place`."""
+    group = dist.ProcessGroup.unbox(next(arg for arg in args[1:] if type(arg) is _BOXED))
     ranks = tuple(dist.get_process_group_ranks(group))
+    told = tuple([_told(arg) for arg in args])
+    return _packed(opname, told, ranks, group.group_name, reduce_op, place)
+
+
+def _told(value: Any) -> Any:
+    """What a record tells of an argument: often asked, so by its type alone."""
+    kind = type(value)
+    if kind is list:
+        return tuple([_told(item) for item in value])
+    if kind in _PLAIN:
+        return value
+    return None if kind is _BOXED else (value.shape, value.dtype)
+
+
+@functools.lru_cache(1024)  # most programs make the same calls again and again
+def _packed(
+    opname: str,
+    args: tuple,
+    ranks: tuple[int, ...],
+    group_name: str,
+    reduce_op: str,
+    place: tuple[str, int],
+) -> bytes:
     fields = READERS[opname](args, len(ranks))
     for key in ("root", "peer"):
         if key in fields:
             fields[key] = ranks[fields[key]]
     if fields["op"] in REDUCTIONS:
-        fields["reduce_op"] = reduce_op
-    return Call(group=ranks, group_name=group.group_name, **fields)
+        fields["reduce_op"] = reduce_op.rpartition(".")[2].lower()
+    file, line = place
+    return packed_call(Call(group=ranks, group_name=group_name, file=file, line=line, **fields))
 
 
 def _num_bytes(tensors: Sequence[Tensor]) -> int:
-    return sum(t.numel() * t.element_size() for t in tensors)
+    return sum(math.prod(shape) * dtype.itemsize for shape, dtype in tensors)
 
 
 def _tensor(op: str, tensors: Sequence[Tensor], payload: int | None = None, **more: Any) -> dict:
-    first = tensors[0]
-    shape = tuple(first.shape) if len(tensors) == 1 else (sum(t.numel() for t in tensors),)
+    shape, dtype = tensors[0]
+    if len(tensors) > 1:
+        shape = (sum(math.prod(shape) for shape, _ in tensors),)
     return {
         "op": op,
         "shape": shape,
-        "dtype": str(first.dtype).removeprefix("torch."),
+        "dtype": str(dtype).removeprefix("torch."),
         "payload_bytes": _num_bytes(tensors) if payload is None else payload,
         **more,
     }
@@ -49,14 +78,13 @@ def _tensor(op: str, tensors: Sequence[Tensor], payload: int | None = None, **mo
 def _all_to_all(
     output: Tensor, source: Tensor, receives: Sequence[int], sends: Sequence[int], n: int
 ) -> dict:
-    sends = tuple(sends) or (source.shape[0] // n,) * n
-    receives = tuple(receives) or (output.shape[0] // n,) * n
+    sends = sends or (source[0][0] // n,) * n
+    receives = receives or (output[0][0] // n,) * n
     return _tensor("all_to_all", [source], sends=sends, receives=receives) | {"shape": ()}
 
 
-def _all_to_all_lists(outputs: list[Tensor], inputs: list[Tensor]) -> dict:
-    sends = tuple(t.numel() for t in inputs)
-    receives = tuple(t.numel() for t in outputs)
+def _all_to_all_lists(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> dict:
+    sends, receives = ([math.prod(shape) for shape, _ in side] for side in (inputs, outputs))
     return _tensor("all_to_all", inputs, sends=sends, receives=receives) | {"shape": ()}
 
 

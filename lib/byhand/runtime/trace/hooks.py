@@ -58,7 +58,7 @@ def _register(namespace: str, names: list[str], method: str) -> None:
 
 def _kernel(op: Any, method: str, keyset: Any, *args: Any) -> Any:
     if recorder.active is None:
-        return op.redispatch(keyset & recorder._BELOW, *args)
+        return op.redispatch(keyset & recorder.BELOW, *args)
     return getattr(recorder.active, method)(op, keyset, args)
 
 
@@ -86,7 +86,7 @@ def _reducing(original: Any, position: int) -> Any:
             return original(*args, **kwargs)
         thread = recorder.active.thread
         op = args[position] if len(args) > position else kwargs.get("op", dist.ReduceOp.SUM)
-        thread.reduce_op = str(op).split(".")[-1].lower()
+        thread.reduce_op = str(op)
         try:
             return original(*args, **kwargs)
         finally:
@@ -102,8 +102,7 @@ def _setting_up(original: Any, describe: Callable[..., Call | None]) -> Any:
         call = describe(*args, **kwargs) if active is not None else None
         if call is None:
             return original(*args, **kwargs)
-        index = active.call(call)
-        active.stand_still(index)
+        index = active.stand_still(call)
         out = original(*args, **kwargs)
         active.go_on(index)
         return out

@@ -13,7 +13,7 @@ import threading
 from dataclasses import dataclass, field
 
 from byhand.runtime.errors import TamperedError
-from byhand.runtime.ledger import OPS, SETUP_OPS, Call, Event
+from byhand.runtime.ledger import OPS, SETUP_OPS, Event
 from byhand.runtime.trace import sources
 from byhand.runtime.trace.record import (
     ASIDE,
@@ -26,7 +26,6 @@ from byhand.runtime.trace.record import (
     WAIT,
     Record,
     packed,
-    packed_call,
     records,
     unpacked_call,
 )
@@ -68,8 +67,8 @@ class LogWriter:
     """The rank's end. Threads may write at once. `fd` -1: a log that nobody reads."""
 
     def __init__(self, fd: int):
-        size = os.fstat(fd).st_size if fd >= 0 else mmap.PAGESIZE
-        self._bytes = mmap.mmap(fd, size)
+        self._size = os.fstat(fd).st_size if fd >= 0 else mmap.PAGESIZE
+        self._bytes = mmap.mmap(fd, self._size)
         self._written = memoryview(self._bytes)[:_LENGTH].cast("Q")
         self._end = _LENGTH
         self._calls = 0
@@ -79,21 +78,18 @@ class LogWriter:
         self, kind: int, index: int, moment: float, value: int = 0, body: bytes = b""
     ) -> None:
         """Append a record."""
-        data = packed(Record(kind, index, moment, value, body))
+        data = packed(kind, index, moment, value, body)
         with self._lock:
-            begin, end = self._end, self._end + len(data)
-            if end <= len(self._bytes):
-                self._bytes[begin:end] = data
-            self._end = end
-            self._written[0] = end - _LENGTH
+            begin, self._end = self._end, self._end + len(data)
+            if self._end <= self._size:
+                self._bytes[begin : self._end] = data
+            self._written[0] = self._end - _LENGTH
 
-    def call(self, call: Call, moment: float) -> int:
-        """Append a call; its number."""
-        body = packed_call(call)
+    def call(self, body: bytes, moment: float, waits: int = 0) -> int:
+        """Append a call, packed; its number. `waits`: WAIT or ASIDE, if it blocks."""
         with self._lock:
-            index = self._calls
-            self._calls += 1
-            self.write(CALL, index, moment, 0, body)
+            index, self._calls = self._calls, self._calls + 1
+            self.write(CALL, index, moment, waits, body)
         return index
 
 
@@ -139,6 +135,8 @@ class RankLog:
             self.peak_bytes = None if record.value == NOT_FOLLOWED else record.value
         elif kind == CALL:
             self._take_call(record, moment)
+            if record.value in (WAIT, ASIDE):
+                self._take_moment(record.value, self.calls[-1], moment, False)
         elif kind in (WAIT, ASIDE, AWAKE, DONE) and record.index < len(self.calls):
             self._take_moment(kind, self.calls[record.index], moment, bool(record.value))
         else:

@@ -3,7 +3,7 @@
     length, kind, index, moment, value, and for a CALL the fields of ledger.Call, one by one
 
 BEGIN   the rank entered the function
-CALL    it made communication call number `index`
+CALL    it made communication call number `index`; value WAIT or ASIDE: and waits for it at once
 WAIT    it stands still for that call; value 1: it computed since the call
 ASIDE   a thread beside the function's own stands still for it
 AWAKE   it goes on
@@ -33,7 +33,7 @@ _SCHEMA = tuple((field.name, field.type) for field in fields(Call))
 
 
 class Record(NamedTuple):
-    """One record as the reader has it; `body` is a call's fields, still packed."""
+    """One record; `body` is a call's fields, packed."""
 
     kind: int
     index: int
@@ -42,9 +42,8 @@ class Record(NamedTuple):
     body: bytes
 
 
-def packed(record: Record) -> bytes:
+def packed(kind: int, index: int, moment: float, value: int = 0, body: bytes = b"") -> bytes:
     """A record as bytes."""
-    kind, index, moment, value, body = record
     return _HEAD.pack(_HEAD.size + len(body), kind, index, moment, value) + body
 
 

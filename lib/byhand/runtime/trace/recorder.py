@@ -9,37 +9,49 @@ With NCCL a wait ends when the work is queued, so times there are those of the q
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable
+from time import monotonic, thread_time
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
 from byhand.runtime.ledger import Call
-from byhand.runtime.trace.calls import describe
+from byhand.runtime.trace import calls
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
-from byhand.runtime.trace.record import ASIDE, AWAKE, BEGIN, DONE, END, NOT_FOLLOWED, WAIT
+from byhand.runtime.trace.record import (
+    ASIDE,
+    AWAKE,
+    BEGIN,
+    DONE,
+    END,
+    NOT_FOLLOWED,
+    WAIT,
+    packed_call,
+)
 
-COMPUTED_SECONDS = 100e-6
-_BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
+COMPUTED_SECONDS = 500e-6
+BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
 _RUNTIME = os.path.dirname(os.path.dirname(__file__))
 _INTERNAL = (os.path.dirname(torch.__file__) + os.sep, _RUNTIME + os.sep, "<frozen")
 
 active: Recorder | None = None
 
 
+@functools.cache
+def _is_internal(filename: str) -> bool:
+    return filename.startswith(_INTERNAL) or filename.endswith(("contextlib.py", "functools.py"))
+
+
 def caller() -> tuple[str, int]:
     """File and line of the innermost frame outside torch and this package."""
     frame = sys._getframe(1)
-    while frame.f_back is not None:
-        name = frame.f_code.co_filename
-        if not name.startswith(_INTERNAL) and not name.endswith(("contextlib.py", "functools.py")):
-            break
+    while frame.f_back is not None and _is_internal(frame.f_code.co_filename):
         frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno
 
@@ -49,7 +61,8 @@ class _Thread(threading.local):
 
     reduce_op = ""  # of the call that it is making
     functional = False  # whether that is a functional collective
-    latest = (-1, 0)  # its last call, and the stretches of computing before it
+    latest = -1  # the number of its last call
+    blocked: int | None = None  # the same, if it blocks and has not ended
     left_call = 0.0  # its CPU time when it last left a call or a wait
 
 
@@ -62,16 +75,15 @@ class Recorder:
         self.thread = _Thread()
         self._own_thread = threading.get_ident()
         self._stretches = 0  # of computing, in all threads
-        self._works: dict[int, tuple[dist.Work, int, int]] = {}
-        self._functional: dict[int, tuple[int, int]] = {}
+        self._works: dict[int, tuple[dist.Work, int, int]] = {}  # by id: call, stretches before
+        self._functional: dict[int, tuple[int, int]] = {}  # by storage: the same
 
     def __enter__(self) -> Recorder:
         global active
         active = self
-        self.log.write(BEGIN, 0, time.monotonic())
+        self.log.write(BEGIN, 0, monotonic())
         if self.memory is not None:
             self.memory.__enter__()
-        self.thread.left_call = time.thread_time()
         return self
 
     def __exit__(self, *exception: Any) -> None:
@@ -81,77 +93,87 @@ class Recorder:
         if self.memory is not None:
             self.memory.__exit__(*exception)
             peak = self.memory.peak_bytes
-        self.log.write(END, 0, time.monotonic(), peak)
-
-    def call(self, call: Call) -> int:
-        """Log a call with the line that makes it; its number."""
-        self._note_computing()
-        call.file, call.line = caller()
-        index = self.log.call(call, time.monotonic())
-        self.thread.latest = (index, self._stretches)
-        return index
-
-    def stand_still(self, index: int, computed: bool = False) -> None:
-        """Log that this thread waits for call `index`; `computed`: it computed since."""
-        own = threading.get_ident() == self._own_thread
-        self.log.write(WAIT if own else ASIDE, index, time.monotonic(), computed)
-
-    def go_on(self, index: int) -> None:
-        """Log that it waits no longer."""
-        self.log.write(AWAKE, index, time.monotonic())
-        self.thread.left_call = time.thread_time()
+        self.log.write(END, 0, monotonic(), peak)
 
     def communicate(self, op: Any, keyset: Any, args: tuple) -> Any:
         """Run a c10d operation, and log it."""
-        index = self.call(describe(op._opname, args, self.thread.reduce_op))
-        if op._opname == "monitored_barrier_":  # the rank stands still inside the call itself
-            self.stand_still(index)
-            out = op.redispatch(keyset & _BELOW, *args)
-            self.go_on(index)
-            return out
-        out = op.redispatch(keyset & _BELOW, *args)
+        self._note_computing()
+        thread, blocks = self.thread, _blocks(op, len(args), args)
+        body = calls.packed(op._opname, args, thread.reduce_op, caller())
+        thread.latest = self.log.call(body, monotonic(), self._waiting() if blocks else 0)
+        thread.blocked = thread.latest if blocks else None
+        out = op._handle.redispatch_boxed(keyset & BELOW, *args)
+        if not blocks:
+            self._send_off(out, op._opname)
+        elif out is None:  # a monitored barrier is over
+            self.go_on(thread.latest)
+        return out
+
+    def _send_off(self, out: Any, opname: str) -> None:
+        """A call is under way: keep its work, to know it when it is waited for."""
         work = dist.Work.unbox(out[-1] if isinstance(out, tuple) else out)
+        index = self.thread.latest
         if not self.thread.functional:
             self._forget_completed()
             self._works[id(work)] = (work, index, self._stretches)
-        if op._opname not in ("send", "recv_", "recv_any_source_") and _is_asynchronous(op, args):
+        if opname not in ("send", "recv_", "recv_any_source_"):
             self._note_completion(work, index)
-        self.thread.left_call = time.thread_time()
-        return out
+        self.thread.left_call = thread_time()
 
     def functional(self, op: Any, keyset: Any, args: tuple) -> Any:
         """Run a functional collective, which calls c10d's; log the wait for one."""
+        go_on = functools.partial(op.redispatch, keyset & BELOW, *args)
         if op._opname == "wait_tensor":
-            waited_for = self._functional.pop(args[0].untyped_storage()._cdata, None)
-            return self._wait(waited_for, lambda: op.redispatch(keyset & _BELOW, *args))
+            self._note_computing()
+            made = self._functional.pop(args[0].untyped_storage()._cdata, None)
+            return go_on() if made is None else self._wait(*made, go_on)
         reduces = op._opname.startswith(("all_reduce", "reduce_scatter"))
         self.thread.reduce_op, self.thread.functional = args[1] if reduces else "", True
         try:
-            out = op.redispatch(keyset & _BELOW, *args)
+            out = go_on()
         finally:
             self.thread.reduce_op, self.thread.functional = "", False
         for tensor in [out] if isinstance(out, torch.Tensor) else out:
-            self._functional[tensor.untyped_storage()._cdata] = self.thread.latest
+            key = tensor.untyped_storage()._cdata
+            self._functional[key] = (self.thread.latest, self._stretches)
         return out
 
     def wait(self, work: dist.Work, wait: Callable[[], Any]) -> Any:
         """Stand still for `work` by calling `wait`, and log it."""
-        _, *waited_for = self._works.pop(id(work), (None,))
-        return self._wait(waited_for, wait)
-
-    def _wait(self, waited_for: Any, wait: Callable[[], Any]) -> Any:
-        if not waited_for:
-            return wait()
+        index = self.thread.blocked
+        if index is not None:
+            out = wait()
+            self.go_on(index)
+            return out
         self._note_computing()
-        index, before = waited_for
-        self.stand_still(index, self._stretches > before)
+        made = self._works.pop(id(work), None)
+        return wait() if made is None else self._wait(*made[1:], wait)
+
+    def _wait(self, index: int, stretches_before: int, wait: Callable[[], Any]) -> Any:
+        self.log.write(self._waiting(), index, monotonic(), self._stretches > stretches_before)
         out = wait()  # when it raises, the log goes on saying what this rank waited in
         self.go_on(index)
         return out
 
+    def stand_still(self, call: Call) -> int:
+        """Log a call that no dispatch shows, for which this thread waits; its number."""
+        call.file, call.line = caller()
+        return self.log.call(packed_call(call), monotonic(), self._waiting())
+
+    def go_on(self, index: int) -> None:
+        """Log that it waits no longer."""
+        self.thread.blocked = None
+        self.log.write(AWAKE, index, monotonic())
+        if self._works:
+            self.thread.left_call = thread_time()
+
+    def _waiting(self) -> int:
+        return WAIT if threading.get_ident() == self._own_thread else ASIDE
+
     def _note_computing(self) -> None:
-        if time.thread_time() - self.thread.left_call > COMPUTED_SECONDS:
-            self._stretches += 1
+        """Count a stretch of computing since this thread's last call, while others travel."""
+        if self._works or self._functional:
+            self._stretches += thread_time() - self.thread.left_call > COMPUTED_SECONDS
 
     def _note_completion(self, work: dist.Work, index: int) -> None:
         """Log when an asynchronous collective completes, where its backend tells (gloo does)."""
@@ -161,7 +183,7 @@ class Recorder:
             future = work.get_future()
         except RuntimeError:  # gloo's reduce-scatter has none
             return
-        future.add_done_callback(lambda _: self.log.write(DONE, index, time.monotonic()))
+        future.add_done_callback(lambda _: self.log.write(DONE, index, monotonic()))
 
     def _forget_completed(self) -> None:
         """Drop the works that were waited for in C++ (by DDP's reducer) and are complete."""
@@ -171,7 +193,13 @@ class Recorder:
                     del self._works[key]
 
 
-def _is_asynchronous(op: Any, args: tuple) -> bool:
+def _blocks(op: Any, given: int, args: tuple) -> bool:
+    """Whether who made this call waits for it at once."""
+    at = _position_of_async_op(op)
+    return op._opname == "monitored_barrier_" or (at < given and not args[at])
+
+
+@functools.cache
+def _position_of_async_op(op: Any) -> int:
     names = [argument.name for argument in op._schema.arguments]
-    at = names.index("async_op") if "async_op" in names else len(args)
-    return at >= len(args) or args[at]
+    return names.index("async_op") if "async_op" in names else len(names)
