@@ -19,24 +19,25 @@ TOPICS = (
 
 MAY_IMPORT = {
     "autograder": "release collect grade batch report check figures runtime walls",
-    "report": "autograder batch collect grade release figures runtime",
-    "batch": "autograder grade release collect runtime walls process",
+    "report": "autograder batch collect grade figures",
+    "batch": "autograder grade release walls",
     "grade": "autograder collect release check runtime walls watch",
-    "collect": "autograder release",
+    "collect": "autograder",
     "release": "autograder",
     "byhand": "runtime tools model",
     "lab": "byhand tools figures check topic pure model runtime",
-    "tools": "byhand figures check runtime walls trace lab topic pure",
+    "tools": "byhand figures runtime walls trace pure",
     "figures": "",
     "check": "runtime",
     "topic": "pure model",
     "pure": "",
     "model": "",
-    "runtime": "process watch trace walls network",
+    "runtime": "process watch trace walls network slurm",
     "walls": "runtime process trace network",
     "network": "runtime walls",
-    "process": "runtime trace watch walls network",
-    "watch": "runtime process trace walls",
+    "process": "runtime trace",
+    "slurm": "runtime process trace watch",
+    "watch": "runtime process trace",
     "trace": "runtime",
 }
 MAY_IMPORT_OF_OTHERS = {
@@ -45,6 +46,7 @@ MAY_IMPORT_OF_OTHERS = {
     "pure": {"numpy", "scipy"},
     "runtime": {"torch", "cloudpickle"},
     "process": {"torch", "cloudpickle", "psutil"},
+    "slurm": {"psutil"},
     "watch": {"torch"},
     "trace": {"torch"},
     "walls": {"torch", "cloudpickle", "psutil"},
@@ -62,7 +64,7 @@ def room(module: str, path: Path | None = None) -> str:
         return parts[1] if len(parts) > 1 and parts[1] in MAY_IMPORT else "runtime"
     if parts[0] not in TOPICS:
         return "model" if parts[0] == "mlp" else parts[0]
-    if len(parts) > 1 and parts[1] in ("lab", "explorer"):
+    if len(parts) > 1 and parts[1] == "lab":
         return "lab"
     return "pure" if path is not None and _is_pure(path) else "topic"
 

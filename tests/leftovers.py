@@ -1,14 +1,15 @@
 """Looks for what a test session left behind: processes, and shared-memory segments.
 
 A process belongs to the session when it inherited the session's mark in its environment, or, where
-a sandbox cleared that, when it is one of the runtime's and nobody outside the runtime is its parent
-any more. So a second session on the same machine is never blamed.
+a sandbox cleared that, when it is one of the runtime's, under this environment's Python, and nobody
+outside the runtime is its parent any more. So another session or checkout is never blamed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import time
 import uuid
 from pathlib import Path
@@ -86,8 +87,8 @@ def _command(process: psutil.Process) -> str:
 
 
 def _is_orphan_of_the_runtime(process: psutil.Process) -> bool:
-    """Whether this is a fork server or a rank that no living Python program started."""
-    if RUNTIME not in _command(process):
+    """Whether this is our fork server or rank, and no living Python program started it."""
+    if not all(name in _command(process) for name in (sys.executable, RUNTIME)):
         return False
     parent: psutil.Process | None = process
     while parent is not None and any(name in _command(parent) for name in (RUNTIME, "bwrap")):

@@ -19,9 +19,9 @@ from nbformat import NotebookNode
 from autograder.grade.notebook import WarmKernel
 from autograder.grade.plan import LIMITS, plan
 from autograder.places import CourseError, Places
-from byhand.runtime import Launcher
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.isolation import best_level
+from byhand.runtime.walls.question import Sandbox
 
 
 def lent(asked: str | None, found: int, where: str = "this machine has") -> Gpus:
@@ -84,7 +84,7 @@ def why_out_of_reach(gpus: Gpus, hide: Sequence[Any] = ()) -> str | None:
     if not gpus.count:
         return None
     level = best_level(hide, gpus.files)
-    with Launcher(level.command, trusted=False, gpus=gpus) as launcher:
+    with Sandbox(level.command, gpus=gpus) as launcher:
         return launcher.why_no_gpus(gpus.limits(LIMITS), level.nests)
 
 

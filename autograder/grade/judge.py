@@ -28,9 +28,10 @@ from autograder.grade.verdicts import Verdict
 from autograder.places import COURSE
 from byhand import check
 from byhand.runtime import Launcher, LaunchError, Run, StandIn, set_default
-from byhand.runtime.walls.gpus import NO_GPUS, Gpus
+from byhand.runtime.walls.gpus import Gpus
 from byhand.runtime.walls.isolation import NONE, Level, best_level
 from byhand.runtime.walls.prelude import ALL_SECONDS, CELL_SECONDS, NOT_BEGUN
+from byhand.runtime.walls.question import Sandbox
 
 _ON_A_RANK = "launch was called on a rank"
 
@@ -38,12 +39,12 @@ _ON_A_RANK = "launch was called on a rank"
 class Session:
     """What lives as long as the kernel: the launcher, and the judge of the current submission."""
 
-    launcher: Launcher | None = None
+    launcher: Sandbox | None = None
     level: Level = Level(NONE)
     judge: Judge | None = None
 
 
-def launcher(sandboxed: bool, hide: list[str], gpus: Gpus) -> Launcher:
+def launcher(sandboxed: bool, hide: list[str], gpus: Gpus) -> Sandbox:
     """The fork server in its sandbox, started at first need.
 
     Raises:
@@ -55,7 +56,7 @@ def launcher(sandboxed: bool, hide: list[str], gpus: Gpus) -> Launcher:
             Session.level = best_level([COURSE, *hide], gpus.files)
         if sandboxed and Session.level.name == NONE:
             raise RuntimeError("no sandbox stands in this kernel")
-        Session.launcher = Launcher(Session.level.command, trusted=False, gpus=gpus)
+        Session.launcher = Sandbox(Session.level.command, gpus=gpus)
         atexit.register(Session.launcher.close)
         if reason := Session.launcher.why_no_gpus(gpus.limits(LIMITS), Session.level.nests):
             raise RuntimeError(reason)
@@ -96,7 +97,7 @@ class Judge:
     def __init__(
         self,
         plan: Plan,
-        launcher: Launcher,
+        launcher: Sandbox,
         namespace: dict[str, Any],
         *,
         seed: int = 0,
@@ -104,7 +105,7 @@ class Judge:
     ):
         self.plan = plan
         self.launcher = launcher
-        self.gpus = launcher.gpus or NO_GPUS
+        self.gpus = launcher.gpus
         self.isolate = isolate
         self.namespace = namespace
         check.set_seed(seed)

@@ -92,7 +92,6 @@ def _row(where: Places, judgement: Judgement, marks: Marks, path: Path) -> dict[
         "judgement": judgement,
         "marks": marks,
         "verdicts": {verdict.question: verdict for verdict in judgement.verdicts},
-        "suspicions": getattr(judgement, "suspicions", []),
         "feedback": quote(os.path.relpath(feedback, path.parent)) if feedback.exists() else "",
     }
 

@@ -160,9 +160,8 @@ class _People:
     def left(self, why: str) -> list[str]:
         """Sentences about the grades that still wait for a mark, and the students in no row."""
         waiting = [f"{g.student}, {g.assignment}" for g in self._grades if g.score is None]
-        missing = sorted(set(self._numbers) - self._found)
         said = [f"{what}: left empty, a person still has to mark it" for what in waiting]
-        return said + [f"{student}: {why}" for student in missing]
+        return said + [f"{student}: {why}" for student in sorted(set(self._numbers) - self._found)]
 
 
 def _own_canvas(grades: list[Grade], roster: Roster) -> Sheet:
@@ -232,18 +231,16 @@ def _grades(where: Places, assignments: list[str]) -> tuple[list[Grade], Roster]
     return made, Roster(where.class_dir / "students.csv")
 
 
-def _grade(judgement: Judgement, marks: Marks, source: nbformat.NotebookNode) -> Grade:
+def _grade(one: Judgement, marks: Marks, source: nbformat.NotebookNode) -> Grade:
     titles = task_titles(source)
     tasks = [
         f"{titles.get(v.question, v.question)}: {v.verdict},"
         f" {marks.by_cell.get(v.question, v.points)} of {v.max_points}"
-        for v in judgement.verdicts
+        for v in one.verdicts
     ]
     score = None if marks.waiting else max(0, marks.score)
     comment = "<br>".join(map(html.escape, tasks))
-    return Grade(
-        judgement.student, judgement.assignment, title_of(source), score, marks.max_score, comment
-    )
+    return Grade(one.student, one.assignment, title_of(source), score, marks.max_score, comment)
 
 
 def _plain_row(judgement: Judgement, marks: Marks) -> list[object]:

@@ -10,6 +10,7 @@ submissions side by side, never a verdict.
 
 from __future__ import annotations
 
+import functools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ K = 21
 RING = 10
 MIN_SHARE = 0.25
 MIN_TOKENS = 40  # about four lines: less is alike by chance
-MAX_CHARACTERS = 200_000  # of one student, some 5,000 lines: a second of work at most
+MAX_CHARACTERS = 200_000  # of one student, some 5,000 lines: a few seconds of work at most
 _DROPPED = (Comment, Whitespace, String.Doc, String.Affix)
 
 
@@ -67,12 +68,24 @@ def tokens(source: str) -> Iterator[tuple[int, str]]:
     """The program without what a copier changes first, by line. Takes text that is no Python."""
     line, before = 0, ("", "")
     for _, kind, text in PythonLexer().get_tokens_unprocessed(source):
-        if not any(kind in dropped for dropped in _DROPPED) and text.strip():
-            counts_as = _counts_as(kind, text, before)
-            if (counts_as, before[1]) != ("literal", "literal"):  # a text is several of the lexer's
-                yield line, counts_as
-            before = before[1], counts_as if counts_as == "literal" else text
+        what = _what(kind)
+        if what != "dropped" and text.strip():
+            is_librarys = before[1] == "." and before[0] != "self"
+            now = "literal" if what == "literal" else text
+            if (now, before[1]) != ("literal", "literal"):  # a text is several of the lexer's
+                yield line, "name" if what == "name" and not is_librarys else now
+            before = before[1], now
         line += text.count("\n")
+
+
+@functools.cache
+def _what(kind: tuple[str, ...]) -> str:
+    """How a kind of the lexer's tokens counts: dropped, as one literal or name, or as its text."""
+    if any(kind in dropped for dropped in _DROPPED):
+        return "dropped"
+    if kind in Literal:
+        return "literal"
+    return "name" if kind in Name and kind not in Name.Builtin else "text"
 
 
 def pairs(
@@ -119,13 +132,6 @@ def _runs(found: list[tuple[int, str]]) -> list[int]:
     """A number for each run of K tokens, by where it begins: equal runs have equal ones."""
     texts = [text for _, text in found]
     return [hash(tuple(texts[at : at + K])) for at in range(len(texts) - K + 1)]
-
-
-def _counts_as(kind, text: str, before: tuple[str, str]) -> str:
-    if kind in Literal:
-        return "literal"
-    is_librarys = before[1] == "." and before[0] != "self"
-    return "name" if kind in Name and kind not in Name.Builtin and not is_librarys else text
 
 
 def _joined(cells: list[tuple[str, str]]) -> str:

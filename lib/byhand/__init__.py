@@ -4,23 +4,24 @@ from byhand import launch
 run = launch(step, world_size=4)
 """
 
-from byhand.runtime import (
-    DeadlockError,
-    PerRank,
-    RankError,
-    Run,
-    VirtualNetwork,
-    call,
-    cleanup,
-    device,
-    launch,
-    setup,
-)
+from __future__ import annotations
+
+import importlib
+from typing import Any
 
 __all__ = [
-    "DeadlockError", "PerRank", "RankError", "Run", "VirtualNetwork", "call", "cleanup",
-    "device", "launch", "load_ipython_extension", "setup",
-]  # fmt: skip
+    "DeadlockError",
+    "PerRank",
+    "RankError",
+    "Run",
+    "VirtualNetwork",
+    "call",
+    "cleanup",
+    "device",
+    "launch",
+    "load_ipython_extension",
+    "setup",
+]
 
 
 def load_ipython_extension(shell: object) -> None:
@@ -28,3 +29,10 @@ def load_ipython_extension(shell: object) -> None:
     from byhand.tools.magic import load
 
     load(shell)
+
+
+def __getattr__(name: str) -> Any:
+    """The runtime's names, loaded with torch when the first of them is asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module("byhand.runtime"), name)

@@ -20,7 +20,7 @@ from autograder.grade.judge import Judge
 from autograder.grade.plan import LIMITS, plan
 from autograder.places import CourseError
 from byhand import PerRank, launch
-from byhand.runtime import Launcher, LaunchError
+from byhand.runtime import LaunchError
 from byhand.runtime.process import world as process_group
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.walls import isolation, on_gpu
@@ -33,6 +33,7 @@ from byhand.runtime.walls.gpus import (
     device_files,
     environment,
 )
+from byhand.runtime.walls.question import Sandbox, Walls
 from byhand.tools import doctor
 
 FILES = ("/dev/nvidia0", "/dev/nvidiactl")
@@ -86,14 +87,14 @@ def test_the_ranks_that_tests_start_are_counted_and_not_guessed():
     ],
 )
 def test_a_launch_that_says_auto_gets_what_the_instructor_asked_for(with_nccl, asked, backends):
-    launcher = Launcher(gpus=Gpus(2, asked))
-    assert [launcher._backend("auto", ranks) for ranks in (1, 2, 3)] == backends
-    assert launcher._backend("gloo", 1) == "gloo", "a test that names a backend means it"
+    walls = Walls(gpus=Gpus(2, asked))
+    assert [walls.backend("auto", ranks) for ranks in (1, 2, 3)] == backends
+    assert walls.backend("gloo", 1) == "gloo", "a test that names a backend means it"
 
 
 def test_too_few_gpus_at_a_launch_are_nobodys_fault_but_the_machines(with_nccl):
     with pytest.raises(LaunchError, match="3 ranks, 2 GPUs here") as caught:
-        Launcher(gpus=Gpus(2, "nccl"))._backend("auto", 3)
+        Walls(gpus=Gpus(2, "nccl")).backend("auto", 3)
     verdict = verdicts.failed("test", 1, "", caught.value, 30, 0)
     assert verdicts.without_score(verdict)
 
@@ -128,15 +129,6 @@ def test_bubblewrap_binds_them_as_devices_after_its_own_and_sys_read_only():
     assert options[options.index("NCCL_SHM_DISABLE") + 1] == "1"
     without = isolation.sandbox_command()
     assert not {"--dev-bind", "/sys", "NCCL_SHM_DISABLE"} & set(without)
-
-
-def test_landlock_lets_them_be_written_to_and_nothing_more():
-    settings = json.loads(isolation.confined_command(FILES)[2])
-    assert settings["devices"] == list(FILES)
-    assert settings["environment"]["NCCL_SOCKET_IFNAME"] == "lo"
-    bare = json.loads(isolation.confined_command()[2])
-    assert bare["devices"] == []
-    assert "NCCL_SOCKET_IFNAME" not in bare["environment"]
 
 
 def test_of_the_environment_only_which_gpus_and_the_systems_libraries_are_let_in():
@@ -267,7 +259,7 @@ def test_messages_go_through_main_memory_and_arrive_where_they_belong():
 # Grading, with GPUs that are not there
 
 
-def judged_by(source, student, launcher, isolate):
+def judged_by(source, student, launcher, isolate=True):
     """Verdicts of the judge with this launcher, without a kernel around it."""
     asked, namespace = plan(source, student, gpus=launcher.gpus or NO_GPUS), {}
     judge = Judge(asked, launcher, namespace, isolate=isolate)
@@ -279,17 +271,14 @@ def judged_by(source, student, launcher, isolate):
 FUSE = "/dev/fuse"  # stands for a GPU's file: no sandbox has it of its own
 
 
-@pytest.fixture(scope="module", params=["bubblewrap", "landlock"])
-def gpuless(request):
+@pytest.fixture(scope="module")
+def gpuless():
     """A judge's launcher that was promised two GPUs, and ranks that find none."""
-    nests = request.param == "bubblewrap"
-    if why_not := isolation.why_no_bubblewrap() if nests else isolation.why_no_landlock():
+    if why_not := isolation.why_no_sandbox():
         pytest.skip(why_not)
-    made = isolation.sandbox_command if nests else isolation.confined_command
-    with Launcher(
-        made(devices=[FUSE] if os.path.exists(FUSE) else []), trusted=False, gpus=Gpus(2, "gloo")
-    ) as launcher:
-        yield launcher, nests
+    command = isolation.sandbox_command(devices=[FUSE] if os.path.exists(FUSE) else [])
+    with Sandbox(command, gpus=Gpus(2, "gloo")) as launcher:
+        yield launcher
 
 
 def opened(path: str) -> tuple[bool, str]:
@@ -300,26 +289,23 @@ def opened(path: str) -> tuple[bool, str]:
 
 
 @pytest.mark.skipif(not os.access(FUSE, os.W_OK), reason="no device file to let in")
-def test_a_device_that_is_let_in_can_be_written_to_inside_either_sandbox(gpuless):
-    launcher, nests = gpuless
-    question = launcher.fresh(isolate=nests, limits=Gpus(1).limits(LIMITS))
+def test_a_device_that_is_let_in_can_be_written_to_inside_the_sandbox(gpuless):
+    question = gpuless.fresh(limits=Gpus(1).limits(LIMITS))
     run = question.launch(opened, 1, (FUSE,), setup=False, alone=True)
     question.close()
     assert run.results[0] == (True, "1")
 
 
 def test_the_same_checks_pass_by_way_of_a_gpu(gpuless):
-    launcher, nests = gpuless
     source = tiny_course.source()
-    found = judged_by(source, source, launcher, isolate=nests)
+    found = judged_by(source, source, gpuless)
     assert {verdict.verdict for verdict in found} == {"passed"}
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="the GPUs are there")
 def test_what_fails_while_the_gpus_do_is_not_the_students_fault(gpuless):
-    launcher, nests = gpuless
     wrong = tiny_course.answered(tiny_course.source(), total=TOTAL_WRONG)
-    found = judged_by(tiny_course.source(), wrong, launcher, isolate=nests)
+    found = judged_by(tiny_course.source(), wrong, gpuless)
     assert [v.verdict for v in found] == ["passed", "infrastructure"]
     assert "shows 0 of 2 GPUs" in found[1].message
 
@@ -386,7 +372,7 @@ def on_gpus():
     def judge(total: str, backend: str = "gloo") -> tuple[list[str], str]:
         notebook = tiny_course.answered(tiny_course.source(), total=total)
         gpus = Gpus(found, backend)
-        with Launcher(level.command, trusted=False, gpus=gpus) as launcher:
+        with Sandbox(level.command, gpus=gpus) as launcher:
             verdicts = judged_by(tiny_course.source(), notebook, launcher, isolate=level.nests)
         return [v.verdict for v in verdicts], verdicts[1].message
 
@@ -409,7 +395,7 @@ def test_ranks_that_share_a_gpu_are_graded_through_gloo(on_gpus):
 def test_messages_from_gpus_arrive_and_the_kernels_count_agrees_with_the_ledger(ranks):
     gpus, level = Gpus(torch.cuda.device_count(), "gloo"), isolation.best_level((), device_files())
     tensors = [torch.arange(4.0) + 10 * rank for rank in range(ranks)]
-    with Launcher(level.command, trusted=False, gpus=gpus) as launcher:
+    with Sandbox(level.command, gpus=gpus) as launcher:
         question = launcher.fresh(isolate=level.nests, limits=gpus.limits(LIMITS))
         run = question.launch(to_the_next, ranks, (PerRank(tensors),))
     for rank, (got, total, *on_gpu_too) in enumerate(run.results):

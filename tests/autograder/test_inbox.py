@@ -75,6 +75,16 @@ def put(folder, name: str, data: bytes) -> None:
     (folder / name).write_bytes(data)
 
 
+def test_everything_in_an_inbox_is_on_a_list(course, where, tmp_path):
+    others = ("ben/notes.pdf", "cem.txt", "dee/broken.ipynb", "eve/my.zip")
+    for name, data in {"ada/tiny.ipynb": work(course), **dict.fromkeys(others, b"{")}.items():
+        put(tmp_path / "inbox", name, data)
+    (tmp_path / "inbox" / "fay").symlink_to("/etc")
+    done = collect(where, NAME, tmp_path / "inbox")
+    assert done.students == ["ada", "dee"]  # what cannot be read is graded as a blank one
+    assert [line.partition(":")[0] for line in done.left] == ["cem.txt", "fay", "ben", "eve"]
+
+
 def test_a_folder_around_a_canvas_download_is_no_student(course, where, tmp_path):
     for name in ("ada_1_2_x.ipynb", "ben_3_4_x.ipynb"):
         put(tmp_path / "inbox", f"submissions/{name}", work(course))

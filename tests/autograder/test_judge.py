@@ -19,7 +19,7 @@ from byhand.runtime import LaunchError, StandIn
 from byhand.runtime.walls import isolation, prelude
 
 ROOT = Path(__file__).resolve().parents[2]
-NO_SANDBOX = isolation.why_no_bubblewrap()
+NO_SANDBOX = isolation.why_no_sandbox()
 needs_sandbox = pytest.mark.skipif(bool(NO_SANDBOX), reason=str(NO_SANDBOX))
 
 
@@ -280,7 +280,7 @@ def test_the_sandbox_shows_this_python_and_this_library_and_no_more_of_the_check
 
 def test_a_missing_bubblewrap_is_said_in_a_sentence(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
-    why = isolation.why_no_bubblewrap.__wrapped__()
+    why = isolation.why_no_sandbox.__wrapped__()
     assert why.startswith("bubblewrap is not installed: apt-get install bubblewrap")
 
 
@@ -289,5 +289,5 @@ def test_a_bubblewrap_that_may_not_make_namespaces_is_said_in_a_sentence(tmp_pat
     fake.write_text("#!/bin/sh\necho 'No permissions to create new namespace' >&2\nexit 1\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    why = isolation.why_no_bubblewrap.__wrapped__()
+    why = isolation.why_no_sandbox.__wrapped__()
     assert "cannot make namespaces here (No permissions to create new namespace)" in why

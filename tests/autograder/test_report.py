@@ -2,7 +2,7 @@
 
 import html
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,6 @@ from graded_class import DOUBLE, TOTAL, failed
 from autograder import serve
 from autograder.grade.journal import Journal, Judgement
 from autograder.places import CourseError, Places
-from autograder.report import class_page
 from autograder.report.class_page import write_report
 from autograder.report.feedback import write_feedback
 from autograder.report.regrade import COLUMNS, FILE
@@ -126,17 +125,10 @@ def test_each_picture_says_in_words_what_it_shows(page):
     assert "Task 2 · Total: 1 passed, 3 failed, 1 deadlock 1 3 1" in text_of(page)
 
 
-@dataclass(frozen=True)
-class Noted(Judgement):
-    """A judgement with notes to the instructor."""
-
-    suspicions: list[str] = field(default_factory=list)
-
-
-def test_notes_to_the_instructor_are_on_the_page_and_cost_no_point(where, monkeypatch):
-    noted = Noted(**vars(CLASS[0]), suspicions=[f"test-total: {SCRIPT} sent more"])
+def test_notes_to_the_instructor_are_on_the_page_and_cost_no_point(where):
     before = text_of(write_report(where, where.class_dir / "before.html").read_text())
-    monkeypatch.setattr(class_page, "graded", lambda where: [noted, *CLASS[1:]])
+    noted = replace(CLASS[0], suspicions=[f"test-total: {SCRIPT} sent more"])
+    Journal(where.journal).append(noted)
     page = write_report(where, where.class_dir / "grades.html").read_text()
     assert f"ada: test-total: {SCRIPT} sent more" in text_of(page)
     assert "<script" not in page

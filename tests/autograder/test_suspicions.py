@@ -1,9 +1,12 @@
 """Notes to the instructor: what they say, and that honest work gets none."""
 
+import json
 from types import SimpleNamespace
 
 import answers
+import arena
 import pytest
+from forgeries import FORGERIES
 
 from autograder.grade import suspicions
 from byhand.runtime.ledger import Event
@@ -69,3 +72,15 @@ def test_no_solution_and_no_unusual_right_answer_names_any(stem):
     texts = [answer.path.read_text() for answer in RIGHT if answer.stem == stem]
     texts += ["".join(c["source"]) for c in answers.full(stem)["cells"] if answers.is_solution(c)]
     assert suspicions.in_cells([(text[:60], "code", text) for text in texts]) == []
+
+
+@pytest.mark.parametrize("case", FORGERIES, ids=lambda case: case.name)
+def test_of_each_forgery_the_instructor_sees_the_names_that_it_says(case, tmp_path):
+    case.write(tmp_path, arena.source(), {})
+    written = json.loads((tmp_path / f"{arena.STEM}.ipynb").read_text())["cells"]
+    changed = [(c["id"], c["cell_type"], c["source"]) for c in written if c["id"] in ANSWERS]
+    names = [note for note in case.noted if " names " in note]
+    assert suspicions.in_cells(changed) == names
+
+
+ANSWERS = ("double", "total", "shift")

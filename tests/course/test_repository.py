@@ -18,7 +18,17 @@ EXERCISES = sorted((ROOT / "exercises").glob("*/*.ipynb"))
 MODULES = arrows.modules(ROOT)
 HOUSE = ("lib", "autograder", "tests", "lectures")
 SOURCES = [path for folder in HOUSE for path in (ROOT / folder).glob("**/*.py")]
-TO_MEND = ("lib", "autograder", "tests")  # folders whose files may be too long, until they are cut
+TO_MEND = (  # files that are still too long; nothing joins them
+    "autograder/report/export.py",
+    "lib/byhand/__init__.py",
+    "lib/byhand/check/__init__.py",
+    "lib/byhand/communication_cost/lab.py",
+    "lib/byhand/figures/schedule.py",
+    "lib/byhand/pipeline_schedules/simulation.py",
+    "lib/byhand/rank_groups/grid.py",
+    "lib/byhand/runtime/",
+    "tests/autograder/test_levels.py",
+)
 
 
 def by_place(paths):
@@ -103,7 +113,7 @@ def test_a_module_fits_its_size(path):
 
 
 def to_mend(path: Path) -> bool:
-    return path.relative_to(ROOT).parts[0] in TO_MEND
+    return str(path.relative_to(ROOT)).startswith(TO_MEND)
 
 
 def test_lines_are_laid_out_by_ruff_alone():

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import subprocess
+import sys
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -27,8 +28,8 @@ from autograder.batch.judging import Judging
 from autograder.cli import main
 from autograder.places import CourseError
 from byhand.runtime import DeadlineError, LaunchError, VirtualNetwork
-from byhand.runtime.cluster import ClusterLauncher
-from byhand.runtime.cluster_client import placement
+from byhand.runtime.slurm import placement
+from byhand.runtime.slurm.launcher import SlurmLauncher
 from byhand.runtime.walls import isolation
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
@@ -70,8 +71,10 @@ def allocation(cluster):
 @pytest.fixture(scope="module")
 def launcher(cluster):
     """Ranks on both nodes."""
-    with allocation(cluster), ClusterLauncher() as launcher:
-        yield launcher
+    with allocation(cluster), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BYHAND_SHARED", str(cluster.folder))
+        yield SlurmLauncher()
+        assert list(cluster.folder.glob(".byhand-*")) == []
 
 
 def add(rank, world_size, x):
@@ -174,6 +177,25 @@ def test_the_deadline_holds_on_every_node(launcher):
     assert [report.state for report in error.value.reports] == ["running"] * 4
 
 
+NOTEBOOK = """
+import os, time
+from byhand import launch
+def step(rank, world_size, path):
+    open(f"{path}/{os.getpid()}", "w").close()
+    time.sleep(600)
+launch(step, 4, args=(%r,), launcher="slurm")
+"""
+
+
+def test_the_ranks_end_with_the_process_that_launched_them(launcher, tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", NOTEBOOK % str(tmp_path)])
+    wait_for(lambda: len(list(tmp_path.iterdir())) == 4)
+    process.kill()
+    process.wait()
+    pids = [path.name for path in tmp_path.iterdir()]
+    wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids))
+
+
 def test_a_virtual_network_belongs_to_one_machine(launcher):
     with pytest.raises(ValueError, match="the network is the real one"):
         launcher.launch(sleeps, 4, network=VirtualNetwork())
@@ -192,9 +214,8 @@ def test_a_lost_node_ends_the_launch_with_its_name(cluster, launcher, tmp_path):
         cluster.lose_node("n2")
 
     threading.Thread(target=lose).start()
-    with pytest.raises(LaunchError, match="lost node n2 of the allocation"):
+    with pytest.raises(LaunchError, match=r"lost a node of the allocation; .*n2"):
         launcher.launch(wait_to_be_lost, 4)
-    launcher.close()
     cluster.start()
 
 

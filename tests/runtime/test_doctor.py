@@ -21,9 +21,8 @@ def test_the_table_names_every_part_of_the_machine_once(capsys):
         "cores",
         "ranks",
         "bubblewrap",
-        "Landlock",
     ]
-    assert names[:12] == [*wanted, "virtual network", "Slurm", "nbgrader"]
+    assert names[:11] == [*wanted, "virtual network", "Slurm", "nbgrader"]
     assert status == 0, "ranks run in this very test suite, so the lectures run here"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import mmap
 import os
@@ -22,7 +23,8 @@ import byhand
 from byhand import PerRank, RankError, call, cleanup, launch, setup
 from byhand.runtime import DeadlineError, Launcher, LaunchError, SandboxError, StandIn
 from byhand.runtime.process.member import Member
-from byhand.runtime.walls.isolation import why_no_bubblewrap as why_no_sandbox
+from byhand.runtime.walls.isolation import why_no_sandbox
+from byhand.runtime.walls.question import Sandbox
 
 
 def add_up(rank, world_size, x):
@@ -459,7 +461,7 @@ def drive(rank, world_size, x):
 
 def test_a_stand_in_becomes_the_students_function_on_the_rank():
     isolate = why_no_sandbox() is None
-    with Launcher(trusted=False) as base, base.fresh(isolate=isolate, prelude=CELLS) as question:
+    with Sandbox() as base, base.fresh(isolate=isolate, prelude=CELLS) as question:
         run = question.launch(drive, 2, (torch.ones(2),))
         assert all(torch.equal(result, 2 * torch.ones(2)) for result in run.results)
         assert run.notes == ["cell cell-2: ValueError: oops"]
@@ -468,7 +470,7 @@ def test_a_stand_in_becomes_the_students_function_on_the_rank():
 
 
 def test_the_judge_takes_only_plain_data_from_an_untrusted_rank():
-    with Launcher(trusted=False) as base, base.fresh(isolate=False) as question:
+    with Sandbox() as base, base.fresh(isolate=False) as question:
         with pytest.raises(RankError, match="what the function returned cannot be graded"):
             question.launch(lambda rank, world_size: {1, 2}, 1)
         assert question.launch(lambda rank, world_size: ({"a": [1.5]}, None), 1).results == [
@@ -485,13 +487,19 @@ def test_a_question_gets_namespaces_of_its_own():
             file.write("x")
         return os.getpid(), os.listdir("/tmp"), os.path.getsize("/tmp/left")
 
-    with Launcher(trusted=False) as base, tempfile.NamedTemporaryFile(dir="/tmp") as outside:
+    with Sandbox() as base, tempfile.NamedTemporaryFile(dir="/tmp") as outside:
         for _ in range(2):
             with base.fresh() as question:
                 ((pid, listing, size),) = question.launch(look, 1).results
                 assert pid < 20
                 assert Path(outside.name).name not in listing
                 assert size == 1  # what the first question left is not there
+
+
+@contextlib.contextmanager
+def limited(**limits):
+    with Sandbox(trusted=True) as base, base.fresh(isolate=False, limits=limits) as small:
+        yield small
 
 
 def test_limits_hold_on_a_rank():
@@ -502,7 +510,7 @@ def test_limits_hold_on_a_rank():
         while True:
             print("x" * 10_000)
 
-    with Launcher(limits={"memory_bytes": 3 << 30, "output_bytes": 1 << 20}) as small:
+    with limited(memory_bytes=3 << 30, output_bytes=1 << 20) as small:
         with pytest.raises(RankError, match=r"rank 0 (raised|died)"):
             small.launch(hog, 1)
         with pytest.raises(RankError, match="printed more than 1,048,576 bytes"):
@@ -517,7 +525,7 @@ def test_too_much_output_is_named_whatever_the_rank_came_to_first():
         if end == "die":
             os._exit(3)
 
-    with Launcher(limits={"output_bytes": 1 << 20, "file_bytes": 3 << 20}) as small:
+    with limited(output_bytes=1 << 20, file_bytes=3 << 20) as small:
         for end in ("return", "raise", "fill its file", "die"):
             with pytest.raises(RankError, match="printed more than 1,048,576 bytes"):
                 small.launch(shout, 2, (end,))
@@ -540,7 +548,7 @@ def test_memory_is_bounded_wherever_it_is():
     def in_a_memory_file(rank, world_size):
         return os.memfd_create("kept")
 
-    with Launcher(limits={"memory_bytes": 700 << 20}) as small:
+    with limited(memory_bytes=700 << 20) as small:
         for hog in (in_children, shared):
             with pytest.raises(RankError, match=r"SIGKILL.*more than they may"):
                 small.launch(hog, 1, deadline=40)
@@ -549,7 +557,7 @@ def test_memory_is_bounded_wherever_it_is():
 
 
 def test_a_launcher_ends_with_its_moment():
-    with Launcher() as base, base.fresh(isolate=False, until=time.monotonic() + 1) as question:
+    with Sandbox() as base, base.fresh(isolate=False, until=time.monotonic() + 1) as question:
         with pytest.raises(DeadlineError):
             question.launch(setsid_and_sleep, 2)
 

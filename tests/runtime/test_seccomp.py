@@ -1,81 +1,65 @@
-"""Calls to the kernel that a rank of a sandbox may not make, behind each kind of wall."""
+"""Calls to the kernel that a rank of a sandbox may not make, and what honest programs need."""
 
+import asyncio
+import ctypes
 import errno
 import os
 
 import pytest
+import torch
+import torch.distributed as dist
+from torch.utils.data import DataLoader, TensorDataset
 
 from autograder.grade.plan import LIMITS
-from byhand.runtime import Launcher
 from byhand.runtime.walls import isolation, seccomp
+from byhand.runtime.walls.question import Sandbox
 
 pytestmark = pytest.mark.skipif(
     os.uname().machine not in seccomp.MACHINES, reason="no filter for this machine's calls"
 )
-WALLS = {
-    "bubblewrap": (isolation.why_no_bubblewrap, isolation.sandbox_command),
-    "landlock": (isolation.why_no_landlock, isolation.confined_command),
-}
-SOCKETS = (
-    "socket.socket()",
-    "socket.socket(socket.AF_INET6)",
-    "socket.if_nameindex()",
-    "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
-    "socket.socket(socket.AF_INET, socket.SOCK_STREAM, 132)",
-    "socket.socket(socket.AF_UNIX)",
-    "socket.socketpair()",
-    "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 2)",
-)
+CALLS = seccomp.MACHINES.get(os.uname().machine)
 
 
-@pytest.fixture(scope="module", params=WALLS)
-def question(request):
-    """A question behind each kind of wall."""
-    why_not, command = WALLS[request.param]
-    if why_not():
-        pytest.skip(why_not())
-    with Launcher(command(), trusted=False) as launcher:
-        yield launcher.fresh(isolate=request.param == "bubblewrap", limits=LIMITS)
+@pytest.fixture(scope="module")
+def question():
+    """A question behind the walls."""
+    if why_not := isolation.why_no_sandbox():
+        pytest.skip(why_not)
+    with Sandbox(isolation.sandbox_command()) as launcher:
+        yield launcher.fresh(limits=LIMITS)
 
 
-def opens(*kinds: str) -> list[bool]:
-    import socket
-
-    def opened(kind: str) -> bool:
-        try:
-            eval(kind, {"socket": socket})
-        except OSError:
-            return False
-        return True
-
-    return [opened(kind) for kind in kinds]
-
-
-def test_a_submission_has_sockets_for_tcp_and_for_the_list_of_interfaces_alone(question):
-    found = question.launch(opens, 1, SOCKETS, setup=False, alone=True).results[0]
-    assert found == [True] * 3 + [False] * 5
+def refused(calls: list[tuple[int, int]], gpu: bool | None = None) -> list[bool]:
+    """Whether the kernel knows none of these calls (number, first argument)."""
+    if gpu is not None:
+        seccomp.forbid(gpu)
+    libc = ctypes.CDLL(None, use_errno=True)
+    found = []
+    for number, argument in calls:
+        failed = libc.syscall(number, argument, 0, 0, 0, 0) == -1
+        found.append(failed and ctypes.get_errno() == errno.ENOSYS)
+    return found
 
 
-def speak(rank: int, world_size: int, join: bool) -> float:
-    import torch
-    import torch.distributed as dist
-
-    if join:
-        del os.environ["BYHAND_STORE"]
-        dist.init_process_group("gloo", rank=rank, world_size=world_size)
-    x = torch.ones(1)
-    dist.all_reduce(x, group=dist.new_group([0, 1]))
-    return x.item()
+KEYS = [(number, 0) for number in CALLS.keys] if CALLS else []
+MEMORY = [(number, 0) for number in CALLS.memory] if CALLS else []
+NAMESPACES = [(CALLS.namespaces[0], 0x10000000), (CALLS.clone, 0x10000011)] if CALLS else []
 
 
-@pytest.mark.parametrize("join", [False, True], ids=["by launch", "by a tcp store"])
-def test_gloo_needs_no_other_socket(question, join):
-    assert question.launch(speak, 2, (join,), setup=not join).results == [2.0, 2.0]
+def test_a_submission_reaches_no_keyring_no_uncounted_memory_and_no_namespace(question):
+    calls = KEYS + MEMORY + NAMESPACES
+    run = question.launch(refused, 1, (calls,), setup=False, alone=True)
+    assert run.results[0] == [True] * len(calls)
+
+
+def test_a_rank_with_a_gpu_has_memory_files():
+    with Sandbox(trusted=True) as launcher, launcher.fresh(isolate=False) as question:
+        args = (KEYS + NAMESPACES + MEMORY[:1], True)
+        run = question.launch(refused, 1, args, setup=False, alone=True)
+    assert run.results[0] == [True] * 5 + [False]
 
 
 def run_together() -> list[int]:
-    import asyncio
-
     async def later(number: int) -> int:
         return await asyncio.to_thread(abs, -number)
 
@@ -86,29 +70,45 @@ def run_together() -> list[int]:
     return asyncio.run(all_of_them())
 
 
-def test_an_event_loop_runs_without_a_pair_of_sockets(question):
+def test_an_event_loop_runs(question):
     assert question.launch(run_together, 1, setup=False, alone=True).results == [[0, 1, 2]]
 
 
-def ask_for_keys(gpu: bool | None) -> list[int]:
-    import ctypes
-
-    if gpu is not None:
-        seccomp.forbid(gpu)
-    libc, calls = ctypes.CDLL(None, use_errno=True), seccomp.MACHINES[os.uname().machine]
-    answers = [(libc.syscall(call, 0, 0, 0, 0), ctypes.get_errno()) for call in calls.keys]
-    return [number for _, number in answers]
+def add_up_batches(rank: int, world_size: int) -> float:
+    data = TensorDataset(torch.arange(8.0).chunk(world_size)[rank])
+    loader = DataLoader(data, batch_size=2, num_workers=2)
+    total = sum(batch.sum() for (batch,) in loader)
+    dist.all_reduce(total)
+    return total.item()
 
 
-def test_a_submission_reaches_no_keyring(question):
-    found = question.launch(ask_for_keys, 1, (None,), setup=False, alone=True).results[0]
-    assert found == [errno.ENOSYS] * 3
+def test_the_workers_of_a_data_loader_start(question):
+    assert question.launch(add_up_batches, 2).results == [28.0, 28.0]
 
 
-def test_a_rank_with_a_gpu_reaches_no_keyring_but_every_socket():
-    def look():
-        return ask_for_keys(gpu=True), opens(*SOCKETS[3:4], *SOCKETS[5:])
+def speak(rank: int, world_size: int) -> float:
+    del os.environ["BYHAND_STORE"]
+    dist.init_process_group("gloo", rank=rank, world_size=world_size)
+    x = torch.ones(1)
+    dist.all_reduce(x, group=dist.new_group([0, 1]))
+    return x.item()
 
-    with Launcher() as launcher:
-        run = launcher.launch(look, 1, setup=False, alone=True)
-    assert run.results == [([errno.ENOSYS] * 3, [True] * 4)]
+
+def test_ranks_may_join_by_a_tcp_store(question):
+    assert question.launch(speak, 2, setup=False).results == [2.0, 2.0]
+
+
+def total_of(rank: int, world_size: int, num_bytes: int) -> None:
+    dist.all_reduce(torch.ones(num_bytes // 4))
+
+
+@pytest.mark.parametrize("num_bytes", [1 << 20, 8 << 20])
+def test_the_loopback_of_a_question_is_counted_coarsely(question, num_bytes):
+    run = question.launch(total_of, 3, (num_bytes,))
+    sent = 2 * (3 - 1) * num_bytes  # all ranks together, in gloo's ring
+    assert abs(run.loopback_bytes - sent) < 0.25 * sent + (256 << 10)
+
+
+def test_the_machines_own_loopback_is_not_counted():
+    with Sandbox(trusted=True) as launcher, launcher.fresh(isolate=False) as question:
+        assert question.launch(total_of, 2, (4,)).loopback_bytes is None

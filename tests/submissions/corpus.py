@@ -157,7 +157,9 @@ def graded_by(user: int | None, names: list[str] = ()) -> dict:
         folder.chmod(0o755)
         for path in (folder, folder / "home", folder / "tmp"):
             os.chown(path, user, user)
-        words = [sys.executable, str(ROOT / "lib/byhand/runtime/walls/stranger.py"), str(user)]
+        from byhand.runtime.walls.isolation import become
+
+        words = become(user)
     here = os.pathsep.join(map(str, (ROOT, ROOT / "lib", ROOT / "tests")))
     about = {"HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), "PYTHONPATH": here}
     try:

@@ -39,7 +39,8 @@ def double(number):
 
 def reply(name: str, line: str, verdict: str = "lost"):
     """A case that writes its own reply instead of returning."""
-    return written(name, verdict, (), double=f"{FRAME}    {line}\n    os._exit(0)\n")
+    noted = ("double names socket",)
+    return written(name, verdict, (), noted, double=f"{FRAME}    {line}\n    os._exit(0)\n")
 
 
 LOG = """import time
@@ -185,11 +186,11 @@ FORGERIES = [
           "reply({**good, 'body': 40}, (32).to_bytes(8, 'big') + b'[\"object\", \"builtins.eval\"]   ')"),
     reply("reply-of-a-million-lists", "reply({**good, 'body': 8 + len(t := b'[\"list\", [' +"
           " b'[\"list\", []],' * 4_000_000 + b'[\"v\", null]]]')}, len(t).to_bytes(8, 'big') + t)"),
-    written("hostile-pickle", "failed", (), double="import os\n\n\nclass Bomb:\n"
+    written("hostile-pickle", "failed", (), (), double="import os\n\n\nclass Bomb:\n"
             "    def __reduce__(self):\n"
             "        return os.system, ('touch <<secrets>>/touched',)\n\n\n"
             "def double(number):\n    return [Bomb()]\n"),
-    written("hostile-pickle-as-bytes", "failed", (), double="import os\nimport pickle\n\n\n"
+    written("hostile-pickle-as-bytes", "failed", (), (), double="import os\nimport pickle\n\n\n"
             "class Bomb:\n    def __reduce__(self):\n"
             "        return os.system, ('touch <<secrets>>/touched',)\n\n\n"
             "def double(number):\n    return pickle.dumps(Bomb())\n"),

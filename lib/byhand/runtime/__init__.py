@@ -1,4 +1,25 @@
-"""The engine room: starting ranks, watching them, recording what they send."""
+"""The engine room: starting ranks, watching them, recording what they send.
+
+A function's way from a cell to its ranks and back:
+
+ 1. launch.py      picks the launcher; request.py checks the arguments and pickles the call.
+ 2. launcher.py    takes a team of ranks that waits already, or asks for one, by
+ 3. client.py      the socket to the fork server, which started with the first launch;
+ 4. server.py      forks each rank, reports its end, and kills what is left of it.
+ 5. rank.py        joins the world (world.py), and waits. Now the launcher sends the call: it runs,
+ 6. recorder.py    writes each communication call to the rank's log,
+ 7. codec.py       turns the value into bytes, and the rank replies.
+ 8. member.py      the notebook's ends of one rank: it reads the log and the reply for
+ 9. supervise.py   the supervisor, which asks matching.py whether the calls still fit together,
+10. run.py         and makes the Run, or post_mortem.py the error that explains.
+
+Walls (untrusted code) and a VirtualNetwork are values that a launcher hands to its fork server: no
+other launch loads their rooms.
+"""
+
+from __future__ import annotations
+
+from typing import Any
 
 from byhand.runtime.errors import (
     DeadlineError,
@@ -18,13 +39,11 @@ from byhand.runtime.launch import (
     shutdown,
     why_no_network,
 )
+from byhand.runtime.launcher import Launcher
 from byhand.runtime.ledger import Event, Ledger
-from byhand.runtime.network.virtual import Bytes, Traffic, VirtualNetwork
-from byhand.runtime.process.launcher import Launcher
-from byhand.runtime.process.request import PerRank
 from byhand.runtime.process.world import cleanup, device, setup
+from byhand.runtime.request import PerRank
 from byhand.runtime.run import Run
-from byhand.runtime.walls.prelude import StandIn
 
 __all__ = [
     "Bytes",
@@ -54,3 +73,14 @@ __all__ = [
     "shutdown",
     "why_no_network",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What ordinary launches do without: loaded when somebody names it."""
+    if name in ("Bytes", "Traffic", "VirtualNetwork"):
+        from byhand.runtime.network import virtual as room
+    elif name == "StandIn":
+        from byhand.runtime.walls import prelude as room
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(room, name)

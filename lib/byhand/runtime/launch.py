@@ -6,12 +6,15 @@ import atexit
 import functools
 import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from byhand.runtime.errors import LaunchError
-from byhand.runtime.network.virtual import VirtualNetwork
-from byhand.runtime.process.launcher import Launcher
+from byhand.runtime.launcher import Launcher
 from byhand.runtime.run import Run
+
+if TYPE_CHECKING:
+    from byhand.runtime.network.virtual import VirtualNetwork
+    from byhand.runtime.slurm.launcher import SlurmLauncher
 
 VARIABLE = "BYHAND_LAUNCHER"
 
@@ -30,15 +33,15 @@ def named_launcher(name: str) -> Launcher:
     if name not in ("local", "slurm"):
         raise ValueError(f'launcher is "local" or "slurm", not {name!r}')
     if name not in _made:
-        _made[name] = Launcher() if name == "local" else _cluster_launcher()
+        _made[name] = Launcher() if name == "local" else _slurm_launcher()
         atexit.register(_made[name].close)
     return _made[name]
 
 
-def _cluster_launcher() -> Launcher:
-    from byhand.runtime.cluster import ClusterLauncher
+def _slurm_launcher() -> SlurmLauncher:
+    from byhand.runtime.slurm.launcher import SlurmLauncher
 
-    return ClusterLauncher()
+    return SlurmLauncher()
 
 
 def default_launcher() -> Launcher:
@@ -111,6 +114,8 @@ def launch(
 def why_no_network() -> str | None:
     """None where a virtual network can be made; otherwise one sentence on why not. It is tried."""
     try:
+        from byhand.runtime.network.virtual import VirtualNetwork
+
         launch(_nothing, 2, network=VirtualNetwork(2, 1), deadline=30.0)
     except (LaunchError, ValueError) as error:  # ValueError: ranks on a cluster have the real one
         return str(error).splitlines()[0]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from byhand.runtime.errors import table
 from byhand.runtime.ledger import OPS, Ledger
-from byhand.runtime.network.virtual import Traffic
+
+if TYPE_CHECKING:
+    from byhand.runtime.network.virtual import Traffic
 
 MAX_SHOWN = 400
 
@@ -23,7 +25,8 @@ class Run:
     `spans`: (start, end) of the function, in seconds since the first rank began. `seconds`: from
     the first rank's beginning to the last one's end. `notes`: what went wrong in the cells that
     ran before the function (only in a grader's sandbox). `traffic`: what the kernel counted on the
-    wires of a virtual network, by host and by rank; None on loopback.
+    wires of a virtual network, by host and by rank; None on loopback. `loopback_bytes`: what all
+    ranks together sent over the loopback of their sandbox, headers and all; None without one.
     """
 
     results: list[Any]
@@ -35,6 +38,7 @@ class Run:
     backend: str | None
     notes: list[str] = field(default_factory=list)
     traffic: Traffic | None = None
+    loopback_bytes: int | None = None
 
     @property
     def world_size(self) -> int:

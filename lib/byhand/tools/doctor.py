@@ -21,13 +21,7 @@ import torch
 import torch.distributed as dist
 
 from byhand.runtime import LaunchError, launch, why_no_network
-from byhand.runtime.walls.isolation import (
-    STRANGER,
-    runs_as_stranger,
-    why_no_bubblewrap,
-    why_no_landlock,
-)
-from byhand.runtime.walls.landlock import version
+from byhand.runtime.walls.isolation import STRANGER, why_no_sandbox
 
 INSTALL_COURSE = "make course, or pip install -c constraints.txt -e '.[dev]'"
 
@@ -102,23 +96,12 @@ def ranks() -> Finding:
 
 
 def bubblewrap() -> Finding:
-    """The best walls around student code."""
-    why_not = why_no_bubblewrap()
-    found = why_not or f"student code is walled in{_as_whom()}; the kernel counts what ranks send"
-    fix = "needed only to grade other people's notebooks; Landlock is the second best"
-    return Finding("bubblewrap", why_not is None, found, fix, False)
-
-
-def landlock() -> Finding:
-    """The second best, used where bubblewrap does not work."""
-    why_not = why_no_landlock()
-    found = why_not or f"version {version()}: a second-best sandbox{_as_whom()}"
-    return Finding("Landlock", why_not is None, found, "needed only without bubblewrap", False)
-
-
-def _as_whom() -> str:
-    return (
-        f", as user {STRANGER} and not as root" if os.getuid() == 0 and runs_as_stranger() else ""
+    """The walls around student code."""
+    why_not = why_no_sandbox()
+    as_whom = f", as user {STRANGER} and not as root" if os.getuid() == 0 else ""
+    fix = "needed only to grade other people's notebooks"
+    return Finding(
+        "bubblewrap", why_not is None, why_not or f"student code is walled in{as_whom}", fix, False
     )
 
 
@@ -176,7 +159,6 @@ CHECKS: tuple[Callable[[], Finding], ...] = (
     cores,
     ranks,
     bubblewrap,
-    landlock,
     virtual_network,
     slurm,
     nbgrader,

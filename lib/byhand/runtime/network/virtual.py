@@ -15,8 +15,8 @@ The namespaces belong to processes that end with the notebook's: nothing is left
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-MTU = 9000  # bytes in a packet, as in a data centre: headers are then 0.7 % of what is carried
 MOST_RANKS = 64
 LEAST_RATE = 1e4
 
@@ -59,6 +59,16 @@ class VirtualNetwork:
             raise ValueError(f"rank {rank} is on no host of this network: ranks are 0 to {last}")
         return rank // self.ranks_per_host
 
+    def enter(self) -> Any:
+        """In a forked fork server: lay the wires, and live on them from now on."""
+        from byhand.runtime.network import wires  # only where there is a network
+
+        return wires.lay(self)
+
+    def counted(self, before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, Any]]:
+        """What two counts of the wires tell of the run between them, by the names of its fields."""
+        return [("traffic", Traffic.of(after) - Traffic.of(before))]
+
 
 @dataclass(frozen=True)
 class Bytes:
@@ -82,6 +92,11 @@ class Traffic:
 
     hosts: list[Bytes]
     ranks: list[Bytes]
+
+    @classmethod
+    def of(cls, count: dict[str, Any]) -> Traffic:
+        """Read from what the wires count."""
+        return cls(*([Bytes(*port) for port in count[kind]] for kind in ("hosts", "ranks")))
 
     def __sub__(self, before: Traffic) -> Traffic:
         return Traffic(

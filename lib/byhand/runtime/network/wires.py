@@ -13,10 +13,13 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from byhand.runtime.network.virtual import MTU, Bytes, Traffic, VirtualNetwork
+import psutil
+
 from byhand.runtime.walls import namespaces
 
+MTU = 9000  # bytes in a packet, as in a data centre: headers are then 0.7 % of what is carried
 _PATH = os.pathsep.join(filter(None, [os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
 _LATENCY_SECONDS = 1.0  # what may wait for a link: like a cluster's, it drops next to nothing
 _BURST_SECONDS = 0.001  # of what it missed in a pause, a link makes up for so much,
@@ -35,9 +38,9 @@ def why_no_tools() -> str | None:
 
 @dataclass
 class Wires:
-    """A network that stands: descriptors of its network namespaces."""
+    """A VirtualNetwork that stands: descriptors of its network namespaces."""
 
-    network: VirtualNetwork
+    network: Any
     switch: int
     hosts: list[int]
     ranks: list[int]
@@ -54,8 +57,11 @@ class Wires:
             os.close(descriptor)
         namespaces.drop_privileges()
 
-    def traffic(self) -> Traffic:
-        """Bytes so far: what came in at the far end of a wire is what was sent into it."""
+    def count(self) -> dict[str, list[tuple[int, int]]]:
+        """Bytes sent and received so far, by host and by rank.
+
+        What came in at the far end of a wire is what was sent into it.
+        """
         at_switch = self._counters(self.switch)
         ranks = []
         for rank in range(self.network.world_size):
@@ -63,21 +69,16 @@ class Wires:
                 at_host = self._counters(self.hosts[self.network.host(rank)])
             ranks.append(at_host[f"rank{rank}"])
         hosts = [at_switch[f"host{host}"] for host in range(self.network.hosts)]
-        return Traffic(hosts, ranks)
+        return {"hosts": hosts, "ranks": ranks}
 
-    def _counters(self, namespace: int) -> dict[str, Bytes]:
+    def _counters(self, namespace: int) -> dict[str, tuple[int, int]]:
         namespaces.set_network(namespace)
-        counters = {}
-        with open("/proc/thread-self/net/dev") as file:
-            for line in file.readlines()[2:]:
-                name, _, numbers = line.partition(":")
-                fields = numbers.split()
-                counters[name.strip()] = Bytes(sent=int(fields[0]), received=int(fields[8]))
+        ports = psutil.net_io_counters(pernic=True, nowrap=False)
         namespaces.set_network(self.switch)
-        return counters
+        return {name: (port.bytes_recv, port.bytes_sent) for name, port in ports.items()}
 
 
-def lay(network: VirtualNetwork) -> Wires:
+def lay(network: Any) -> Wires:
     """Enter fresh namespaces and build the network; this process ends up on its switch.
 
     Raises:
@@ -147,7 +148,7 @@ def _send_once() -> None:
             Path(f"/proc/sys/net/ipv4/tcp_{name}").write_text(str(value))
 
 
-def _rate(network: VirtualNetwork, name: str) -> str:
+def _rate(network: Any, name: str) -> str:
     rate = network.bytes_per_second
     burst, at_once = (max(_FRAME_BYTES, int(rate * s)) for s in (_BURST_SECONDS, _AT_ONCE_SECONDS))
     shape = f"rate {8 * rate:.0f}bit burst {burst} latency {1000 * _LATENCY_SECONDS:.0f}ms"

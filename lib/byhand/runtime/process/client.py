@@ -5,19 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pickle
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from byhand.runtime.errors import LaunchError, NetworkError, SandboxError
-from byhand.runtime.network.virtual import Bytes, Traffic, VirtualNetwork
+from byhand.runtime.errors import LaunchError, SandboxError
 from byhand.runtime.process.member import Member, read_all
-from byhand.runtime.walls.kernel_count import Counters
 
 START_SECONDS = 120.0
 # Memory in huge pages: forking a rank and ending it then cost a quarter of the time, because
@@ -30,6 +28,33 @@ ENVIRON = {
     "RES_OPTIONS": "timeout:1 attempts:1",
     "TORCH_CPP_LOG_LEVEL": "ERROR",
 }
+
+
+def environment() -> dict[str, str]:
+    """This process's environment, as a fork server needs it."""
+    package = str(Path(__file__).parents[3])
+    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
+    return {**os.environ, **ENVIRON, "PYTHONPATH": path}
+
+
+def memory_file(data: bytes) -> int:
+    """The descriptor of a file in memory that holds `data`."""
+    fd = os.memfd_create("byhand")
+    with open(fd, "wb", closefd=False) as file:
+        file.write(data)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def send_calls(members: list[Member], header: dict[str, Any], calls: list[bytes]) -> None:
+    """Give each rank its call, in a memory file that ranks with the same call share."""
+    message = json.dumps(header).encode()
+    files = {id(call): memory_file(call) for call in calls}
+    for member, call in zip(members, calls, strict=True):
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it died: see exits
+            socket.send_fds(member.control, [message], [files[id(call)]])
+    for file in files.values():
+        os.close(file)
 
 
 class ForkClient:
@@ -45,13 +70,11 @@ class ForkClient:
         self._exits: dict[int, dict[int, int]] = {}
 
     @classmethod
-    def start(cls, command: Sequence[str]) -> ForkClient:
+    def start(cls, command: Sequence[str] = ()) -> ForkClient:
         """Start a fork server, behind `command` if any. It imports torch: a second or two."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         client = cls(ours)
         client._errors = os.memfd_create("byhand errors")
-        package = str(Path(__file__).parents[3])
-        path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
         server = [sys.executable, "-m", "byhand.runtime.process.server", str(theirs.fileno())]
         with theirs:
             client._process = subprocess.Popen(
@@ -61,7 +84,7 @@ class ForkClient:
                 stdin=subprocess.DEVNULL,
                 stdout=client._errors,
                 stderr=client._errors,
-                env={**os.environ, **ENVIRON, "PYTHONPATH": path},
+                env=environment(),
             )
         return client
 
@@ -76,32 +99,26 @@ class ForkClient:
             return False
         return self._process is None or self._process.poll() is None
 
-    def fresh(
-        self, isolate: bool, scratch_bytes: int = 0, network: VirtualNetwork | None = None
-    ) -> ForkClient:
-        """A fork server forked from this one; with `isolate` in namespaces of its own.
+    def fresh(self, walls: Any = None, network: Any = None) -> ForkClient:
+        """A fork server forked from this one, whose ranks live behind walls or on a network.
 
-        With `network`, the ranks it forks live on that network's hosts.
+        Both travel by reference and value: this file knows neither.
 
         Raises:
-            SandboxError, NetworkError: the kernel refuses the namespaces, or the network.
+            SandboxError: the kernel refuses.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._teams += 1
         child = ForkClient(ours, parent=(self, self._teams))
-        message = {"isolate": isolate, "scratch_bytes": scratch_bytes, "network": None}
-        if network is not None:
-            message["network"] = asdict(network)
+        given = memory_file(pickle.dumps((walls, network)))
         with theirs:
-            self.send({"do": "fresh", "team": self._teams, **message}, [theirs])
+            self.send({"do": "fresh", "team": self._teams}, [theirs.fileno(), given])
+        os.close(given)
         try:
             child.expect("hello", START_SECONDS)
-        except LaunchError as error:
+        except LaunchError:
             child.close()
-            if network is not None:
-                raise NetworkError(f"no virtual network can be made here: {error}") from None
-            words = f"the kernel refuses fresh namespaces for a question: {error}"
-            raise SandboxError(words) from None
+            raise
         return child
 
     def close(self) -> None:
@@ -123,15 +140,17 @@ class ForkClient:
             self._process = None
 
     def fork_team(self, spec: dict[str, Any]) -> tuple[int, list[Member]]:
-        """Fork `spec["world_size"]` ranks; they join the world if so asked, and wait."""
+        """Fork the ranks of a launch (spec["ranks"]: those of this machine); they join the world
+        if so asked, and wait."""
         self._teams += 1
         team, members = self._teams, []
         self._exits[team] = {}
-        for rank in range(spec["world_size"]):
+        for rank in spec.get("ranks", range(spec["world_size"])):
             member, fds = Member.create(rank)
             members.append(member)
-            with fds[0]:
-                self.send({"do": "rank", "team": team, "rank": rank, **spec}, fds)
+            with fds[0] as theirs:
+                message = {"do": "rank", "team": team, "rank": rank, **spec}
+                self.send(message, [theirs.fileno(), *fds[1:]])
         return team, members
 
     def end_team(self, team: int, members: list[Member]) -> None:
@@ -145,45 +164,29 @@ class ForkClient:
 
     def exits_of(self, team: int) -> dict[int, int]:
         """{rank: exit code} of the team's ranks that have ended."""
-        while self.receive(0.0) is not None:
+        while self.receive(0) is not None:
             pass
-        return self._exits[team]
+        return dict(self._exits[team])
 
     def dump_stacks(self, team: int) -> dict[int, float]:
         """Let a team's ranks write their stacks; the CPU seconds that each has used."""
         self.send({"do": "stacks", "team": team})
-        answer = self.expect("cpu_seconds", 5.0)
+        answer = self.expect("cpu_seconds", 15.0)
         return {int(rank): seconds for rank, seconds in answer["cpu_seconds"].items()}
 
-    def count_gpus(self) -> int:
-        """GPUs of this machine, counted in a process that ends at once."""
-        self.send({"do": "devices"})
-        return self.expect("devices", START_SECONDS)["devices"]
+    def count(self) -> dict[str, Any]:
+        """What the network of the server's ranks has carried so far; empty if it is not their own.
 
-    def answers(self) -> bool:
-        """Whether the server still answers."""
-        try:
-            self.traffic()
-        except LaunchError:
-            return False
-        return True
+        Raises:
+            LaunchError: the server does not answer.
+        """
+        self.send({"do": "count"})
+        return self.expect("count", 15.0)["count"]
 
-    def traffic(self) -> Traffic:
-        """The byte counters of the network that this server's ranks live on."""
-        self.send({"do": "traffic"})
-        ports = self.expect("traffic", 5.0)["traffic"]
-        return Traffic(*([Bytes(**port) for port in ports[kind]] for kind in ("hosts", "ranks")))
-
-    def count(self, team: int) -> Counters:
-        """What a team's ranks have sent each other so far, by the kernel's count."""
-        self.send({"do": "count", "team": team})
-        return Counters(**self.expect("count", 5.0)["count"])
-
-    def send(self, message: dict[str, Any], fds: Sequence[Any] = ()) -> None:
+    def send(self, message: dict[str, Any], fds: Sequence[int] = ()) -> None:
         """Send a message and descriptors."""
-        numbers = [fd if isinstance(fd, int) else fd.fileno() for fd in fds]
         try:
-            socket.send_fds(self.connection, [json.dumps(message).encode()], numbers)
+            socket.send_fds(self.connection, [pickle.dumps(message)], fds)
         except OSError as error:
             words = f"the fork server ended by itself ({error}); {self.last_words()}"
             raise SandboxError(words) from None

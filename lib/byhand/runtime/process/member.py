@@ -143,9 +143,13 @@ class Member:
 
         Reads LOOK_BYTES at most: a rank may write faster than this reads.
         """
-        data = read_log(self.log_fd, self.log_bytes, LOOK_BYTES)
+        data = self.log_text(self.log_bytes)
         self.log_bytes += len(data)
         return self.log.feed(data) if data else None
+
+    def log_text(self, at: int) -> bytes:
+        """Some of the log's bytes, from `at` on."""
+        return read_log(self.log_fd, at, LOOK_BYTES)
 
     def stack(self) -> list[tuple[str, int]]:
         """File and line of each frame that the rank last wrote, innermost first."""

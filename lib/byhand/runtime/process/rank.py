@@ -1,11 +1,10 @@
 """What a forked rank does: join the world, wait for its function, run it, reply, wait for the end.
 
-Descriptors it is given: control (a socket to the launching process), log (see trace.py), output
+Descriptors it is given: control (a socket to the launching process), log (see trace), output
 (what it prints) and stack (Python stacks on demand, or at a crash).
 
-The request is a JSON header and a memory file with three sections: the student's cells, which
-are run first, the pickled function with its arguments, and nothing else. The reply is a JSON
-header and a body.
+The request is a JSON header and a memory file with the pickled function and its arguments. The
+reply is a JSON header and a body.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ import faulthandler
 import json
 import os
 import pickle
-import resource
 import signal
 import socket
 import sys
 import traceback
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import cloudpickle
@@ -31,18 +30,50 @@ from byhand.runtime.process import world as process_group
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
-from byhand.runtime.walls import event_loop, landlock, namespaces, on_gpu, prelude, seccomp
 
 MAX_TEXT = 20_000
-SCRATCH_BYTES = 64 << 20
-_LIMITS = {
-    "memory_bytes": resource.RLIMIT_DATA,
-    "address_bytes": resource.RLIMIT_AS,
-    "processes": resource.RLIMIT_NPROC,
-    "file_bytes": resource.RLIMIT_FSIZE,
-    "open_files": resource.RLIMIT_NOFILE,
-    "cpu_seconds": resource.RLIMIT_CPU,
-}
+
+
+class Open:
+    """No walls: a rank of one's own. Whoever holds others' code hands in walls with these methods.
+
+    `isolate`: ranks live in namespaces of their own. `look_seconds`: how often the fork server asks
+    whether its ranks hold more than they may. `limits` of a rank; `cells` are run before a call.
+    """
+
+    isolate = False
+    look_seconds: float | None = None
+    limits: Mapping[str, int] = {}
+    cells: Sequence[tuple[str, str]] = ()
+
+    def backend(self, backend: str, world_size: int) -> str:
+        """In the notebook: the backend of a launch that asks for this one."""
+        return process_group.choose_backend(backend, world_size)
+
+    def weigh(self, world_size: int) -> None:
+        """In the fork server: end so many ranks if they hold more memory than they may."""
+
+    def count(self) -> dict[str, Any]:
+        """In the fork server: what the network here has carried, if it is the ranks' own."""
+        return {}
+
+    def close_in(self, rank: int, world_size: int, kept: list[int]) -> None:
+        """On a rank: take away what it may not have; of its descriptors it needs `kept`."""
+
+    def prepare(self) -> list[str]:
+        """On a rank: run what comes before the function; what is to be told of it."""
+        return []
+
+    def load(self, data: bytes) -> Any:
+        """On a rank: what `data` pickles."""
+        return pickle.loads(data)
+
+    def recorded(self, log: LogWriter, memory: HeldBytes | None) -> Any:
+        """On a rank: what the function runs in."""
+        return Recorder(log, memory)
+
+
+OPEN = Open()
 
 
 def rehearse() -> None:
@@ -60,28 +91,25 @@ def rehearse() -> None:
     codec.decode(codec.encode([x, {"a": 1.5}]))
 
 
-def main(fds: list[int], spec: dict[str, Any], address: tuple[str, int], store_fd: int) -> None:
+def main(
+    fds: list[int], spec: dict[str, Any], address: tuple[str, int], store_fd: int, walls: Open
+) -> None:
     """Be rank `spec["rank"]`, from the fork to the kill. `address`: rank 0's, for a TCP store."""
     control_fd, log_fd, output_fd, stack_fd = fds
+    rank, world_size = spec["rank"], spec["world_size"]
+    here = spec.get("ranks", range(world_size))
     _redirect(output_fd)
     _displace_nobody()
     faulthandler.enable(file=stack_fd, all_threads=False)
     faulthandler.register(signal.SIGUSR1, file=stack_fd, all_threads=False)
-    _bind(spec["limits"], spec["world_size"])
-    if spec.get("private"):
-        _close_all_but(0, 1, 2, *fds, store_fd)
-        os.setsid()  # the kernel shares time out by session: a flood of processes gets one share
-        namespaces.enter_alone(spec["limits"].get("scratch_bytes", SCRATCH_BYTES))
-        landlock.separate()
-        _bind_alone(spec["limits"])
-    rank, world_size = spec["rank"], spec["world_size"]
+    walls.close_in(rank, world_size, [0, 1, 2, *fds, store_fd])
     os.environ.update(
         MASTER_ADDR=address[0],
         MASTER_PORT=str(address[1]),
         RANK=str(rank),
         WORLD_SIZE=str(world_size),
-        LOCAL_RANK=str(rank),
-        LOCAL_WORLD_SIZE=str(world_size),
+        LOCAL_RANK=str(here.index(rank)),
+        LOCAL_WORLD_SIZE=str(len(here)),
         BYHAND_WORLD_SIZE=str(world_size),
         BYHAND_STORE=f"/proc/self/fd/{store_fd}",
     )
@@ -89,14 +117,12 @@ def main(fds: list[int], spec: dict[str, Any], address: tuple[str, int], store_f
     torch.set_num_threads(spec["threads"])
     control = socket.socket(fileno=os.dup(control_fd))
     try:
-        device = on_gpu.taken(rank, spec["limits"])
         if spec["setup"]:
             process_group.setup(rank, world_size, spec["backend"])
             if spec["backend"] == "gloo":
                 rehearse()
-        header, sections = _receive(control)
-        with on_gpu.placed(device):
-            reply, body = _run(rank, world_size, log_fd, header, sections, device)
+        header, call = _receive(control)
+        reply, body = _run(rank, world_size, log_fd, header, call, walls)
     except BaseException as error:
         reply, body = _error(error), b""
     _reply(control, reply, body)
@@ -114,31 +140,6 @@ def _displace_nobody() -> None:
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
-def _bind(limits: dict[str, int], world_size: int) -> None:
-    """Set this process's limits. One user's processes count together: all ranks', at first."""
-    for name, value in limits.items():
-        if name in _LIMITS:
-            value *= world_size if name == "processes" else 1
-            resource.setrlimit(_LIMITS[name], (value, value))
-    if "memory_bytes" in limits:
-        seccomp.forbid(gpu="device_bytes" in limits)
-        event_loop.without_sockets()
-
-
-def _bind_alone(limits: dict[str, int]) -> None:
-    """Limit this rank's processes by themselves: so far the limit was that of all ranks."""
-    if "processes" in limits:
-        resource.setrlimit(resource.RLIMIT_NPROC, (limits["processes"], limits["processes"]))
-
-
-def _close_all_but(*kept: int) -> None:
-    """Close what the fork server had open: its ranks would share it."""
-    for descriptor in map(int, os.listdir("/proc/self/fd")):
-        if descriptor not in kept:
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
-
-
 def _redirect(output_fd: int) -> None:
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
@@ -148,39 +149,29 @@ def _redirect(output_fd: int) -> None:
     sys.stderr = open(2, "w", buffering=1, closefd=False, errors="backslashreplace")
 
 
-def _receive(control: socket.socket) -> tuple[dict[str, Any], list[bytes]]:
+def _receive(control: socket.socket) -> tuple[dict[str, Any], bytes]:
     data, fds, _, _ = socket.recv_fds(control, 1 << 16, 1)
     if not data:
         os._exit(0)
-    header = json.loads(data)
-    sections, at = [], 0
-    for length in header["sections"]:
-        sections.append(os.pread(fds[0], length, at))
-        at += length
+    call = os.pread(fds[0], os.fstat(fds[0]).st_size, 0)
     os.close(fds[0])
-    return header, sections
+    return json.loads(data), call
 
 
 def _run(
-    rank: int,
-    world_size: int,
-    log_fd: int,
-    header: dict[str, Any],
-    sections: list[bytes],
-    device: torch.device | None,
+    rank: int, world_size: int, log_fd: int, header: dict[str, Any], call: bytes, walls: Open
 ) -> tuple[dict[str, Any], bytes]:
     if header["path"] is not None:
         sys.path[:] = header["path"]
     with contextlib.suppress(OSError):
         os.chdir(header["directory"])
-    notes = prelude.run(json.loads(sections[0]))
-    fn, args = on_gpu.loads(sections[1], device)
+    notes = walls.prepare()
+    fn, args = walls.load(call)
     memory = HeldBytes() if header["memory"] else None
     if memory is not None:
         memory.track(list(args))
-    record = Recorder if device is None else on_gpu.Staging
     try:
-        with record(LogWriter(log_fd), memory):
+        with walls.recorded(LogWriter(log_fd), memory):
             value = fn(*args) if header["alone"] else fn(rank, world_size, *args)
     except BaseException as error:
         return _error(error) | {"notes": notes}, b""

@@ -5,19 +5,18 @@ process. It is single-threaded, so forking is safe, and never touches CUDA, so i
 All that a rank leaves behind becomes this process's child (it is a subreaper) and is killed with
 the rank's team; when the notebook's process is gone, its socket closes and everything ends.
 
-Messages are JSON, one per packet:
-    in   rank (4 descriptors), end, stacks, fresh (1 descriptor), devices, traffic
-    out  hello, exit, ended, devices, cpu_seconds, traffic, failed
+One message per packet, pickled on the way in, JSON on the way out:
+    in   rank (4 descriptors), end, stacks, fresh (2 descriptors), count
+    out  hello, exit, ended, cpu_seconds, count, failed
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import dataclasses
 import gc
 import json
 import os
+import pickle
 import resource
 import selectors
 import signal
@@ -28,41 +27,34 @@ import traceback
 from typing import Any
 
 import torch
-import torch.distributed as dist
 
-from byhand.runtime.network import wires
-from byhand.runtime.network.virtual import VirtualNetwork
 from byhand.runtime.process import rank as rank_process
-from byhand.runtime.process.teams import LOOK_SECONDS, Scales, Team
-from byhand.runtime.process.tree import children_of, cpu_seconds, descendants_of
+from byhand.runtime.process.teams import Team, children, cpu_seconds, prctl
 from byhand.runtime.trace import hooks
-from byhand.runtime.walls import confined, namespaces
-from byhand.runtime.walls.kernel_count import Counters
 
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER, _PR_SET_NAME = 1, 36, 15
-_libc = ctypes.CDLL(None, use_errno=True)
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 MAX_MESSAGE = 1 << 16
 
 
-def prctl(option: int, value: int | bytes) -> None:
-    """Set an attribute of this process."""
-    _libc.prctl(option, value, 0, 0, 0)
-
-
 class Server:
-    """Forks ranks on request, reports their ends, and kills what they leave."""
+    """Forks ranks on request, reports their ends, and kills what they leave.
+
+    `walls` and `network`, where they were given, are what its ranks live behind and on. With
+    either, this may be the first process of a process namespace: nothing outlives it there.
+    """
 
     def __init__(
         self,
         connection: socket.socket,
-        owns_namespace: bool = False,
-        network: wires.Wires | None = None,
+        walls: Any = rank_process.OPEN,
+        network: Any = None,
+        is_first: bool = False,
     ):
         self.connection = connection
-        self.owns_namespace = owns_namespace
+        self.walls = walls
         self.network = network
+        self.is_first = is_first
         self.teams: dict[int, Team] = {}
-        self.scales = Scales()
         self.wake_read, self.wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -76,8 +68,7 @@ class Server:
         selector.register(self.connection, selectors.EVENT_READ)
         selector.register(self.wake_read, selectors.EVENT_READ)
         while True:
-            bounded = any(team.most_bytes for team in self.teams.values())
-            for key, _ in selector.select(LOOK_SECONDS if bounded else None):
+            for key, _ in selector.select(self.walls.look_seconds if self.teams else None):
                 if key.fd == self.wake_read:
                     with contextlib.suppress(BlockingIOError):
                         os.read(self.wake_read, 4096)
@@ -86,7 +77,7 @@ class Server:
                     for team in list(self.teams):
                         self.end(team)
                     return
-            self.weigh()
+            self.walls.weigh(sum(team.world_size for team in self.teams.values()))
 
     def send(self, message: dict[str, Any]) -> None:
         """Send one message; nobody may be there to read it."""
@@ -101,7 +92,7 @@ class Server:
             return False
         if not data:
             return False
-        message = json.loads(data)
+        message = pickle.loads(data)
         try:
             getattr(self, "do_" + message["do"])(message, fds)
         except OSError as error:
@@ -114,41 +105,36 @@ class Server:
     def do_rank(self, message: dict[str, Any], fds: list[int]) -> None:
         """Fork one rank of a team; the first one reserves the team's port."""
         team = self.teams.setdefault(message["team"], Team())
-        team.prepare(message)
-        port = team.port.getsockname()[1]
+        team.prepare(message["world_size"])
+        address = message.get("address") or ("127.0.0.1", team.port.getsockname()[1])
+        if self.network is not None:
+            address = (self.network.address(0), address[1])
 
         def body() -> None:
-            address = "127.0.0.1"
             if self.network is not None:
-                address = self.network.address(0)
                 self.network.join(message["rank"])
-            rank_process.main(fds, message, (address, port), team.store)
+            rank_process.main(fds, message, address, team.store, self.walls)
 
         team.ranks[self.fork(body, fds)] = message["rank"]
 
     def do_fresh(self, message: dict[str, Any], fds: list[int]) -> None:
-        """Fork a server like this one, in namespaces or on a network of its own if so asked."""
+        """Fork a server like this one, behind walls or on a network of its own."""
         team = self.teams.setdefault(message["team"], Team())
 
         def body() -> None:
             connection = socket.socket(fileno=os.dup(fds[0]))
+            walls, network = pickle.loads(open(fds[1], "rb").read())
             os.close(fds[0])
-            network, inside = None, message["isolate"] or message["network"] is not None
             try:
-                if message["isolate"]:
-                    namespaces.enter(message["scratch_bytes"])
-                elif confined.MARK in os.environ:
-                    confined.own_folder()
-                if message["network"] is not None:
-                    network = wires.lay(VirtualNetwork(**message["network"]))
+                walls = self.walls if walls is None else walls.enter()
+                network = self.network if network is None else network.enter()
             except OSError as error:
                 connection.send(json.dumps({"failed": str(error.strerror or error)}).encode())
                 return
-            if inside:
+            is_first = walls.isolate or network is not None
+            if is_first:
                 prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            signal.set_wakeup_fd(-1)
-            namespaces.trust_nobody(message["isolate"])
-            Server(connection, inside, network).serve()
+            Server(connection, walls, network, is_first).serve()
 
         team.ranks[self.fork(body, fds)] = 0
 
@@ -165,22 +151,10 @@ class Server:
             os.kill(pid, signal.SIGUSR1)
         self.send({"cpu_seconds": seconds, "team": message["team"]})
 
-    def do_devices(self, message: dict[str, Any], _: list[int]) -> None:
-        """Count the GPUs, in a child that may touch CUDA."""
-        if not dist.is_nccl_available():
-            return self.send({"devices": 0})
-        pid = self.fork(lambda: os._exit(min(torch.cuda.device_count(), 255)), [])
-        self.send({"devices": os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])})
-
-    def do_traffic(self, message: dict[str, Any], _: list[int]) -> None:
-        """The byte counters of the network's ports so far."""
-        self.send({"traffic": dataclasses.asdict(self.network.traffic())})
-
     def do_count(self, message: dict[str, Any], _: list[int]) -> None:
-        """What the ranks of a team have sent each other so far, by the kernel's count."""
-        team = self.teams[message["team"]]
-        carried = dataclasses.asdict(Counters.read(team.store).since(team.before))
-        self.send({"count": carried, "team": message["team"]})
+        """What this server's network has carried so far; None where it has none of its own."""
+        place = self.walls if self.network is None else self.network
+        self.send({"count": place.count()})
 
     def fork(self, body: Any, keep: list[int]) -> int:
         """Fork a child that runs `body` with none of the server's descriptors but `keep`."""
@@ -194,7 +168,6 @@ class Server:
             if os.getppid() != parent:
                 os._exit(1)
             signal.set_wakeup_fd(-1)
-            namespaces.trust_nobody(False)
             for number in (signal.SIGCHLD, signal.SIGINT):
                 signal.signal(number, signal.SIG_DFL)
             self.connection.close()
@@ -222,13 +195,6 @@ class Server:
                     code = os.waitstatus_to_exitcode(status)
                     self.send({"exit": code, "team": number, "rank": rank})
 
-    def weigh(self) -> None:
-        """Kill all ranks and what they started when they hold more memory than they may."""
-        if any(self.scales.too_much(team) for team in self.teams.values()):
-            for pid in [-1] if self.owns_namespace else descendants_of(os.getpid()):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-
     def end(self, number: int) -> None:
         """Kill the ranks of a team and all that they started; return when they are gone."""
         team = self.teams.pop(number, None)
@@ -240,26 +206,19 @@ class Server:
         for pid in team.ranks:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
-        known = {pid for other in self.teams.values() for pid in other.ranks}
         until = time.monotonic() + 5
-        while time.monotonic() < until and self.kill_orphans(known):
+        while time.monotonic() < until and self.kill_orphans():
             time.sleep(0.001)
 
-    def kill_orphans(self, known: set[int]) -> bool:
+    def kill_orphans(self) -> bool:
         """Kill every child that is not a rank of another team. False when there is none."""
-        if self.owns_namespace and not known:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(-1, signal.SIGKILL)  # everything in this namespace but its first process
-            return self.collect(set())
-        for pid in children_of(os.getpid()) - known:
+        known = {pid for team in self.teams.values() for pid in team.ranks}
+        orphans, found = children() - known, False
+        if self.is_first:  # /proc has other numbers; -1 is all that this process can see
+            orphans = set() if known else {-1}
+        for pid in orphans:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        return self.collect(known)
-
-    def collect(self, known: set[int]) -> bool:
-        """Wait for killed orphans. True when one was found, so that more may follow."""
-        orphans = children_of(os.getpid()) - known if not self.owns_namespace or known else {-1}
-        found = False
         for pid in orphans:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
@@ -267,10 +226,8 @@ class Server:
         return found
 
 
-def main() -> None:
-    """Serve on the socket whose descriptor is the first argument."""
-    connection = socket.socket(fileno=int(sys.argv[1]))
-    connection.set_inheritable(False)
+def get_ready() -> None:
+    """Load what ranks will need, and nothing that they would have to copy."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.environ.update(GLOO_SOCKET_IFNAME="lo")
     torch.set_num_threads(1)
@@ -278,6 +235,13 @@ def main() -> None:
     rank_process.rehearse()
     gc.collect()
     gc.freeze()  # a collection in a child then copies none of this process's memory
+
+
+def main() -> None:
+    """Serve on the socket whose descriptor is the first argument."""
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    connection.set_inheritable(False)
+    get_ready()
     Server(connection).serve()
 
 

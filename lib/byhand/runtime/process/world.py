@@ -1,8 +1,8 @@
 """Joining and leaving the world: what every distributed program does first and last.
 
 `setup` finds the other ranks in one of three ways:
-- under `launch` they share a file in memory (a TCP store would ask the network for host names),
-  or a TCP store that rank 0 opens, when they are on several machines;
+- under `launch` they share a file, on one machine in memory (a TCP store would ask the network for
+  host names);
 - under torchrun MASTER_ADDR and MASTER_PORT are in the environment;
 - under torch.multiprocessing.spawn nothing is, but all ranks have the same parent: rank 0 opens a
   store on a free port and leaves its number in a file named after the parent.
@@ -12,7 +12,6 @@ No port is ever fixed, so two programs never meet by accident.
 from __future__ import annotations
 
 import datetime
-import functools
 import itertools
 import os
 import tempfile
@@ -104,22 +103,8 @@ _setups = itertools.count()
 
 def _launch_store(world_size: int) -> dist.Store:
     """What `launch` gives its ranks to meet at, under a name of its own for each setup."""
-    place = os.environ["BYHAND_STORE"]
-    if place.startswith("tcp://"):
-        store = _tcp_store(place, int(os.environ["RANK"]))
-    else:
-        store = dist.FileStore(place, world_size)
+    store = dist.FileStore(os.environ["BYHAND_STORE"], world_size)
     return dist.PrefixStore(f"setup {next(_setups)}", store)
-
-
-@functools.cache
-def _tcp_store(place: str, rank: int) -> dist.Store:
-    """The store at tcp://HOST:PORT, which rank 0 keeps open as long as it lives."""
-    host, port = place.removeprefix("tcp://").rsplit(":", 1)
-    limit = datetime.timedelta(seconds=JOIN_SECONDS)
-    return dist.TCPStore(
-        host, int(port), is_master=rank == 0, timeout=limit, wait_for_workers=False
-    )
 
 
 def _siblings_store(rank: int, world_size: int) -> dist.Store:

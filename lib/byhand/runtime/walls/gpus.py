@@ -8,8 +8,7 @@ or fill it, as long as its question lasts; and the driver is one more thing it m
 memory is bounded for each process, and not for a team with its memory files, which CUDA uses too.
 
 A question's ranks have no shared memory and no common /tmp, so NCCL is told to use sockets over
-loopback: nothing travels by NVLink. The kernel's byte counters are held against gloo's ledger,
-GPU or not, and not against NCCL's, whose bytes follow no fixed formula.
+loopback: nothing travels by NVLink.
 """
 
 from __future__ import annotations
@@ -63,8 +62,8 @@ class Gpus:
         if not self.count:
             return ()
         shared = max(2, self.count + (self.backend == "auto"))
-        return {"nccl": (self.count,), "gloo": (shared,), "auto": (self.count, shared)}[
-            self.backend]  # fmt: skip
+        ways = {"nccl": (self.count,), "gloo": (shared,), "auto": (self.count, shared)}
+        return ways[self.backend]
 
     @property
     def patience(self) -> int:
@@ -81,10 +80,9 @@ class Gpus:
             return dict(limits)
         changed = {name: limits[name] for name in limits if name != "address_bytes"}
         changed["device_bytes"] = limits["memory_bytes"]
-        for name, more in (("memory_bytes", HOST_BYTES), ("processes", HELPERS),
-                           ("open_files", SOCKETS)):  # fmt: skip
-            if name in limits:
-                changed[name] += more
+        more = {"memory_bytes": HOST_BYTES, "processes": HELPERS, "open_files": SOCKETS}
+        for name in more.keys() & limits.keys():
+            changed[name] += more[name]
         return changed
 
 

@@ -1,48 +1,33 @@
-"""The walls around code that nobody has read: what can be had here, best first.
+"""bubblewrap around code that nobody has read: how it is called, and whether it stands here.
 
-bubblewrap: own user, process, network, IPC, host-name and mount namespaces; the system, this Python
-and this library read-only; an empty /tmp and an empty home; a cleared environment. Outside, and
-out of sight: the checkout (solutions, tests), the gradebook, the journal, other submissions, every
-home. Each question gets a second wall inside this one, and each rank a third.
+Inside: own user, process, network, IPC, host-name and mount namespaces; the system, this Python and
+this library read-only; an empty /tmp and an empty home; a cleared environment. Outside, and out of
+sight: the checkout (solutions, tests), the gradebook, the journal, other submissions, every home.
+Each question gets a second wall inside this one, and each rank a third (see namespaces.py).
 
-Landlock: the same files within reach and no others, a cleared environment, an empty directory for
-each question; but one process table, names of other files, and the shared places of a machine's
-ranks stay in sight, and how many files it fills is not limited, only how large each is. What it
-starts is killed, not walled off.
+It works for root and for ordinary users. Root makes the walls as root, and what runs behind them is
+a user of its own, whom limits on processes bind. Where it does not stand, nothing is graded.
 
-Both work for root and for ordinary users. Root's submissions run as a user of their own, whom
-limits on processes bind.
-
-Not promised. Ranks of one question that mean to can still pass values by what they write in the
-file they meet in, by file locks, by how long they compute, and by what the kernel tells each of the
-others: names of threads and children in /proc, limits and priorities, ports and addresses at which
-they listen. They then send zeros for the ledger. What TCP repeats counts as the largest message
-each time, so who provokes repeats has as many bytes to spare. The kernel counts what all ranks
-sent, and not by which call: a log may name one call where others carried as many bytes, padded if
-need be (a gather and a broadcast for an all-reduce). Packets would not tell these apart, since TCP
-splits, joins and acknowledges as time allows. A rank tells its own peak of memory. Whoever breaks
-the kernel breaks out.
-
-Not allowed: a rank without a GPU has TCP sockets and no others (see seccomp.py), so that the
-workers of a DataLoader do not start in it.
+Not promised. Ranks of one question that mean to can pass values to each other past
+torch.distributed, by sockets for one, and then send zeros for the ledger; a log is written by the
+rank that it tells of. A coarse count of the question's loopback (`Run.loopback_bytes`) is there for
+whoever wants to compare. Whoever breaks the kernel breaks out.
 """
 
 from __future__ import annotations
 
 import functools
-import json
 import os
-import platform
 import shutil
 import site
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from byhand.runtime.process.client import ENVIRON
-from byhand.runtime.walls import gpus, landlock
+from byhand.runtime.walls import gpus
 
 LIBRARY = Path(__file__).resolve().parents[2]  # lib/byhand, and not the checkout around it
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
@@ -54,19 +39,20 @@ ENVIRONMENT = {
     "LOGNAME": "student",
     "LANG": "C.UTF-8",
     "OMP_NUM_THREADS": "1",
+    "PATH": f"{sys.prefix}/bin:/usr/bin:/bin",
     "PYTHONDONTWRITEBYTECODE": "1",
     "PYTHONNOUSERSITE": "1",
     "TORCHINDUCTOR_CACHE_DIR": "/tmp",
 }
 INSTALL = "apt-get install bubblewrap (as root), or your system's equivalent"
 STRANGER = 61_183  # the user that root's submissions run as: no account, and no files
-BUBBLEWRAP, LANDLOCK, NONE = "bubblewrap", "landlock", "none"
+BUBBLEWRAP, NONE = "bubblewrap", "none"
 
 
 @dataclass(frozen=True)
 class Level:
-    """One kind of wall. `command` goes before a fork server's; `nests`: each question is walled
-    off from the others by namespaces of its own."""
+    """What stands. `command` goes before a fork server's; `nests`: each question is walled off
+    from the others by namespaces of its own."""
 
     name: str
     command: tuple[str, ...] = ()
@@ -74,80 +60,56 @@ class Level:
 
 
 def best_level(hide: Iterable[Path | str] = (), devices: Iterable[str] = ()) -> Level:
-    """The best walls that stand here; `hide` and `devices` as in `sandbox_command`."""
-    if why_no_bubblewrap() is None:
+    """bubblewrap where it works; `hide` and `devices` as in `sandbox_command`."""
+    if why_no_sandbox() is None:
         return Level(BUBBLEWRAP, sandbox_command(hide, devices=devices), True)
-    if why_no_landlock() is None and not _hidden(hide):
-        return Level(LANDLOCK, confined_command(devices))
     return Level(NONE)
 
 
-def confined_command(devices: Iterable[str] = ()) -> tuple[str, ...]:
-    """The words to put before a Python command to have it confined by Landlock.
-
-    `devices`: files of GPUs (gpus.device_files) that it may use.
-    """
-    uid = STRANGER if os.getuid() == 0 else os.getuid()
-    path = {"PATH": f"{sys.prefix}/bin:/usr/bin:/bin", "PYTHONPATH": str(LIBRARY.parent)}
-    devices, readable = list(devices), [*SYSTEM, *SYSTEM_FILES, *map(str, _python_places())]
-    environment = {**ENVIRONMENT, **path, **(gpus.environment() if devices else {})}
-    settings = {"uid": uid, "environment": environment, "readable": readable, "devices": devices}
-    return (
-        sys.executable,
-        str(LIBRARY / "runtime" / "walls" / "confined.py"),
-        json.dumps(settings),
-    )
-
-
-def sandbox_command(hide: Iterable[Path | str] = (), bwrap: str = "bwrap",
-                    devices: Iterable[str] = ()) -> tuple[str, ...]:  # fmt: skip
+def sandbox_command(
+    hide: Iterable[Path | str] = (), bwrap: str = "bwrap", devices: Sequence[str] = ()
+) -> tuple[str, ...]:
     """The words to put before a Python command so that bubblewrap walls it in.
 
     `hide` names directories that must stay out of sight even where they lie under /usr or in the
     Python environment: they are covered with an empty one. `devices`: files of GPUs
     (gpus.device_files) that are let in. Open file descriptors are inherited.
     """
-    options = [
-        *("--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"),
-        *("--unshare-cgroup-try", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"),
-        *("--die-with-parent", "--new-session", "--clearenv"),
-    ]
-    devices = list(devices)
-    more = gpus.environment() if devices else {}
-    for name, value in {**ENVIRONMENT, **more, "PATH": f"{sys.prefix}/bin:/usr/bin:/bin"}.items():
+    options = ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
+    options += ["--unshare-cgroup-try", "--hostname", "sandbox"]
+    options += ["--die-with-parent", "--new-session", "--clearenv"]
+    for name, value in {**ENVIRONMENT, **(gpus.environment() if devices else {})}.items():
         options += ["--setenv", name, value]
     options += ["--dev", "/dev", *gpus.bubblewrap_options(devices)]
-    options += ["--proc", "/proc", "--tmpfs", "/tmp"]
+    options += ["--proc", "/proc", "--perms", "1777", "--tmpfs", "/tmp"]
     hidden = _hidden(hide)
-    options += _system() + hidden + _python()
+    options += _system() + hidden + _bound(python_places())
     for place in ("/dev", *hidden[1::2], "/"):  # or ranks, and submissions, would share them
         options += ["--remount-ro", place]
-    options += ["--chdir", "/tmp", "--"]
-    return (*_as_a_stranger(bwrap), bwrap, *options)
+    as_whom, then = _as_whom()
+    return (bwrap, *as_whom, *options, "--chdir", "/tmp", "--", *then)
 
 
-def runs_as_stranger() -> bool:
-    """Whether root's sandbox belongs to a user of its own here."""
-    return bool(_as_a_stranger("bwrap"))
+def become(user: int, bwrap: str = "bwrap") -> tuple[str, ...]:
+    """The words by which root runs a Python command as this user, who sees Python and no home."""
+    places = ("--dev-bind", "/", "/", "--tmpfs", str(Path.home()), *_bound(python_places()))
+    return (bwrap, *_as_root(), *places, "--", *_setpriv(user))
 
 
-@functools.cache
-def _as_a_stranger(bwrap: str) -> tuple[str, ...]:
-    """Words that make root's sandbox another user's, where that can be; tried, not guessed."""
+def _as_whom() -> tuple[list[str], list[str]]:
+    """How another user stands behind the walls: options, and words before the command."""
     if os.getuid() != 0:
-        return ()
-    words = (sys.executable, str(LIBRARY / "runtime" / "walls" / "stranger.py"), str(STRANGER))
-    walls = (bwrap, "--unshare-user", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
-    try:
-        done = subprocess.run(
-            [*words, *walls, sys.executable, "-c", "import os; print(os.getuid())"],
-            capture_output=True,
-            timeout=20,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ()
-    return words if done.stdout.strip() == str(STRANGER).encode() else ()
+        return ["--unshare-user", "--uid", "1000", "--gid", "1000"], []
+    return _as_root(), _setpriv(STRANGER)
+
+
+def _as_root() -> list[str]:
+    """Root may make the walls without a user namespace, and then go on as somebody else."""
+    return ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+
+
+def _setpriv(user: int) -> list[str]:
+    return ["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups", "--"]
 
 
 def _system() -> list[str]:
@@ -176,15 +138,15 @@ def _hidden(paths: Iterable[Path | str]) -> list[str]:
     return options
 
 
-def _python() -> list[str]:
-    """This Python, its packages and this library, read-only: nothing else of where they live."""
-    options = []
-    for place in _python_places():
-        options += ["--ro-bind", str(place), str(place)]
-    return options
+def _bound(places: list[Path]) -> list[str]:
+    """These directories, read-only, and the way to each open to every user: nothing else there."""
+    ways = {str(way): None for place in places for way in [*reversed(place.parents)][1:]}
+    options = [word for way in ways for word in ("--perms", "755", "--dir", way)]
+    return options + [word for place in places for word in ("--ro-bind", str(place), str(place))]
 
 
-def _python_places() -> list[Path]:
+def python_places() -> list[Path]:
+    """This Python, its packages and this library: nothing else of where they live."""
     places = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent.parent}
     places |= {Path(place) for place in site.getsitepackages()}
     places = {place for place in places if place.is_dir() and place not in _too_wide()}
@@ -197,16 +159,8 @@ def _too_wide() -> set[Path]:
     return {Path("/"), Path("/usr"), Path.home(), Path.home().resolve()}
 
 
-def why_no_sandbox() -> str | None:
-    """None where walls stand, be they the second best; otherwise what is missing and what to do."""
-    reason = why_no_bubblewrap()
-    if reason is None or why_no_landlock() is None:
-        return None
-    return f"{reason}; and {why_no_landlock()}"
-
-
 @functools.cache
-def why_no_bubblewrap() -> str | None:
+def why_no_sandbox() -> str | None:
     """None where bubblewrap works; otherwise one sentence on what is missing and what to do.
 
     Tried, not guessed: a trivial Python runs inside, and makes the nested namespaces of a question.
@@ -216,36 +170,6 @@ def why_no_bubblewrap() -> str | None:
     bwrap = shutil.which("bwrap")
     if bwrap is None:
         return f"bubblewrap is not installed: {INSTALL}"
-    return _try(bwrap)
-
-
-@functools.cache
-def why_no_landlock() -> str | None:
-    """None where Landlock can hold a submission; otherwise one sentence on what is missing.
-
-    Without a user of its own, a submission must be kept from the judge's processes too.
-    """
-    if sys.platform != "linux" or landlock.version() == 0:
-        return f"this kernel ({platform.release()}) has no Landlock"
-    if os.getuid() != 0 and landlock.version() < landlock.SCOPES_SINCE:
-        return (
-            f"this kernel's Landlock (version {landlock.version()}) cannot keep a submission from"
-            " its user's other processes: that needs Linux 6.12"
-        )
-    done = subprocess.run(
-        [*confined_command(), sys.executable, "-c", "print('confined')"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.stdout.strip() == "confined":
-        return None
-    last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-    return f"Landlock cannot confine a program here ({last})"
-
-
-def _try(bwrap: str) -> str | None:
-    """Run the probe inside; None when it printed what it should."""
     try:
         done = subprocess.run(
             [*sandbox_command(bwrap=bwrap), sys.executable, "-c", _PROBE],
@@ -270,6 +194,8 @@ def _try(bwrap: str) -> str | None:
 _PROBE = """
 import ctypes, os
 libc = ctypes.CDLL(None, use_errno=True)
+if os.getuid() == 0:
+    raise SystemExit("what runs inside is root")
 if libc.unshare(0x10000000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x00020000):
     raise SystemExit("nested namespaces: " + os.strerror(ctypes.get_errno()))
 print("walled in")

@@ -7,7 +7,6 @@ one. A virtual network's only separate networks, and end with the process that e
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import fcntl
 import os
@@ -23,8 +22,6 @@ _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 _CAPABILITY_VERSION_3, _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 0x20080522, 12, 21
 _PR_CAP_AMBIENT, _PR_SET_NO_NEW_PRIVS, _PR_SET_DUMPABLE = 47, 38, 4
 _NOT_ROOT = 1000
-_SENT_ONCE = {"tcp_sack": 0, "tcp_early_retrans": 0, "tcp_reordering": 300,
-              "tcp_rto_min_us": 3_000_000}  # fmt: skip
 MAX_FILES = 10_000  # in an empty directory: files of no bytes take the kernel's memory, too
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -47,9 +44,9 @@ def enter(scratch_bytes: int) -> None:
     _unshare(_CLONE_NEWPID | _CLONE_NEWNET | _CLONE_NEWNS | _CLONE_NEWIPC, _NOT_ROOT)
     _empty_places(scratch_bytes)
     _loopback_up()
-    _send_once()
     _become_first_process()
     drop_privileges()
+    trust_nobody()
 
 
 def enter_alone(scratch_bytes: int) -> None:
@@ -65,22 +62,6 @@ def enter_alone(scratch_bytes: int) -> None:
     _empty_places(scratch_bytes)
     drop_privileges()
     trust_nobody()
-
-
-def leave_the_network() -> None:
-    """Move to a network of this process's own, with nothing but loopback in it.
-
-    Root does so and stays root; anybody else only where user namespaces are allowed.
-
-    Raises:
-        OSError: the kernel refuses.
-    """
-    if os.getuid() == 0:
-        _check(_libc.unshare(_CLONE_NEWNET | _CLONE_NEWIPC), "unshare")
-        return _loopback_up()
-    _unshare(_CLONE_NEWNET | _CLONE_NEWIPC)
-    _loopback_up()
-    drop_privileges()
 
 
 def enter_as_administrator() -> None:
@@ -128,6 +109,7 @@ def _unshare(flags: int, instead_of_root: int = 0) -> None:
     itself 0 in a user namespace below, so a rank could have none of its own.
     """
     uid, gid = os.getuid(), os.getgid()
+    trust_nobody(False)  # or this process's own files in /proc would not be its own
     _check(_libc.unshare(_CLONE_NEWUSER | flags), "unshare")
     for name, text in (
         ("setgroups", "deny"),
@@ -153,14 +135,6 @@ def _empty_places(num_bytes: int) -> None:
         if os.path.isdir(place):
             _cover(place, num_bytes)
     os.chdir("/tmp")
-
-
-def cover(places: list[str]) -> None:
-    """Let this process see, in each of these directories, nothing but Python. Root only."""
-    _check(_libc.unshare(_CLONE_NEWNS), "unshare")
-    _check(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "private mounts")
-    for place in places:
-        _cover(place, 1 << 20)
 
 
 def python_places() -> set[str]:
@@ -192,18 +166,6 @@ def _loopback_up() -> None:
         request = struct.pack("16sh14x", b"lo", 0)
         flags = struct.unpack("16sh14x", fcntl.ioctl(probe, _SIOCGIFFLAGS, request))[1]
         fcntl.ioctl(probe, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags | _IFF_UP))
-
-
-def _send_once() -> None:
-    """Let TCP repeat nothing here of its own accord: loopback loses nothing, it is only late.
-
-    On several cores packets overtake each other, and on a busy machine acknowledgements come late:
-    TCP then reports gaps, and sends again what had arrived, in bytes that no log tells of. A kernel
-    that refuses goes on as before.
-    """
-    for name, value in _SENT_ONCE.items():
-        with contextlib.suppress(OSError), open(f"/proc/sys/net/ipv4/{name}", "w") as file:
-            file.write(str(value))
 
 
 def drop_privileges() -> None:

@@ -123,8 +123,10 @@ class Staging(Recorder):
         if name not in (*_SENDS, *_RECEIVES) or not self.stages(args[0][0]):
             return super().communicate(op, keyset, args)
         [tensor] = args[0]
-        host = tensor.to("cpu", copy=True) if name in _SENDS else torch.empty_like(
-            tensor, device="cpu")  # fmt: skip
+        if name in _SENDS:
+            host = tensor.to("cpu", copy=True)
+        else:
+            host = torch.empty_like(tensor, device="cpu")
         out = super().communicate(op, torch._C._dispatch_keys(host), ([host], *args[1:]))
         if name in _RECEIVES:
             work = dist.Work.unbox(out)

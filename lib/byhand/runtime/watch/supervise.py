@@ -19,7 +19,6 @@ from byhand.runtime.process import codec
 from byhand.runtime.process.member import Member, as_list, read_all
 from byhand.runtime.run import Run
 from byhand.runtime.trace.log import CAPACITY, plain_text
-from byhand.runtime.walls.kernel_count import Audit
 from byhand.runtime.watch.matching import Matcher, stuck
 from byhand.runtime.watch.post_mortem import PostMortem
 
@@ -33,9 +32,8 @@ class Supervisor:
     """Waits for one team; `run` returns its Run or raises the LaunchError that explains.
 
     `exits()` gives {rank: exit code} of the ranks that ended; `dump_stacks()` lets every live
-    rank write its Python stack and gives {rank: CPU seconds used}. An `audit` holds what the ranks
-    say they sent against the kernel's count. Ranks that are not trusted see code, in the tracebacks
-    of what they raise, of `cells` alone: {label: text}.
+    rank write its Python stack and gives {rank: CPU seconds used}. Ranks that are not trusted see
+    code, in the tracebacks of what they raise, of `cells` alone: {label: text}.
     """
 
     def __init__(
@@ -45,13 +43,11 @@ class Supervisor:
         dump_stacks: Callable[[], dict[int, float]],
         trusted: bool,
         limits: dict[str, int],
-        audit: Audit | None = None,
         cells: dict[str, str] | None = None,
     ):
         self.members = members
         self.exits = exits
         self.dump_stacks = dump_stacks
-        self.audit = audit
         self.trusted = trusted
         self.cells = None if trusted else dict(cells or {})
         self.output_bytes = limits.get("output_bytes", OUTPUT_BYTES)
@@ -162,8 +158,6 @@ class Supervisor:
         logs = [member.log for member in self.members]
         if any(log.began is None or log.ended is None for log in logs):
             raise TamperedError("a rank returned without the beginning and end in its log")
-        if self.audit is not None:
-            self.audit.hold([call for log in logs for call in log.calls])
         zero = min(log.began for log in logs)
         spans = [(log.began - zero, log.ended - zero) for log in logs]
         calls = [call for log in logs for call in log.calls if call.op in OPS]

@@ -9,7 +9,6 @@ from typing import Any
 import cloudpickle
 
 from byhand.runtime.errors import LaunchError
-from byhand.runtime.network.virtual import VirtualNetwork
 
 
 class PerRank:
@@ -17,16 +16,6 @@ class PerRank:
 
     def __init__(self, items: Sequence[Any]):
         self.items = list(items)
-
-
-def memory_file(*parts: bytes) -> int:
-    """The descriptor of a file in memory that holds these parts, one after the other."""
-    fd = os.memfd_create("byhand request")
-    for part in parts:
-        view = memoryview(part)
-        while view:
-            view = view[os.write(fd, view) :]
-    return fd
 
 
 def check_arguments(
@@ -52,17 +41,22 @@ def check_arguments(
         )
     if type(deadline) not in (int, float) or not deadline > 0:
         raise ValueError(f"deadline is a positive number of seconds, not {deadline!r}")
-    if network is not None and not isinstance(network, VirtualNetwork):
-        raise ValueError(f"network is None or a VirtualNetwork, not {network!r}")
-    if network is not None and network.world_size != world_size:
-        hosts = f"{network.hosts} hosts × {network.ranks_per_host} ranks"
-        raise ValueError(f"{hosts} = {network.world_size} is not world_size {world_size}")
+    if network is not None:
+        _check_network(network, world_size)
     for position, arg in enumerate(args):
         if isinstance(arg, PerRank) and len(arg.items) != world_size:
             raise ValueError(
                 f"argument {position} has {len(arg.items)} items for {world_size} ranks: "
                 "PerRank takes one per rank"
             )
+
+
+def _check_network(network: Any, world_size: int) -> None:
+    if not hasattr(network, "ranks_per_host"):
+        raise ValueError(f"network is None or a VirtualNetwork, not {network!r}")
+    if network.world_size != world_size:
+        hosts = f"{network.hosts} hosts × {network.ranks_per_host} ranks"
+        raise ValueError(f"{hosts} = {network.world_size} is not world_size {world_size}")
 
 
 def pickled(fn: Any, world_size: int, args: Sequence[Any]) -> list[bytes]:

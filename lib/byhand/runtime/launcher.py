@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch.distributed as dist
-
-from byhand.runtime.errors import LaunchError
-from byhand.runtime.network.virtual import VirtualNetwork
-from byhand.runtime.process.client import ForkClient
+from byhand.runtime.errors import LaunchError, NetworkError, SandboxError
+from byhand.runtime.process.client import ForkClient, send_calls
 from byhand.runtime.process.member import Member
-from byhand.runtime.process.request import check_arguments, memory_file, pickled
-from byhand.runtime.process.world import choose_backend
+from byhand.runtime.process.rank import OPEN, Open
+from byhand.runtime.request import check_arguments, pickled
 from byhand.runtime.run import Run
-from byhand.runtime.trace import sources
-from byhand.runtime.walls import on_gpu
-from byhand.runtime.walls.gpus import Gpus
-from byhand.runtime.walls.kernel_count import Audit
 from byhand.runtime.watch.supervise import Supervisor
+
+if TYPE_CHECKING:
+    from byhand.runtime.network.virtual import VirtualNetwork
 
 WARM_TEAMS = 2
 NETWORKS_KEPT = 2
@@ -35,40 +29,22 @@ class Launcher:
     """Starts ranks from one fork server; closing it leaves no process behind.
 
     `command` is put before the fork server's own (a sandbox). With `trusted=False` results come
-    back only as plain data and tensors, through the codec. `limits` bound each rank: memory_bytes,
-    address_bytes, processes (with threads), file_bytes, open_files, cpu_seconds, output_bytes,
-    log_bytes, reply_bytes, scratch_bytes; with shared_files they share one /tmp.
-    `prelude` are (label, source) cells run on each rank first. No launch outlasts `until`, a
-    time.monotonic() moment. `gpus`: what the sandbox has of them, and so what "auto" means;
-    ranks with a limit device_bytes keep their tensors there.
+    back only as plain data and tensors, through the codec. No launch outlasts `until`, a
+    time.monotonic() moment.
     """
 
     def __init__(
-        self,
-        command: Sequence[str] = (),
-        *,
-        trusted: bool = True,
-        limits: dict[str, int] | None = None,
-        prelude: Sequence[tuple[str, str]] = (),
-        until: float | None = None,
-        gpus: Gpus | None = None,
+        self, command: Sequence[str] = (), *, trusted: bool = True, until: float | None = None
     ):
         self.command = list(command)
         self.trusted = trusted
-        self.limits = dict(limits or {})
-        self.prelude = [list(cell) for cell in prelude]
         self.until = until
-        self.gpus = gpus
-        self.private = False  # each rank has its own /tmp, and the kernel counts what they send
+        self.walls: Open = OPEN
         self.network: VirtualNetwork | None = None
         self._networks: dict[VirtualNetwork, Launcher] = {}
-        self._keeps_warm = True
         self._client: ForkClient | None = None
         self._warm: dict[tuple, tuple[int, list[Member]]] = {}
-        self._gpus = None if gpus is None else gpus.count
         self._lock = threading.RLock()
-        for label, source in self.prelude if trusted else ():
-            sources.remember(label, source)
 
     def launch(
         self,
@@ -101,38 +77,29 @@ class Launcher:
                 "threads": threads_per_rank,
                 "setup": setup,
                 "backend": self._backend(backend, world_size),
-                "limits": self.limits,
-                "private": self.private,
             }
             if self.until is not None:
                 deadline = max(0.0, min(deadline, self.until - time.monotonic()))
             return self._launch(spec, calls, deadline, {"alone": alone, "memory": bool(memory)})
 
-    def fresh(
-        self,
-        *,
-        isolate: bool = True,
-        prelude: Sequence[tuple[str, str]] = (),
-        limits: dict[str, int] | None = None,
-        until: float | None = None,
-        scratch_bytes: int = 64 << 20,
-    ) -> Launcher:
-        """A launcher whose fork server was forked from this one's, in milliseconds.
+    def behind(self, walls: Open, until: float | None = None) -> Launcher:
+        """A launcher whose ranks live behind these walls.
 
-        With `isolate`, in new user, process, network, mount and IPC namespaces, with an empty
-        /tmp of `scratch_bytes`; nothing started there outlives its `close`.
+        Its fork server is forked from this one's, in milliseconds, and nothing started there
+        outlives its `close`.
 
         Raises:
-            SandboxError: the kernel refuses the namespaces.
+            SandboxError: the kernel refuses.
         """
         with self._lock:
             self.start()
-            limits = self.limits if limits is None else limits
-            child = Launcher(trusted=self.trusted, limits=limits, prelude=prelude, until=until,
-                             gpus=self.gpus)  # fmt: skip
-            child._client = self._client.fresh(isolate, scratch_bytes)
-            child.private = isolate and not limits.get("shared_files")
-            child._keeps_warm, child._gpus = False, self._gpus
+            child = Launcher(trusted=self.trusted, until=until)
+            child.walls = walls
+            try:
+                child._client = self._client.fresh(walls=walls)
+            except LaunchError as error:
+                words = f"the kernel refuses fresh namespaces for a question: {error}"
+                raise SandboxError(words) from None
             return child
 
     def _launch(
@@ -140,13 +107,13 @@ class Launcher:
     ) -> Run:
         """One team of ranks, from its request to its end."""
         team, members = self._take_team(spec)
+        place = self.network or self.walls
         try:
-            before = self._client.traffic() if self.network is not None else None
+            before = self._client.count() if place is not OPEN else {}
             self._request(members, calls, how)
-            supervisor = self._supervisor(team, members, spec)
-            run = supervisor.run(self._client.connection, deadline)
-            if self.network is not None:
-                run.traffic = self._client.traffic() - before
+            run = self._supervisor(team, members).run(self._client.connection, deadline)
+            for name, value in place.counted(before, self._client.count()) if before else ():
+                setattr(run, name, value)
             return run
         finally:
             self._client.end_team(team, members)
@@ -157,15 +124,24 @@ class Launcher:
         with self._lock:
             self.start()
             child = self._networks.pop(network, None)
-            if child is None or not child._client.answers():
-                options = {"limits": self.limits, "prelude": self.prelude, "until": self.until}
-                child = Launcher(trusted=self.trusted, **options)
-                child._client = self._client.fresh(isolate=False, network=network)
-                child.network, child._keeps_warm, child._gpus = network, False, 0
+            if child is None or not child._is_alive():
+                child = Launcher(trusted=self.trusted, until=self.until)
+                child.walls, child.network = self.walls, network
+                try:
+                    child._client = self._client.fresh(network=network)
+                except LaunchError as error:
+                    words = f"no virtual network can be made here: {error}"
+                    raise NetworkError(words) from None
             while len(self._networks) >= NETWORKS_KEPT:
                 self._networks.pop(next(iter(self._networks))).close()
             self._networks[network] = child
             return child
+
+    def _is_alive(self) -> bool:
+        """Whether the fork server still answers."""
+        with contextlib.suppress(LaunchError):
+            return bool(self._client.count())
+        return False
 
     def start(self) -> None:
         """Start the fork server, unless it runs. It imports torch: a second or two."""
@@ -196,58 +172,25 @@ class Launcher:
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def why_no_gpus(self, limits: dict[str, int], isolate: bool) -> str | None:
-        """None where ranks with these limits can use this launcher's GPUs, or it has none.
-
-        Otherwise why not. It is tried, behind the walls of a question.
-        """
-        for ranks in self.gpus.trials if self.gpus else ():
-            question = self.fresh(isolate=isolate, limits=limits)
-            try:
-                question.launch(on_gpu.probe, ranks, (self.gpus.count, limits["device_bytes"]))
-            except LaunchError as error:
-                return error.sentence
-            finally:
-                question.close()
-        return None
-
     def _backend(self, backend: str, world_size: int) -> str:
-        if self.gpus is not None and backend == "auto":
-            try:
-                return choose_backend(self.gpus.backend, world_size, self.gpus.count)
-            except ValueError as error:  # not the fault of whoever asked for nothing
-                raise LaunchError(str(error)) from None
-        if self._gpus is None:
-            self._gpus = self._client.count_gpus() if dist.is_nccl_available() else 0
-        return choose_backend(backend, world_size, self._gpus)
+        if self.network is not None and backend == "auto":
+            return "gloo"
+        return self.walls.backend(backend, world_size)
 
     def _request(self, members: list[Member], calls: list[bytes], how: dict[str, bool]) -> None:
-        """Give each rank its call, in a memory file that ranks with the same call share."""
-        cells = json.dumps(self.prelude).encode()
         header = {"trusted": self.trusted, "path": None, "directory": ".", **how}
         if self.trusted:
             header.update(path=sys.path, directory=os.getcwd())
-        files = {id(call): memory_file(cells, call) for call in calls}
-        for member, call in zip(members, calls, strict=True):
-            sections = {**header, "sections": [len(cells), len(call)]}
-            with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it died: see exits
-                message = json.dumps(sections).encode()
-                socket.send_fds(member.control, [message], [files[id(call)]])
-        for file in files.values():
-            os.close(file)
+        send_calls(members, header, calls)
 
-    def _supervisor(self, team: int, members: list[Member], spec: dict[str, Any]) -> Supervisor:
-        audit = None
-        if self.private and spec["backend"] == "gloo":
-            audit = Audit(lambda: self._client.count(team), len(members), spec["setup"])
+    def _supervisor(self, team: int, members: list[Member]) -> Supervisor:
         return Supervisor(
             members,
             lambda: self._client.exits_of(team),
             lambda: self._client.dump_stacks(team),
             self.trusted,
-            self.limits,
-            audit,
-            dict(self.prelude),
+            self.walls.limits,
+            dict(self.walls.cells),
         )
 
     def _take_team(self, spec: dict[str, Any]) -> tuple[int, list[Member]]:
@@ -260,7 +203,8 @@ class Launcher:
 
     def _warm_up(self, spec: dict[str, Any]) -> None:
         """Fork the ranks that the next launch of this kind will use; they connect and wait."""
-        if not self._keeps_warm or not spec["setup"] or _key(spec) in self._warm:
+        kept = self.walls is OPEN and self.network is None and spec["setup"]
+        if not kept or _key(spec) in self._warm:
             return
         with contextlib.suppress(LaunchError):
             while len(self._warm) >= WARM_TEAMS:

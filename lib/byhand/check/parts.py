@@ -1,0 +1,85 @@
+"""The part of a test that is running: its name, its random inputs, and how it fails.
+
+The one place with state: which part it is, and the seed that its inputs are drawn from.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+
+@dataclass
+class _State:
+    seed: int = 0
+    part: str | None = None
+    generator: torch.Generator = field(default_factory=lambda: torch.Generator().manual_seed(0))
+
+    def restart(self) -> None:
+        """The same inputs again for this seed and part."""
+        digest = hashlib.sha256(f"{self.seed}:{self.part}".encode()).digest()
+        self.generator.manual_seed(int.from_bytes(digest[:7], "big"))
+
+
+_state = _State()
+
+
+class CheckError(AssertionError):
+    """A check failed. `.part` names the part of the test (or None), `.message` says why."""
+
+    def __init__(self, message: str, part: str | None = None):
+        super().__init__(f"{part}: {message}" if part else message)
+        self.part, self.message = part, message
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the message, not the lines of the test."""
+        return [f"CheckError: {self}"]
+
+
+@contextmanager
+def part(name: str) -> Iterator[None]:
+    """Name a part of a test: every failure inside begins with `name`.
+
+    A CheckError carries `name` as `.part`; any other exception keeps its type and gets `.part`
+    and a note. The random inputs inside depend on the seed and on `name` alone. A part inside a
+    part adds its name to the outer one's.
+    """
+    before = _state.part
+    name = f"{before}, {name}" if before else name
+    _state.part = name
+    _state.restart()
+    try:
+        yield
+    except Exception as error:
+        if not hasattr(error, "part"):
+            error.part = name
+            error.add_note(f"This happened in the part of the test named: {name}")
+        raise
+    finally:
+        _state.part = before
+
+
+def set_seed(seed: int) -> None:
+    """Draw other random inputs from here on; the seed at the start is 0."""
+    _state.seed = seed
+    _state.restart()
+
+
+def random(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
+    """A tensor of normally distributed numbers."""
+    return torch.randn(shape, generator=_state.generator, dtype=dtype)
+
+
+def whole_numbers(
+    *shape: int, low: int = 1, high: int = 100, dtype: torch.dtype = torch.float64
+) -> Tensor:
+    """A tensor of whole numbers from `low` to `high` - 1: their sums are exact in any order."""
+    return torch.randint(low, high, shape, generator=_state.generator).to(dtype)
+
+
+def fail(sentence: str, lines: Iterable[str] = ()) -> None:
+    """Raise a CheckError of this part: a sentence, and lines below it."""
+    raise CheckError("\n".join([sentence, *(f"  {line}" for line in lines)]), _state.part)

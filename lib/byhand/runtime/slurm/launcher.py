@@ -1,0 +1,211 @@
+"""The notebook's side: one srun, whose nodes' words become a Run or the error that explains."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import queue
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from byhand.runtime.errors import LaunchError
+from byhand.runtime.process.client import environment
+from byhand.runtime.process.member import Member
+from byhand.runtime.request import check_arguments, pickled
+from byhand.runtime.run import Run
+from byhand.runtime.slurm import epoch, placement
+from byhand.runtime.trace.log import append_log
+from byhand.runtime.watch.supervise import Supervisor
+
+START_SECONDS = 120.0
+CLOSE_SECONDS = 10.0
+POLL_SECONDS = 0.02
+SAME_CLOCK = 0.001
+
+
+class SlurmLauncher:
+    """Starts ranks on the nodes of the Slurm allocation that this process is in."""
+
+    def launch(
+        self,
+        fn: Callable[..., Any],
+        world_size: int,
+        args: Sequence[Any] = (),
+        *,
+        backend: str = "auto",
+        deadline: float = 60.0,
+        threads_per_rank: int = 1,
+        network: Any = None,
+        setup: bool = True,
+        memory: bool = False,
+        alone: bool = False,
+    ) -> Run:
+        """As Launcher.launch. The deadline begins when the ranks have been forked.
+
+        Raises:
+            LaunchError: this process is in no allocation, or a node did not come, or was lost.
+        """
+        check_arguments(fn, world_size, args, deadline, threads_per_rank, network)
+        if network is not None:
+            raise ValueError(
+                f"{network!r} is made on one machine; on a Slurm allocation the network is the"
+                " real one"
+            )
+        if "SLURM_JOB_ID" not in os.environ or shutil.which("srun") is None:
+            raise LaunchError(
+                'launcher="slurm" starts ranks on the nodes of a Slurm allocation, and this process'
+                " is in none: start it with salloc or sbatch, or by autograder run --slurm"
+            )
+        spec = {"world_size": world_size, "threads": threads_per_rank, "setup": setup}
+        spec["backend"] = backend
+        header = {"trusted": True, "alone": alone, "memory": bool(memory)}
+        header.update(path=sys.path, directory=os.getcwd())
+        calls = pickled(fn, world_size, args)
+        shared = os.environ.get("BYHAND_SHARED", os.getcwd())
+        with tempfile.TemporaryDirectory(prefix=".byhand-", dir=shared) as folder:
+            Path(folder, "request").write_bytes(pickle.dumps((spec, header, calls)))
+            with Step(Path(folder), world_size) as step:
+                return step.run(deadline)
+
+    def start(self) -> None:
+        """Nothing waits between launches."""
+
+    close = start
+
+
+class Step:
+    """One srun: the nodes' programs, and a thread that takes in what they write."""
+
+    def __init__(self, folder: Path, world_size: int):
+        nodes = os.environ.get("SLURM_JOB_NUM_NODES") or os.environ.get("SLURM_NNODES") or "1"
+        self.folder = folder
+        self.num_nodes = min(int(nodes), world_size)
+        pairs = [Member.create(rank) for rank in range(world_size)]
+        self.members = [member for member, _ in pairs]
+        self.replies = [theirs for _, (theirs, *_) in pairs]
+        self.exits: dict[int, int] = {}
+        self.answers: queue.Queue[tuple[str, Any]] = queue.Queue()
+        self.awake, self.wake = socket.socketpair()
+        self.awake.setblocking(False)
+        self.said = tempfile.TemporaryFile()
+        self.process = subprocess.Popen(
+            self._command(),
+            start_new_session=True,
+            stdin=subprocess.PIPE,
+            stdout=self.said,
+            stderr=self.said,
+            env=environment(),
+        )
+        self.closing = threading.Event()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+
+    def _command(self) -> list[str]:
+        number = str(self.num_nodes)
+        step = ["--overlap", "--cpu-bind=none", "--mpi=none", "--kill-on-bad-exit=1"]
+        place = [f"--nodes={number}", f"--ntasks={number}", "--ntasks-per-node=1"]
+        program = [sys.executable, "-m", "byhand.runtime.slurm.node", str(self.folder)]
+        return ["srun", *step, *place, *program]
+
+    def run(self, deadline: float) -> Run:
+        """Wait for the nodes, then supervise their ranks."""
+        here, there = epoch(), dict(self._ask("ready", START_SECONDS))
+        placed = placement(len(self.members), self.num_nodes)
+        for member, node in zip(self.members, placed, strict=True):
+            ahead = here - there[node]
+            member.log.clock_ahead = ahead if abs(ahead) > SAME_CLOCK else 0.0
+        supervisor = Supervisor(self.members, self._exits, self._dump_stacks, True, {})
+        return supervisor.run(self.awake, deadline)
+
+    def _ask(self, kind: str, seconds: float) -> list[Any]:
+        """What each node says of this kind, when all have said it."""
+        until, found = time.monotonic() + seconds, []
+        while len(found) < self.num_nodes:
+            self._check()
+            if time.monotonic() > until:
+                came = f"{len(found)} of {self.num_nodes} nodes answered"
+                raise LaunchError(f"{came}; {self._last_words()}")
+            with contextlib.suppress(queue.Empty):
+                said, value = self.answers.get(timeout=0.2)
+                found += [value] if said == kind else []
+        return found
+
+    def _exits(self) -> dict[int, int]:
+        with contextlib.suppress(BlockingIOError):
+            self.awake.recv(1 << 12)
+        self._check()
+        return dict(self.exits)
+
+    def _dump_stacks(self) -> dict[int, float]:
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(b"\n")
+            self.process.stdin.flush()
+        return {rank: used for some in self._ask("stacks", 15.0) for rank, used in some.items()}
+
+    def _check(self) -> None:
+        if self.process.poll() is not None:
+            raise LaunchError(f"lost a node of the allocation; {self._last_words()}")
+
+    def _last_words(self) -> str:
+        self.said.seek(0)
+        text = self.said.read().decode(errors="replace").strip()
+        return f"srun's last words: {text[-2000:]}" if text else "srun said nothing"
+
+    def _read(self) -> None:
+        """The thread: take in the nodes' frames as they come, until the step is closed."""
+        read = [0] * self.num_nodes
+        while not self.closing.wait(POLL_SECONDS):
+            for node in range(self.num_nodes):
+                with (
+                    contextlib.suppress(FileNotFoundError),
+                    open(self.folder / f"node.{node}", "rb") as file,
+                ):
+                    file.seek(read[node])
+                    while len(size := file.read(8)) == 8:
+                        frame = file.read(int.from_bytes(size))
+                        if len(frame) < int.from_bytes(size):
+                            break
+                        read[node] = file.tell()
+                        self._take(*pickle.loads(frame))
+            if self.process.poll() is not None:
+                self.wake.send(b".")
+
+    def _take(self, kind: str, rank: int | None, value: Any) -> None:
+        if rank is None:
+            self.answers.put((kind, value))
+        elif kind == "log":
+            append_log(self.members[rank].log_fd, value)
+        elif kind == "reply":
+            self.replies[rank].sendall(value)
+        elif kind == "exit":
+            self.exits[rank] = value
+            self.wake.send(b".")
+        else:
+            os.write(getattr(self.members[rank], f"{kind}_fd"), value)
+
+    def __enter__(self) -> Step:
+        self.reader.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        """End the step; return when srun, and so all that it started, is gone."""
+        self.closing.set()
+        self.process.stdin.close()
+        for end in (lambda: None, self.process.terminate, self.process.kill):
+            end()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(CLOSE_SECONDS)
+                break
+        for member in self.members:
+            member.close()
+        for one in (*self.replies, self.awake, self.wake, self.said):
+            one.close()
+        self.reader.join()

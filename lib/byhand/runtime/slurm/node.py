@@ -1,0 +1,144 @@
+"""One node's part in a launch: `python -m byhand.runtime.slurm.node FOLDER`, by srun on each."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import socket
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from byhand.runtime.process import server
+from byhand.runtime.process.client import ForkClient, send_calls
+from byhand.runtime.slurm import epoch, placement
+
+POLL_SECONDS = 0.05
+MASTER_SECONDS = 60.0
+STACKS_SECONDS = 0.05  # for the ranks to write them
+
+
+class Node:
+    """Forks this node's ranks, and writes down what they write and return."""
+
+    def __init__(self, folder: Path, number: int):
+        self.folder, self.number = folder, number
+        spec, header, calls = pickle.loads((folder / "request").read_bytes())
+        self.client = fork_server()
+        placed = placement(spec["world_size"], int(os.environ["SLURM_STEP_NUM_NODES"]))
+        ranks = [rank for rank, node in enumerate(placed) if node == number]
+        own, interface = own_address(os.environ["SLURM_LAUNCH_NODE_IPADDR"])
+        environ = {"BYHAND_STORE": str(folder / "store"), "GLOO_SOCKET_IFNAME": interface}
+        spec.update(ranks=ranks, address=self.master(own), environ=environ)
+        self.team, self.members = self.client.fork_team(spec)
+        self.passed_on = {(member.rank, name): 0 for member in self.members for name in WRITTEN}
+        self.exits: dict[int, int] = {}
+        send_calls(self.members, header, [calls[rank] for rank in ranks])
+
+    def master(self, own: str) -> tuple[str, int]:
+        """Node 0's address and a port that is free there; every node waits for it."""
+        path = self.folder / "master"
+        if self.number == 0:
+            with socket.create_server(("", 0)) as free:
+                port = free.getsockname()[1]
+            path.with_suffix(".new").write_text(f"{own} {port}")
+            path.with_suffix(".new").rename(path)
+        until = time.monotonic() + MASTER_SECONDS
+        while not path.exists() and time.monotonic() < until:
+            time.sleep(POLL_SECONDS)
+        address, port = path.read_text().split()
+        return address, int(port)
+
+    def serve(self) -> None:
+        """Pass on what the ranks write and return, until standard input ends."""
+        self.say("ready", None, (self.number, epoch()))
+        waiting = {member.control: member.rank for member in self.members}
+        while True:
+            ready, _, _ = select.select([0, *waiting], [], [], POLL_SECONDS)
+            self.pass_on()
+            if 0 in ready:
+                if not os.read(0, 1 << 10):
+                    return
+                self.tell_stacks()
+            for control in waiting.keys() & set(ready):
+                data = control.recv(1 << 20)
+                self.say("reply", waiting[control], data)
+                if not data:
+                    del waiting[control]
+
+    def pass_on(self) -> None:
+        """What the ranks wrote since the last look, and which of them ended."""
+        exits = self.client.exits_of(self.team)
+        for member in self.members:
+            for name, read in WRITTEN.items():
+                at = self.passed_on[member.rank, name]
+                while data := read(member, at):
+                    self.say(name, member.rank, data)
+                    at += len(data)
+                self.passed_on[member.rank, name] = at
+        for rank in exits.keys() - self.exits.keys():
+            self.say("exit", rank, exits[rank])
+        self.exits = exits
+
+    def tell_stacks(self) -> None:
+        """Where each rank is, and the CPU seconds that each has used."""
+        seconds = self.client.dump_stacks(self.team)
+        time.sleep(STACKS_SECONDS)
+        self.pass_on()
+        self.say("stacks", None, seconds)
+
+    def say(self, kind: str, rank: int | None, value: Any) -> None:
+        """Append a frame to this node's file, which is closed so that other nodes see it."""
+        frame = pickle.dumps((kind, rank, value))
+        with open(self.folder / f"node.{self.number}", "ab") as file:
+            file.write(len(frame).to_bytes(8) + frame)
+
+
+WRITTEN = {
+    "log": lambda member, at: member.log_text(at),
+    "output": lambda member, at: os.pread(member.output_fd, 1 << 20, at),
+    "stack": lambda member, at: os.pread(member.stack_fd, 1 << 20, at),
+}
+
+
+def fork_server() -> ForkClient:
+    """A fork server forked from this process, which has imported torch already."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    server.get_ready()
+    if os.fork() == 0:
+        ours.close()
+        server.Server(theirs).serve()
+        os._exit(0)
+    theirs.close()
+    client = ForkClient(ours)
+    client.expect("hello", MASTER_SECONDS)
+    return client
+
+
+def own_address(other: str) -> tuple[str, str]:
+    """This machine's address on the way to another, and the interface that has it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((other, 9))  # nothing is sent
+        own = probe.getsockname()[0]
+    for name, addresses in psutil.net_if_addrs().items():
+        if any(address.address == own for address in addresses):
+            return own, name
+    return own, "lo"
+
+
+def main() -> None:
+    """Serve the folder that the command line names."""
+    node = Node(Path(sys.argv[1]), int(os.environ["SLURM_NODEID"]))
+    try:
+        node.serve()
+    finally:
+        node.client.close()
+        os.wait()  # for the fork server, which ends everything else first
+
+
+if __name__ == "__main__":
+    main()
