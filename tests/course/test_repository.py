@@ -24,7 +24,6 @@ TO_MEND = (  # files that are still too long; nothing joins them
     "lib/byhand/pipeline_schedules/simulation.py",
     "lib/byhand/rank_groups/grid.py",
     "lib/byhand/runtime/launch.py",
-    "lib/byhand/runtime/watch/matching.py",
 )
 
 
