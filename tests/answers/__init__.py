@@ -15,6 +15,7 @@ from pathlib import Path
 
 ANSWERS = Path(__file__).parent
 ROOT = ANSWERS.parent.parent
+STEMS = sorted(path.parent.name for path in (ROOT / "solutions").glob("*/*.ipynb"))
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 

@@ -42,11 +42,6 @@ def all_mutants(stem: str) -> list[Mutant]:
     return mutants(answers.source(stem), stem)
 
 
-def stems() -> list[str]:
-    """The exercises, in reading order."""
-    return sorted(path.parent.name for path in (answers.ROOT / "solutions").glob("*/*.ipynb"))
-
-
 @cache
 def exercise(stem: str, test: str) -> dict:
     """The source notebook with this test alone."""
@@ -167,7 +162,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--jobs", type=int, default=cores())
     options = parser.parse_args(arguments)
     wanted = []
-    for stem in options.stems or stems():
+    for stem in options.stems or answers.STEMS:
         every = all_mutants(stem)
         wanted += every if options.all else chosen(every, options.count)
     found = verdicts(wanted, options.jobs)

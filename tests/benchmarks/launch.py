@@ -1,11 +1,12 @@
-"""How fast four ranks start and all-reduce, four ways; and how soon a deadlock is named.
+"""How fast four ranks start and all-reduce, four ways; how soon a deadlock is named; how it grows.
 
-    python tests/benchmarks/launch.py [trials]
+    python tests/benchmarks/launch.py [trials | --growth]
 
 Every way runs in a process of its own that has imported torch, as a notebook's kernel has. The
 trials take turns, with a second between them, as a reader leaves between cells. One trial is
 everything from the call to the results. launch, spawn and notebook_launcher start fresh processes
 in each trial; ipyparallel's engines are started once, before, and keep their process group.
+Last, launch alone, from 2 ranks to 64.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ WORLD_SIZE = 4
 PAUSE = 1.0
 TRIALS = 10
 EXPECTED = 4.0 * WORLD_SIZE
+WORLD_SIZES = (2, 4, 8, 16, 32, 64)
+MOST_AT_64 = 0.4  # seconds
 AIMS = {"torch.multiprocessing.spawn": 150, "accelerate notebook_launcher": 6, "ipyparallel": 1}
 
 
@@ -206,8 +209,29 @@ def report(seconds: dict[str, list[float]]) -> None:
         print(f"{row}{ratio:>9}  {aim}")
 
 
+def report_growth(trials: int) -> None:
+    """Print how long a launch takes by the number of its ranks, the next ones forked meanwhile."""
+    from byhand import launch
+
+    print(f"\nlaunch by ranks, {trials} trials each")
+    for n in WORLD_SIZES:
+        times = []
+        for trial in range(-2, trials):
+            time.sleep(PAUSE + n / 16)  # in which the next ranks are forked and connect
+            begun = time.perf_counter()
+            assert launch(all_reduce_once, n).results == [4.0 * n] * n
+            times += [time.perf_counter() - begun] if trial >= 0 else []
+        middle = statistics.median(times)
+        row = "".join(f"{1e3 * seconds:8.1f}ms" for seconds in (middle, min(times), max(times)))
+        print(f"{n:4} ranks {row}" + (f"  ≤ {1e3 * MOST_AT_64:.0f} ms" if n == 64 else ""))
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--serve"]:
         contender(sys.argv[2])
+    elif sys.argv[1:2] == ["--growth"]:
+        report_growth(TRIALS)
     else:
-        report(measure(int(sys.argv[1]) if len(sys.argv) > 1 else TRIALS))
+        number = int(sys.argv[1]) if len(sys.argv) > 1 else TRIALS
+        report(measure(number))
+        report_growth(number)

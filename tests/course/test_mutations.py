@@ -4,7 +4,7 @@ import ast
 
 import answers
 import pytest
-from answers.mutants import all_mutants, reason, reasons, stems
+from answers.mutants import all_mutants, reason, reasons
 from answers.mutations import chosen, mutants
 
 CELL = '''def f(x, peer):
@@ -71,7 +71,7 @@ def test_a_mutant_is_the_cell_with_one_statement_changed():
     assert texts["total -= a"] == CELL.replace("total += a", "total -= a")
 
 
-@pytest.mark.parametrize("stem", stems())
+@pytest.mark.parametrize("stem", answers.STEMS)
 def test_every_exercise_has_mutants_and_all_are_python(stem):
     found = all_mutants(stem)
     texts = {cell["id"]: "".join(cell["source"]) for cell in answers.source(stem)["cells"]}
@@ -81,7 +81,7 @@ def test_every_exercise_has_mutants_and_all_are_python(stem):
 
 
 def test_every_reason_is_that_of_some_mutant():
-    found = [mutant for stem in stems() for mutant in all_mutants(stem)]
+    found = [mutant for stem in answers.STEMS for mutant in all_mutants(stem)]
     assert len(found) >= 200
     for entry in reasons():
         assert entry["why"].endswith(".")

@@ -19,15 +19,11 @@ MODULES = arrows.modules(ROOT)
 HOUSE = ("lib", "autograder", "tests", "lectures")
 SOURCES = [path for folder in HOUSE for path in (ROOT / folder).glob("**/*.py")]
 TO_MEND = (  # files that are still too long; nothing joins them
-    "autograder/report/export.py",
-    "lib/byhand/__init__.py",
-    "lib/byhand/check/__init__.py",
     "lib/byhand/communication_cost/lab.py",
     "lib/byhand/figures/schedule.py",
     "lib/byhand/pipeline_schedules/simulation.py",
     "lib/byhand/rank_groups/grid.py",
-    "lib/byhand/runtime/",
-    "tests/autograder/test_levels.py",
+    "lib/byhand/runtime/launch.py",
 )
 
 

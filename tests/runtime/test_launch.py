@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import mmap
 import os
@@ -459,9 +458,16 @@ def drive(rank, world_size, x):
     return double(x)
 
 
-def test_a_stand_in_becomes_the_students_function_on_the_rank():
+@pytest.fixture(scope="module")
+def base():
+    """What questions of untrusted code are forked from."""
+    with Sandbox() as base:
+        yield base
+
+
+def test_a_stand_in_becomes_the_students_function_on_the_rank(base):
     isolate = why_no_sandbox() is None
-    with Sandbox() as base, base.fresh(isolate=isolate, prelude=CELLS) as question:
+    with base.fresh(isolate=isolate, prelude=CELLS) as question:
         run = question.launch(drive, 2, (torch.ones(2),))
         assert all(torch.equal(result, 2 * torch.ones(2)) for result in run.results)
         assert run.notes == ["cell cell-2: ValueError: oops"]
@@ -469,8 +475,8 @@ def test_a_stand_in_becomes_the_students_function_on_the_rank():
             question.launch(lambda rank, world_size: absent, 1)
 
 
-def test_the_judge_takes_only_plain_data_from_an_untrusted_rank():
-    with Sandbox() as base, base.fresh(isolate=False) as question:
+def test_the_judge_takes_only_plain_data_from_an_untrusted_rank(base):
+    with base.fresh(isolate=False) as question:
         with pytest.raises(RankError, match="what the function returned cannot be graded"):
             question.launch(lambda rank, world_size: {1, 2}, 1)
         assert question.launch(lambda rank, world_size: ({"a": [1.5]}, None), 1).results == [
@@ -478,7 +484,7 @@ def test_the_judge_takes_only_plain_data_from_an_untrusted_rank():
         ]
 
 
-def test_a_question_gets_namespaces_of_its_own():
+def test_a_question_gets_namespaces_of_its_own(base):
     if why_no_sandbox() is not None:
         pytest.skip(why_no_sandbox())
 
@@ -487,7 +493,7 @@ def test_a_question_gets_namespaces_of_its_own():
             file.write("x")
         return os.getpid(), os.listdir("/tmp"), os.path.getsize("/tmp/left")
 
-    with Sandbox() as base, tempfile.NamedTemporaryFile(dir="/tmp") as outside:
+    with tempfile.NamedTemporaryFile(dir="/tmp") as outside:
         for _ in range(2):
             with base.fresh() as question:
                 ((pid, listing, size),) = question.launch(look, 1).results
@@ -496,13 +502,14 @@ def test_a_question_gets_namespaces_of_its_own():
                 assert size == 1  # what the first question left is not there
 
 
-@contextlib.contextmanager
-def limited(**limits):
-    with Sandbox(trusted=True) as base, base.fresh(isolate=False, limits=limits) as small:
-        yield small
+@pytest.fixture(scope="module")
+def limited():
+    """A question with limits, of code that is trusted otherwise."""
+    with Sandbox(trusted=True) as base:
+        yield lambda **limits: base.fresh(isolate=False, limits=limits)
 
 
-def test_limits_hold_on_a_rank():
+def test_limits_hold_on_a_rank(limited):
     def hog(rank, world_size):
         return torch.ones(1 << 30).sum().item()
 
@@ -517,7 +524,7 @@ def test_limits_hold_on_a_rank():
             small.launch(shout, 1)
 
 
-def test_too_much_output_is_named_whatever_the_rank_came_to_first():
+def test_too_much_output_is_named_whatever_the_rank_came_to_first(limited):
     def shout(rank, world_size, end):
         print("x" * (3 << 20 if end == "fill its file" else 2 << 20), flush=True)
         if end == "raise":
@@ -531,7 +538,7 @@ def test_too_much_output_is_named_whatever_the_rank_came_to_first():
                 small.launch(shout, 2, (end,))
 
 
-def test_memory_is_bounded_wherever_it_is():
+def test_memory_is_bounded_wherever_it_is(limited):
     def in_children(rank, world_size):
         for _ in range(4):
             if os.fork() == 0:
@@ -556,8 +563,8 @@ def test_memory_is_bounded_wherever_it_is():
             small.launch(in_a_memory_file, 1)
 
 
-def test_a_launcher_ends_with_its_moment():
-    with Sandbox() as base, base.fresh(isolate=False, until=time.monotonic() + 1) as question:
+def test_a_launcher_ends_with_its_moment(base):
+    with base.fresh(isolate=False, until=time.monotonic() + 1) as question:
         with pytest.raises(DeadlineError):
             question.launch(setsid_and_sleep, 2)
 

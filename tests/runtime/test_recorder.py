@@ -1,5 +1,7 @@
 """What the recorder sees: every communication call, whoever makes it; memory where asked for."""
 
+import contextlib
+import time
 from itertools import pairwise
 
 import pytest
@@ -62,7 +64,7 @@ def one_rank_clips(rank, world_size):
 
 def test_a_rank_that_clips_sharded_gradients_alone_is_a_deadlock():
     with pytest.raises(DeadlockError, match=r"rank 0 waits in all_reduce .* rank 1 returned"):
-        launch(one_rank_clips, 2, deadline=30)
+        launch(one_rank_clips, 2, deadline=200)
 
 
 def all_to_all(rank, world_size):
@@ -81,6 +83,19 @@ def test_an_uneven_all_to_all_sends_all_but_its_own_split():
     assert [event.sent_bytes for event in forward] == [3 * 8, 2 * 8]
     assert [event.waited > 0 for event in forward] == [True, True]
     assert [grad.sum().item() for grad in run.results] == [8.0, 4.0]
+
+
+def goes_on_after_a_refused_call(rank, world_size):
+    with contextlib.suppress(RuntimeError, ValueError):
+        dist.all_reduce(torch.ones(3, dtype=torch.int64), op=dist.ReduceOp.AVG)
+    if rank == 0:
+        time.sleep(3)  # longer than a deadlock takes to be found
+    dist.barrier()
+
+
+def test_a_rank_that_goes_on_after_a_refused_call_does_not_wait_in_it():
+    run = launch(goes_on_after_a_refused_call, 2)
+    assert words(run) == ["all_reduce avg", "barrier"]
 
 
 def functional_calls(rank, world_size):

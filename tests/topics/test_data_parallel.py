@@ -237,6 +237,7 @@ def test_every_rank_gets_the_roots_parameters():
 
 
 @given(st.integers(0, 30), st.integers(1, 9), st.integers(0, 3))
+@settings(deadline=None)
 def test_the_batches_of_an_epoch_hold_every_sample_once(num_samples, batch_rows, epoch):
     found = batches(num_samples, batch_rows, epoch)
     assert sorted(torch.cat(found).tolist()) == list(range(num_samples))

@@ -1,12 +1,15 @@
 """Figures contain what they claim, can be read, and are the same file each time."""
 
+import subprocess
+import sys
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 from matplotlib.text import Text
 
-from byhand import figures
+from byhand import collectives, figures
 from byhand.collectives.lab import (
     NAMES,
     collective_explorer,
@@ -247,6 +250,15 @@ def test_the_explorer_shows_what_goes_wrong_as_a_sentence():
     png, _, sentence = draw_collective("scatter", 2, 5)
     assert png == b""
     assert sentence == "ValueError: root 5 is not one of the ranks, 0 to 1"
+
+
+def test_a_rank_that_imports_a_lab_does_not_pay_for_pictures_or_fits():
+    labs = [path.parent.name for path in Path(collectives.__file__).parents[1].glob("*/lab.py")]
+    code = "import sys; " + "; ".join(f"import byhand.{name}.lab" for name in labs)
+    code += "; print(*{'matplotlib', 'scipy', 'ipywidgets'} & set(sys.modules))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert len(labs) > 5
+    assert run.stdout.split() == []
 
 
 def test_overlap_says_how_long_the_ranks_stand_still():

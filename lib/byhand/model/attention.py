@@ -97,7 +97,8 @@ class MultiHeadAttention(MLP):
             ValueError: the features of qkv do not make 3 · num_heads heads.
         """
         check_heads(qkv.weight.shape[0], num_heads)
-        super().__init__([qkv, Heads(num_heads, causal), out])
+        self.qkv, self.heads, self.out = qkv, Heads(num_heads, causal), out
+        super().__init__([self.qkv, self.heads, self.out])
 
     @classmethod
     def from_weights(
@@ -109,6 +110,15 @@ class MultiHeadAttention(MLP):
     ) -> MultiHeadAttention:
         """From (weight, bias) pairs: qkv [3D, D], [3D]; out [D, D], [D]."""
         return MultiHeadAttention(Linear(*qkv), Linear(*out), num_heads, causal)
+
+    @property
+    def num_heads(self) -> int:
+        """H, of this rank where the heads are split."""
+        return self.heads.num_heads
+
+    @num_heads.setter
+    def num_heads(self, number: int) -> None:
+        self.heads.num_heads = number
 
 
 def check_heads(num_features: int, num_heads: int) -> None:

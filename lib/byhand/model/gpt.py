@@ -134,7 +134,7 @@ def gpt_weights(layers: list[Any], num_heads: int) -> GPT:
     for attention, mlp in zip(inner[::2], inner[1::2], strict=True):
         attention_norm, heads = attention.layers
         mlp_norm, up, _, gain, down = mlp.layers
-        pairs = map(_pair, (attention_norm, heads.layers[0], heads.layers[2], mlp_norm, up))
+        pairs = map(_pair, (attention_norm, heads.qkv, heads.out, mlp_norm, up))
         blocks.append(Block(*pairs, gain.gain, _pair(down)))
     return GPT(embedding.table, embedding.positions, blocks, _pair(norm), num_heads)
 

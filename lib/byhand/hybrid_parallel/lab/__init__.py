@@ -18,7 +18,6 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.communication_cost import AlphaBeta, cost
-from byhand.communication_cost.fit import least_squares
 from byhand.communication_cost.timing import Timing, time_call
 from byhand.hybrid_parallel.cost import SCALARS, Sizes
 from byhand.hybrid_parallel.layouts import Layout, fastest_layouts
@@ -177,6 +176,8 @@ def measure_lines(world_size: int) -> dict[int, AlphaBeta]:
     Each from two sizes. Eight ranks on two cores wait for a core as well as for each other: that
     is in alpha.
     """
+    from byhand.communication_cost.fit import least_squares  # ranks need not pay for scipy
+
     group_sizes = [n for n in range(2, world_size + 1) if world_size % n == 0]
     few_and_many = (1 << 10, 1 << 18)
 

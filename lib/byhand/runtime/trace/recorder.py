@@ -102,7 +102,12 @@ class Recorder:
         body = calls.packed(op._opname, args, thread.reduce_op, caller())
         thread.latest = self.log.call(body, monotonic(), self._waiting() if blocks else 0)
         thread.blocked = thread.latest if blocks else None
-        out = op._handle.redispatch_boxed(keyset & BELOW, *args)
+        try:
+            out = op._handle.redispatch_boxed(keyset & BELOW, *args)
+        except Exception:
+            if op._opname != "monitored_barrier_":  # refused before it waited
+                self.go_on(thread.latest)
+            raise
         if not blocks:
             self._send_off(out, op._opname)
         elif out is None:  # a monitored barrier is over

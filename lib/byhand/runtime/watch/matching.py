@@ -12,8 +12,7 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Callable
 
-from byhand.runtime.ledger import SETUP_OPS, Event
-from byhand.runtime.trace.log import RankLog
+from byhand.runtime.ledger import Event
 
 
 def ranks_text(ranks: list[int] | tuple[int, ...] | set[int]) -> str:
@@ -191,104 +190,3 @@ def message_disagreement(send: Event, receive: Event) -> str | None:
         f"into {wanted} {receive.dtype}. The receiver's tensor must have the sender's shape "
         "and dtype."
     )
-
-
-def stuck(
-    logs: list[RankLog], gone: dict[int, str], matcher: Matcher, idle: dict[int, Event]
-) -> str | None:
-    """The sentence that explains why no rank can ever go on; None when one still can.
-
-    `gone` names the ranks that take no further part and how they left: "returned", "raised"...
-    `idle` are ranks that stand still inside torch without saying so, each with a call it made.
-    """
-    waiting = {log.rank: log.waiting or idle.get(log.rank) for log in logs if log.rank not in gone}
-    calls = {rank: call for rank, call in waiting.items() if call is not None and not call.matched}
-    if not calls or len(calls) < len(waiting):
-        return None
-    return explain(calls, gone, matcher)
-
-
-def explain(waiting: dict[int, Event], gone: dict[int, str], matcher: Matcher) -> str:
-    """One sentence for ranks that all wait in unmatched calls."""
-    for call in waiting.values():
-        absent = matcher.missing(call) & set(gone)
-        if absent:
-            return _left(call, absent, waiting, gone, matcher)
-    cycle = _cycle({rank: matcher.missing(call) for rank, call in waiting.items()})
-    return _cycle_sentence(cycle, waiting)
-
-
-def _left(
-    call: Event, absent: set[int], waiting: dict[int, Event], gone: dict[int, str], matcher: Matcher
-) -> str:
-    rank = min(absent)
-    how = gone[rank]
-    if call.op == "recv" and call.peer is None:
-        return (
-            f"rank {call.rank} waits to receive from any rank, but {ranks_text(absent)} {how} "
-            "without sending. Every receive needs its send."
-        )
-    if call.op == "recv":
-        return (
-            f"rank {call.rank} waits to receive from rank {rank}, which {how} without sending. "
-            "Every receive needs its send."
-        )
-    if call.op == "send":
-        return (
-            f"rank {call.rank} waits to send to rank {rank}, which {how} without receiving. "
-            "Every send needs its receive."
-        )
-    together = [
-        r
-        for r, other in waiting.items()
-        if other.group_name == call.group_name and other.op == call.op
-    ]
-    number, made = matcher.number(call), matcher.calls_made(rank, call)
-    if call.op in SETUP_OPS:
-        rule = "Every rank must make this call."
-    else:
-        rule = "Every rank of the group must make every call."
-    return (
-        f"{ranks_text(together)} wait{'s' if len(together) == 1 else ''} in {call.op} "
-        f"(call {number} on group {list(call.group)}), but {ranks_text(absent)} {how} after "
-        f"{made} such call{'' if made == 1 else 's'}. {rule}"
-    )
-
-
-def _cycle(edges: dict[int, set[int]]) -> list[int]:
-    """Ranks r0, r1, ... where each waits for the next and the last for the first."""
-    path = [min(edges)]
-    while True:
-        following = min((rank for rank in edges[path[-1]] if rank in edges), default=path[-1])
-        if following in path:
-            return path[path.index(following) :]
-        path.append(following)
-
-
-def _cycle_sentence(cycle: list[int], waiting: dict[int, Event]) -> str:
-    ops = {waiting[rank].op for rank in cycle}
-    arrows = " → ".join(str(rank) for rank in [*cycle, cycle[0]])
-    if ops == {"recv"}:
-        return (
-            f"receives in a cycle {arrows}: each of these ranks waits to receive from the next "
-            "before it sends. Let one of them send first, or use isend."
-        )
-    if ops == {"send"}:
-        return (
-            f"sends in a cycle {arrows}: a blocking send returns only when the other rank "
-            "receives, and each of these ranks sends first. Let one of them receive first, "
-            "or use isend or batch_isend_irecv."
-        )
-    parts = [f"rank {rank} waits in {_call_text(waiting[rank])}" for rank in cycle]
-    return (
-        f"ranks wait for each other, {arrows}: {'; '.join(parts)}. Each needs a call that the "
-        "other makes only later: order the calls alike."
-    )
-
-
-def _call_text(call: Event) -> str:
-    if call.op == "recv":
-        return "recv from any rank" if call.peer is None else f"recv from rank {call.peer}"
-    if call.op == "send":
-        return f"send to rank {call.peer}"
-    return f"{call.op} on group {list(call.group)}"

@@ -19,7 +19,8 @@ from byhand.runtime.process import codec
 from byhand.runtime.process.member import Member, as_list, read_all
 from byhand.runtime.run import Run
 from byhand.runtime.trace.log import CAPACITY, plain_text
-from byhand.runtime.watch.matching import Matcher, stuck
+from byhand.runtime.watch.explain import stuck
+from byhand.runtime.watch.matching import Matcher
 from byhand.runtime.watch.post_mortem import PostMortem
 
 TICK = 0.05
