@@ -17,6 +17,7 @@ from autograder.grade.notebook import WarmKernel
 from autograder.grade.plan import cells_before, plan
 from byhand.runtime import LaunchError, StandIn
 from byhand.runtime.walls import isolation, prelude
+from byhand.runtime.walls.gpus import NO_GPUS
 
 ROOT = Path(__file__).resolve().parents[2]
 NO_SANDBOX = isolation.why_no_sandbox()
@@ -103,7 +104,7 @@ def test_every_end_gets_its_verdict_in_time_and_costs_one_task(judge, end):
 
 def explained(released) -> str:
     """What a student is told whose cells a judge without a sandbox has left out."""
-    judge = Judge(planned(released, 30), SimpleNamespace(gpus=None), {})
+    judge = Judge(planned(released, 30), SimpleNamespace(gpus=NO_GPUS), {})
     missing = verdicts.infrastructure("test-double", 2, "the notebook does not define double")
     return verdicts.explained(missing, judge.notes).message
 
