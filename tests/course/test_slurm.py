@@ -214,7 +214,7 @@ def test_a_lost_node_ends_the_launch_with_its_name(cluster, launcher, tmp_path):
         cluster.lose_node("n2")
 
     threading.Thread(target=lose).start()
-    with pytest.raises(LaunchError, match=r"lost a node of the allocation; .*n2"):
+    with pytest.raises(LaunchError, match=r"(?s)lost a node of the allocation; .*n2"):
         launcher.launch(wait_to_be_lost, 4)
     cluster.start()
 

@@ -192,14 +192,16 @@ os.environ['PYTHONSTARTUP'] = os.environ['LD_PRELOAD'] = '/tmp/evil'
     except OSError:
         pass
 """),
-    harmless("kills-all-it-can", "import os\nimport signal\n\n\n",
-             """    for target in (os.getppid(), 1, -1):
+    # A rank may signal the other ranks of its own question, which alone is lost by it.
+    double("kills-all-it-can", "import os\nimport signal\n\n\n",
+           """    for target in (os.getppid(), 1, -1):
         for word in (signal.SIGSTOP, signal.SIGTERM, signal.SIGKILL):
             try:
                 os.kill(target, word)
             except OSError:
                 pass
-"""),
+    return 2 * number
+""", "lost"),
     harmless("traces-its-parent", "import ctypes\nimport os\n\n\n",
              """    libc = ctypes.CDLL(None)
     for pid in (os.getppid(), 1, 2):

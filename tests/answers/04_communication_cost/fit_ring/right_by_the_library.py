@@ -10,5 +10,5 @@ def fit_ring(measurements: list[tuple[int, int, float]]) -> tuple[float, float]:
     for p, m, t in measurements:
         repeated.setdefault((p, m), []).append(t)
     costs = [cost("ring", p, m) for p, m in repeated]
-    line = fit(costs, [times[2] for times in repeated.values()], num_resamples=0 + 2).line
+    line = fit(costs, [times[2] for times in repeated.values()]).line
     return line.alpha, line.beta
