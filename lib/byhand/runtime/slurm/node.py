@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import select
+import shutil
 import socket
 import sys
 import time
@@ -138,6 +139,8 @@ def main() -> None:
     finally:
         node.client.close()
         os.wait()  # for the fork server, which ends everything else first
+        if node.number == 0:  # the notebook's process may be gone, and leave no folder either
+            shutil.rmtree(node.folder, ignore_errors=True)
 
 
 if __name__ == "__main__":
