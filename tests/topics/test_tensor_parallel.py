@@ -195,8 +195,7 @@ def make_case(inputs, rows, outputs):
 
 
 def test_the_all_reduce_of_grad_x_travels_while_the_weights_gradient_is_computed():
-    (pair,) = random_weights([256, 256], **FLOAT64)
-    x, grad_y = torch.randn(128, 256, **FLOAT64), torch.randn(128, 256, **FLOAT64)
+    pair, x, grad_y = make_case(768, 512, 768)
     run = split_run(2, lambda: ColumnParallelLinear(*pair), x, grad_y, y_cut=1)
     assert all(event.overlapped for event in run.ledger.events)
 
