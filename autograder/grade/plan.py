@@ -27,7 +27,7 @@ LIMITS = {
     "scratch_bytes": 64 << 20,  # each rank's /tmp
     "open_files": 256,
     "output_bytes": 4 << 20,
-    "log_bytes": 32 << 20,
+    "log_bytes": 12 << 20,
     "reply_bytes": 256 << 20,
 }
 

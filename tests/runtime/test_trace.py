@@ -15,8 +15,10 @@ from byhand.runtime.trace.record import (
     CALL,
     DONE,
     END,
+    FORM,
     MAX_TEXT,
     NOT_FOLLOWED,
+    WAIT,
     Record,
     packed,
     packed_call,
@@ -28,7 +30,8 @@ SEND = {"op": "send", "group_name": "0", "group": (0, 1), "file": "cell", "line"
 
 
 def written(index=0, **fields) -> bytes:
-    return packed(CALL, index, 0.0, 0, packed_call(Call(**{**SEND, **fields})))
+    form = packed(FORM, index, 0.0, 0, packed_call(Call(**{**SEND, **fields})))
+    return form + packed(CALL, index, 0.0)
 
 
 @pytest.fixture
@@ -60,6 +63,16 @@ def test_what_a_writer_wrote_is_there_at_once_and_the_rank_may_die(member):
     (event,) = member.read_log()
     assert (member.log.began, event.start, event.source) == (1.5, 2.0, "cell:1")
     assert member.read_log() is None
+
+
+def test_a_call_that_is_made_again_is_described_once(member):
+    writer, body = trace.LogWriter(member.log_fd), packed_call(Call(**SEND))
+    numbers = [writer.call(body, float(moment), waits=WAIT) for moment in range(100)]
+    events = member.read_log()
+    assert numbers == list(range(100))
+    assert [event.start for event in events] == numbers
+    assert {event.source for event in events} == {"cell:1"}
+    assert member.logged == 101 * len(packed(CALL, 0, 0.0)) + len(body)
 
 
 def test_a_log_that_is_full_says_so_and_keeps_what_it_has(member, monkeypatch):
@@ -94,7 +107,7 @@ def test_a_field_that_no_call_has_is_tampering(fields):
 def test_a_text_of_another_length_than_its_record_says_is_tampering(length):
     body = struct.pack("<q", length) + packed_call(Call(**SEND))[8:]
     with pytest.raises(TamperedError):
-        trace.RankLog(0).feed(packed(CALL, 0, 0.0, 0, body))
+        trace.RankLog(0).feed(packed(FORM, 0, 0.0, 0, body))
 
 
 @pytest.mark.parametrize(
@@ -104,8 +117,9 @@ def test_a_text_of_another_length_than_its_record_says_is_tampering(length):
         Record(END, 0, float("inf"), 0, b""),
         Record(BEGIN, 0, float("nan"), 0, b""),
         Record(DONE, 0, 1.0, 0, b""),  # there is no call 0
-        Record(CALL, 1, 1.0, 0, packed_call(Call(**SEND))),
-        Record(CALL, 0, 1.0, 0, packed_call(Call(**SEND)) + b"\0"),
+        Record(CALL, 0, 1.0, 0, b""),  # nor form 0
+        Record(FORM, 1, 1.0, 0, packed_call(Call(**SEND))),
+        Record(FORM, 0, 1.0, 0, packed_call(Call(**SEND)) + b"\0"),
         Record(99, 0, 1.0, 0, b""),
     ],
     ids=lambda record: f"{record.kind}-{record.moment}-{record.value}",

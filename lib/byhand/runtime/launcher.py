@@ -14,7 +14,7 @@ from byhand.runtime.errors import LaunchError, NetworkError, SandboxError
 from byhand.runtime.process.client import ForkClient, send_calls
 from byhand.runtime.process.member import Member
 from byhand.runtime.process.rank import OPEN, Open
-from byhand.runtime.request import check_arguments, pickled
+from byhand.runtime.request import Options, check_arguments, pickled
 from byhand.runtime.run import Run
 from byhand.runtime.watch.supervise import Supervisor
 
@@ -47,40 +47,32 @@ class Launcher:
         self._lock = threading.RLock()
 
     def launch(
-        self,
-        fn: Callable[..., Any],
-        world_size: int,
-        args: Sequence[Any] = (),
-        *,
-        backend: str = "auto",
-        deadline: float = 60.0,
-        threads_per_rank: int = 1,
-        network: VirtualNetwork | None = None,
-        setup: bool = True,
-        memory: bool = False,
-        alone: bool = False,
+        self, fn: Callable[..., Any], world_size: int, args: Sequence[Any] = (), **options: Any
     ) -> Run:
-        """Run `fn(rank, world_size, *args)` on fresh ranks, as byhand.launch says.
+        """Run `fn(rank, world_size, *args)` on fresh ranks. options: the fields of Options."""
+        return self.run(fn, world_size, args, Options(**options))
 
-        With `alone`, `fn(*args)`.
-        """
-        check_arguments(fn, world_size, args, deadline, threads_per_rank, network)
-        if network != self.network:
-            options = {"backend": backend, "deadline": deadline, "setup": setup, "alone": alone}
-            options.update(threads_per_rank=threads_per_rank, network=network, memory=memory)
-            return self._on(network).launch(fn, world_size, args, **options)
+    def run(
+        self, fn: Callable[..., Any], world_size: int, args: Sequence[Any], options: Options
+    ) -> Run:
+        """Run `fn(rank, world_size, *args)` on fresh ranks, as byhand.launch says."""
+        check_arguments(fn, world_size, args, options)
+        if options.network != self.network:
+            return self._on(options.network).run(fn, world_size, args, options)
         with self._lock:
             self.start()
             calls = pickled(fn, world_size, args)
             spec = {
                 "world_size": world_size,
-                "threads": threads_per_rank,
-                "setup": setup,
-                "backend": self._backend(backend, world_size),
+                "threads": options.threads_per_rank,
+                "setup": options.setup,
+                "backend": self._backend(options.backend, world_size),
             }
+            deadline = options.deadline
             if self.until is not None:
                 deadline = max(0.0, min(deadline, self.until - time.monotonic()))
-            return self._launch(spec, calls, deadline, {"alone": alone, "memory": bool(memory)})
+            how = {"alone": options.alone, "memory": bool(options.memory)}
+            return self._launch(spec, calls, deadline, how)
 
     def behind(self, walls: Open, until: float | None = None) -> Launcher:
         """A launcher whose ranks live behind these walls.

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 
 from byhand.runtime.errors import LaunchError
+
+if TYPE_CHECKING:
+    from byhand.runtime.network.virtual import VirtualNetwork
 
 
 class PerRank:
@@ -18,9 +22,20 @@ class PerRank:
         self.items = list(items)
 
 
-def check_arguments(
-    fn: Any, world_size: Any, args: Any, deadline: Any, threads: Any, network: Any
-) -> None:
+@dataclass(frozen=True)
+class Options:
+    """How ranks run a function, as `byhand.launch` says; with `alone` it is called as fn(*args)."""
+
+    backend: str = "auto"
+    deadline: float = 60.0
+    threads_per_rank: int = 1
+    network: VirtualNetwork | None = None
+    setup: bool = True
+    memory: bool = False
+    alone: bool = False
+
+
+def check_arguments(fn: Any, world_size: Any, args: Any, options: Options) -> None:
     """Refuse what makes no launch.
 
     Raises:
@@ -31,6 +46,7 @@ def check_arguments(
         raise LaunchError("launch was called on a rank; only the notebook starts ranks")
     if not callable(fn):
         raise ValueError(f"launch runs a function; {fn!r} is a {type(fn).__name__}")
+    threads = options.threads_per_rank
     for name, value in (("world_size", world_size), ("threads_per_rank", threads)):
         if type(value) is not int or value < 1:
             raise ValueError(f"{name} is a whole number of at least 1, not {value!r}")
@@ -39,10 +55,11 @@ def check_arguments(
             f"args is a tuple of arguments, not a {type(args).__name__}; "
             "for one argument x write args=(x,)"
         )
+    deadline = options.deadline
     if type(deadline) not in (int, float) or not deadline > 0:
         raise ValueError(f"deadline is a positive number of seconds, not {deadline!r}")
-    if network is not None:
-        _check_network(network, world_size)
+    if options.network is not None:
+        _check_network(options.network, world_size)
     for position, arg in enumerate(args):
         if isinstance(arg, PerRank) and len(arg.items) != world_size:
             raise ValueError(

@@ -20,7 +20,7 @@ from typing import Any
 from byhand.runtime.errors import LaunchError
 from byhand.runtime.process.client import environment
 from byhand.runtime.process.member import Member
-from byhand.runtime.request import check_arguments, pickled
+from byhand.runtime.request import Options, check_arguments, pickled
 from byhand.runtime.run import Run
 from byhand.runtime.slurm import epoch, placement
 from byhand.runtime.trace.log import append_log
@@ -35,46 +35,35 @@ SAME_CLOCK = 0.001
 class SlurmLauncher:
     """Starts ranks on the nodes of the Slurm allocation that this process is in."""
 
-    def launch(
-        self,
-        fn: Callable[..., Any],
-        world_size: int,
-        args: Sequence[Any] = (),
-        *,
-        backend: str = "auto",
-        deadline: float = 60.0,
-        threads_per_rank: int = 1,
-        network: Any = None,
-        setup: bool = True,
-        memory: bool = False,
-        alone: bool = False,
+    def run(
+        self, fn: Callable[..., Any], world_size: int, args: Sequence[Any], options: Options
     ) -> Run:
-        """As Launcher.launch. The deadline begins when the ranks have been forked.
+        """As Launcher.run. The deadline begins when the ranks have been forked.
 
         Raises:
             LaunchError: this process is in no allocation, or a node did not come, or was lost.
         """
-        check_arguments(fn, world_size, args, deadline, threads_per_rank, network)
-        if network is not None:
+        check_arguments(fn, world_size, args, options)
+        if options.network is not None:
             raise ValueError(
-                f"{network!r} is made on one machine; on a Slurm allocation the network is the"
-                " real one"
+                f"{options.network!r} is made on one machine; on a Slurm allocation the network is"
+                " the real one"
             )
         if "SLURM_JOB_ID" not in os.environ or shutil.which("srun") is None:
             raise LaunchError(
                 'launcher="slurm" starts ranks on the nodes of a Slurm allocation, and this process'
                 " is in none: start it with salloc or sbatch, or by autograder run --slurm"
             )
-        spec = {"world_size": world_size, "threads": threads_per_rank, "setup": setup}
-        spec["backend"] = backend
-        header = {"trusted": True, "alone": alone, "memory": bool(memory)}
+        spec = {"world_size": world_size, "threads": options.threads_per_rank}
+        spec.update(setup=options.setup, backend=options.backend)
+        header = {"trusted": True, "alone": options.alone, "memory": bool(options.memory)}
         header.update(path=sys.path, directory=os.getcwd())
         calls = pickled(fn, world_size, args)
         shared = os.environ.get("BYHAND_SHARED", os.getcwd())
         with tempfile.TemporaryDirectory(prefix=".byhand-", dir=shared) as folder:
             Path(folder, "request").write_bytes(pickle.dumps((spec, header, calls)))
             with Step(Path(folder), world_size) as step:
-                return step.run(deadline)
+                return step.run(options.deadline)
 
     def start(self) -> None:
         """Nothing waits between launches."""

@@ -21,19 +21,29 @@ _PLAIN = {int, bool, str, type(None)}
 _BOXED = torch.ScriptObject
 
 
-def packed(opname: str, args: tuple, reduce_op: str, place: tuple[str, int]) -> bytes:
-    """The record of the call that `opname`, one of READERS, makes with `args` at `place`."""
-    group = dist.ProcessGroup.unbox(next(arg for arg in args[1:] if type(arg) is _BOXED))
+def packed(op: Any, args: tuple, reduce_op: Any, place: tuple[str, int]) -> bytes:
+    """The fields of the call that `op`, whose name is one of READERS, makes with `args` at `place`.
+
+    `reduce_op`: torch's, or its name. Equal calls give the same object: log.py writes it once.
+    """
+    group = dist.ProcessGroup.unbox(args[position(op, "process_group")])
     ranks = tuple(dist.get_process_group_ranks(group))
-    told = tuple([_told(arg) for arg in args])
-    return _packed(opname, told, ranks, group.group_name, reduce_op, place)
+    told = tuple(map(_told, args))
+    return _packed(op._opname, told, ranks, group.group_name, reduce_op, place)
+
+
+@functools.cache
+def position(op: Any, name: str) -> int:
+    """Where `op` takes its argument of this name; beyond them all, if it has none."""
+    names = [argument.name for argument in op._schema.arguments]
+    return names.index(name) if name in names else len(names)
 
 
 def _told(value: Any) -> Any:
     """What a record tells of an argument: often asked, so by its type alone."""
     kind = type(value)
     if kind is list:
-        return tuple([_told(item) for item in value])
+        return tuple(map(_told, value))
     if kind in _PLAIN:
         return value
     return None if kind is _BOXED else (value.shape, value.dtype)
@@ -45,7 +55,7 @@ def _packed(
     args: tuple,
     ranks: tuple[int, ...],
     group_name: str,
-    reduce_op: str,
+    reduce_op: Any,
     place: tuple[str, int],
 ) -> bytes:
     fields = READERS[opname](args, len(ranks))
@@ -53,9 +63,14 @@ def _packed(
         if key in fields:
             fields[key] = ranks[fields[key]]
     if fields["op"] in REDUCTIONS:
-        fields["reduce_op"] = reduce_op.rpartition(".")[2].lower()
+        fields["reduce_op"] = _name(reduce_op)
     file, line = place
     return packed_call(Call(group=ranks, group_name=group_name, file=file, line=line, **fields))
+
+
+def _name(reduce_op: Any) -> str:
+    """`sum` for "sum", ReduceOp.SUM and ReduceOp(ReduceOp.SUM)."""
+    return str(getattr(reduce_op, "op", reduce_op)).rpartition(".")[2].lower()
 
 
 def _num_bytes(tensors: Sequence[Tensor]) -> int:

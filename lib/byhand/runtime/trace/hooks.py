@@ -85,8 +85,8 @@ def _reducing(original: Any, position: int) -> Any:
         if recorder.active is None:
             return original(*args, **kwargs)
         thread = recorder.active.thread
-        op = args[position] if len(args) > position else kwargs.get("op", dist.ReduceOp.SUM)
-        thread.reduce_op = str(op)
+        given = len(args) > position
+        thread.reduce_op = args[position] if given else kwargs.get("op", dist.ReduceOp.SUM)
         try:
             return original(*args, **kwargs)
         finally:

@@ -11,6 +11,7 @@ import os
 import struct
 import threading
 from dataclasses import dataclass, field
+from typing import Any
 
 from byhand.runtime.errors import TamperedError
 from byhand.runtime.ledger import OPS, SETUP_OPS, Event
@@ -22,6 +23,7 @@ from byhand.runtime.trace.record import (
     CALL,
     DONE,
     END,
+    FORM,
     NOT_FOLLOWED,
     WAIT,
     Record,
@@ -72,6 +74,7 @@ class LogWriter:
         self._written = memoryview(self._bytes)[:_LENGTH].cast("Q")
         self._end = _LENGTH
         self._calls = 0
+        self._forms: dict[bytes, int] = {}
         self._lock = threading.RLock()
 
     def write(
@@ -88,9 +91,13 @@ class LogWriter:
     def call(self, body: bytes, moment: float, waits: int = 0) -> int:
         """Append a call, packed; its number. `waits`: WAIT or ASIDE, if it blocks."""
         with self._lock:
-            index, self._calls = self._calls, self._calls + 1
-            self.write(CALL, index, moment, waits, body)
-        return index
+            form = self._forms.get(body)
+            if form is None:
+                form = self._forms[body] = len(self._forms)
+                self.write(FORM, form, moment, 0, body)
+            self.write(CALL, form, moment, waits)
+            self._calls += 1
+            return self._calls - 1
 
 
 @dataclass
@@ -104,6 +111,7 @@ class RankLog:
     ended: float | None = None
     peak_bytes: int | None = None
     clock_ahead: float = 0.0  # seconds by which the rank's clock is ahead of the reader's
+    _forms: list[dict[str, Any]] = field(default_factory=list)
     _rest: bytes = b""
 
     def outstanding(self) -> Event | None:
@@ -133,14 +141,16 @@ class RankLog:
         elif kind == END and self.ended is None and record.value >= NOT_FOLLOWED:
             self.ended = moment
             self.peak_bytes = None if record.value == NOT_FOLLOWED else record.value
-        elif kind == CALL:
-            self._take_call(record, moment)
+        elif kind == FORM and record.index == len(self._forms):
+            self._forms.append(self._form(record.body))
+        elif kind == CALL and record.index < len(self._forms):
+            self.calls.append(Event(**self._forms[record.index], rank=self.rank, start=moment))
             if record.value in (WAIT, ASIDE):
                 self._take_moment(record.value, self.calls[-1], moment, False)
         elif kind in (WAIT, ASIDE, AWAKE, DONE) and record.index < len(self.calls):
             self._take_moment(kind, self.calls[record.index], moment, bool(record.value))
         else:
-            raise ValueError(f"record {kind} of call {record.index}")
+            raise ValueError(f"record {kind} of number {record.index}")
 
     def _take_moment(self, kind: int, call: Event, moment: float, computed: bool) -> None:
         if kind in (WAIT, ASIDE):
@@ -152,13 +162,11 @@ class RankLog:
         else:
             call.done = moment
 
-    def _take_call(self, record: Record, moment: float) -> None:
-        if record.index != len(self.calls):
-            raise ValueError(f"call {record.index} after {len(self.calls)} calls")
-        call = Event(**unpacked_call(record.body), rank=self.rank, start=moment)
-        if call.op not in (*OPS, *SETUP_OPS):
+    def _form(self, body: bytes) -> dict[str, Any]:
+        """What all calls of a form have in common."""
+        said = unpacked_call(body)
+        if said["op"] not in (*OPS, *SETUP_OPS):
             raise ValueError("its operation is none that torch has")
-        if self.rank not in call.group or len(set(call.group)) < len(call.group):
+        if self.rank not in said["group"] or len(set(said["group"])) < len(said["group"]):
             raise ValueError("its group is not one that it is in")
-        call.source = sources.place(call.file, call.line)
-        self.calls.append(call)
+        return said | {"source": sources.place(said["file"], said["line"])}

@@ -1,10 +1,11 @@
 """A record of the trace as bytes: written by a rank, read with every length and range checked.
 
-    length, kind, index, moment, value, and for a CALL the fields of ledger.Call, one by one
+    length, kind, index, moment, value, and for a FORM the fields of ledger.Call, one by one
 
 BEGIN   the rank entered the function
-CALL    it made communication call number `index`; value WAIT or ASIDE: and waits for it at once
-WAIT    it stands still for that call; value 1: it computed since the call
+FORM    calls of which `index` is said look like this
+CALL    it made its next communication call, of form `index`; value WAIT or ASIDE: and waits for it
+WAIT    it stands still for call number `index`; value 1: it computed since the call
 ASIDE   a thread beside the function's own stands still for it
 AWAKE   it goes on
 DONE    the call completed (only where the backend tells, and the rank did not wait at once)
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 
 from byhand.runtime.ledger import Call
 
-BEGIN, CALL, WAIT, ASIDE, AWAKE, DONE, END = range(7)
+BEGIN, FORM, CALL, WAIT, ASIDE, AWAKE, DONE, END = range(8)
 NOT_FOLLOWED = -1
 MAX_RECORD = 1 << 18
 MAX_TEXT = 20_000
@@ -33,7 +34,7 @@ _SCHEMA = tuple((field.name, field.type) for field in fields(Call))
 
 
 class Record(NamedTuple):
-    """One record; `body` is a call's fields, packed."""
+    """One record; `body` is a form's fields, packed."""
 
     kind: int
     index: int

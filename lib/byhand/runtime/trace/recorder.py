@@ -59,7 +59,7 @@ def caller() -> tuple[str, int]:
 class _Thread(threading.local):
     """What the recorder keeps of each thread."""
 
-    reduce_op = ""  # of the call that it is making
+    reduce_op: Any = ""  # of the call that it is making
     functional = False  # whether that is a functional collective
     latest = -1  # the number of its last call
     blocked: int | None = None  # the same, if it blocks and has not ended
@@ -98,8 +98,8 @@ class Recorder:
     def communicate(self, op: Any, keyset: Any, args: tuple) -> Any:
         """Run a c10d operation, and log it."""
         self._note_computing()
-        thread, blocks = self.thread, _blocks(op, len(args), args)
-        body = calls.packed(op._opname, args, thread.reduce_op, caller())
+        thread, blocks = self.thread, _blocks(op, args)
+        body = calls.packed(op, args, thread.reduce_op, caller())
         thread.latest = self.log.call(body, monotonic(), self._waiting() if blocks else 0)
         thread.blocked = thread.latest if blocks else None
         try:
@@ -198,13 +198,7 @@ class Recorder:
                     del self._works[key]
 
 
-def _blocks(op: Any, given: int, args: tuple) -> bool:
+def _blocks(op: Any, args: tuple) -> bool:
     """Whether who made this call waits for it at once."""
-    at = _position_of_async_op(op)
-    return op._opname == "monitored_barrier_" or (at < given and not args[at])
-
-
-@functools.cache
-def _position_of_async_op(op: Any) -> int:
-    names = [argument.name for argument in op._schema.arguments]
-    return names.index("async_op") if "async_op" in names else len(names)
+    at = calls.position(op, "async_op")
+    return op._opname == "monitored_barrier_" or (at < len(args) and not args[at])

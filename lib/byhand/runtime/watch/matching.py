@@ -51,8 +51,9 @@ class Matcher:
         self._made[call.rank, call.group_name] += 1
         calls = self._rounds.setdefault((call.group_name, number), {})
         calls[call.rank] = call
-        suspicious = _must_agree(call) != _must_agree(next(iter(calls.values()))) or call.sends
-        suspicious = suspicious or call.declared not in (None, len(call.group))
+        first = next(iter(calls.values()))
+        suspicious = call.sends or call.declared not in (None, len(call.group))
+        suspicious = suspicious or (call is not first and _must_agree(call) != _must_agree(first))
         if self._clash is None and suspicious and disagreement(calls, number):
             self._clash = lambda: disagreement(calls, number)
             self.culprits = calls
