@@ -406,10 +406,48 @@ def test_interrupting_the_cell_ends_the_ranks_and_the_next_cell_runs(kernel_in_a
     content = {}
     while "execution_count" not in content:  # earlier replies are of other kinds
         content = client.get_shell_msg(timeout=20)["content"]
-    assert content.get("ename") == "KeyboardInterrupt", content
+    assert content.get("ename") == "Interrupted", content
     assert wait_until_gone(pids) == []
     reply = client.execute_interactive("launch(lambda rank, n: rank, 2).results", timeout=30)
     assert reply["content"]["status"] == "ok"
+
+
+TO_BE_STOPPED = """import pathlib, time, torch, torch.distributed as dist
+from byhand import launch
+def step(rank, world_size, path):
+    if rank == 2:
+        return
+    pathlib.Path(path, str(rank)).touch()
+    if rank == 0:
+        dist.recv(torch.zeros(3), src=1)
+    time.sleep(600)
+launch(step, 3, args=(%r,), deadline=600)
+"""
+
+
+def test_the_stop_button_shows_where_each_rank_was_and_nothing_else(tmp_path):
+    manager, client = start_new_kernel(kernel_name="python3")
+    try:
+        client.execute(TO_BE_STOPPED % str(tmp_path))
+        until = time.monotonic() + 60
+        while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(1)  # rank 0 goes from the file to its call
+        manager.interrupt_kernel()
+        content = {}
+        while "traceback" not in content:
+            content = client.get_iopub_msg(timeout=20)["content"]
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    sentence, _, *rows = "\n".join(content["traceback"]).splitlines()
+    assert sentence == "KeyboardInterrupt: the launch was stopped. Each rank was here:"
+    assert [" ".join(row.split()) for row in rows] == [
+        "rank state call with tensor line",
+        "0 waiting recv peer 1 [3] float32 In [1] line 8",
+        "1 running In [1] line 9",
+        "2 returned",
+    ]
 
 
 def test_a_fork_server_that_dies_is_started_again():
