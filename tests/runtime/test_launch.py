@@ -13,6 +13,7 @@ import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 import torch.distributed as dist
@@ -455,6 +456,32 @@ def test_a_fork_server_that_dies_is_started_again():
     os.kill(byhand.runtime.default_launcher()._client.process_id, signal.SIGKILL)
     time.sleep(0.2)
     assert launch(main, 2, setup=False).results == [1, 1]
+
+
+def sleep_and_tell(rank, world_size, seconds=0.0):
+    time.sleep(seconds)
+    return os.getpid()
+
+
+def test_an_idle_launcher_keeps_no_process_and_the_next_launch_starts_them_anew():
+    with Launcher(idle_seconds=2) as launcher:
+        launcher.launch(sleep_and_tell, 2, (3.0,))  # longer than that, and not ended
+        server = launcher._client.process_id
+        launcher._client.count()  # it has forked the next ranks before it answers
+        waiting = [child.pid for child in psutil.Process(server).children()]
+        assert len(waiting) == 2
+        assert wait_until_gone([server, *waiting], 20) == []
+        assert len(set(launcher.launch(sleep_and_tell, 2).results)) == 2
+        assert launcher._client.process_id != server
+
+
+def test_a_launch_that_comes_just_as_its_processes_end_gets_others():
+    with Launcher(idle_seconds=0.2) as launcher:
+        for _ in range(4):
+            launcher.start()
+            with launcher._lock:
+                time.sleep(0.4)  # the time is up: whoever ends them waits for the lock too
+            assert len(set(launcher.launch(sleep_and_tell, 2).results)) == 2
 
 
 def ddp_that_misses_a_step(rank, world_size):
