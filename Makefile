@@ -2,7 +2,7 @@
 #   make course   install, run every lecture, prove the exercises, grade the sample class
 #   make test     what a change must pass: lint, tests, one run of every lecture; minutes
 #   make test-all the rest: every answer, hostile hand-ins, kills, Slurm, a browser
-#   make lab      JupyterLab on the lectures, with nbgrader's formgrader
+#   make lab      JupyterLab on a copy of the course to work in, with nbgrader's formgrader
 #   make bench    everything that claims to be fast, beside its rivals
 #   make mutants  small mistakes in the solutions: does every test notice?
 #   make soak     grading killed 100 times at random points

@@ -16,12 +16,13 @@ from autograder.places import Places, chosen_assignments
 
 @command
 @assignments_argument
-def release(where: Places, assignments: tuple[str, ...]) -> None:
+@click.option("--overwrite", is_flag=True, help="Also exercises that somebody changed.")
+def release(where: Places, assignments: tuple[str, ...], overwrite: bool) -> None:
     """Write exercises/ from solutions/, without solutions and hidden tests."""
     from autograder.release import generate as releasing
 
     names = chosen_assignments(where, assignments)
-    for path in releasing.release(where, names):
+    for path in releasing.release(where, names, overwrite):
         click.echo(f"released {path.relative_to(where.course)}")
     for name in names:
         releasing.register(where, name)

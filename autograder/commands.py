@@ -11,6 +11,8 @@ import click
 
 from autograder.places import CourseError, places
 
+NO_NBGRADER = "this needs nbgrader, which is not installed: pip install 'byhand[instructor]'"
+
 
 @click.group()
 def main() -> None:
@@ -30,10 +32,19 @@ def main() -> None:
     """
 
 
+course_option = click.option(
+    "--course",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The course directory (default: $COURSE, else the current one, else this checkout).",
+)
+
+
 def command(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A command on one class: --class, and errors as sentences."""
+    """A command on one class: --course, --class, and errors as sentences."""
 
     @main.command()
+    @course_option
     @click.option(
         "--class",
         "class_dir",
@@ -42,11 +53,17 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
         help="The class directory (default: $CLASS, else build/class).",
     )
     @functools.wraps(function)
-    def wrapped(class_dir: Path | None, **options: Any) -> None:
+    def wrapped(course: Path | None, class_dir: Path | None, **options: Any) -> None:
         try:
-            function(places(class_dir), **options)
+            function(places(class_dir, course), **options)
         except CourseError as error:
             raise click.ClickException(str(error)) from None
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "nbgrader":
+                raise
+            raise click.ClickException(NO_NBGRADER) from None
+        except BrokenPipeError:
+            raise  # whoever read this has enough: click ends without a word
         except OSError as error:
             raise click.ClickException(f"{error}. What was graded so far is kept.") from None
 

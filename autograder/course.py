@@ -25,11 +25,12 @@ from types import ModuleType
 import torch
 
 from autograder.batch.grading import Options as Grading
-from autograder.batch.grading import grade
+from autograder.batch.grading import Outcome, grade
 from autograder.batch.notebooks import Options, find_notebooks, run_notebooks
 from autograder.batch.queue import cores
 from autograder.grade.journal import LIBRARY, Journal, Judgement
 from autograder.places import COURSE, CourseError, Places
+from autograder.release.generate import blank, release
 from autograder.report.class_page import write_report
 from autograder.report.feedback import write_feedback
 from byhand.runtime.walls.isolation import why_no_sandbox
@@ -77,9 +78,8 @@ def prove(course: Path, build: Path, sandboxed: bool) -> Row:
             target = where.submitted / student / assignment / path(assignment).name
             target.parent.mkdir(parents=True)
             shutil.copyfile(path(assignment), target)
-    judgements = grade(
-        where, where.assignments(), options=Grading(sandboxed=sandboxed, jobs=cores())
-    ).judgements
+    options = Grading(sandboxed=sandboxed, jobs=cores(), told=_as_they_should)
+    judgements = grade(where, where.assignments(), options=options).judgements
     problems = [sentence for one in judgements if (sentence := _unproven(one))]
     points = sum(one.max_points for one in judgements if one.student == SOLVED)
     what = (
@@ -88,6 +88,23 @@ def prove(course: Path, build: Path, sandboxed: bool) -> Row:
     if problems:
         what = f"exercises: {len(problems)} of {len(judgements)} proofs failed"
     return Row(what, time.monotonic() - began, _short(course / "exercises"), problems)
+
+
+def as_released(course: Path, build: Path) -> Path:
+    """The course; or, if exercises in it were solved in place, a copy where all are as released."""
+    where = Places(course, build / "class")
+    names = where.assignments()
+    released = [where.released(name) for name in names]
+    wanted = [blank(where.source(name)) for name in names]
+    if all(path.exists() for path in released) and wanted == [p.read_bytes() for p in released]:
+        return course
+    copy = build / "course"
+    shutil.rmtree(copy, ignore_errors=True)
+    copy.mkdir(parents=True)
+    for folder in ("solutions", "tests"):
+        (copy / folder).symlink_to(course / folder)
+    release(Places(copy, where.class_dir), names)
+    return copy
 
 
 def grade_sample(course: Path, build: Path, sandboxed: bool) -> list[Row]:
@@ -144,14 +161,26 @@ def main() -> int:
         print("Running the lectures.", flush=True)
         rows = [run_lectures(COURSE / "lectures", build)]
         print("Proving the exercises: solutions must score full, blanks zero.", flush=True)
-        rows += [prove(COURSE, build, not reason)]
+        course = as_released(COURSE, build)
+        rows += [prove(course, build, not reason)]
         print("Grading the sample class.", flush=True)
-        rows += grade_sample(COURSE, build, not reason)
+        rows += grade_sample(course, build, not reason)
     except CourseError as error:
         print(f"make course stopped: {error}", file=sys.stderr)
         return 1
-    print("\n" + table(rows))
+    print("\n" + table(rows) + "\n\n" + next_steps(build / "sample-class"))
     return 1 if any(row.problems for row in rows) else 0
+
+
+def next_steps(sample_class: Path) -> str:
+    """What to type now, as it works where `make course` was typed."""
+    steps = {
+        "make lab": "lectures and exercises in JupyterLab, in a copy that is yours",
+        f"CLASS={_short(sample_class)} make lab": "the sample class in the formgrader",
+        f". {_short(Path(sys.prefix))}/bin/activate": "then: autograder --help",
+    }
+    wide = max(map(len, steps))
+    return "Next:\n" + "\n".join(f"  {step:{wide}}  {what}" for step, what in steps.items())
 
 
 def _inputs(notebook: Path) -> str:
@@ -172,6 +201,11 @@ def _unproven(judgement: Judgement) -> str:
     named = "; ".join(f"{v.question} {v.verdict} {v.message.partition(chr(10))[0]}" for v in wrong)
     who = judgement.student.replace("-", " ")
     return f"{who} of {judgement.assignment} scores {judgement.points}, not {expected}: {named}"
+
+
+def _as_they_should(outcome: Outcome) -> str:
+    good = sum(not _unproven(judgement) for judgement in outcome.judgements)
+    return f"{good} of {len(outcome.judgements)} as they should"
 
 
 def _surprises(samples: ModuleType, judgements: list[Judgement]) -> list[str]:

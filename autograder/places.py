@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-COURSE = Path(__file__).resolve().parent.parent
+COURSE = Path(__file__).resolve().parent.parent  # or what else this package was installed in
+COURSES = "lectures/*.ipynb", "solutions/*/*.ipynb"
+RECORD = ".written.json"  # what was last written to a folder: see written.py
 _PLAIN = re.compile(r"[\w ./@~:,=-]+")
 
 
@@ -32,6 +34,11 @@ class Places:
     def exercises(self) -> Path:
         """What students get."""
         return self.course / "exercises"
+
+    @property
+    def work(self) -> Path:
+        """A student's own copy of lectures and exercises, which git ignores."""
+        return self.course / "work"
 
     @property
     def submitted(self) -> Path:
@@ -71,12 +78,36 @@ class Places:
         return sorted(path.parent.name for path in self.solutions.glob("*/*.ipynb"))
 
 
-def places(class_dir: str | Path | None = None, course: Path = COURSE) -> Places:
+def is_course(path: Path) -> bool:
+    """Whether lectures or solutions stand there, and it is no student's copy of a course."""
+    holds = (found for kind in COURSES for found in path.glob(kind))
+    return any(holds) and not (path / RECORD).exists()
+
+
+def course_directory(chosen: str | Path | None = None) -> Path:
+    """`chosen` or $COURSE; without them the current directory, else the one this package is in.
+
+    Raises:
+        CourseError: there are neither lectures nor solutions.
+    """
+    named = chosen or os.environ.get("COURSE")
+    tried = [Path(named).expanduser()] if named else [Path.cwd(), COURSE]
+    for path in map(Path, map(os.path.abspath, tried)):
+        if is_course(path):
+            return path
+    raise CourseError(
+        f"{tried[0]} is no course: it holds neither lectures/*.ipynb nor solutions/*/*.ipynb. Go to"
+        " the course's directory, or name it with --course DIR"
+    )
+
+
+def places(class_dir: str | Path | None = None, course: str | Path | None = None) -> Places:
     """Places of a class: `class_dir`, else $CLASS, else build/class in the course.
 
     Raises:
-        CourseError: nbgrader could not work with a path of this name.
+        CourseError: there is no such course, or nbgrader could not work with a path of this name.
     """
+    course = course_directory(course)
     chosen = Path(class_dir or os.environ.get("CLASS") or course / "build" / "class")
     chosen = Path(os.path.abspath(chosen.expanduser()))
     for path in (chosen, course):

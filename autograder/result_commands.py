@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import click
@@ -154,9 +155,14 @@ def _bring_penalties_up_to_date(where: Places) -> None:
 @click.option("--browser/--no-browser", default=True, help="Whether to open a browser.")
 @click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[-- JUPYTER_OPTION]...")
 def serve(where: Places, port: int, browser: bool, options: tuple[str, ...]) -> None:
-    """Start JupyterLab on the course, with the formgrader on the class."""
+    """Start JupyterLab on a copy of the course to work in, with the formgrader on the class."""
     from autograder import serve as serving
+    from autograder import work
 
+    for sentence in work.lay_out(where):
+        click.echo(sentence)
+    click.echo(f"Yours to work in, and ignored by git: {where.work}")
     click.echo(f"Class: {where.class_dir}")
-    click.echo("Formgrader: the menu Nbgrader in JupyterLab, or /formgrader in the address.")
+    if importlib.util.find_spec("nbgrader"):
+        click.echo("Formgrader: the menu Nbgrader in JupyterLab, or /formgrader in the address.")
     serving.serve(where, port, browser, options)

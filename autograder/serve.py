@@ -1,4 +1,4 @@
-"""JupyterLab on this course, with nbgrader's formgrader on a class."""
+"""JupyterLab on a student's copy of this course, with nbgrader's formgrader on a class."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from autograder.places import Places
 
 
 def command(where: Places, port: int, browser: bool, options: Iterable[str] = ()) -> list[str]:
-    """The command that serves: lectures first, the course's folder as the root."""
+    """The command that serves: the lectures to work in first, the course's folder as the root."""
     chosen = [
         f"--ServerApp.port={port}",
         f"--ServerApp.root_dir={where.course}",
-        "--LabApp.default_url=/lab/tree/lectures",
+        f"--LabApp.default_url=/lab/tree/{where.work.name}/lectures",
     ]
     if not browser:
         chosen.append("--no-browser")
@@ -26,12 +26,13 @@ def command(where: Places, port: int, browser: bool, options: Iterable[str] = ()
 
 
 def environment(where: Places) -> dict[str, str]:
-    """The environment of that command: nbgrader finds its configuration here, and the class."""
+    """The environment of that command: nbgrader finds its configuration, the course, the class."""
     prepare(where)
     config = str(Path(__file__).parent)
     found = [config, os.environ.get("JUPYTER_CONFIG_PATH", "")]
     return {
         **os.environ,
+        "COURSE": str(where.course),
         "CLASS": str(where.class_dir),
         "JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, found)),
     }

@@ -13,7 +13,8 @@ import click
 from autograder.batch.cluster import Request
 from autograder.batch.notebooks import CELL_SECONDS, Options, Ran, find_notebooks, run_notebooks
 from autograder.batch.slurm import on_slurm
-from autograder.places import COURSE, CourseError
+from autograder.commands import course_option
+from autograder.places import CourseError, course_directory
 
 DEFAULT_MINUTES = 240
 
@@ -111,7 +112,13 @@ def _parameter(_context, _option, pairs: Sequence[tuple[str, str]]) -> dict[str,
     help="A value for the notebooks' parameters cell, such as: -p world_size 2",
 )
 @click.option("-j", "--jobs", default=1, type=click.IntRange(1), help="Notebooks at a time.")
-@click.option("--out", default=COURSE / "build", type=click.Path(path_type=Path), show_default=True)
+@course_option
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where the executed notebooks go (default: build in the course directory).",
+)
 @click.option("--html/--no-html", default=True, help="Write a page for each notebook.")
 @click.option("--cell-seconds", default=CELL_SECONDS, show_default=True, help="Limit for one cell.")
 @click.option(
@@ -120,7 +127,7 @@ def _parameter(_context, _option, pairs: Sequence[tuple[str, str]]) -> dict[str,
     help="With --slurm: nodes for each notebook, whose ranks `launch` spreads over them.",
 )
 @slurm_options(cpus=4)
-def run(paths, parameters, jobs, out, html, cell_seconds, request):
+def run(paths, parameters, jobs, course, out, html, cell_seconds, request):
     """Execute notebooks, or all notebooks in folders, and check that every cell ran.
 
     \b
@@ -128,11 +135,12 @@ def run(paths, parameters, jobs, out, html, cell_seconds, request):
     autograder run lectures/02_collectives.ipynb -p world_size 2
     autograder run lectures/ --slurm --nodes 2 --gpus 4 -p world_size 8
     """
-    options = Options(out, parameters, jobs, html, cell_seconds, progress=True)
-    if request is not None:
-        options.queue = on_slurm(request, Path(out).resolve() / "slurm")
-        options.over_nodes = request.nodes > 1
     try:
+        out = out or course_directory(course) / "build"
+        options = Options(out, parameters, jobs, html, cell_seconds, progress=True)
+        if request is not None:
+            options.queue = on_slurm(request, Path(out).resolve() / "slurm")
+            options.over_nodes = request.nodes > 1
         results = run_notebooks(find_notebooks(paths), options)
     except CourseError as error:
         raise click.ClickException(str(error)) from error

@@ -14,7 +14,7 @@ import shutil
 import signal
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,11 @@ class Outcome:
         return Counter(v.verdict for j in self.judgements for v in j.verdicts)
 
 
+def by_verdict(outcome: Outcome) -> str:
+    """How many questions had which verdict."""
+    return " ".join(f"{n} {verdict}" for verdict, n in outcome.counts.most_common())
+
+
 @dataclass(frozen=True)
 class Options:
     """How to grade; see `autograder grade --help`.
@@ -64,6 +69,7 @@ class Options:
     jobs: int = 1
     queue: Queue | None = None
     gpus: Gpus = NO_GPUS
+    told: Callable[[Outcome], str] = by_verdict  # what the bar says of the run so far
 
     @property
     def engine(self) -> dict[str, Any]:
@@ -156,8 +162,7 @@ class _Run:
     def _take(self, judgement: Judgement, bar: tqdm) -> None:
         """Record a judgement, if the gradebook does not hold exactly this."""
         self.outcome.judgements.append(judgement)
-        counts = self.outcome.counts.most_common()
-        bar.set_postfix_str(" ".join(f"{n} {verdict}" for verdict, n in counts), refresh=False)
+        bar.set_postfix_str(self.options.told(self.outcome), refresh=False)
         bar.update()
         student, assignment = judgement.student, judgement.assignment
         if not judgement.complete:

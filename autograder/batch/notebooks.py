@@ -18,7 +18,7 @@ from autograder.batch import queue
 from autograder.batch.queue import Queue
 from autograder.batch.running import Running
 from autograder.cells import defined_names
-from autograder.places import COURSE, CourseError
+from autograder.places import CourseError, is_course
 
 CELL_SECONDS = 600.0
 
@@ -51,8 +51,13 @@ class Ran:
     @property
     def name(self) -> str:
         """The notebook as a reader of the course knows it."""
-        inside = self.notebook.is_relative_to(COURSE)
-        return str(self.notebook.relative_to(COURSE) if inside else self.notebook)
+        course = course_of(self.notebook)
+        return str(self.notebook.relative_to(course) if course else self.notebook)
+
+
+def course_of(notebook: Path) -> Path | None:
+    """The course that a notebook stands in, if it does."""
+    return next(filter(is_course, notebook.parents), None)
 
 
 @dataclass
@@ -63,7 +68,7 @@ class Options:
     ranks run on the nodes of the job.
     """
 
-    out: Path = COURSE / "build"
+    out: Path
     parameters: dict[str, Any] = field(default_factory=dict)
     jobs: int = 1
     html: bool = True
@@ -122,9 +127,7 @@ def run_notebooks(notebooks: Sequence[Path], options: Options) -> list[Ran]:
 
 def _prepared(notebook: Path, options: Options) -> Ran:
     """What is to be run, where it goes, and how many cells it has."""
-    place = notebook.relative_to(
-        COURSE if notebook.is_relative_to(COURSE) else notebook.parent.parent
-    )
+    place = notebook.relative_to(course_of(notebook) or notebook.parent.parent)
     ran = Ran(notebook, Path(options.out).resolve() / place, 0)
     try:
         ran.cells = len(nbformat.read(notebook, as_version=4).cells)

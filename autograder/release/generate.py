@@ -23,10 +23,10 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
 from autograder.nbgrader_config import COURSE_ID, settings
-from autograder.pages import write_page
 from autograder.places import CourseError, Places
 from autograder.release.rules import problems
 from autograder.scratch import Scratch
+from autograder.written import Written
 
 _LOCKED = ("database is locked",)
 _NO_ROOM = ("disk is full", "disk I/O error", "No space left", "quota exceeded", "File too large")
@@ -37,14 +37,23 @@ class GradebookError(CourseError):
     """The gradebook cannot be written now, whatever was to be written."""
 
 
-def release(where: Places, assignments: list[str]) -> list[Path]:
+def release(where: Places, assignments: list[str], overwrite: bool = False) -> list[Path]:
     """Write the exercises of these assignments; return the files. All or none are written.
 
     Raises:
-        CourseError: a source notebook breaks a rule; the message names the file and the cell.
+        CourseError: a source notebook breaks a rule; the message names the file and the cell. Or,
+            without `overwrite`, an exercise is not as release left it: somebody works in it.
     """
-    made = {name: blank(where.source(name)).decode() for name in assignments}
-    return [write_page(where.released(name), text) for name, text in made.items()]
+    sources = [where.source(name) for name in assignments]
+    made = {f"{path.parent.name}/{path.name}": blank(path).decode() for path in sources}
+    written = Written(where.exercises)
+    changed = [name for name, text in made.items() if written.is_changed(name, text)]
+    if changed and not overwrite:
+        raise CourseError(
+            f"in {where.exercises}, not as they were released: {', '.join(changed)}. Nothing was"
+            " written. If they hold somebody's work, move them away; or release with --overwrite"
+        )
+    return [written.write(name, text) for name, text in made.items()]
 
 
 def blank(source: Path) -> bytes:

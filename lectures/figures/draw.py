@@ -24,6 +24,7 @@ from byhand import VirtualNetwork, launch
 from byhand.all_reduce.lab import compare_on_hosts
 from byhand.communication_cost.lab import formula_race
 from byhand.figures import layout_seconds, save_svg, timeline
+from byhand.figures.recorded import FOLDER
 from byhand.hybrid_parallel import lab as hybrid
 from byhand.hybrid_parallel.cost import Machine
 from byhand.hybrid_parallel.layouts import layouts, predict_seconds
@@ -105,7 +106,7 @@ DRAWN = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent)
+    parser.add_argument("folder", nargs="?", type=Path, default=FOLDER)
     parser.add_argument("--only", choices=DRAWN)
     options = parser.parse_args()
     for name, draw in DRAWN.items():

@@ -9,6 +9,7 @@ those in the task's solution cells; a function that it does not define stays the
 
 import ast
 import copy
+import functools
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,12 +51,12 @@ def all_answers(stem: str | None = None) -> list[Answer]:
 
 def source(stem: str) -> dict:
     """The instructor's notebook of an exercise."""
-    return _read("solutions", stem)
+    return json.loads(_source(stem).read_text())
 
 
 def blank(stem: str) -> dict:
-    """The exercise as students get it."""
-    return _read("exercises", stem)
+    """The exercise as students get it, whatever somebody made of the one in exercises/."""
+    return json.loads(_released(stem))
 
 
 def full(stem: str) -> dict:
@@ -120,8 +121,15 @@ def is_solution(cell: dict) -> bool:
     return bool(cell["metadata"].get("nbgrader", {}).get("solution"))
 
 
-def _read(folder: str, stem: str) -> dict:
-    return json.loads((ROOT / folder / stem / f"{stem.split('_', 1)[1]}.ipynb").read_text())
+def _source(stem: str) -> Path:
+    return ROOT / "solutions" / stem / f"{stem.split('_', 1)[1]}.ipynb"
+
+
+@functools.cache
+def _released(stem: str) -> bytes:
+    from autograder.release import generate
+
+    return generate.blank(_source(stem))
 
 
 def _text(cell: dict) -> str:

@@ -37,6 +37,28 @@ def test_release_touches_no_gradebook(course):
     assert not course.gradebook.exists()
 
 
+def test_an_exercise_that_somebody_works_in_is_not_written_over(tmp_path):
+    where = tiny_course.make_course(tmp_path)
+    path, source = where.released(tiny_course.ASSIGNMENT), where.source(tiny_course.ASSIGNMENT)
+    solved = tiny_course.as_bytes(tiny_course.solved(tiny_course.released(where)))
+    path.write_bytes(solved)
+    source.write_text(source.read_text().replace("## Task 1", "## Task one"))
+    with pytest.raises(CourseError, match=r"01_tiny/tiny\.ipynb\. Nothing was written"):
+        release.release(where, [tiny_course.ASSIGNMENT])
+    assert path.read_bytes() == solved
+    release.release(where, [tiny_course.ASSIGNMENT], overwrite=True)
+    assert path.read_bytes() == release.blank(source)
+
+
+def test_a_changed_source_is_released_over_what_release_wrote(tmp_path):
+    where = tiny_course.make_course(tmp_path)
+    path, source = where.released(tiny_course.ASSIGNMENT), where.source(tiny_course.ASSIGNMENT)
+    for title in ("## Task one", "## The first task"):
+        source.write_text(source.read_text().replace("## Task 1", title))
+        release.release(where, [tiny_course.ASSIGNMENT])
+        assert path.read_bytes() == release.blank(source)
+
+
 def spoil_points(cells):
     cells["test-double"].metadata.nbgrader.points = 2.5
 

@@ -1,6 +1,8 @@
 """`make course`: lectures run, exercises proven, a class graded, and a table at the end."""
 
 import os
+import shutil
+import subprocess
 from types import SimpleNamespace
 
 import pytest
@@ -61,6 +63,38 @@ def test_lectures_are_run_and_their_pages_lie_in_build(where):
 def test_a_right_exercise_is_proven(where):
     row = course.prove(where.course, where.course / "build", SANDBOXED)
     assert (row.what, row.problems) == ("exercises proven: 1; solutions score 5 of 5, blanks 0", [])
+
+
+def test_exercises_solved_in_place_are_proven_as_they_were_released(where):
+    build, path = where.course / "build", where.released("01_tiny")
+    untouched = path.read_bytes()
+    assert course.as_released(where.course, build) == where.course
+    solved = tiny_course.as_bytes(tiny_course.solved(tiny_course.released(where)))
+    path.write_bytes(solved)
+    pristine = course.as_released(where.course, build)
+    row = course.prove(pristine, build, SANDBOXED)
+    assert row.what == "exercises proven: 1; solutions score 5 of 5, blanks 0"
+    assert path.read_bytes() == solved, "what a student wrote stays"
+    path.write_bytes(untouched)
+
+
+def test_the_proofs_bar_says_what_was_to_be_expected(where, capsys):
+    shutil.rmtree(where.course / "build" / "proof", ignore_errors=True)
+    course.prove(where.course, where.course / "build", SANDBOXED)
+    said = capsys.readouterr().err
+    assert "2 of 2 as they should" in said
+    assert "failed" not in said
+
+
+def test_what_comes_next_works_as_it_is_printed(where):
+    said = course.next_steps(where.course / "build" / "sample-class")
+    steps = [line.strip().partition("   ")[0] for line in said.splitlines()[1:]]
+    assert steps[0] == "make lab"
+    (activate,) = [step for step in steps if step.startswith(". ")]
+    bare = {"PATH": "/usr/bin:/bin", "HOME": os.environ.get("HOME", "/")}
+    script = f"{activate.partition('  ')[0]} && command -v autograder"
+    done = subprocess.run(["sh", "-c", script], env=bare, capture_output=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_sample_class_is_graded_and_every_student_has_a_page(where):

@@ -10,12 +10,14 @@ import arrows
 import pytest
 
 from autograder.release.normalise import is_readable, normalised
+from byhand.figures import recorded
 
 ROOT = Path(__file__).resolve().parents[2]
 LECTURES = sorted((ROOT / "lectures").glob("*.ipynb"))
 SOLUTIONS = sorted((ROOT / "solutions").glob("*/*.ipynb"))
 EXERCISES = sorted((ROOT / "exercises").glob("*/*.ipynb"))
 MODULES = arrows.modules(ROOT)
+FILE = re.compile(r"[\w.][\w./-]*\.(svg|png|json|csv|txt|pt|py)")
 HOUSE = ("lib", "autograder", "tests", "lectures")
 SOURCES = [path for folder in HOUSE for path in (ROOT / folder).glob("**/*.py")]
 TO_MEND = (  # files that are still too long; nothing joins them
@@ -187,6 +189,20 @@ def test_a_lecture_has_one_parameters_cell_and_defines_no_library(path):
     assert len(tagged) == 1, "one cell tagged parameters, for papermill"
     for source in cells(path, "code"):
         assert not re.search(r"sys\.path|pip install|urlretrieve|requests\.get", source), source
+
+
+@by_place(LECTURES)
+def test_a_lecture_reads_no_file_by_a_path_from_where_it_runs(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for source in cells(path, "code"):
+        nodes = list(ast.walk(ast.parse(re.sub(r"(?m)^%.*", "", source))))
+        joined = {n.right for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div)}
+        texts = [n for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        named = [n.value for n in texts if n not in joined and FILE.fullmatch(n.value)]
+        assert named == [], 'a picture of an earlier run is recorded("name")'
+        for call in (n for n in nodes if isinstance(n, ast.Call)):
+            if getattr(call.func, "id", "") == "recorded":
+                assert "<svg" in recorded(call.args[0].value).data
 
 
 # The README, and CONTRIBUTING

@@ -70,11 +70,16 @@ def allocation(cluster):
 
 @pytest.fixture(scope="module")
 def launcher(cluster):
-    """Ranks on both nodes."""
+    """Ranks on both nodes; in the end they have left neither messages nor temporary folders."""
+    temporary = cluster.folder / "tmp"
+    temporary.mkdir()
     with allocation(cluster), pytest.MonkeyPatch.context() as patch:
         patch.setenv("BYHAND_SHARED", str(cluster.folder))
+        patch.setenv("TMPDIR", str(temporary))
         yield SlurmLauncher()
         assert list(cluster.folder.glob(".byhand-*")) == []
+        left = [path.name for path in temporary.iterdir()]
+        assert [name for name in left if not name.startswith("torchinductor_")] == []  # its cache
 
 
 def add(rank, world_size, x):

@@ -39,12 +39,15 @@ def test_a_missing_program_is_found_missing_and_its_package_named(monkeypatch):
     assert "slurm-wlm" in doctor.table([doctor.slurm()])
 
 
-def test_nbgrader_without_alembic_on_path_is_told_which_path_to_add(monkeypatch):
+def test_alembic_is_found_beside_python_without_an_activated_environment(monkeypatch, tmp_path):
     pytest.importorskip("nbgrader")
     monkeypatch.setenv("PATH", "/nowhere")
+    assert doctor.nbgrader().works
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
     finding = doctor.nbgrader()
     assert not finding.works
-    assert os.path.join(sys.prefix, "bin") in finding.fix
+    assert f"neither on PATH nor in {tmp_path}/bin" in finding.found
+    assert finding.fix == "pip install alembic"
 
 
 def test_a_slurm_that_answers_is_described_by_its_partitions(monkeypatch, tmp_path):

@@ -13,6 +13,7 @@ import threading
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 import torch.distributed as dist
@@ -406,10 +407,48 @@ def test_interrupting_the_cell_ends_the_ranks_and_the_next_cell_runs(kernel_in_a
     content = {}
     while "execution_count" not in content:  # earlier replies are of other kinds
         content = client.get_shell_msg(timeout=20)["content"]
-    assert content.get("ename") == "KeyboardInterrupt", content
+    assert content.get("ename") == "Interrupted", content
     assert wait_until_gone(pids) == []
     reply = client.execute_interactive("launch(lambda rank, n: rank, 2).results", timeout=30)
     assert reply["content"]["status"] == "ok"
+
+
+TO_BE_STOPPED = """import pathlib, time, torch, torch.distributed as dist
+from byhand import launch
+def step(rank, world_size, path):
+    if rank == 2:
+        return
+    pathlib.Path(path, str(rank)).touch()
+    if rank == 0:
+        dist.recv(torch.zeros(3), src=1)
+    time.sleep(600)
+launch(step, 3, args=(%r,), deadline=600)
+"""
+
+
+def test_the_stop_button_shows_where_each_rank_was_and_nothing_else(tmp_path):
+    manager, client = start_new_kernel(kernel_name="python3")
+    try:
+        client.execute(TO_BE_STOPPED % str(tmp_path))
+        until = time.monotonic() + 60
+        while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < until:
+            time.sleep(0.05)
+        time.sleep(1)  # rank 0 goes from the file to its call
+        manager.interrupt_kernel()
+        content = {}
+        while "traceback" not in content:
+            content = client.get_iopub_msg(timeout=20)["content"]
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    sentence, _, *rows = "\n".join(content["traceback"]).splitlines()
+    assert sentence == "KeyboardInterrupt: the launch was stopped. Each rank was here:"
+    assert [" ".join(row.split()) for row in rows] == [
+        "rank state call with tensor line",
+        "0 waiting recv peer 1 [3] float32 In [1] line 8",
+        "1 running In [1] line 9",
+        "2 returned",
+    ]
 
 
 def test_a_fork_server_that_dies_is_started_again():
@@ -417,6 +456,32 @@ def test_a_fork_server_that_dies_is_started_again():
     os.kill(byhand.runtime.default_launcher()._client.process_id, signal.SIGKILL)
     time.sleep(0.2)
     assert launch(main, 2, setup=False).results == [1, 1]
+
+
+def sleep_and_tell(rank, world_size, seconds=0.0):
+    time.sleep(seconds)
+    return os.getpid()
+
+
+def test_an_idle_launcher_keeps_no_process_and_the_next_launch_starts_them_anew():
+    with Launcher(idle_seconds=2) as launcher:
+        launcher.launch(sleep_and_tell, 2, (3.0,))  # longer than that, and not ended
+        server = launcher._client.process_id
+        launcher._client.count()  # it has forked the next ranks before it answers
+        waiting = [child.pid for child in psutil.Process(server).children()]
+        assert len(waiting) == 2
+        assert wait_until_gone([server, *waiting], 20) == []
+        assert len(set(launcher.launch(sleep_and_tell, 2).results)) == 2
+        assert launcher._client.process_id != server
+
+
+def test_a_launch_that_comes_just_as_its_processes_end_gets_others():
+    with Launcher(idle_seconds=0.2) as launcher:
+        for _ in range(4):
+            launcher.start()
+            with launcher._lock:
+                time.sleep(0.4)  # the time is up: whoever ends them waits for the lock too
+            assert len(set(launcher.launch(sleep_and_tell, 2).results)) == 2
 
 
 def ddp_that_misses_a_step(rank, world_size):

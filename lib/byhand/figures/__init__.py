@@ -16,6 +16,7 @@ shard_picture        which rank holds which part of a matrix
 costs                time over size: measured points, lines, and where lines cross
 bandwidth_over_time  what each rank sends, when
 link_ladder          what kinds of links carry
+recorded             the picture of an earlier run, where a machine cannot make its own
 save_svg             the same figure gives the same file
 """
 
@@ -29,6 +30,7 @@ from byhand.figures.layouts import layout_seconds
 from byhand.figures.messages import message_diagram
 from byhand.figures.overlap import overlap
 from byhand.figures.rates import bandwidth_over_time, link_ladder
+from byhand.figures.recorded import recorded
 from byhand.figures.rounds import round_picture
 from byhand.figures.schedule import schedule_timeline
 from byhand.figures.shards import Matrix, shard_picture
@@ -52,6 +54,7 @@ __all__ = [
     "message_diagram",
     "overlap",
     "rank_grid",
+    "recorded",
     "round_picture",
     "save_svg",
     "schedule_timeline",

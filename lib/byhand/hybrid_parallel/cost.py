@@ -149,12 +149,12 @@ class Prediction:
     def parts(self) -> tuple[float, float, float, float]:
         """The seconds in which a rank computes, all-reduces over tp, idles, and sums gradients."""
         idle = self.pipeline.seconds - self.computing - self.all_reduces
-        return self.computing, self.all_reduces, idle, self.sums
+        return self.computing, self.all_reduces, max(0.0, idle), self.sums
 
     @property
     def idle_fraction(self) -> float:
-        """The share of the step in which a rank does not compute."""
-        return 1 - self.computing / self.seconds
+        """The share of the step in which a rank idles in the pipeline, as `parts` has it."""
+        return self.parts[2] / self.seconds
 
 
 def predict(

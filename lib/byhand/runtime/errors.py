@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 
@@ -48,15 +49,20 @@ def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 REPORT_HEADER = ("rank", "state", "call", "with", "tensor", "line")
 
 
+def with_table(sentence: str, reports: Sequence[Report]) -> str:
+    """The sentence, and below it a row for each report."""
+    if not reports:
+        return sentence
+    return f"{sentence}\n\n{table(REPORT_HEADER, [report.cells() for report in reports])}"
+
+
 class LaunchError(RuntimeError):
     """A launch that gave no results; `reports` says where each rank was."""
 
-    def __init__(self, message: str, reports: list[Report] | tuple[Report, ...] = ()):
+    def __init__(self, message: str, reports: Sequence[Report] = ()):
         self.reports = list(reports)
         self.sentence = message
-        if self.reports:
-            message += "\n\n" + table(REPORT_HEADER, [report.cells() for report in self.reports])
-        super().__init__(message)
+        super().__init__(with_table(message, self.reports))
 
     def _render_traceback_(self) -> list[str]:
         """What a notebook shows: the message and its notes, not the frames of the launcher."""
@@ -78,7 +84,7 @@ class RankError(LaunchError):
         traceback: str = "",
         exit_code: int | None = None,
         exception: str | None = None,
-        reports: list[Report] | tuple[Report, ...] = (),
+        reports: Sequence[Report] = (),
     ):
         self.rank = rank
         self.traceback = traceback
@@ -94,7 +100,7 @@ class DeadlockError(LaunchError):
     `reason` is the sentence that explains it, `reports` one row per rank.
     """
 
-    def __init__(self, reason: str, reports: list[Report] | tuple[Report, ...]):
+    def __init__(self, reason: str, reports: Sequence[Report]):
         self.reason = reason
         super().__init__(reason, reports)
 
@@ -107,6 +113,21 @@ class DeadlockError(LaunchError):
 
 class DeadlineError(LaunchError, TimeoutError):
     """The deadline passed while ranks were still running."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Someone stopped the launch; `reports` says where each rank was.
+
+    No LaunchError: what handles those lets the stop button through.
+    """
+
+    def __init__(self, reports: Sequence[Report]):
+        self.reports = list(reports)
+        super().__init__(with_table("the launch was stopped. Each rank was here:", self.reports))
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the table, not the frames of the launcher."""
+        return [f"KeyboardInterrupt: {self}"]
 
 
 class TamperedError(LaunchError):

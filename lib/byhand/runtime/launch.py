@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from byhand.runtime.slurm.launcher import SlurmLauncher
 
 VARIABLE = "BYHAND_LAUNCHER"
+IDLE_SECONDS = 300.0  # after which a notebook that launches nothing keeps no process
 
 _default: Launcher | None = None
 _made: dict[str, Launcher] = {}
@@ -34,7 +35,8 @@ def named_launcher(name: str) -> Launcher:
     if name not in ("local", "slurm"):
         raise ValueError(f'launcher is "local" or "slurm", not {name!r}')
     if name not in _made:
-        _made[name] = Launcher() if name == "local" else _slurm_launcher()
+        local = functools.partial(Launcher, idle_seconds=IDLE_SECONDS)
+        _made[name] = local() if name == "local" else _slurm_launcher()
         atexit.register(_made[name].close)
     return _made[name]
 

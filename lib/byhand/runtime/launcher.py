@@ -30,21 +30,30 @@ class Launcher:
 
     `command` is put before the fork server's own (a sandbox). With `trusted=False` results come
     back only as plain data and tensors, through the codec. No launch outlasts `until`, a
-    time.monotonic() moment.
+    time.monotonic() moment. After `idle_seconds` without a launch every process is ended, and the
+    next launch starts them anew.
     """
 
     def __init__(
-        self, command: Sequence[str] = (), *, trusted: bool = True, until: float | None = None
+        self,
+        command: Sequence[str] = (),
+        *,
+        trusted: bool = True,
+        until: float | None = None,
+        idle_seconds: float | None = None,
     ):
         self.command = list(command)
         self.trusted = trusted
         self.until = until
+        self.idle_seconds = idle_seconds
         self.walls: Open = OPEN
         self.network: VirtualNetwork | None = None
         self._networks: dict[VirtualNetwork, Launcher] = {}
         self._client: ForkClient | None = None
         self._warm: dict[tuple, tuple[int, list[Member]]] = {}
         self._lock = threading.RLock()
+        self._used = 0.0
+        self._watch: threading.Thread | None = None
 
     def launch(
         self, fn: Callable[..., Any], world_size: int, args: Sequence[Any] = (), **options: Any
@@ -57,9 +66,9 @@ class Launcher:
     ) -> Run:
         """Run `fn(rank, world_size, *args)` on fresh ranks, as byhand.launch says."""
         check_arguments(fn, world_size, args, options)
-        if options.network != self.network:
-            return self._on(options.network).run(fn, world_size, args, options)
         with self._lock:
+            if options.network != self.network:
+                return self._on(options.network).run(fn, world_size, args, options)
             self.start()
             calls = pickled(fn, world_size, args)
             spec = {
@@ -110,6 +119,7 @@ class Launcher:
         finally:
             self._client.end_team(team, members)
             self._warm_up(spec)
+            self._used = time.monotonic()
 
     def _on(self, network: VirtualNetwork) -> Launcher:
         """The launcher whose ranks live on `network`; the last few are kept."""
@@ -137,12 +147,28 @@ class Launcher:
 
     def start(self) -> None:
         """Start the fork server, unless it runs. It imports torch: a second or two."""
-        if self._client is not None and not self._client.is_usable():
-            self._warm.clear()
-            self._networks.clear()
-            self.close()
-        if self._client is None:
-            self._client = ForkClient.start(self.command)
+        with self._lock:
+            if self._client is not None and not self._client.is_usable():
+                self._warm.clear()
+                self._networks.clear()
+                self.close()
+            if self._client is None:
+                self._client = ForkClient.start(self.command)
+            self._used = time.monotonic()
+            if self.idle_seconds and not (self._watch and self._watch.is_alive()):
+                self._watch = threading.Thread(target=self._end_when_idle, daemon=True)
+                self._watch.start()
+
+    def _end_when_idle(self) -> None:
+        """The thread: it holds the lock while it ends the processes, so no launch is under way."""
+        while True:
+            with self._lock:
+                left = self._used + self.idle_seconds - time.monotonic()
+                if left <= 0 or self._client is None:
+                    self.close()
+                    self._watch = None
+                    return
+            time.sleep(left)
 
     def close(self) -> None:
         """End every process this launcher started; return when they are gone."""

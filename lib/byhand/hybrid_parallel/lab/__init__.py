@@ -234,4 +234,5 @@ def draw_layouts(
         return b"", 0, str(error)
     png, size = layout_seconds({name: (p.parts, None) for name, p in best})._repr_png_()
     name, first = best[0]
-    return png, size["width"], f"With {name} a rank idles {first.idle_fraction:.0%} of the step."
+    idle = f"{first.idle_fraction:.0%} of the step in the pipeline"
+    return png, size["width"], f"With {name} a rank idles {idle}."

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from byhand.runtime.errors import Failure, TamperedError
+from byhand.runtime.errors import Failure, Interrupted, TamperedError
 from byhand.runtime.ledger import OPS, Event, Ledger
 from byhand.runtime.process import codec
 from byhand.runtime.process.member import Member, as_list, read_all
@@ -63,8 +63,15 @@ class Supervisor:
         """Supervise until every rank has returned.
 
         Raises:
-            RankError, DeadlockError, DeadlineError, TamperedError: see byhand.runtime.errors.
+            RankError, DeadlockError, DeadlineError, TamperedError, Interrupted: see
+                byhand.runtime.errors.
         """
+        try:
+            return self._run(server, deadline)
+        except KeyboardInterrupt:
+            raise Interrupted(self._post_mortem().reports()) from None
+
+    def _run(self, server: socket.socket, deadline: float) -> Run:
         until = time.monotonic() + deadline
         suspected: str | None = None
         with selectors.DefaultSelector() as selector:
