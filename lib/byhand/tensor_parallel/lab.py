@@ -89,12 +89,6 @@ def counted(run: Run) -> dict[str, Sent]:
     return found
 
 
-def hidden_share(run: Run) -> float:
-    """Of the time that all-reduces were under way: the share in which their ranks went on."""
-    calls = run.ledger.select("all_reduce")
-    return 1 - sum(call.waited for call in calls) / sum(call.end - call.start for call in calls)
-
-
 def compare_splits(
     world_size: int, num_rows: int, features: int, hidden: int, backend: str = "auto"
 ) -> CourseFigure:
