@@ -75,6 +75,7 @@ SHARDS = {
         Y,
     ],
 }
+BLOCK = [*map(figures.Part, ("norm", "f")), figures.Part("A", True), *map(figures.Part, "g+")]
 
 FIGURES = {
     "collective": lambda: figures.collective_picture(OWN, SUMS, "all_reduce", "A title"),
@@ -83,6 +84,7 @@ FIGURES = {
     "messages": lambda: figures.message_diagram(CHAIN, 3),
     "bytes": lambda: figures.bytes_bars(BYTES, BYTES),
     "shards": lambda: figures.shard_picture(SHARDS, {"T": 0.5, "I": 1.2}, 4, "A title"),
+    "block": lambda: figures.block_flow(BLOCK, 4, "A title"),
     "curves": lambda: figures.curves({"one": LOSSES, "two": LOSSES}, "step", "loss", "A title"),
     "band": lambda: figures.curves({"step": LOSSES}, "KB", "ms", "A title", LOSSES, BAND, True),
     "buckets": lambda: figures.bucket_layout([9, 0, 60, 1, 30], [[4, 3], [2], [0]]),
@@ -205,6 +207,18 @@ def test_a_shard_picture_says_whose_each_piece_is_and_how_a_matrix_is_placed():
     assert "x [T × I]\nsharded" in shown
     with pytest.raises(ValueError, match="x is split by 'diagonal'; there are"):
         figures.shard_picture({"": [X._replace(split="diagonal")]}, {"T": 1, "I": 1}, 4)
+
+
+def test_a_block_sends_at_its_end_forward_and_at_its_begin_backward():
+    shown = words(figures.block_flow(BLOCK, 3, "A title"))
+    assert shown.count("all-reduce\nof y") == shown.count("all-reduce\nof grad_x") == 1
+    assert shown.count("sends\nnothing") == 2
+
+
+def test_brackets_name_stretches_of_a_matrix():
+    thirds = X._replace(split="columns", ranks=[0, 1] * 3, brackets=("queries", "keys", "values"))
+    shown = words(figures.shard_picture({"": [thirds]}, {"T": 0.5, "I": 2.4}, 2))
+    assert {"queries", "keys", "values"} <= set(shown)
 
 
 def test_the_bytes_bars_say_whether_counted_is_predicted():

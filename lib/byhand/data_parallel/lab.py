@@ -1,6 +1,7 @@
 """One data-parallel training step on real ranks, watched: what hides behind backward.
 
-Small enough for a laptop, and large enough that a bucket travels for longer than a call costs.
+Its layers sleep, so any number of ranks computes at full speed on two cores; the gradients are
+real, and travel over a link as slow as one asks for.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 
 from byhand.data_parallel.replicas import DataParallel, all_reduce_gradients, assign_buckets
-from byhand.model.mlp import MLP, random_weights, softmax_cross_entropy
-from byhand.runtime import Run, launch
+from byhand.model.layer import REPLICATED, Layer
+from byhand.model.mlp import MLP
+from byhand.runtime import Run, VirtualNetwork, launch, why_no_network
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
     import ipywidgets
@@ -23,9 +26,29 @@ if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of
     from byhand.figures.overlap import Step
     from byhand.figures.style import CourseFigure
 
-WIDTH, NUM_LAYERS, NUM_ROWS = 512, 6, 128
-LAYER_BYTES = 4 * (WIDTH * WIDTH + WIDTH)
+NUM_LAYERS, LAYER_BYTES = 6, 500_000
+FORWARD, BACKWARD = 0.012, 0.024  # seconds a layer
+LINK = 25e6  # bytes a second
 NAIVE = 0  # as bucket_bytes: every gradient by itself, after backward
+
+
+class SleepingLayer(Layer):
+    """A layer of LAYER_BYTES that computes nothing, in the time of a forward or a backward."""
+
+    holds = {"weight": REPLICATED}
+
+    def __init__(self) -> None:
+        self.weight, self.grad_weight = torch.zeros(2, LAYER_BYTES // 4)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, None]:
+        """x -> x."""
+        time.sleep(FORWARD)
+        return x, None
+
+    def backward_input(self, grad_y: Tensor, saved: None) -> tuple[Tensor, None]:
+        """grad_y -> grad_y, in the time of a whole backward."""
+        time.sleep(BACKWARD)
+        return grad_y, None
 
 
 @dataclass(repr=False)
@@ -72,57 +95,61 @@ class WatchedSteps:
 
 
 def watch(
-    bucket_bytes: int = 1 << 20, world_size: int = 2, num_steps: int = 8, backend: str = "auto"
+    bucket_bytes: int,
+    world_size: int = 2,
+    num_steps: int = 3,
+    network: VirtualNetwork | None = None,
 ) -> WatchedSteps:
     """Take `num_steps` steps with buckets of this size (NAIVE: none) on fresh ranks.
 
-    The model has six layers of 512 × 512, 1.05 MB of gradients each; each rank has 128 rows.
+    The model has six layers that sleep, with 0.5 MB of gradients each.
 
     Raises:
         ValueError: bucket_bytes or num_steps is negative, or there is no rank.
     """
     if bucket_bytes < 0 or num_steps < 1:
         raise ValueError(f"{num_steps} steps with buckets of {bucket_bytes} bytes: not possible")
-    run = launch(_steps, world_size, (bucket_bytes, num_steps), backend=backend)
-    layers = [LAYER_BYTES if i % 2 == 0 else 0 for i in range(2 * NUM_LAYERS - 1)]
-    buckets = assign_buckets(layers, bucket_bytes) if bucket_bytes else []
+    run = launch(_steps, world_size, (bucket_bytes, num_steps), network=network)
+    buckets = assign_buckets([LAYER_BYTES] * NUM_LAYERS, bucket_bytes) if bucket_bytes else []
     steps = [_step(run, number) for number in range(num_steps)]
     return WatchedSteps(bucket_bytes, buckets, steps, run)
 
 
+def slow_link(world_size: int = 2) -> VirtualNetwork | None:
+    """Hosts of one rank each, joined by links of LINK; None where no network can be laid."""
+    return None if why_no_network() else VirtualNetwork(world_size, 1, LINK)
+
+
 def _steps(rank: int, world_size: int, bucket_bytes: int, num_steps: int) -> list[list[float]]:
-    """The clock at the begin, and at the four edges of each step; one step before is not told."""
-    marks = [[time.monotonic()]]
-    generator = torch.Generator().manual_seed(rank)
-    x = torch.randn(NUM_ROWS, WIDTH, generator=generator)
-    labels = torch.randint(WIDTH, (NUM_ROWS,), generator=generator)
-    weights = random_weights([WIDTH] * (NUM_LAYERS + 1))
-    model = DataParallel(MLP.from_weights(weights), bucket_bytes=bucket_bytes or 1)
+    """The clock at the four edges of each step; of one step before, in which ranks connect, too."""
+    model = DataParallel(
+        MLP([SleepingLayer() for _ in range(NUM_LAYERS)]), bucket_bytes=bucket_bytes or 1
+    )
+    marks = []
     for _ in range(num_steps + 1):
         model.zero_gradients()
         dist.barrier()
         edges = [time.monotonic()]
-        logits, saved = model.forward(x)
-        _, grad_logits = softmax_cross_entropy(logits, labels, world_size * NUM_ROWS)
+        y, saved = model.forward(torch.zeros(1))
         edges.append(time.monotonic())
-        model.backward(grad_logits, saved, synchronise=bucket_bytes != NAIVE)
+        model.backward(y, saved, synchronise=bucket_bytes != NAIVE)
         edges.append(time.monotonic())
         if bucket_bytes == NAIVE:
             all_reduce_gradients(model.gradients())
         marks.append([*edges, time.monotonic()])
-    return [marks[0], *marks[2:]]
+    return marks
 
 
 def _step(run: Run, number: int) -> list[Step]:
-    """Every rank's step of this number, on the clock of the ledger."""
+    """Every rank's step of this number, on the ledger's clock: each begins as its barrier ends."""
     from byhand.figures.overlap import Flight, Step
 
     calls, moments = [], []
-    for rank, ((begun,), *marks) in enumerate(run.results):
-        shift = run.spans[rank][0] - begun
-        moments.append([moment + shift for moment in marks[number]])
+    for rank, marks in enumerate(run.results):
+        begun = run.ledger.select("barrier", rank)[number + 1].end
+        moments.append([begun + moment - marks[number + 1][0] for moment in marks[number + 1]])
         events = run.ledger.select("all_reduce", rank)
-        per_step = len(events) // (len(marks) + 1)
+        per_step = len(events) // len(marks)
         calls.append(events[(number + 1) * per_step : (number + 2) * per_step])
     met = [max(event.start for event in together) for together in zip(*calls, strict=True)]
     steps = []
@@ -139,7 +166,7 @@ def _step(run: Run, number: int) -> list[Step]:
 
 BUCKETS = {
     "none: each tensor by itself, after backward": NAIVE,
-    **{f"{n} × 1.05 MB": n * LAYER_BYTES for n in range(1, NUM_LAYERS)},
+    **{f"{n} × 0.5 MB": n * LAYER_BYTES for n in range(1, NUM_LAYERS)},
     "one bucket for all": NUM_LAYERS * LAYER_BYTES,
 }
 
@@ -147,8 +174,8 @@ BUCKETS = {
 def bucket_explorer(bucket_bytes: int = LAYER_BYTES, world_size: int = 2) -> ipywidgets.VBox:
     """Choose the size of the buckets and the number of ranks; see one real training step.
 
-    The model has six layers with 1.05 MB of gradients each. What goes wrong is shown as a sentence
-    in the picture's place.
+    Six layers that sleep, 0.5 MB of gradients each, and slow links where a network can be laid.
+    What goes wrong is shown as a sentence in the picture's place.
     """
     import ipywidgets
 
@@ -163,7 +190,7 @@ def bucket_explorer(bucket_bytes: int = LAYER_BYTES, world_size: int = 2) -> ipy
 def draw_buckets(bucket_bytes: int, world_size: int) -> tuple[bytes, int, str]:
     """A step's picture (PNG), its width in pixels, and what it took; or no picture, and why."""
     try:
-        steps = watch(bucket_bytes, world_size)
+        steps = watch(bucket_bytes, world_size, network=slow_link(world_size))
         png, size = steps._repr_png_()
     except Exception as error:
         return b"", 0, f"{type(error).__name__}: {error}"

@@ -12,6 +12,7 @@ layout_seconds       which layout of the ranks is fastest, and what the others w
 schedule_timeline    which stage of a pipeline computed which micro-batch, when
 leaving_bars         what leaves a node in a step, for each order of the axes
 rank_grid            which ranks form a group along each axis, and on which nodes
+block_flow           where a block's split begins and ends, forward and backward
 shard_picture        which rank holds which part of a matrix
 costs                time over size: measured points, lines, and where lines cross
 bandwidth_over_time  what each rank sends, when
@@ -21,6 +22,7 @@ save_svg             the same figure gives the same file
 """
 
 from byhand.figures.bars import bytes_bars, leaving_bars
+from byhand.figures.block import Part, block_flow
 from byhand.figures.buckets import bucket_layout
 from byhand.figures.collective import Block, Picture, collective_picture, collective_pictures
 from byhand.figures.costs import costs
@@ -40,8 +42,10 @@ from byhand.figures.timeline import timeline
 __all__ = [
     "Block",
     "Matrix",
+    "Part",
     "Picture",
     "bandwidth_over_time",
+    "block_flow",
     "bucket_layout",
     "bytes_bars",
     "collective_picture",

@@ -11,6 +11,7 @@ from byhand.figures import style
 
 TITLE_INCHES, CAPTION_INCHES, LABEL_INCHES, GAP_INCHES = 0.36, 0.28, 0.44, 0.16
 LEFT_INCHES, SHEET_INCHES, CHARACTER_INCHES = 0.3, 0.07, 0.085
+BRACKET_INCHES = 0.22
 PLACEMENTS = ("replicated", "rows", "columns", "partial")
 
 
@@ -20,6 +21,7 @@ class Matrix(NamedTuple):
     rows, columns: names of its sizes, such as "T". split: "replicated" (every rank has it whole),
     "rows" or "columns" (cut that way), or "partial" (each rank has one term of a sum).
     ranks: whose the pieces are, in order; one piece for each rank unless given.
+    brackets: names above equal stretches of it, from the left.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Matrix(NamedTuple):
     columns: str
     split: str = "replicated"
     ranks: Sequence[int] | None = None
+    brackets: Sequence[str] = ()
 
 
 Terms = Sequence[Matrix | str]  # a str is written between matrices: "·", "=", "all-reduce →"
@@ -64,6 +67,7 @@ def _draw_line(axes: Axes, middle, height, terms: Terms, inches, num_ranks: int)
         wide, tall = inches[term.columns], inches[term.rows]
         sheets = SHEET_INCHES * (num_ranks - 1) if term.split == "partial" else 0
         _draw_matrix(axes, (left, middle - tall / 2), (wide, tall), term, num_ranks)
+        _draw_brackets(axes, (left, middle - tall / 2), wide, term.brackets)
         label = f"{term.name} [{term.rows} × {term.columns}]\n{placement(term)}"
         place = {"ha": "center", "va": "top", "fontsize": style.SMALL_POINTS, "linespacing": 1.3}
         room = max(wide, _label_width(term))
@@ -87,6 +91,16 @@ def _draw_matrix(axes: Axes, corner, size, matrix: Matrix, num_ranks: int) -> No
             piece = _piece(corner, size, matrix.split, index, len(ranks))
             axes.add_patch(Rectangle(*piece, fc=style.rank_colour(rank), **look))
             _name_piece(axes, piece, rank)
+
+
+def _draw_brackets(axes: Axes, corner, wide: float, names: Sequence[str]) -> None:
+    (left, top), each = corner, wide / max(len(names), 1)
+    for number, name in enumerate(names):
+        begin, end = left + number * each + 0.03, left + (number + 1) * each - 0.03
+        sides = [top - 0.03, top - 0.08, top - 0.08, top - 0.03]
+        axes.plot([begin, begin, end, end], sides, color=style.INK, lw=1)
+        look = {"ha": "center", "va": "bottom", "fontsize": style.SMALL_POINTS}
+        axes.text((begin + end) / 2, top - 0.1, name, **look)
 
 
 def _piece(corner, size, split: str, index: int, count: int) -> tuple:
@@ -119,5 +133,6 @@ def _label_width(matrix: Matrix) -> float:
 def _height(terms: Terms, inches: Mapping[str, float], num_ranks: int) -> float:
     matrices = [term for term in terms if isinstance(term, Matrix)]
     partial = any(matrix.split == "partial" for matrix in matrices)
+    bracket = 2 * BRACKET_INCHES if any(matrix.brackets for matrix in matrices) else 0
     tallest = max(inches[matrix.rows] for matrix in matrices)
-    return tallest + (SHEET_INCHES * num_ranks if partial else 0)
+    return tallest + max(bracket, SHEET_INCHES * num_ranks if partial else 0)

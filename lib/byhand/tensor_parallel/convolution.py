@@ -11,7 +11,7 @@ patch's gradient into the pixels that it came from.
 One of each in a row sends one all-reduce forward, one backward, as in TensorParallelMLP.
 Simplified: square kernels, equal padding on all sides, no dilation, no channel groups of its own.
 
-Shapes: T images, C input and O output channels, h × w pixels, k × k kernel, P ranks in `group`.
+Shapes: T images, C input and O output channels, h × w pixels, k × k kernel, n ranks in `group`.
 Source: Krizhevsky 2014, One weird trick, arXiv:1404.5997 (model parallelism by channel).
 """
 
@@ -78,10 +78,10 @@ class Conv2d(Linear):
 
 
 class OutputChannelParallelConv2d(ColumnParallelLinear, Conv2d):
-    """y_r = x ∗ W_r + b_r, where rank r keeps kernels r·O/P to (r+1)·O/P.
+    """y_r = x ∗ W_r + b_r, where rank r keeps kernels r·O/n to (r+1)·O/n.
 
-    x is replicated, y [T, O/P, h', w'] sharded; forward sends nothing. Backward is that of the
-    linear layer: one all-reduce of grad_x, 2 (P-1)/P · T·C·h·w elements per rank. After fold, for
+    x is replicated, y [T, O/n, h', w'] sharded; forward sends nothing. Backward is that of the
+    linear layer: one all-reduce of grad_x, 2 (n-1)/n · T·C·h·w elements per rank. After fold, for
     the patches have k·k times as many.
     """
 
@@ -99,7 +99,7 @@ class OutputChannelParallelConv2d(ColumnParallelLinear, Conv2d):
 
 
 class InputChannelParallelConv2d(Conv2d):
-    """y = Σ_r x_r ∗ W_r + b, where rank r keeps input channels r·C/P to (r+1)·C/P, and all of b.
+    """y = Σ_r x_r ∗ W_r + b, where rank r keeps input channels r·C/n to (r+1)·C/n, and all of b.
 
     Backward, grad_y replicated -> grad_x sharded, is that of Conv2d, and sends nothing.
     """
@@ -119,9 +119,9 @@ class InputChannelParallelConv2d(Conv2d):
         self.group = group
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """x [T, C/P, h, w] sharded -> y [T, O, h', w'] replicated; saves x.
+        """x [T, C/n, h, w] sharded -> y [T, O, h', w'] replicated; saves x.
 
-        Sends 2 (P-1)/P · T·O·h'·w' elements per rank: one all-reduce.
+        Sends 2 (n-1)/n · T·O·h'·w' elements per rank: one all-reduce.
         """
         y = self.products(x)  # partial
         dist.all_reduce(y, group=self.group)

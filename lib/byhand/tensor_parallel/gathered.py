@@ -7,7 +7,7 @@ widest activation too, where column and row together send only the narrow ones.
     Gather, Slice     whole from slices, and back: each is the other's backward pass
     GatheredLinear    a column-parallel layer, then Gather
 
-Shapes: T rows, F features, P ranks in `group`.
+Shapes: T rows, F features, n ranks in `group`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Gather(Layer):
         self.group = group
 
     def forward(self, x: Tensor) -> tuple[Tensor, None]:
-        """x [T, F/P] sharded -> y [T, F] replicated: one all-gather, (P-1)/P · T·F elements."""
+        """x [T, F/n] sharded -> y [T, F] replicated: one all-gather, (n-1)/n · T·F elements."""
         return gather(x, self.group), None
 
     def backward_input(self, grad_y: Tensor, saved: None) -> tuple[Tensor, None]:
-        """grad_y [T, F] replicated -> grad_x [T, F/P] sharded."""
+        """grad_y [T, F] replicated -> grad_x [T, F/n] sharded."""
         return share(grad_y, 1, self.group), None
 
 
@@ -43,16 +43,16 @@ class Slice(Layer):
         self.group = group
 
     def forward(self, x: Tensor) -> tuple[Tensor, None]:
-        """x [T, F] replicated -> y [T, F/P] sharded."""
+        """x [T, F] replicated -> y [T, F/n] sharded."""
         return share(x, 1, self.group).contiguous(), None
 
     def backward_input(self, grad_y: Tensor, saved: None) -> tuple[Tensor, None]:
-        """grad_y [T, F/P] sharded -> grad_x [T, F] replicated."""
+        """grad_y [T, F/n] sharded -> grad_x [T, F] replicated."""
         return gather(grad_y, self.group), None
 
 
 class GatheredLinear(MLP):
-    """y = x Wᵀ + b, where rank r keeps rows r·O/P to (r+1)·O/P of W and b; x, y replicated."""
+    """y = x Wᵀ + b, where rank r keeps rows r·O/n to (r+1)·O/n of W and b; x, y replicated."""
 
     def __init__(self, weight: Tensor, bias: Tensor, group: Group = None):
         """Keep this rank's share of the full weight [O, I] and bias [O]."""
@@ -60,7 +60,7 @@ class GatheredLinear(MLP):
 
 
 def gather(x: Tensor, group: Group = None) -> Tensor:
-    """x [T, F/P] sharded -> [T, F] replicated, in rank order."""
+    """x [T, F/n] sharded -> [T, F] replicated, in rank order."""
     slices = [torch.empty_like(x) for _ in range(dist.get_world_size(group))]
     dist.all_gather(slices, x, group=group)
     return torch.cat(slices, dim=1)

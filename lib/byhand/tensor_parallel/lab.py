@@ -89,12 +89,6 @@ def counted(run: Run) -> dict[str, Sent]:
     return found
 
 
-def hidden_share(run: Run) -> float:
-    """Of the time that all-reduces were under way: the share in which their ranks went on."""
-    calls = run.ledger.select("all_reduce")
-    return 1 - sum(call.waited for call in calls) / sum(call.end - call.start for call in calls)
-
-
 def compare_splits(
     world_size: int, num_rows: int, features: int, hidden: int, backend: str = "auto"
 ) -> CourseFigure:
@@ -152,16 +146,26 @@ def block_picture(num_ranks: int) -> CourseFigure:
     return shard_picture(lines, inches, num_ranks, "Between the two layers nothing is sent")
 
 
+def layer_picture(num_ranks: int) -> CourseFigure:
+    """A transformer layer with f and g, forward and backward."""
+    from byhand.figures import Part, block_flow
+
+    def half(*inside: str) -> list[Part]:
+        sharded = [Part(name, sharded=True) for name in inside]
+        return [Part("norm"), Part("f"), *sharded, Part("g"), Part("+")]
+
+    block = half("q k v", "heads", "out") + half("A", "GELU", "B")
+    return block_flow(block, num_ranks, "A transformer layer: two all-reduces each way")
+
+
 def attention_picture(num_ranks: int) -> CourseFigure:
     """Queries, keys and values by column, heads, the output by row."""
     from byhand.figures import Matrix, shard_picture
 
-    own = list(range(num_ranks)) * 3
+    own, thirds = list(range(num_ranks)) * 3, ("queries", "keys", "values")
     x, y = Matrix("x", "S", "D"), Matrix("y", "S", "D")
-    qkv, weight = (
-        Matrix("q k v", "S", "3D", "columns", own),
-        Matrix("Wᵀ", "D", "3D", "columns", own),
-    )
+    weight, qkv = Matrix("Wᵀ", "D", "3D"), Matrix("q k v", "S", "3D")
+    weight, qkv = (m._replace(split="columns", ranks=own, brackets=thirds) for m in (weight, qkv))
     lines = {
         "Queries, keys, values": [x, "·", weight, "=", qkv],
         "Each head alone, then the output layer": [

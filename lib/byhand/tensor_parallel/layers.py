@@ -9,7 +9,7 @@ A column-parallel layer ends where a row-parallel one begins, so nothing is sent
 Every layer is a model.Layer, is built from full weights, and keeps only its shard.
 
 Placements: *replicated*, equal on all ranks; *sharded*, each rank its slice of the features;
-*partial*, each rank one term of a sum. P ranks in `group` (None: all of them).
+*partial*, each rank one term of a sum. n ranks in `group` (None: all of them).
 Shapes: T rows of a batch, I input features, O output features, D = heads · head size.
 Source: Shoeybi et al. 2019, Megatron-LM, arXiv:1909.08053, section 3.
 """
@@ -30,10 +30,10 @@ Group = dist.ProcessGroup | None
 
 
 class ColumnParallelLinear(Linear):
-    """y_r = x W_rᵀ + b_r, where rank r keeps rows r·O/P to (r+1)·O/P of W and of b.
+    """y_r = x W_rᵀ + b_r, where rank r keeps rows r·O/n to (r+1)·O/n of W and of b.
 
     Wᵀ is what x is multiplied by, and these are its columns: hence the name.
-    Forward, x [T, I] replicated -> y [T, O/P] sharded, is that of Linear, and sends nothing.
+    Forward, x [T, I] replicated -> y [T, O/n] sharded, is that of Linear, and sends nothing.
     """
 
     holds = {"weight": SHARDED, "bias": SHARDED}
@@ -49,9 +49,9 @@ class ColumnParallelLinear(Linear):
         self.group = group
 
     def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
-        """grad_y [T, O/P] sharded -> grad_x [T, I] replicated. Adds to the gradients.
+        """grad_y [T, O/n] sharded -> grad_x [T, I] replicated. Adds to the gradients.
 
-        Sends 2 (P-1)/P · T·I elements per rank: one all-reduce, under way while the weight's
+        Sends 2 (n-1)/n · T·I elements per rank: one all-reduce, under way while the weight's
         gradient is computed.
         """
         grad_x, kept = super().backward_input(grad_y, saved)  # grad_y W_r: one term of the sum
@@ -61,7 +61,7 @@ class ColumnParallelLinear(Linear):
         return grad_x
 
     def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """grad_y [T, O/P] sharded -> grad_x [T, I] replicated; keeps grad_y and x.
+        """grad_y [T, O/n] sharded -> grad_x [T, I] replicated; keeps grad_y and x.
 
         Sends what backward sends. `backward_weight` and `backward_first` send nothing.
         """
@@ -71,9 +71,9 @@ class ColumnParallelLinear(Linear):
 
 
 class RowParallelLinear(Linear):
-    """y = Σ_r x_r W_rᵀ + b, where rank r keeps columns r·I/P to (r+1)·I/P of W, and all of b.
+    """y = Σ_r x_r W_rᵀ + b, where rank r keeps columns r·I/n to (r+1)·I/n of W, and all of b.
 
-    Backward, grad_y [T, O] replicated -> grad_x [T, I/P] sharded, is that of Linear, and sends
+    Backward, grad_y [T, O] replicated -> grad_x [T, I/n] sharded, is that of Linear, and sends
     nothing; grad_bias comes out equal on all ranks.
     """
 
@@ -90,14 +90,14 @@ class RowParallelLinear(Linear):
         self.group = group
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """x [T, I/P] sharded -> y [T, O] replicated; saves x.
+        """x [T, I/n] sharded -> y [T, O] replicated; saves x.
 
-        Sends 2 (P-1)/P · T·O elements per rank: one all-reduce.
+        Sends 2 (n-1)/n · T·O elements per rank: one all-reduce.
         """
         self.check_input(x)
         y = x @ self.weight.T  # [T, O], partial
         dist.all_reduce(y, group=self.group)
-        y += self.bias  # once: before the sum it would be added P times
+        y += self.bias  # once: before the sum it would be added n times
         return y, x
 
 
@@ -132,7 +132,7 @@ class TensorParallelMLP(MLP):
 
 
 class TensorParallelAttention(MultiHeadAttention):
-    """Multi-head attention with H/P of the H heads on each rank.
+    """Multi-head attention with H/n of the H heads on each rank.
 
     No head needs another, so only the two linear layers talk: one all-reduce of y [B, S, D] forward
     (the output layer's) and one of grad_x backward (the query-key-value layer's).
@@ -185,5 +185,5 @@ def share(tensor: Tensor, dim: int, group: Group = None) -> Tensor:
 
 def _ranks_together(qkv: Tensor, world_size: int) -> Tensor:
     """Rows q, k, v of all heads -> q, k, v of rank 0's heads, then of rank 1's, and so on."""
-    parts = qkv.unflatten(0, (3, world_size, -1))  # [3, P, D/P, ...]
+    parts = qkv.unflatten(0, (3, world_size, -1))  # [3, n, D/n, ...]
     return parts.transpose(0, 1).flatten(0, 2)

@@ -52,7 +52,7 @@ class SumOverGroup(torch.autograd.Function):
 def copy_to_group(x: Tensor, group: Group = None) -> Tensor:
     """x, replicated. On the way back the ranks' terms of its gradient are summed.
 
-    Sends nothing forward, and 2 (P-1)/P of x's bytes per rank backward.
+    Sends nothing forward, and 2 (n-1)/n of x's bytes per rank backward.
     """
     return CopyToGroup.apply(x, group)
 
@@ -60,7 +60,7 @@ def copy_to_group(x: Tensor, group: Group = None) -> Tensor:
 def sum_over_group(x: Tensor, group: Group = None) -> Tensor:
     """The sum of the ranks' x, replicated. Its gradient passes through as it is.
 
-    Sends 2 (P-1)/P of x's bytes per rank forward, and nothing backward.
+    Sends 2 (n-1)/n of x's bytes per rank forward, and nothing backward.
     """
     return SumOverGroup.apply(x, group)
 

@@ -9,14 +9,14 @@ def start_equal(parameters):
 
 
 def global_gradients(model, micro_batches):
-    loss, num_rows = torch.zeros((), dtype=torch.float64), 0
+    loss, num_rows = model.parameters()[0].new_zeros(()), 0
     for x, labels in micro_batches:
         logits, saved = model.forward(x)
         mean, grad_logits = softmax_cross_entropy(logits, labels)
         model.backward(grad_logits * len(labels), saved)
         loss += mean * len(labels)
         num_rows += len(labels)
-    tensors = [loss, torch.tensor(float(num_rows), dtype=torch.float64), *model.gradients()]
+    tensors = [loss, loss.new_tensor(float(num_rows)), *model.gradients()]
     flat = torch.cat([tensor.flatten() for tensor in tensors])
     dist.all_reduce(flat)
     loss, num_rows, *pieces = flat.split([tensor.numel() for tensor in tensors])

@@ -4,7 +4,7 @@
 def global_gradients(model, micro_batches):
     num_rows = torch.tensor(sum(len(labels) for _, labels in micro_batches))
     dist.all_reduce(num_rows)
-    loss = torch.zeros((), dtype=torch.float64)
+    loss = model.parameters()[0].new_zeros(())
     for x, labels in micro_batches:
         logits, saved = model.forward(x)
         share, grad_logits = softmax_cross_entropy(logits, labels, int(num_rows))

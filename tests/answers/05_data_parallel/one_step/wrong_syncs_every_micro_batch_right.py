@@ -6,7 +6,7 @@ def global_gradients(model, micro_batches):
     everybody = [torch.empty_like(facts) for _ in range(dist.get_world_size())]
     dist.all_gather(everybody, facts)
     num_rows, most = sum(int(f[0]) for f in everybody), max(int(f[1]) for f in everybody)
-    loss = torch.zeros((), dtype=torch.float64)
+    loss = model.parameters()[0].new_zeros(())
     total = [torch.zeros_like(gradient) for gradient in model.gradients()]
     for number in range(most):
         model.zero_gradients()

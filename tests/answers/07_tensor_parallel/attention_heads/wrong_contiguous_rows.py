@@ -1,4 +1,4 @@
-"""Cuts the 3·D rows of queries, keys and values into P runs: rank 0 then has queries only."""
+"""Cuts the 3·D rows of queries, keys and values into n runs: rank 0 then has queries only."""
 
 
 def heads_shard(qkv, qkv_bias, out, out_bias):

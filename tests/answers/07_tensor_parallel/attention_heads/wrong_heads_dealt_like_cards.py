@@ -1,4 +1,4 @@
-"""Rank r takes every P-th head: the sum is right, but the shards are not the slices asked for."""
+"""Rank r takes every n-th head: the sum is right, but the shards are not the slices asked for."""
 
 
 def dealt(tensor, rank, world_size, num_parts):

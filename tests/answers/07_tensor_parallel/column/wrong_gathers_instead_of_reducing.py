@@ -1,4 +1,4 @@
-"""The terms of grad_x are gathered on every rank and added there: P-1 terms arrive, not two."""
+"""The terms of grad_x are gathered on every rank and added there: n-1 terms arrive, not two."""
 
 
 def column_backward(grad_y, x, weight):

@@ -1,4 +1,4 @@
-"""Every rank computes the whole block, unsharded, and sums a P-th of it with an all-reduce."""
+"""Every rank computes the whole block, unsharded, and sums a n-th of it with an all-reduce."""
 
 
 def mlp_shard(first, first_bias, second, second_bias):

@@ -1,4 +1,4 @@
-"""Every rank adds a P-th of the bias, and there are P of them."""
+"""Every rank adds a n-th of the bias, and there are n of them."""
 
 
 def row_forward(x, weight, bias):

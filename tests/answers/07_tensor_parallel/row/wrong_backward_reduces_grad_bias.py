@@ -1,4 +1,4 @@
-"""grad_y is replicated, so every rank has the bias's gradient: the sum is P times too large."""
+"""grad_y is replicated, so every rank has the bias's gradient: the sum is n times too large."""
 
 
 def row_backward(grad_y, x, weight):

@@ -1,4 +1,4 @@
-"""Every rank adds the bias to its term, so the sum holds it P times."""
+"""Every rank adds the bias to its term, so the sum holds it n times."""
 
 
 def row_forward(x, weight, bias):

@@ -1,4 +1,4 @@
-"""Input and weight are made whole on every rank, and the product is computed P times."""
+"""Input and weight are made whole on every rank, and the product is computed n times."""
 
 
 def gathered(tensor):

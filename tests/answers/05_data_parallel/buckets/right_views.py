@@ -1,4 +1,4 @@
-"""Gradients are views of the buckets from the start; values and positions travel in one tensor."""
+"""Gradients are views of the buckets from the start."""
 
 
 def backward_in_buckets(layers, grad_y, saved, buckets):
@@ -17,14 +17,3 @@ def backward_in_buckets(layers, grad_y, saved, buckets):
             works.append(dist.all_reduce(flats[number], async_op=True))
     for work in reversed(works):
         work.wait()
-
-
-def compressed_sum(gradient, error, num_sent):
-    kept = gradient + error
-    positions = kept.abs().argsort(descending=True)[:num_sent]
-    message = torch.stack([positions.double(), kept[positions]])
-    arrived = [torch.empty_like(message) for _ in range(dist.get_world_size())]
-    dist.all_gather(arrived, message)
-    kept[positions] = 0
-    everything = torch.cat(arrived, dim=1)
-    return torch.zeros_like(kept).index_add_(0, everything[0].long(), everything[1]), kept
