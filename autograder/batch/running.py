@@ -97,10 +97,14 @@ class Running:
 
 
 def write_html(notebook: Path) -> Path:
-    """The executed notebook as a page beside it."""
+    """The executed notebook as a page beside it; of a widget, which needs a kernel, its picture."""
     from nbconvert import HTMLExporter
 
-    page, _ = HTMLExporter(embed_images=True).from_filename(str(notebook))
+    exporter = HTMLExporter(embed_images=True)
+    kinds = exporter.config.NbConvertBase.display_data_priority
+    last = sorted(kinds, key=lambda kind: "widget-view" in kind)
+    exporter.config.NbConvertBase.display_data_priority = last
+    page, _ = exporter.from_filename(str(notebook))
     target = notebook.with_suffix(".html")
     target.write_text(page, encoding="utf-8")
     return target

@@ -39,9 +39,9 @@ def test_every_text_of_a_round_can_be_read(name, num_ranks):
 
 def test_a_round_shows_whose_terms_are_summed_and_what_each_link_has_carried():
     first, last = (words(watch_rounds("ring", 4).picture(number)) for number in (1, 6))
-    assert "Ring, round 1 of 6: 0 of 16 pieces are sums of all" in first
-    assert (first.count("2"), first.count(".25")) == (4 + 2, 4)  # and a row's and a column's number
-    assert "Ring, round 6 of 6: 16 of 16 pieces are sums of all" in last
+    assert "Ring, round 1 of 6: 0 of 16 shards are sums of all" in first
+    assert (first.count("2"), first.count(".25")) == (4 + 3, 4)  # a row, a column, a shard sent
+    assert "Ring, round 6 of 6: 16 of 16 shards are sums of all" in last
     assert (last.count("4"), last.count("1.5")) == (16, 4)
 
 

@@ -5,8 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+import torch.distributed as dist
 
-from byhand import check
+from byhand import RankError, check, collectives, launch
 
 Event = namedtuple("Event", "rank op peer sent_bytes source")
 
@@ -317,3 +318,39 @@ def test_peak_bytes_are_checked_by_rank():
     run.peak_bytes = None
     with pytest.raises(ValueError, match="a launch made with memory=True"):
         check.peak_bytes(run, at_most=50)
+
+
+# what a driver asks on its rank
+
+
+def neighbours(rank, world_size, how):
+    with check.finished_sends(), check.locked("byhand.collectives.broadcast"):
+        sent, arrived = torch.full((3,), float(rank)), torch.zeros(3)
+        if how == "library":
+            return collectives.broadcast(sent)
+        sending = dist.isend(sent, (rank + 1) % world_size)
+        dist.recv(sent if how == "changed" else arrived, (rank - 1) % world_size)
+        if how != "open":
+            sending.wait()
+        return arrived[0].item()
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ("open", "a send was started and never waited for: to rank"),
+        ("changed", "was changed before wait() ended"),
+        ("library", "this task asks for your own"),
+    ],
+)
+def test_a_driver_finds_open_sends_changed_tensors_and_the_librarys_functions(how, sentence):
+    with pytest.raises(RankError) as failure:
+        launch(neighbours, 3, (how,))
+    assert sentence in failure.value.traceback
+
+
+def test_a_driver_lets_a_send_pass_that_is_waited_for_and_unlocks_the_library():
+    assert launch(neighbours, 3, ("right",)).results == [2.0, 0.0, 1.0]
+    with check.locked("byhand.collectives.broadcast"), pytest.raises(AssertionError, match="own"):
+        collectives.broadcast(torch.ones(2))
+    assert collectives.broadcast.__code__.co_name == "broadcast"

@@ -1,4 +1,4 @@
-"""The seven collectives from send and recv: right values, and no byte more than needed."""
+"""The eight collectives from send and recv: right values, and no byte more than needed."""
 
 import math
 
@@ -48,6 +48,9 @@ def expected(rank, world_size, name, root, num_rows, dtype):
         "reduce": total if rank == root else None,
         "reduce_scatter": share(total, rank, world_size),
         "all_reduce": total,
+        "all_to_all": torch.cat(
+            [share(rows(r, num_rows, dtype), rank, world_size) for r in range(world_size)]
+        ),
     }
     return values[name]
 
@@ -120,8 +123,10 @@ def predicted_rows(name, n, root, num_rows):
     around = {
         "reduce_scatter": [whole - lengths[rank] for rank in range(n)],
         "all_gather": [whole - lengths[(rank + 1) % n] for rank in range(n)],
+        "all_to_all": [whole - lengths[rank] for rank in range(n)],
     }
-    around["all_reduce"] = [sum(pair) for pair in zip(*around.values(), strict=True)]
+    both = around["reduce_scatter"], around["all_gather"]
+    around["all_reduce"] = [sum(pair) for pair in zip(*both, strict=True)]
     if name in around:
         return around[name]
     others = [0 if rank == root else lengths[rank] for rank in range(n)]
@@ -134,7 +139,8 @@ def predicted_rows(name, n, root, num_rows):
 
 
 def predicted_messages(name, n):
-    return {"all_gather": n, "reduce_scatter": n, "all_reduce": 2 * n}.get(name, 1) * (n - 1)
+    each = {"all_gather": n, "reduce_scatter": n, "all_to_all": n, "all_reduce": 2 * n}
+    return each.get(name, 1) * (n - 1)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -189,7 +195,7 @@ def overwrite_the_result(rank, world_size):
 @pytest.mark.parametrize("world_size", [1, 2])
 def test_results_share_no_memory_with_the_arguments(world_size):
     run = launch(overwrite_the_result, world_size)
-    assert run.results == [[[1.0] * 4] * 7] * world_size
+    assert run.results == [[[1.0] * 4] * len(NAMES)] * world_size
 
 
 def complaints(rank, world_size):
@@ -244,7 +250,7 @@ def test_a_demonstration_that_cannot_be_says_why(arguments, sentence):
 
 def test_a_demonstration_prints_before_and_after_by_rank():
     lines = str(demonstrate("reduce_scatter", 2)).splitlines()
-    assert lines[0] == "Reduce-scatter: every rank ends with its piece of the sum"
+    assert lines[0] == "Reduce-scatter: every rank ends with its shard of the sum"
     assert [line.split() for line in lines[2:]] == [["0", "1", "2", "11"], ["1", "10", "20", "22"]]
 
 
@@ -254,6 +260,21 @@ def test_all_reduce_is_reduce_scatter_then_all_gather():
     assert whole.after == [pieces] * 4
     second = demonstrate("all_gather", 4).run.ledger.sent_bytes(rank=0)
     assert whole.run.ledger.sent_bytes(rank=0) == first.run.ledger.sent_bytes(rank=0) + second
+
+
+def test_all_to_all_transposes_who_holds_what():
+    shown = demonstrate("all_to_all", 4, by_hand=True)
+    assert shown.after == [list(column) for column in zip(*shown.before, strict=True)]
+
+
+def back_and_forth(rank, world_size, tensor):
+    return collectives.all_to_all(collectives.all_to_all(tensor))
+
+
+def test_two_all_to_alls_of_equal_shards_give_back_what_was_there():
+    tensors = [torch.randint(99, (8, 2)) for _ in range(4)]
+    results = launch(back_and_forth, 4, (PerRank(tensors),)).results
+    assert all(map(torch.equal, results, tensors))
 
 
 def in_two_steps(rank, world_size, tensor):

@@ -1,5 +1,6 @@
 """Figures contain what they claim, can be read, and are the same file each time."""
 
+import base64
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -194,10 +195,10 @@ def test_messages_that_wait_for_none_share_a_step():
     assert [(m.sender, m.receiver, m.step) for m in find_messages(CHAIN)] == [(0, 1, 1), (1, 2, 2)]
 
 
-def test_the_message_diagram_counts_messages_bytes_and_steps():
+def test_the_message_diagram_counts_messages_bytes_and_rounds():
     figure = figures.message_diagram(CHAIN, 3)
-    assert "2 messages, 16 B in all, 2 steps" in words(figure)
-    assert [t for t in words(figure) if t.startswith("step")] == ["step 1", "step 2"]
+    assert "2 messages, 16 B in all, 2 rounds" in words(figure)
+    assert [t for t in words(figure) if t.startswith("round")] == ["round 1", "round 2"]
 
 
 def test_a_shard_picture_says_whose_each_piece_is_and_how_a_matrix_is_placed():
@@ -277,3 +278,17 @@ def test_a_rank_that_imports_a_lab_does_not_pay_for_pictures_or_fits():
 
 def test_overlap_says_how_long_the_ranks_stand_still():
     assert "2 calls: the ranks stand still 26% of the step" in words(figures.overlap(STEPS))
+
+
+def test_a_page_without_a_kernel_shows_the_explorers_picture():
+    box = collective_explorer("broadcast", 2)
+    data, metadata = box._repr_mimebundle_()
+    assert base64.b64decode(data["image/png"]) == bytes(box.children[-2].value)
+    assert metadata["image/png"]["width"] > 0
+
+
+def test_traffic_matrices_show_each_plan_with_what_its_links_carried():
+    sent = {"ring": {(0, 1): 1.5, (1, 0): 1.5}, "tree": {(0, 1): 1.0}}
+    shown = words(figures.traffic_matrices(sent, 2, "A title"))
+    assert [word for word in shown if word in ("1.5", "1")].count("1.5") == 2
+    assert "tree: sent, in tensors, to rank" in shown

@@ -76,7 +76,7 @@ class Rounds:
         terms = history(self.plan)[number]
         complete = sum(len(origins) == self.plan.num_ranks for origins in terms.values())
         title = f"{self.name.capitalize()}, round {number} of {last}: "
-        title += f"{complete} of {len(terms)} pieces are sums of all"
+        title += f"{complete} of {len(terms)} shards are sums of all"
         transfers = self.plan.rounds[number - 1] if number else ()
         return round_picture(terms, transfers, self.sent(number), title)
 

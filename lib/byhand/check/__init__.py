@@ -13,6 +13,7 @@ was got and what was expected. Inputs are random, but every part draws the same 
 time it runs with the same seed, whatever ran before it.
 """
 
+from byhand.check.drivers import finished_sends, locked
 from byhand.check.parts import CheckError, part, random, set_seed, whole_numbers
 from byhand.check.traffic import communication, messages, peak_bytes, sent_bytes
 from byhand.check.values import close, equal, results, that
@@ -22,6 +23,8 @@ __all__ = [
     "close",
     "communication",
     "equal",
+    "finished_sends",
+    "locked",
     "messages",
     "part",
     "peak_bytes",

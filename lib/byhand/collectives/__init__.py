@@ -7,6 +7,7 @@ lab          what lecture 02 runs and draws
 from byhand.collectives.algorithms import (
     all_gather,
     all_reduce,
+    all_to_all,
     broadcast,
     gather,
     reduce,
@@ -14,4 +15,13 @@ from byhand.collectives.algorithms import (
     scatter,
 )
 
-__all__ = ["all_gather", "all_reduce", "broadcast", "gather", "reduce", "reduce_scatter", "scatter"]
+__all__ = [
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "broadcast",
+    "gather",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+]

@@ -1,11 +1,12 @@
-"""The seven collectives, built from nothing but send and recv.
+"""The eight collectives, built from nothing but send and recv.
 
 Each moves the fewest messages and bytes that its result allows; each docstring says how many.
 
     broadcast  reduce            a chain: every rank passes S bytes on to the next
     scatter    gather            the root deals out, or takes in, one shard per rank
-    all_gather  reduce_scatter   a ring: n-1 steps, each rank sends one shard per step
+    all_gather  reduce_scatter   a ring: n-1 rounds, each rank sends one shard per round
     all_reduce                   reduce_scatter, then all_gather
+    all_to_all                   n-1 rounds: in round k a shard to the rank k places on
 
 Terms: n ranks in `group` (None: all of them); S bytes in the whole tensor; `root` is a rank within
 `group`. A *shard* is a rank's share of the rows (dimension 0), cut as `torch.tensor_split` cuts:
@@ -92,14 +93,14 @@ def gather(
 def all_gather(shard: Tensor, group: Group = None, num_rows: int | None = None) -> Tensor:
     """Every rank's `shard` (sharded), in rank order, as one tensor of `num_rows` rows (replicated).
 
-    Sends n-1 messages and S·(n-1)/n bytes per rank: at each step of the ring a rank passes on
-    the shard that arrived in the step before. `num_rows` as in `gather`.
+    Sends n-1 messages and S·(n-1)/n bytes per rank: in each round a rank passes on
+    the shard that arrived in the round before. `num_rows` as in `gather`.
     """
     rank, world_size = _place(group)
     whole, shards = _whole(shard, rank, world_size, num_rows)
     for step in range(world_size - 1):
         outgoing, incoming = (rank - step) % world_size, (rank - step - 1) % world_size
-        _exchange(shards[outgoing], shards[incoming], rank, group)
+        _exchange(shards[outgoing], rank + 1, shards[incoming], rank - 1, group)
     return whole
 
 
@@ -115,7 +116,7 @@ def reduce_scatter(tensor: Tensor, group: Group = None) -> Tensor:
     for step in range(1, world_size):
         own = shards[(rank - step - 1) % world_size]
         incoming = torch.empty_like(own)
-        _exchange(total, incoming, rank, group)
+        _exchange(total, rank + 1, incoming, rank - 1, group)
         total = incoming + own
     return total
 
@@ -128,6 +129,23 @@ def all_reduce(tensor: Tensor, group: Group = None) -> Tensor:
     flat = tensor.reshape(-1)
     shard = reduce_scatter(flat, group)
     return all_gather(shard, group, num_rows=flat.numel()).reshape(tensor.shape)
+
+
+def all_to_all(tensor: Tensor, group: Group = None) -> Tensor:
+    """Every rank's shard number `rank`, in rank order: sharded in, sharded out, the other way.
+
+    A transposition: what rank r held for rank s, rank s now holds from rank r. The result has n
+    times as many rows as this rank's shard. Sends n-1 messages and S·(n-1)/n bytes per rank.
+    """
+    rank, world_size = _place(group)
+    shards = _shards(tensor, world_size)
+    result = tensor.new_empty(world_size * len(shards[rank]), *tensor.shape[1:])
+    arrived = result.tensor_split(world_size)
+    arrived[rank].copy_(shards[rank])
+    for step in range(1, world_size):
+        to, source = (rank + step) % world_size, (rank - step) % world_size
+        _exchange(shards[to], to, arrived[source], source, group)
+    return result
 
 
 def _place(group: Group, root: int = 0) -> tuple[int, int]:
@@ -184,13 +202,13 @@ def _recv(tensor: Tensor, group_rank: int, group: Group) -> None:
         dist.recv(tensor, _peer(group_rank, group), group)
 
 
-def _exchange(outgoing: Tensor, incoming: Tensor, rank: int, group: Group) -> None:
-    """One step of the ring: send to the next rank and receive from the one before, both at once.
+def _exchange(outgoing: Tensor, to: int, incoming: Tensor, source: int, group: Group) -> None:
+    """One round: send to one rank and receive from another, both at once.
 
     A plain send before a plain recv would hang: every rank would wait in send for a receiver.
     """
-    steps = [(dist.isend, outgoing, rank + 1), (dist.irecv, incoming, rank - 1)]
-    calls = [dist.P2POp(op, t, _peer(to, group), group) for op, t, to in steps if t.numel() > 0]
+    ways = [(dist.isend, outgoing, to), (dist.irecv, incoming, source)]
+    calls = [dist.P2POp(op, t, _peer(peer, group), group) for op, t, peer in ways if t.numel() > 0]
     if calls:
         for pending in dist.batch_isend_irecv(calls):
             pending.wait()

@@ -1,12 +1,13 @@
-"""The seven collectives shown on real ranks: what each rank holds before, and after.
+"""The eight collectives shown on real ranks: what each rank holds before, and after.
 
-Rank r's piece j holds the number (j+1)·10^r. So every number says where it came from: 30 is piece 2
-of rank 1, and 3333 is the sum of piece 2 over ranks 0 to 3. The pictures are coloured by reading
+Rank r's shard j holds the number (j+1)·10^r. So every number says where it came from: 30 is shard 2
+of rank 1, and 3333 is the sum of shard 2 over ranks 0 to 3. The pictures are coloured by reading
 the numbers that came back, not by knowing what ought to.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -27,12 +28,13 @@ if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of
 MOST_RANKS = 8  # a digit each
 FINDINGS = {
     "broadcast": "Broadcast: every rank ends with rank {root}'s tensor",
-    "scatter": "Scatter: every rank ends with its piece of rank {root}'s tensor",
-    "gather": "Gather: rank {root} ends with every rank's piece",
+    "scatter": "Scatter: every rank ends with its shard of rank {root}'s tensor",
+    "gather": "Gather: rank {root} ends with every rank's shard",
     "reduce": "Reduce: rank {root} ends with the sum of all the tensors",
-    "all_gather": "All-gather: every rank ends with every rank's piece",
-    "reduce_scatter": "Reduce-scatter: every rank ends with its piece of the sum",
+    "all_gather": "All-gather: every rank ends with every rank's shard",
+    "reduce_scatter": "Reduce-scatter: every rank ends with its shard of the sum",
     "all_reduce": "All-reduce: every rank ends with the sum of all the tensors",
+    "all_to_all": "All-to-all: rank r ends with shard r of every rank",
 }
 NAMES = tuple(FINDINGS)
 ROOTED = ("broadcast", "scatter", "gather", "reduce")
@@ -71,11 +73,12 @@ def picture(*demonstrations: Demonstration) -> CourseFigure:
 
     pictures = []
     for shown in demonstrations:
+        name = shown.name
         before, after = (
-            [[_block(number) for number in numbers] for numbers in rows]
-            for rows in (shown.before, shown.after)
+            [[_block(number, by_origin) for number in numbers] for numbers in rows]
+            for rows, by_origin in ((shown.before, False), (shown.after, name == "all_to_all"))
         )
-        pictures.append(Picture(before, after, shown.name, shown.finding))
+        pictures.append(Picture(before, after, name, shown.finding))
     return collective_pictures(pictures)
 
 
@@ -88,7 +91,7 @@ def demonstrate(
         ValueError: an unknown name, more ranks than digits, or a root that is no rank.
     """
     if name not in NAMES:
-        raise ValueError(f"no collective is called {name!r}; the seven are {', '.join(NAMES)}")
+        raise ValueError(f"no collective is called {name!r}; the eight are {', '.join(NAMES)}")
     if not 1 <= world_size <= MOST_RANKS:
         raise ValueError(f"a demonstration has 1 to {MOST_RANKS} ranks, not {world_size}")
     if not 0 <= root < world_size:
@@ -101,13 +104,28 @@ def demonstrate(
 def _on_rank(rank: int, world_size: int, name: str, root: int, by_hand: bool) -> tuple[list, list]:
     tensor = torch.arange(1, world_size + 1) * 10**rank
     if name in ("gather", "all_gather"):
-        tensor = tensor[rank : rank + 1]  # its own piece
+        tensor = tensor[rank : rank + 1]  # its own shard
     elif name in ("broadcast", "scatter") and rank != root:
         tensor = torch.zeros_like(tensor)
     before = tensor.tolist()
     call = getattr(collectives, name) if by_hand else WITH_TORCH[name]
     result = call(tensor, root) if name in ROOTED else call(tensor)
     return _held(before), _held([] if result is None else result.tolist())
+
+
+def busiest_rank(all_reduce: Callable, world_size: int) -> float:
+    """Run `all_reduce(rank, world_size, tensor)`: what its busiest rank sent, in tensors."""
+    tensor = torch.ones(840)  # which 1 to 8 ranks divide
+    ledger = launch(all_reduce, world_size, (tensor,)).ledger
+    return max(ledger.sent_bytes(rank=rank) for rank in range(world_size)) / tensor.nbytes
+
+
+def links(run: Run) -> dict[tuple[int, int], float]:
+    """By (sender, receiver): what was sent, in tensors of the size that rank 0 returned."""
+    sent = Counter()
+    for event in run.ledger.select("send"):
+        sent[event.rank, event.peer] += event.sent_bytes / run.results[0].nbytes
+    return dict(sent)
 
 
 def torch_broadcast(tensor: Tensor, root: int) -> Tensor:
@@ -117,19 +135,19 @@ def torch_broadcast(tensor: Tensor, root: int) -> Tensor:
 
 
 def torch_scatter(tensor: Tensor, root: int) -> Tensor:
-    """Only the root names the pieces; every rank brings room for one."""
-    pieces = list(tensor.split(1)) if dist.get_rank() == root else None
-    piece = tensor.new_empty(1)
-    dist.scatter(piece, pieces, src=root)
-    return piece
+    """Only the root names the shards; every rank brings room for one."""
+    shards = list(tensor.split(1)) if dist.get_rank() == root else None
+    shard = tensor.new_empty(1)
+    dist.scatter(shard, shards, src=root)
+    return shard
 
 
-def torch_gather(piece: Tensor, root: int) -> Tensor | None:
-    """Only the root brings room for the pieces."""
+def torch_gather(shard: Tensor, root: int) -> Tensor | None:
+    """Only the root brings room for the shards."""
     is_root = dist.get_rank() == root
-    pieces = [torch.empty_like(piece) for _ in range(dist.get_world_size())] if is_root else None
-    dist.gather(piece, pieces, dst=root)
-    return torch.cat(pieces) if is_root else None
+    shards = [torch.empty_like(shard) for _ in range(dist.get_world_size())] if is_root else None
+    dist.gather(shard, shards, dst=root)
+    return torch.cat(shards) if is_root else None
 
 
 def torch_reduce(tensor: Tensor, root: int) -> Tensor | None:
@@ -138,24 +156,31 @@ def torch_reduce(tensor: Tensor, root: int) -> Tensor | None:
     return tensor if dist.get_rank() == root else None
 
 
-def torch_all_gather(piece: Tensor) -> Tensor:
-    """Every rank brings room for all the pieces."""
-    pieces = [torch.empty_like(piece) for _ in range(dist.get_world_size())]
-    dist.all_gather(pieces, piece)
-    return torch.cat(pieces)
+def torch_all_gather(shard: Tensor) -> Tensor:
+    """Every rank brings room for all the shards."""
+    whole = shard.new_empty(dist.get_world_size())
+    dist.all_gather_single(whole, shard)
+    return whole
 
 
 def torch_reduce_scatter(tensor: Tensor) -> Tensor:
-    """Every rank names all its pieces, and brings room for one sum."""
-    piece = tensor.new_empty(1)
-    dist.reduce_scatter(piece, list(tensor.split(1)))
-    return piece
+    """Every rank brings its tensor, and room for one sum."""
+    shard = tensor.new_empty(1)
+    dist.reduce_scatter_single(shard, tensor)
+    return shard
 
 
 def torch_all_reduce(tensor: Tensor) -> Tensor:
     """The sum overwrites every rank's tensor."""
     dist.all_reduce(tensor)
     return tensor
+
+
+def torch_all_to_all(tensor: Tensor) -> Tensor:
+    """Row s goes to rank s; row r of what arrives is from rank r."""
+    arrived = torch.empty_like(tensor)
+    dist.all_to_all_single(arrived, tensor)
+    return arrived
 
 
 WITH_TORCH: dict[str, Callable] = {
@@ -166,21 +191,26 @@ WITH_TORCH: dict[str, Callable] = {
     "all_gather": torch_all_gather,
     "reduce_scatter": torch_reduce_scatter,
     "all_reduce": torch_all_reduce,
+    "all_to_all": torch_all_to_all,
 }
 
 
 def _held(numbers: list[int]) -> list[int]:
-    """The numbers that stand for a piece: a zero is memory that nothing has been written to."""
+    """The numbers that stand for a shard: a zero is memory that nothing has been written to."""
     return [number for number in numbers if number != 0]
 
 
-def _block(number: int) -> Block:
-    """30 -> piece 2 of rank 1; 3333 -> piece 2, summed over ranks 0 to 3."""
+def _block(number: int, by_origin: bool = False) -> Block:
+    """30 -> shard 2 of rank 1; 3333 -> shard 2, summed over ranks 0 to 3.
+
+    It stands in the column of its shard, or, `by_origin`, in that of the rank it came from.
+    """
     from byhand.figures import Block
 
     digits = str(number)[::-1]
     origins = tuple(rank for rank, digit in enumerate(digits) if digit != "0")
-    return Block(int(digits[origins[0]]) - 1, origins, str(number))
+    column = origins[0] if by_origin else int(digits[origins[0]]) - 1
+    return Block(column, origins, str(number))
 
 
 def _numbers(numbers: list[int]) -> str:

@@ -4,6 +4,7 @@ collective_picture   who holds what before and after a collective
 timeline             what each rank did, when
 message_diagram      who sent to whom, when
 round_picture        one round of an all-reduce: whose terms, whose messages, bytes by link
+traffic_matrices     who sent how much to whom, for several algorithms
 bytes_bars           bytes predicted beside bytes counted
 curves               loss curves, and what a setting does to a time
 overlap              one training step: what hides behind backward
@@ -33,7 +34,7 @@ from byhand.figures.messages import message_diagram
 from byhand.figures.overlap import overlap
 from byhand.figures.rates import bandwidth_over_time, link_ladder
 from byhand.figures.recorded import recorded
-from byhand.figures.rounds import round_picture
+from byhand.figures.rounds import round_picture, traffic_matrices
 from byhand.figures.schedule import schedule_timeline
 from byhand.figures.shards import Matrix, shard_picture
 from byhand.figures.style import save_svg
@@ -64,4 +65,5 @@ __all__ = [
     "schedule_timeline",
     "shard_picture",
     "timeline",
+    "traffic_matrices",
 ]

@@ -27,11 +27,13 @@ def curves(
     log_x: bool = False,
     log_y: bool = False,
     from_zero: bool = False,
+    points: Mapping[str, Sequence[tuple[float, float]]] | None = None,
 ) -> Figure:
     """A line for each name in `lines`, over `x` (1, 2, 3, ... when None); the first is thickest.
 
     spread: for some of the names, (least, most) at each point, drawn as a band.
     from_zero: whether y starts at 0, so that heights can be compared.
+    points: (x, y) that were measured, for some of the names: circles, and their lines have no dots.
     """
     right = 0.35 + parts.CHARACTER_INCHES * max(map(len, lines))
     with style.styled():
@@ -47,16 +49,23 @@ def curves(
         for number, (name, values) in enumerate(lines.items()):
             places = range(1, len(values) + 1) if x is None else x
             look = {"color": COLOURS[number % len(COLOURS)], "solid_capstyle": "round"}
-            marker = "o" if len(values) <= 12 else ""
+            marker = "o" if len(values) <= 12 and not points else ""
             width = WIDTHS[min(number, len(WIDTHS) - 1)]
             axes.plot(places, values, marker=marker, markersize=width + 2, linewidth=width, **look)
-            if spread and name in spread:
-                least, most = zip(*spread[name], strict=True)
-                axes.fill_between(places, least, most, color=look["color"], alpha=0.18, linewidth=0)
+            _draw_measured(axes, places, name, look["color"], points or {}, spread or {})
         _name_lines(axes, lines, from_zero)
         if log_x and x is not None:
             axes.set_xticks(x, [f"{place:g}" for place in x], minor=False)
     return figure
+
+
+def _draw_measured(axes: Axes, places, name: str, colour: str, points, spread) -> None:
+    if name in points:
+        ring = {"mfc": style.PAPER, "mec": colour, "mew": 1.5, "zorder": 3}
+        axes.plot(*zip(*points[name], strict=True), "o", markersize=6, **ring)
+    if name in spread:
+        least, most = zip(*spread[name], strict=True)
+        axes.fill_between(places, least, most, color=colour, alpha=0.18, linewidth=0)
 
 
 def _name_lines(axes: Axes, lines: Lines, from_zero: bool) -> None:

@@ -1,7 +1,7 @@
-"""Who sent to whom, in which step."""
+"""Who sent to whom, in which round."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
@@ -21,18 +21,25 @@ class Message(NamedTuple):
     step: int
 
 
-def message_diagram(events: Iterable, num_ranks: int, title: str | None = None) -> Figure:
-    """A row per rank, a column per step, an arrow per message, in its sender's colour.
+def message_diagram(
+    events: Iterable,
+    num_ranks: int,
+    title: str | None = None,
+    label: Callable[[int, int], object] = lambda sender, step: "",
+) -> Figure:
+    """A row per rank, a column per round, an arrow per message, in its sender's colour.
 
-    events: a run's ledger.events. A message's step is one more than the longest chain of messages
+    events: a run's ledger.events. A message's round is one more than the longest chain of messages
     that its sender or its receiver had to finish first. So the columns show what depends on what,
-    not seconds.
+    not seconds. `label` says, of (sender, round), what is written where an arrow begins.
     """
     messages = find_messages(events)
     num_steps = max((message.step for message in messages), default=0)
     if title is None:
         total = style.num_bytes_text(sum(message.num_bytes for message in messages))
-        title = f"{_plural(len(messages), 'message')}, {total} in all, {_plural(num_steps, 'step')}"
+        title = (
+            f"{_plural(len(messages), 'message')}, {total} in all, {_plural(num_steps, 'round')}"
+        )
     height = TOP_INCHES + ROW_INCHES * num_ranks + BOTTOM_INCHES
     with style.styled():
         figure = style.new_figure(height, title)
@@ -42,13 +49,13 @@ def message_diagram(events: Iterable, num_ranks: int, title: str | None = None) 
         parts.rank_rows(axes, num_ranks)
         axes.xaxis.tick_top()
         steps = [step + 0.5 for step in range(num_steps)]
-        axes.set_xticks(steps, [f"step {step + 1}" for step in range(num_steps)])
+        axes.set_xticks(steps, [f"round {step + 1}" for step in range(num_steps)])
         axes.tick_params(length=0)
         axes.hlines(
             range(num_ranks), 0, max(num_steps, 1), color=style.FAINT, linewidth=1, zorder=0
         )
         for message in messages:
-            _draw_message(axes, message)
+            _draw_message(axes, message, str(label(message.sender, message.step)))
     return figure
 
 
@@ -93,10 +100,10 @@ def _precedes(other: tuple, pair: tuple) -> bool:
     )
 
 
-def _draw_message(axes: Axes, message: Message) -> None:
+def _draw_message(axes: Axes, message: Message, text: str) -> None:
     colour, tail = style.rank_colour(message.sender), (message.step - 0.85, message.sender)
     parts.arrow(axes, tail, (message.step - 0.15, message.receiver), colour, 1.8)
-    axes.plot(*tail, "o", color=colour, markersize=4.5)
+    parts.badge(axes, tail, text, colour)
 
 
 def _plural(count: int, noun: str) -> str:

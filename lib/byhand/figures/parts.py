@@ -65,6 +65,16 @@ def arrow(axes: Axes, tail, head, colour=style.INK, width: float = 1.3) -> None:
     axes.annotate("", xy=head, xytext=tail, arrowprops=look)
 
 
+def badge(axes: Axes, place, text: str, colour) -> None:
+    """A small box in `colour` with `text` in it, or a dot where there is none."""
+    if not text:
+        axes.plot(*place, "o", color=colour, markersize=4.5)
+        return
+    box = {"boxstyle": "round,pad=0.16", "fc": colour, "ec": "none"}
+    look = {"color": style.readable_on(colour), "fontsize": style.SMALL_POINTS, "bbox": box}
+    axes.text(*place, text, ha="center", va="center", zorder=4, **look)
+
+
 def name_ends(axes: Axes, ends: Mapping[str, float], colours: Mapping[str, str]) -> None:
     """Each line's name at the height where it ends, moved down where two would touch."""
     height = axes.get_position().height * axes.figure.get_figheight()

@@ -10,6 +10,7 @@ from byhand.figures import parts, style
 
 ROW_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.36, 0.66, 0.14
 PIECES, ARROWS, LINKS = (0.68, 3.0), (3.15, 4.25), (4.72, 6.9)  # from left to right, in inches
+LABEL_INCHES = 0.62
 MOST_COLUMNS_WITH_TEXT = 8
 
 Terms = Mapping[tuple[int, int], set[int]]
@@ -21,14 +22,14 @@ def round_picture(terms: Terms, transfers: Sequence, sent: Links, title: str) ->
     counts. Middle: the round's messages, in their sender's colour. Right: what each link has
     carried so far, in tensors: from the row's rank to the column's.
 
-    terms: by (rank, piece), the ranks in the sum, after the round. transfers: have sender and
-    receiver. sent: by (sender, receiver).
+    terms: by (rank, piece), the ranks in the sum, after the round. transfers: have sender,
+    receiver, start and stop. sent: by (sender, receiver).
     """
     num_ranks, num_pieces = (1 + max(place[axis] for place in terms) for axis in (0, 1))
     with style.styled():
         figure = style.new_figure(TOP_INCHES + ROW_INCHES * num_ranks + BOTTOM_INCHES, title)
         axes = style.canvas(figure)
-        headings = ("holds the sum of", "sends", "has sent, in tensors, to rank")
+        headings = ("its shards: sums of how many", "sends shard", "has sent, in tensors, to rank")
         for (left, right), text in zip((PIECES, ARROWS, LINKS), headings, strict=True):
             axes.text((left + right) / 2, TOP_INCHES - 0.3, text, ha="center", va="center")
         for rank in range(num_ranks):
@@ -36,8 +37,28 @@ def round_picture(terms: Terms, transfers: Sequence, sent: Links, title: str) ->
                 axes.text(left - 0.08, _middle(rank), _label(left, rank), ha="right", va="center")
         for (rank, piece), origins in terms.items():
             _draw_piece(axes, rank, piece, num_pieces, sorted(origins))
-        _draw_messages(axes, transfers)
-        _draw_links(axes, num_ranks, sent)
+        _draw_messages(axes, transfers, num_pieces)
+        _draw_links(axes, LINKS, num_ranks, sent)
+    return figure
+
+
+def traffic_matrices(sent: Mapping[str, Links], num_ranks: int, title: str) -> Figure:
+    """Side by side, for each name: what each rank (its row) sent to each other (its column).
+
+    sent: by name, then by (sender, receiver), in tensors.
+    """
+    width = (style.WIDTH_INCHES - 0.1) / len(sent)
+    with style.styled():
+        figure = style.new_figure(TOP_INCHES + ROW_INCHES * num_ranks + BOTTOM_INCHES, title)
+        axes = style.canvas(figure)
+        for number, (name, links) in enumerate(sent.items()):
+            span = (LABEL_INCHES + number * width, (number + 1) * width - 0.1)
+            heading = f"{name}: sent, in tensors, to rank"
+            axes.text(sum(span) / 2, TOP_INCHES - 0.3, heading, ha="center", va="center")
+            for rank in range(num_ranks):
+                place = (span[0] - 0.08, _middle(rank))
+                axes.text(*place, f"rank {rank}", ha="right", va="center")
+            _draw_links(axes, span, num_ranks, links)
     return figure
 
 
@@ -65,25 +86,28 @@ def _draw_piece(axes: Axes, rank: int, piece: int, num_pieces: int, origins: lis
         axes.text(*middle, len(origins), ha="center", va="center", **look)
 
 
-def _draw_messages(axes: Axes, transfers: Sequence) -> None:
+def _draw_messages(axes: Axes, transfers: Sequence, num_pieces: int) -> None:
     width = (ARROWS[1] - ARROWS[0]) / max(len(transfers), 1)
     for index, transfer in enumerate(transfers):
         x = ARROWS[0] + width * (index + 0.5)
         colour = style.rank_colour(transfer.sender)
         tail, head = (x, _middle(transfer.sender)), (x, _middle(transfer.receiver))
         parts.arrow(axes, tail, head, colour, 1.7)
-        axes.plot(*tail, "o", color=colour, markersize=4)
+        many = transfer.stop - transfer.start > 1
+        text = f"{transfer.start}–{transfer.stop - 1}" if many else f"{transfer.start}"
+        fits = num_pieces > 1 and width > parts.CHARACTER_INCHES * (len(text) + 1)
+        parts.badge(axes, tail, text if fits else "", colour)
 
 
-def _draw_links(axes: Axes, num_ranks: int, sent: Links) -> None:
-    cell, most = (LINKS[1] - LINKS[0]) / num_ranks, max(sent.values(), default=0) or 1
+def _draw_links(axes: Axes, span: tuple[float, float], num_ranks: int, sent: Links) -> None:
+    cell, most = (span[1] - span[0]) / num_ranks, max(sent.values(), default=0) or 1
     for receiver in range(num_ranks):
-        x = LINKS[0] + cell * (receiver + 0.5)
+        x = span[0] + cell * (receiver + 0.5)
         look = {"ha": "center", "va": "center", "fontsize": style.SMALL_POINTS}
         axes.text(x, TOP_INCHES - 0.1, receiver, **look)
         for sender in range(num_ranks):
             share = sent.get((sender, receiver), 0)
-            place = (LINKS[0] + cell * receiver + 0.015, TOP_INCHES + ROW_INCHES * sender + 0.025)
+            place = (span[0] + cell * receiver + 0.015, TOP_INCHES + ROW_INCHES * sender + 0.025)
             colour = style.tint(style.OP_COLOURS["send"], share / most)
             size = (cell - 0.03, ROW_INCHES - 0.05)
             axes.add_patch(Rectangle(place, *size, fc=colour, ec=style.FAINT, lw=0.6))

@@ -1,5 +1,6 @@
 """An explorer for a notebook: controls above a picture that is drawn anew at each change."""
 
+import base64
 import html
 from collections.abc import Callable
 
@@ -8,7 +9,18 @@ import ipywidgets
 from byhand.runtime import RankError
 
 
-def explorer(rows: list[list[ipywidgets.Widget]], drawn: Callable) -> ipywidgets.VBox:
+class Explorer(ipywidgets.VBox):
+    """Controls, a picture, a sentence. A page without a kernel shows the picture as it stands."""
+
+    def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict]:
+        data, shown = super()._repr_mimebundle_(**kwargs), self.children[-2]
+        if not shown.value:
+            return data, {}
+        data["image/png"] = base64.b64encode(shown.value).decode()
+        return data, {"image/png": {"width": int(shown.width)}}
+
+
+def explorer(rows: list[list[ipywidgets.Widget]], drawn: Callable) -> Explorer:
     """Rows of controls above the picture that `drawn(*their values)` gives, drawn at each change.
 
     `drawn` returns the picture (PNG), its width and a sentence; without a picture, why.
@@ -27,7 +39,7 @@ def explorer(rows: list[list[ipywidgets.Widget]], drawn: Callable) -> ipywidgets
     for control in controls:
         control.observe(redraw, "value")
     redraw()
-    return ipywidgets.VBox([*map(ipywidgets.HBox, rows), shown, sentence])
+    return Explorer([*map(ipywidgets.HBox, rows), shown, sentence])
 
 
 def sentence(error: Exception) -> str:

@@ -1,0 +1,67 @@
+"""What a driver asks, on its rank, while a student's function runs."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pkgutil import resolve_name
+
+import torch
+import torch.distributed as dist
+
+from byhand.check.parts import CheckError
+
+
+@contextmanager
+def finished_sends() -> Iterator[None]:
+    """Every send ends in a wait(), and its tensor is the same until then.
+
+    Without these a program may send what came later, by chance: seen here, by chance, too.
+
+    Raises:
+        CheckError: a send was never waited for, or its tensor changed before the wait was over.
+    """
+    send, wait = dist.ProcessGroup.send, dist.Work.wait
+    open_sends: dict[int, tuple] = {}
+
+    def noting(group, tensors, peer, *rest):
+        before = [tensor.clone() for tensor in tensors]
+        work = send(group, tensors, peer, *rest)
+        open_sends[id(work)] = work, tensors, before, dist.get_global_rank(group, peer)
+        return work
+
+    def comparing(work, *rest):
+        out = wait(work, *rest)
+        _, tensors, before, peer = open_sends.pop(id(work), (work, [], [], None))
+        if not all(map(_same, tensors, before)):
+            raise CheckError(f"a tensor on its way to rank {peer} was changed before wait() ended.")
+        return out
+
+    dist.ProcessGroup.send, dist.Work.wait = noting, comparing
+    try:
+        yield
+    finally:
+        dist.ProcessGroup.send, dist.Work.wait = send, wait
+    if open_sends:
+        peers = ", ".join(str(peer) for *_, peer in open_sends.values())
+        raise CheckError(f"a send was started and never waited for: to rank {peers}.")
+
+
+@contextmanager
+def locked(*names: str) -> Iterator[None]:
+    """These functions of the library, such as "byhand.collectives.broadcast", refuse to work."""
+    functions = [resolve_name(name) for name in names]
+    codes = [function.__code__ for function in functions]
+    for function in functions:
+        function.__code__ = _refused.__code__
+    try:
+        yield
+    finally:
+        for function, code in zip(functions, codes, strict=True):
+            function.__code__ = code
+
+
+def _refused(*_, **__):
+    raise AssertionError("the library's function is locked here: this task asks for your own")
+
+
+def _same(tensor: torch.Tensor, before: torch.Tensor) -> bool:
+    return torch.equal(tensor.nan_to_num(), before.nan_to_num())
