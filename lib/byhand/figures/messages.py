@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from byhand.figures import parts, style
+from byhand.words import counted
 
 ROW_INCHES, LEFT_INCHES, RIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.42, 0.68, 0.3, 0.62, 0.12
 
@@ -32,7 +33,7 @@ def message_diagram(events: Iterable, num_ranks: int, title: str | None = None) 
     num_steps = max((message.step for message in messages), default=0)
     if title is None:
         total = style.num_bytes_text(sum(message.num_bytes for message in messages))
-        title = f"{_plural(len(messages), 'message')}, {total} in all, {_plural(num_steps, 'step')}"
+        title = f"{counted(len(messages), 'message')}, {total} in all, {counted(num_steps, 'step')}"
     height = TOP_INCHES + ROW_INCHES * num_ranks + BOTTOM_INCHES
     with style.styled():
         figure = style.new_figure(height, title)
@@ -97,7 +98,3 @@ def _draw_message(axes: Axes, message: Message) -> None:
     colour, tail = style.rank_colour(message.sender), (message.step - 0.85, message.sender)
     parts.arrow(axes, tail, (message.step - 0.15, message.receiver), colour, 1.8)
     axes.plot(*tail, "o", color=colour, markersize=4.5)
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")
