@@ -164,7 +164,7 @@ def main() -> int:
         print("Proving the exercises: solutions must score full, blanks zero.", flush=True)
         course = as_released(COURSE, build)
         if course != COURSE:
-            print("Somebody works in exercises/: they are proven as released, and stay as they are.")
+            print("Somebody works in exercises/, which stay: they are proven as released.")
         rows += [prove(course, build, not reason)]
         print("Grading the sample class.", flush=True)
         rows += grade_sample(course, build, not reason)
