@@ -12,6 +12,7 @@ from autograder.batch.commands import run, slurm_options
 from autograder.batch.slurm import on_slurm
 from autograder.commands import assignments_argument, command, main, student_option
 from autograder.places import Places, chosen_assignments
+from byhand.words import counted
 
 
 @command
@@ -47,9 +48,10 @@ def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None)
 
     [name] = chosen_assignments(where, [assignment])
     done = collecting(where, name, inbox, worksheet)
-    click.echo(f"collected {len(done.students)} submissions for {name} into {where.submitted}")
+    handed_in = counted(len(done.students), "submission")
+    click.echo(f"collected {handed_in} for {name} into {where.submitted}")
     if done.attempts:
-        click.echo(f"  {done.attempts} earlier attempts gave way to newer ones")
+        click.echo(f"  {counted(done.attempts, 'earlier attempt')} gave way to newer ones")
     if done.late:
         click.echo(
             f"  marked late by Canvas, which does not say by how much: {', '.join(done.late)}"
@@ -124,9 +126,8 @@ def grade(
         ) from None
     late.apply(where)
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in outcome.counts.most_common())
-    click.echo(
-        f"{len(outcome.judgements)} submissions, {outcome.new} of them judged now: {verdicts}"
-    )
+    handed_in = counted(len(outcome.judgements), "submission")
+    click.echo(f"{handed_in}, {outcome.new} of them judged now: {verdicts}")
     if outcome.failures:
         raise click.ClickException("\n".join(outcome.failures[:20]))
 

@@ -34,6 +34,7 @@ from autograder.release.generate import blank, release
 from autograder.report.class_page import write_report
 from autograder.report.feedback import write_feedback
 from byhand.runtime.walls.isolation import why_no_sandbox
+from byhand.words import counted
 
 SOLVED, BLANK = "the-solution", "the-blank"
 SAMPLE_LIMIT = 15.0  # seconds for one test: what each endless sample costs
@@ -122,7 +123,7 @@ def grade_sample(course: Path, build: Path, sandboxed: bool) -> list[Row]:
     page = write_report(where, build / "grades.html")
     problems = outcome.failures + _surprises(samples, outcome.judgements)
     what = f"students graded: {len({one.student for one in outcome.judgements})}"
-    what += f"; {len(outcome.judgements)} submissions, {outcome.new} judged now"
+    what += f"; {counted(len(outcome.judgements), 'submission')}, {outcome.new} judged now"
     what += "" if sandboxed else ", without a sandbox"
     seconds = time.monotonic() - began
     folder = f"{_short(where.feedback)}/STUDENT/"
@@ -162,6 +163,8 @@ def main() -> int:
         rows = [run_lectures(COURSE / "lectures", build)]
         print("Proving the exercises: solutions must score full, blanks zero.", flush=True)
         course = as_released(COURSE, build)
+        if course != COURSE:
+            print("Somebody works in exercises/, which stay: they are proven as released.")
         rows += [prove(course, build, not reason)]
         print("Grading the sample class.", flush=True)
         rows += grade_sample(course, build, not reason)
@@ -212,7 +215,7 @@ def _surprises(samples: ModuleType, judgements: list[Judgement]) -> list[str]:
     """A sentence for each submission that is not worth what was expected."""
     worth = {(case.student, case.assignment): case.points for case in samples.CASES}
     return [
-        f"{one.student}, {one.assignment} got {one.points} points, not {expected}"
+        f"{one.student}, {one.assignment} got {counted(one.points, 'point')}, not {expected}"
         for one in judgements
         if one.points != (expected := worth[one.student, one.assignment])
     ]

@@ -12,6 +12,7 @@ from markupsafe import Markup
 from nbformat import NotebookNode
 
 from autograder.cells import is_grade, is_solution
+from byhand.words import counted
 
 TEMPLATES = Path(__file__).parent / "templates"
 _POINTS = re.compile(r"\s*\(\d+ points?\)\s*$")
@@ -26,6 +27,7 @@ def render(template: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["counted"] = counted
     style = Markup((TEMPLATES / "style.css").read_text())
     return environment.get_template(template).render(style=style, **values)
 

@@ -9,6 +9,7 @@ import click
 
 from autograder.commands import assignments_argument, command, student_option
 from autograder.places import CourseError, Places, chosen_assignments
+from byhand.words import counted
 
 to_option = click.option(
     "--to",
@@ -30,7 +31,7 @@ def feedback(where: Places, assignments: tuple[str, ...], students: tuple[str, .
     pages = write_feedback(where, chosen_assignments(where, assignments), list(students))
     if not pages:
         raise CourseError("there is nothing to return yet: run autograder grade first")
-    click.echo(f"{len(pages)} pages in {where.feedback}")
+    click.echo(f"{counted(len(pages), 'page')} in {where.feedback}")
 
 
 @command
@@ -138,7 +139,7 @@ def export(
     else:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(sheet.text(), encoding="utf-8", errors="replace")
-        click.echo(f"{len(sheet.rows) - 1} rows in {path}")
+        click.echo(f"{counted(len(sheet.rows) - 1, 'row')} in {path}")
     for sentence in sheet.left:
         click.echo(f"  {sentence}", err=True)
 

@@ -29,6 +29,7 @@ import cloudpickle
 from tqdm import tqdm
 
 from autograder.places import CourseError
+from byhand.words import counted
 
 TRIES = 3
 END_SECONDS = 20.0  # that a process has to end its kernel and its sandbox
@@ -105,7 +106,8 @@ def here(jobs: int) -> Queue:
             process.wait()
             process.stdout.close()
         if missing:
-            raise CourseError(f"the processes that work ended with {missing} items to do")
+            left = counted(missing, "item")
+            raise CourseError(f"the processes that work ended with {left} to do")
 
     return reports
 

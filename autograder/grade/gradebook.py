@@ -31,6 +31,7 @@ from autograder.grade.verdicts import PASSED, Verdict
 from autograder.nbgrader_config import settings
 from autograder.places import CourseError, Places
 from autograder.release.generate import quiet_nbgrader, refusal
+from byhand.words import counted
 
 UNSANDBOXED_VARIABLE = "AUTOGRADER_UNSANDBOXED"
 
@@ -183,7 +184,8 @@ def _output(verdict: Verdict) -> NotebookNode:
     part = f"{verdict.part}: " if verdict.part else ""
     text = "\n\n".join(filter(None, [part + verdict.message, verdict.table]))
     if verdict.verdict == PASSED:
-        return new_output("display_data", {"text/plain": f"passed: {verdict.points} points"})
+        text = f"passed: {counted(verdict.points, 'point')}"
+        return new_output("display_data", {"text/plain": text})
     return new_output(
         "error", ename=verdict.verdict, evalue=text[:500], traceback=[f"{verdict.verdict}: {text}"]
     )

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from autograder.cells import is_grade, is_locked, is_solution, is_task
+from byhand.words import counted
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -52,7 +53,7 @@ def _format(notebook: NotebookNode) -> Iterator[str]:
 def _ids(cells: list[NotebookNode]) -> Iterator[str]:
     for name, count in Counter(cell.id for cell in cells).items():
         if count > 1:
-            yield f"cell {name}: the id is used {count} times"
+            yield f"cell {name}: the id is used {counted(count, 'time')}"
         if not KEBAB.fullmatch(name):
             yield f"cell {name}: the id must be a kebab-case name such as ring-all-reduce"
     for cell in cells:
@@ -98,7 +99,8 @@ def _markers(cell: NotebookNode) -> Iterator[str]:
     text = cell.source
     for begin, end in ((SOLUTION, END_SOLUTION), (HIDDEN, END_HIDDEN)):
         if text.count(begin) != text.count(end):
-            yield f"{text.count(begin)} times {begin!r} but {text.count(end)} times {end!r}"
+            times = [counted(text.count(marker), "time") for marker in (begin, end)]
+            yield f"{times[0]} {begin!r} but {times[1]} {end!r}"
     if SOLUTION in text and not is_solution(cell):
         yield "it holds a solution but is not a solution cell: students would get it"
     if is_solution(cell) and cell.cell_type == "code" and SOLUTION not in text:

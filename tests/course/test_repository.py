@@ -10,6 +10,7 @@ import arrows
 import pytest
 
 from autograder.release.normalise import is_readable, normalised
+from autograder.written import Written
 from byhand.figures import recorded
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -164,6 +165,9 @@ def test_exercises_are_what_the_solutions_generate():
     assert sorted(have) == sorted(wanted), "run: make exercises"
     stale = [name for name in wanted if wanted[name] != have[name]]
     assert stale == [], "run: make exercises"
+    written = Written(ROOT / "exercises")
+    unnoted = [name for name, text in wanted.items() if written.is_news(name, text.decode())]
+    assert unnoted == [], "run: make exercises"
 
 
 @by_place(LECTURES)

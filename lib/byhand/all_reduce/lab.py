@@ -16,6 +16,7 @@ from byhand import all_reduce
 from byhand.all_reduce import plans, trees
 from byhand.all_reduce.plans import Plan, cut, history
 from byhand.runtime import Ledger, Run, VirtualNetwork, launch
+from byhand.words import counted
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
     from ipywidgets import VBox
@@ -90,8 +91,9 @@ class Rounds:
         return dict(total)
 
     def __str__(self) -> str:
+        messages = counted(self.ledger.count("send"), "message")
         return (
-            f"The ledger of this run: {self.ledger.count('send')} messages, and the busiest rank "
+            f"The ledger of this run: {messages}, and the busiest rank "
             f"sent {self.busiest / 4 / self.num_elements:.3g} times the tensor."
         )
 

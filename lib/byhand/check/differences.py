@@ -10,6 +10,8 @@ import math
 import torch
 from torch import Tensor
 
+from byhand.words import counted
+
 PLAIN_TYPES = (Tensor, int, float, str, bool, bytes, list, tuple, dict, type(None))
 NAN = "There is a nan in it: was something used that nothing was put or received into?"
 MOST_SHOWN = 8  # elements of a tensor, characters of a string in tens
@@ -55,7 +57,7 @@ def describe(value) -> str:
         return f"[{shown}{rest}]{shape}"
     if type(value) in (list, tuple):
         shown = ", ".join(describe(member) for member in value[:MOST_SHOWN])
-        rest = f", … {len(value)} members" if len(value) > MOST_SHOWN else ""
+        rest = f", … {counted(len(value), 'member')}" if len(value) > MOST_SHOWN else ""
         return f"[{shown}{rest}]" if type(value) is list else f"({shown}{rest})"
     text = repr(value) if type(value) in PLAIN_TYPES else f"<{type(value).__name__}>"
     return text if len(text) <= 10 * MOST_SHOWN else text[: 10 * MOST_SHOWN] + "…"
@@ -88,8 +90,8 @@ def _near(got: float, expected: float, tolerance: float) -> bool:
 def _sequences_differ(got, expected, tolerance, world_size) -> list[str]:
     if len(got) != len(expected):
         return [
-            f"got      {describe(got)}, {len(got)} members",
-            f"expected {describe(expected)}, {len(expected)} members",
+            f"got      {describe(got)}, {counted(len(got), 'member')}",
+            f"expected {describe(expected)}, {counted(len(expected), 'member')}",
         ]
     for index, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
         if lines := difference(mine, theirs, tolerance, world_size):

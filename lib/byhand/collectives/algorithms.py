@@ -19,6 +19,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from byhand.words import counted
+
 Group = dist.ProcessGroup | None
 
 
@@ -187,7 +189,7 @@ def _whole(
     shards = whole.tensor_split(world_size)
     if len(shards[rank]) != len(shard):
         share = f"its share of {num_rows} rows over {world_size} ranks is {len(shards[rank])}"
-        raise ValueError(f"rank {rank} holds {len(shard)} rows, but {share}")
+        raise ValueError(f"rank {rank} holds {counted(len(shard), 'row')}, but {share}")
     shards[rank].copy_(shard)
     return whole, shards
 

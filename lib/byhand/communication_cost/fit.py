@@ -19,6 +19,7 @@ import numpy as np
 from scipy import optimize, stats
 
 from byhand.communication_cost.model import AlphaBeta, Cost
+from byhand.words import counted
 
 HUBER = 1.345  # 95 % as good as least squares where nothing is bad
 DOUBT = 0.05  # of a measurement, as a share of itself, where nothing is known of it
@@ -118,7 +119,8 @@ def _check(costs: Sequence[Cost], seconds: Sequence[float]) -> None:
     if len(costs) != len(seconds):
         raise ValueError(f"{len(costs)} costs, but {len(seconds)} times: one time for each cost")
     if len(costs) < 3:
-        raise ValueError(f"{len(costs)} measurements: a line and its doubt need 3 at least")
+        few = counted(len(costs), "measurement")
+        raise ValueError(f"{few}: a line and its doubt need 3 at least")
     if min(seconds) <= 0:
         raise ValueError(f"a measurement of {min(seconds)} seconds: all must be above 0")
     ratios = [cost.num_bytes / cost.rounds for cost in costs if cost.rounds]

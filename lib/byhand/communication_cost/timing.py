@@ -22,6 +22,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from byhand.words import counted
+
 Group = dist.ProcessGroup | None
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # equal where the clock is
 
@@ -77,7 +79,8 @@ def take_turns(
         ValueError: nothing to time.
     """
     if not calls or repetitions < 1:
-        raise ValueError(f"{len(calls)} calls, {repetitions} repetitions: at least 1 of each")
+        given = f"{counted(len(calls), 'call')}, {counted(repetitions, 'repetition')}"
+        raise ValueError(f"{given}: at least 1 of each")
     edges = []
     for repetition in range(-warm_up, repetitions):
         now = [_one(call, group) for call in calls.values()]

@@ -19,6 +19,7 @@ from byhand.data_parallel.replicas import DataParallel, all_reduce_gradients, as
 from byhand.model.layer import REPLICATED, Layer
 from byhand.model.mlp import MLP
 from byhand.runtime import Run, VirtualNetwork, launch, why_no_network
+from byhand.words import counted
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
     import ipywidgets
@@ -81,8 +82,8 @@ class WatchedSteps:
         return min(zip(self.seconds, self.steps, strict=True))[1]
 
     def __repr__(self) -> str:
-        calls = len(self.fastest[0].flights)
-        return f"{calls} all-reduces a step, {1e3 * median(self.seconds):.1f} ms (median)"
+        calls = counted(len(self.fastest[0].flights), "all-reduce")
+        return f"{calls} a step, {1e3 * median(self.seconds):.1f} ms (median)"
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         return self.picture()._repr_png_()
@@ -108,7 +109,8 @@ def watch(
         ValueError: bucket_bytes or num_steps is negative, or there is no rank.
     """
     if bucket_bytes < 0 or num_steps < 1:
-        raise ValueError(f"{num_steps} steps with buckets of {bucket_bytes} bytes: not possible")
+        steps = counted(num_steps, "step")
+        raise ValueError(f"{steps} with buckets of {bucket_bytes} bytes: not possible")
     run = launch(_steps, world_size, (bucket_bytes, num_steps), network=network)
     buckets = assign_buckets([LAYER_BYTES] * NUM_LAYERS, bucket_bytes) if bucket_bytes else []
     steps = [_step(run, number) for number in range(num_steps)]

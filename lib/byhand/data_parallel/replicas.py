@@ -21,6 +21,7 @@ from torch import Tensor
 from byhand.data_parallel.compression import Sum
 from byhand.model.layer import Layer
 from byhand.model.mlp import softmax_cross_entropy
+from byhand.words import counted
 
 
 def broadcast_parameters(
@@ -168,7 +169,8 @@ def shard(tensor: Tensor, group: dist.ProcessGroup | None = None) -> Tensor:
     rank, world_size = dist.get_rank(group), dist.get_world_size(group)
     if len(tensor) < world_size:
         raise ValueError(
-            f"a batch of {len(tensor)} rows is too small for {world_size} ranks: one row each"
+            f"a batch of {counted(len(tensor), 'row')} is too small for {world_size} ranks: one row"
+            " each"
         )
     return tensor.tensor_split(world_size)[rank]
 

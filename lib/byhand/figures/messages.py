@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from byhand.figures import parts, style
+from byhand.words import counted
 
 ROW_INCHES, LEFT_INCHES, RIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.42, 0.68, 0.3, 0.62, 0.12
 
@@ -38,7 +39,7 @@ def message_diagram(
     if title is None:
         total = style.num_bytes_text(sum(message.num_bytes for message in messages))
         title = (
-            f"{_plural(len(messages), 'message')}, {total} in all, {_plural(num_steps, 'round')}"
+            f"{counted(len(messages), 'message')}, {total} in all, {counted(num_steps, 'round')}"
         )
     height = TOP_INCHES + ROW_INCHES * num_ranks + BOTTOM_INCHES
     with style.styled():
@@ -104,7 +105,3 @@ def _draw_message(axes: Axes, message: Message, text: str) -> None:
     colour, tail = style.rank_colour(message.sender), (message.step - 0.85, message.sender)
     parts.arrow(axes, tail, (message.step - 0.15, message.receiver), colour, 1.8)
     parts.badge(axes, tail, text, colour)
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" + ("" if count == 1 else "s")

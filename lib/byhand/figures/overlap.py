@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from byhand.figures import parts, style
+from byhand.words import counted
 
 ROW_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.62, 0.78, 0.5
 LEFT_INCHES, RIGHT_INCHES = 0.68, 0.2
@@ -69,8 +70,7 @@ def overlap(steps: Sequence[Step], title: str | None = None) -> Figure:
 
 def finding(steps: Sequence[Step]) -> str:
     """The sentence that the figure shows."""
-    counts = {len(step.flights) for step in steps}
-    calls = "1 call" if counts == {1} else f"{max(counts)} calls"
+    calls = counted(max(len(step.flights) for step in steps), "call")
     return f"{calls}: the ranks stand still {standing_still(steps):.0%} of the step"
 
 

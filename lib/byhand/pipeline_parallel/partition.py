@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
+from byhand.words import counted
+
 
 def partition(
     num_layers: int, num_stages: int, costs: Sequence[float] | None = None
@@ -19,7 +21,8 @@ def partition(
     """
     if not 1 <= num_stages <= num_layers:
         raise ValueError(
-            f"{num_layers} layers cannot make {num_stages} stages: a stage has at least one layer"
+            f"{counted(num_layers, 'layer')} cannot make {counted(num_stages, 'stage')}: a stage"
+            " has at least one layer"
         )
     if costs is not None:
         return _partition_by_cost(list(costs), num_layers, num_stages)

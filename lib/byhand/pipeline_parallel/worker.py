@@ -33,6 +33,7 @@ from byhand.pipeline_schedules.actions import (
     last_global_stage,
     makes,
 )
+from byhand.words import counted
 
 
 def cut(tensor: Tensor, num_micro_batches: int) -> list[Tensor]:
@@ -43,8 +44,8 @@ def cut(tensor: Tensor, num_micro_batches: int) -> list[Tensor]:
     """
     if not 1 <= num_micro_batches <= len(tensor):
         raise ValueError(
-            f"{len(tensor)} rows cannot make {num_micro_batches} micro-batches: there is at least "
-            "one, and each has at least one row"
+            f"{counted(len(tensor), 'row')} cannot make {num_micro_batches} micro-batches: there is"
+            " at least one, and each has at least one row"
         )
     return list(tensor.tensor_split(num_micro_batches))
 
@@ -94,8 +95,9 @@ class Pipeline:
         num_chunks = (self.last + 1) // self.num_stages
         if self.num_stages != num_ranks or num_chunks != len(chunks):
             raise ValueError(
-                f"the schedule has {self.num_stages} stages of {num_chunks} chunks, but there are "
-                f"{num_ranks} ranks, and this one has {len(chunks)} chunks: a rank is a stage"
+                f"the schedule is for {counted(self.num_stages, 'stage')} of"
+                f" {counted(num_chunks, 'chunk')}, the group of {counted(num_ranks, 'rank')}, and"
+                f" this one has {counted(len(chunks), 'chunk')}: a rank is a stage"
             )
         self.chunks, self.schedule, self.stage = list(chunks), schedule, dist.get_rank(group)
         self.num_micro_batches = 1 + max(action.micro_batch for action in schedule[0])
@@ -150,7 +152,7 @@ class Pipeline:
             if self.stage == stage and len(tensors) != self.num_micro_batches:
                 raise ValueError(
                     f"stage {stage} is given {len(tensors)} {name}, but the schedule runs "
-                    f"{self.num_micro_batches} micro-batches"
+                    f"{counted(self.num_micro_batches, 'micro-batch')}"
                 )
 
     def _do(self, action: Action, work: _Work) -> Span:

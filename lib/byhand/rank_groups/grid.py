@@ -23,6 +23,7 @@ from functools import cached_property
 import numpy as np
 
 from byhand.rank_groups.mesh import Mesh
+from byhand.words import counted
 
 ORDER = "tp-cp-ep-dp-pp"
 AXES = tuple(ORDER.split("-"))
@@ -218,8 +219,8 @@ def _check_degrees(grid: RankGrid) -> None:
         if grid.world_size % copy:
             product = " × ".join(f"{name} {degree}" for name, degree in factors.items())
             raise ValueError(
-                f"{grid.world_size} ranks cannot hold {product} = {copy}: the world size must be "
-                f"a multiple of what one copy of the {layers} layers takes"
+                f"{counted(grid.world_size, 'rank')} cannot hold {product} = {copy}: the world size"
+                f" must be a multiple of what one copy of the {layers} layers takes"
             )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from byhand.rank_groups.grid import AXES, ORDER, RankGrid
 from byhand.rank_groups.traffic import bytes_leaving, transformer_bytes
 from byhand.runtime import Run
+from byhand.words import counted
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
     from ipywidgets import SelectionSlider, VBox
@@ -71,7 +72,7 @@ def show_grid(
     sizes = {**grid.expert_sizes, **grid.dense_sizes}
     names = names or [axis for axis in AXES if sizes[axis] > 1] or ["dp"]
     shown = " × ".join(f"{axis} {n}" for axis, n in grid.dense_sizes.items() if n > 1)
-    title = f"{grid.world_size:,} ranks" + (f": {shown}" if shown else "")
+    title = counted(grid.world_size, "rank", ",") + (f": {shown}" if shown else "")
     title += f", ep {grid.ep}" if grid.ep > 1 else ""
     groups = {name: grid.groups(name) for name in names}
     return rank_grid(groups, grid.world_size, ranks_per_node, follow, title)

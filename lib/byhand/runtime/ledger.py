@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from byhand.runtime.errors import table
+from byhand.words import counted
 
 OPS = (
     "all_reduce",
@@ -193,11 +194,11 @@ class Ledger:
         cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
         body = "".join(f"<tr>{row}</tr>" for row in cells)
         more = len(self.events) - MAX_ROWS
-        note = f"<p>and {more} calls more</p>" if more > 0 else ""
+        note = f"<p>and {counted(more, 'call')} more</p>" if more > 0 else ""
         return f"<p>{html.escape(repr(self)[1:-1])}</p><table>{body}</table>{note}"
 
     def __repr__(self) -> str:
-        return f"<Ledger: {len(self.events)} calls, {self.sent_bytes():,} bytes sent>"
+        return f"<Ledger: {counted(len(self.events), 'call')}, {self.sent_bytes():,} bytes sent>"
 
     def to_perfetto(self, path: str | Path) -> Path:
         """Write the events as a trace that ui.perfetto.dev and chrome://tracing open.

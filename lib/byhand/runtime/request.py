@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import cloudpickle
 
 from byhand.runtime.errors import LaunchError
+from byhand.words import counted
 
 if TYPE_CHECKING:
     from byhand.runtime.network.virtual import VirtualNetwork
@@ -63,7 +64,8 @@ def check_arguments(fn: Any, world_size: Any, args: Any, options: Options) -> No
     for position, arg in enumerate(args):
         if isinstance(arg, PerRank) and len(arg.items) != world_size:
             raise ValueError(
-                f"argument {position} has {len(arg.items)} items for {world_size} ranks: "
+                f"argument {position} has {counted(len(arg.items), 'item')} for"
+                f" {counted(world_size, 'rank')}: "
                 "PerRank takes one per rank"
             )
 
@@ -72,7 +74,7 @@ def _check_network(network: Any, world_size: int) -> None:
     if not hasattr(network, "ranks_per_host"):
         raise ValueError(f"network is None or a VirtualNetwork, not {network!r}")
     if network.world_size != world_size:
-        hosts = f"{network.hosts} hosts × {network.ranks_per_host} ranks"
+        hosts = f"{counted(network.hosts, 'host')} × {counted(network.ranks_per_host, 'rank')}"
         raise ValueError(f"{hosts} = {network.world_size} is not world_size {world_size}")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from byhand.runtime.errors import table
 from byhand.runtime.ledger import OPS, Ledger
+from byhand.words import counted
 
 if TYPE_CHECKING:
     from byhand.runtime.network.virtual import Traffic
@@ -49,8 +50,7 @@ class Run:
         """One line: ranks, time, calls and bytes."""
         calls = [f"{self.ledger.count(op)} × {op}" for op in OPS if self.ledger.count(op)]
         sent = f"{self.ledger.sent_bytes():,} bytes sent" if calls else "no communication"
-        ranks = "1 rank" if self.world_size == 1 else f"{self.world_size} ranks"
-        parts = [ranks, f"{1e3 * self.seconds:.1f} ms", *calls, sent]
+        parts = [counted(self.world_size, "rank"), f"{1e3 * self.seconds:.1f} ms", *calls, sent]
         return " · ".join(parts)
 
     def __repr__(self) -> str:

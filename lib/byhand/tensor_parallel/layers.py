@@ -25,6 +25,7 @@ from torch import Tensor
 from byhand.model.attention import MultiHeadAttention, check_heads
 from byhand.model.layer import REPLICATED, SHARDED, Layer
 from byhand.model.mlp import MLP, Linear, ReLU, check_pair
+from byhand.words import counted
 
 Group = dist.ProcessGroup | None
 
@@ -155,7 +156,7 @@ class TensorParallelAttention(MultiHeadAttention):
         check_heads(len(qkv[0]), num_heads)
         if num_heads % world_size:
             raise ValueError(
-                f"{num_heads} heads cannot be split over {world_size} ranks: "
+                f"{counted(num_heads, 'head')} cannot be split over {world_size} ranks: "
                 "their number must be a multiple of the number of ranks"
             )
         by_rank = [_ranks_together(tensor, world_size) for tensor in qkv]

@@ -22,6 +22,7 @@ import torch.distributed as dist
 
 from byhand.runtime import LaunchError, launch, why_no_network
 from byhand.runtime.walls.isolation import STRANGER, why_no_sandbox
+from byhand.words import counted
 
 INSTALL_COURSE = "make course, or pip install -c constraints.txt -e '.[dev]'"
 
@@ -66,7 +67,7 @@ def nccl() -> Finding:
         found = "not built into this torch; gloo is used"
         return Finding("NCCL", False, found, "a CUDA build of torch, and a GPU per rank", False)
     gpus = torch.cuda.device_count()
-    found = f"built in, {_count(gpus, 'GPU')}: up to {_count(gpus, 'rank')}"
+    found = f"built in, {counted(gpus, 'GPU')}: up to {counted(gpus, 'rank')}"
     return Finding("NCCL", gpus > 0, found, "a GPU per rank; without, gloo is used", False)
 
 
@@ -80,7 +81,7 @@ def devices() -> Finding:
 def cores() -> Finding:
     """Cores this process may use: ranks beyond them take turns."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    found = f"{_count(usable, 'core')}; {usable} ranks compute at once, more take turns"
+    found = f"{counted(usable, 'core')}; so many ranks compute at once, more take turns"
     return Finding("cores", True, found, needed=False)
 
 
@@ -118,7 +119,7 @@ def grading() -> Finding:
     gpus = torch.cuda.device_count() if dist.is_nccl_available() else 0
     found = "on the CPU, by gloo; --backend changes nothing here"
     if gpus:
-        by = f"by NCCL up to {_count(gpus, 'rank')}, by gloo beyond"
+        by = f"by NCCL up to {counted(gpus, 'rank')}, by gloo beyond"
         found = f"on the CPU, by gloo; with --backend auto: {by}"
     return Finding("grading", True, found, needed=False)
 
@@ -193,10 +194,6 @@ def _sum_of_ranks(rank: int, world_size: int) -> int:
     total = torch.tensor(rank)
     dist.all_reduce(total)
     return int(total)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _run(*command: str) -> subprocess.CompletedProcess[str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from byhand.runtime import Run
 from byhand.runtime.ledger import Event
+from byhand.words import counted
 
 if TYPE_CHECKING:
     from byhand.figures.style import CourseFigure
@@ -60,7 +61,8 @@ def rates(run: Run, num_intervals: int = 120, op: str | None = None) -> Rates:
     """
     events = run.ledger.select(op)
     if num_intervals < 1 or not events:
-        raise ValueError(f"{num_intervals} intervals, {len(events)} calls: at least 1 of each")
+        given = f"{counted(num_intervals, 'interval')}, {counted(len(events), 'call')}"
+        raise ValueError(f"{given}: at least 1 of each")
     begin = min(event.start for event in events)
     interval = max(max(event.end for event in events) - begin, 1e-9) / num_intervals
     by_rank = [

@@ -21,6 +21,8 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
+from byhand.words import counted
+
 JOIN_SECONDS = 60.0
 MIXED = "cpu:gloo,cuda:nccl"
 
@@ -90,8 +92,9 @@ def choose_backend(backend: str, local_world_size: int, gpus: int | None = None)
         return "gloo"
     gpus = torch.cuda.device_count() if gpus is None else gpus
     if backend != "auto" and gpus < local_world_size:
+        ranks = counted(local_world_size, "rank")
         raise ValueError(
-            f'backend "nccl" needs one GPU per rank: {local_world_size} ranks, '
+            f'backend "nccl" needs one GPU per rank: {ranks}, '
             f'{gpus} GPUs here. Use fewer ranks, or "gloo", whose ranks may share '
             "one"
         )

@@ -20,6 +20,7 @@ import torch.distributed.distributed_c10d as c10d
 from byhand.runtime.ledger import Call
 from byhand.runtime.trace import recorder
 from byhand.runtime.trace.calls import READERS
+from byhand.words import counted
 
 _REDUCTIONS = {  # by name, the position of `op`
     "all_reduce": 1,
@@ -132,6 +133,6 @@ def _init(backend: Any = None, *args: Any, world_size: int = -1, rank: int = -1,
         op="init_process_group",
         group=tuple(range(launched)),
         group_name="set-up",
-        detail=f"a world of {size} ranks" + (f" on {backend}" if backend else ""),
+        detail=f"a world of {counted(size, 'rank')}" + (f" on {backend}" if backend else ""),
         declared=size,
     )

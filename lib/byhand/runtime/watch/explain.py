@@ -5,6 +5,7 @@ from __future__ import annotations
 from byhand.runtime.ledger import SETUP_OPS, Event
 from byhand.runtime.trace.log import RankLog
 from byhand.runtime.watch.matching import Matcher, ranks_text
+from byhand.words import counted
 
 
 def stuck(
@@ -65,7 +66,7 @@ def _left(
     return (
         f"{ranks_text(together)} wait{'s' if len(together) == 1 else ''} in {call.op} "
         f"(call {number} on group {list(call.group)}), but {ranks_text(absent)} {how} after "
-        f"{made} such call{'' if made == 1 else 's'}. {rule}"
+        f"{counted(made, 'such call')}. {rule}"
     )
 
 
