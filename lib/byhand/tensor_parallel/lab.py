@@ -116,11 +116,11 @@ def linear_picture(num_ranks: int) -> CourseFigure:
     x, y = Matrix("x", "T", "I"), Matrix("y", "T", "O")
     by_column, by_row = (Matrix("Wᵀ", "I", "O", split) for split in ("columns", "rows"))
     lines = {
-        "Column: all of x in, a slice of y out": [
+        "Column: all of x in, a shard of y out": [
             *(x, "·", by_column, "="),
             y._replace(split="columns"),
         ],
-        "Row: a slice of x in, a term of y out": [
+        "Row: a shard of x in, a term of y out": [
             *(x._replace(split="columns"), "·", by_row, "="),
             *(y._replace(split="partial"), "all-reduce →", y),
         ],
