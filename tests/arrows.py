@@ -51,7 +51,7 @@ MAY_IMPORT_OF_OTHERS = {
     "slurm": {"psutil"},
     "watch": {"torch"},
     "trace": {"torch"},
-    "walls": {"torch", "cloudpickle", "psutil"},
+    "walls": {"torch", "cloudpickle", "psutil", "IPython", "traitlets"},
     "network": {"psutil"},
 }
 

@@ -1,8 +1,10 @@
 """The judge: the instructor's test cells, against student code that runs somewhere else.
 
 Test cells run here, in a trusted kernel that papermill drives (notebook.py). The student's
-functions are stand-ins here; they become themselves only on the ranks of a sandbox, where the
-student's cells ran first. One sandbox for each question, so that a hang costs one question.
+functions are stand-ins here. Grading is what Jupyter does: the student's cells run once, in order,
+each test after those before it, in a notebook of their own behind walls; a launch takes from there
+what it names, by value, to ranks that are clean. One sandbox for each question, so that a hang
+costs one question.
 
 The kernel stays up from one submission to the next, together with the sandbox's fork server, which
 has torch loaded and knows no secret. `begin` forgets everything of the submission before.
@@ -22,18 +24,18 @@ from typing import Any
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
-from autograder.grade import suspicions, verdicts
+from autograder.grade import suspicions, turns, verdicts
 from autograder.grade.plan import LIMITS, MIME, NOTES_MIME, Plan, Question
 from autograder.grade.verdicts import Verdict
 from autograder.places import COURSE
 from byhand import check
-from byhand.runtime import Launcher, LaunchError, Run, StandIn, set_default
+from byhand.runtime import LaunchError, Run, StandIn, set_default
 from byhand.runtime.walls.gpus import Gpus
 from byhand.runtime.walls.isolation import NONE, Level, best_level
-from byhand.runtime.walls.prelude import ALL_SECONDS, CELL_SECONDS, NOT_BEGUN
+from byhand.runtime.walls.question import Question as Launches
 from byhand.runtime.walls.question import Sandbox
 
-_ON_A_RANK = "launch was called on a rank"
+LITTLE = 0.05  # of a question's limit: taken by other programs, it made no difference
 
 
 class Session:
@@ -76,14 +78,16 @@ def begin(plan_file: str, seed: int, sandboxed: bool, hide: list[str], gpus: lis
     set_default(None)
     plan = Plan.from_dict(json.loads(Path(plan_file).read_text()))
     ranks = launcher(sandboxed, hide, Gpus(*gpus))
+    if Session.judge is not None:
+        Session.judge.close()
     Session.judge = Judge(plan, ranks, shell.user_ns, seed=seed, isolate=Session.level.nests)
-    _show(NOTES_MIME, Session.judge.notes, "\n".join(Session.judge.notes))
 
 
 def question(line: str, cell: str) -> None:
     """The %%question magic: judge the test cell below it, and show the verdict as data."""
     asked = next(q for q in Session.judge.plan.questions if q.name == line.strip())
     verdict = Session.judge.ask(asked)
+    _show(NOTES_MIME, Session.judge.notes, "\n".join(Session.judge.notes))
     _show(MIME, verdict.as_dict(), f"{verdict.verdict} {verdict.message}".strip())
 
 
@@ -110,75 +114,52 @@ class Judge:
         self.namespace = namespace
         check.set_seed(seed)
         namespace.update({name: StandIn(name) for name in plan.stand_ins})
-        self.left_out, self.notes = self.rehearse()
+        limits = plan.questions[-1].limits if plan.questions else {}
+        self.notebook = launcher.notebook(isolate, limits)
 
-    def rehearse(self) -> tuple[set[str], list[str]]:
-        """Run the student's cells once; which to leave out, and what to say of those that fail.
-
-        A cell that never ends, ends its process, or comes when ALL_SECONDS are over is left out of
-        every question, so that it costs only what depends on it and not its time at each launch.
-        """
-        cells = self.plan.questions[-1].cells if self.plan.questions else []
-        try:
-            notes = self._try(cells, min(CELL_SECONDS * len(cells), ALL_SECONDS) + 2 * CELL_SECONDS)
-        except LaunchError:
-            return self._rehearse_one_by_one(cells)
-        labels = [label for label, _ in cells]
-        late = next(
-            (labels[i:] for i, label in enumerate(labels) if f"cell {label}: {NOT_BEGUN}" in notes),
-            [],
-        )
-        slow = [label for label in labels if label not in late and _timed_out(label, notes)]
-        return {*slow, *late}, _worth_telling(notes) + _never_end(slow) + _too_late(late)
-
-    def _rehearse_one_by_one(self, cells: list[tuple[str, str]]) -> tuple[set[str], list[str]]:
-        kept: list[tuple[str, str]] = []
-        bad: list[str] = []
-        notes: list[str] = []
-        end = time.monotonic() + ALL_SECONDS * self.gpus.patience
-        for cell in cells:
-            if time.monotonic() > end:
-                break
-            try:
-                notes = self._try([*kept, cell], (CELL_SECONDS + 1) * self.gpus.patience)
-                if _timed_out(cell[0], notes):
-                    bad.append(cell[0])
-                else:
-                    kept.append(cell)
-            except LaunchError:
-                bad.append(cell[0])
-        late = [label for label, _ in cells[len(kept) + len(bad) :]]
-        return {*bad, *late}, _worth_telling(notes) + _never_end(bad) + _too_late(late)
-
-    def _try(self, cells: list[tuple[str, str]], seconds: float) -> list[str]:
-        limits = self.plan.questions[-1].limits
-        sandbox = self.launcher.fresh(
-            isolate=self.isolate, prelude=cells, limits=limits, until=time.monotonic() + seconds
-        )
-        try:
-            return sandbox.launch(int, 1, setup=False, alone=True).notes
-        finally:
-            sandbox.close()
+    @property
+    def notes(self) -> list[str]:
+        """What is to be told of the student's cells that have run, and failed."""
+        return [f"cell {label}: {note}" for label, note in self.notebook.notes.items()]
 
     def ask(self, question: Question) -> Verdict:
-        """The verdict on one question; one that could not be judged is asked a second time."""
-        verdict = self._ask(question)
-        if verdicts.without_score(verdict):
-            verdict = self._ask(question)
-        return verdicts.explained(verdict, [n for n in self.notes if "left out" in n])
+        """The verdict on one question.
 
-    def _ask(self, question: Question) -> Verdict:
-        began = time.monotonic()
-        cells = [cell for cell in question.cells if cell[0] not in self.left_out]
+        One that could not be judged is asked a second time. So is one that took too long where
+        other programs may have been the cause: alone, as far as other judges go.
+        """
+        with turns.beside_others():
+            verdict, waited = self._ask(question)
+            if verdicts.without_score(verdict):
+                verdict, waited = self._ask(question)
+        if verdict.verdict == verdicts.TIMEOUT:
+            if waited > LITTLE * question.limit or not turns.is_alone():
+                with turns.alone():
+                    verdict, _ = self._ask(question)
+        if question is self.plan.questions[-1]:
+            self.close()
+        return verdict
+
+    def close(self) -> None:
+        """End the student's notebook."""
+        self.notebook.close()
+
+    def _ask(self, question: Question) -> tuple[Verdict, float]:
+        """A verdict, and the seconds that other programs took from the question's ranks."""
         try:
+            self.notebook.run(question.cells)
             sandbox = self.launcher.fresh(
                 isolate=self.isolate,
-                prelude=cells,
+                notebook=self.notebook,
                 limits=question.limits,
-                until=began + question.limit,
+                seconds=question.limit,
             )
         except LaunchError as error:
-            return verdicts.infrastructure(question.name, question.points, str(error))
+            return verdicts.infrastructure(question.name, question.points, str(error)), 0.0
+        return self._judged(question, sandbox), sandbox.waited
+
+    def _judged(self, question: Question, sandbox: Launches) -> Verdict:
+        began = time.monotonic()
         before, runs = set_default(sandbox), _watched(sandbox)
         try:
             exec(compile(question.source, f"<{question.name}>", "exec"), self.namespace)
@@ -209,7 +190,7 @@ class Judge:
         return self.launcher.why_no_gpus(question.limits, self.isolate)
 
 
-def _watched(sandbox: Launcher) -> list[Run]:
+def _watched(sandbox: Launches) -> list[Run]:
     """A list that fills with what each launch gives back."""
     launch, runs = sandbox.launch, []
 
@@ -220,26 +201,3 @@ def _watched(sandbox: Launcher) -> list[Run]:
 
     sandbox.launch = watched
     return runs
-
-
-def _timed_out(label: str, notes: list[str]) -> bool:
-    return any(note.startswith(f"cell {label}: CellTimeout") for note in notes)
-
-
-def _worth_telling(notes: list[str]) -> list[str]:
-    """Notes on cells that failed by themselves: not those that launch ranks, as a notebook may."""
-    return [note for note in notes if "CellTimeout" not in note and _ON_A_RANK not in note]
-
-
-def _never_end(labels: list[str]) -> list[str]:
-    return [
-        f"cell {label}: it did not come to an end within {CELL_SECONDS:.0f} s, or ended the"
-        " whole program; it was left out"
-        for label in sorted(labels)
-    ]
-
-
-def _too_late(labels: list[str]) -> list[str]:
-    """One note for all: there may be hundreds."""
-    why = f"the cells before took the {ALL_SECONDS:.0f} s that all cells together have"
-    return [f"cells {', '.join(labels)}: not run, as {why}; they were left out"] if labels else []

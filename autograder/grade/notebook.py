@@ -27,8 +27,9 @@ from autograder.grade.verdicts import Verdict
 from autograder.release.rules import KERNELSPEC
 from autograder.scratch import Scratch
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
+from byhand.runtime.walls.notebook import SLOWEST
 
-SPARE_SECONDS = 120  # starting torch, and what the judge itself needs
+SPARE_SECONDS = 300  # starting torch, the student's cells, and what the judge itself needs
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ class WarmKernel:
             "gpus": [self.gpus.count, self.gpus.backend],
         }
         seconds = sum(question.limit for question in plan.questions) + SPARE_SECONDS
+        seconds *= SLOWEST
         done = papermill.execute_notebook(
             judge_notebook(plan),
             None,
@@ -104,7 +106,7 @@ class WarmKernel:
             scratch=str(scratch),
             execution_timeout=int(seconds),
         )
-        return Judged(_verdicts(done, plan), list(_shown(done, NOTES_MIME)[0]), done)
+        return Judged(_verdicts(done, plan), [[], *_shown(done, NOTES_MIME)][-1], done)
 
     def _stop(self) -> None:
         manager, self._manager = self._manager, None

@@ -11,7 +11,7 @@ import ast
 import builtins
 import traceback
 from collections import defaultdict
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from autograder.release.rules import END_HIDDEN, HIDDEN
@@ -24,13 +24,13 @@ from byhand.runtime import (
     TamperedError,
 )
 from byhand.runtime.errors import describe_exit
+from byhand.runtime.walls.notebook import NotebookError
 from byhand.runtime.watch.matching import ranks_text
 
 PASSED, FAILED, TIMEOUT, DEADLOCK = "passed", "failed", "timeout", "deadlock"
 CRASHED, RESOURCE, TAMPERED, INFRASTRUCTURE = "crashed", "resource", "tampered", "infrastructure"
 VERDICTS = (PASSED, FAILED, DEADLOCK, TIMEOUT, CRASHED, RESOURCE, TAMPERED, INFRASTRUCTURE)
 MAX_MESSAGE = 8_000
-_MISSING = "the notebook does not define"
 _OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError", "can't allocate memory", "Cannot allocate")
 _LIMIT_SIGNALS = (-9, -24, -25)  # SIGKILL when memory runs out, SIGXCPU, SIGXFSZ
 _TOLD_EXITS = (*_LIMIT_SIGNALS, -6, -11)  # of hidden parts; SIGABRT, SIGSEGV
@@ -70,13 +70,6 @@ class Verdict:
     def from_dict(cls, data: dict[str, Any]) -> Verdict:
         """The verdict that `as_dict` turned into `data`."""
         return cls(**data)
-
-
-def explained(verdict: Verdict, notes: list[str]) -> Verdict:
-    """The verdict, with why a name is missing: the cells that failed before any test began."""
-    if not notes or verdict.hidden or not verdict.message.startswith(_MISSING):
-        return verdict
-    return replace(verdict, message="\n".join([verdict.message, *notes]))
 
 
 def passed(question: str, points: int, seconds: float) -> Verdict:
@@ -147,12 +140,12 @@ def _message(error: BaseException) -> str:
     """All there is to say about a visible part."""
     if isinstance(error, DeadlockError):
         return error.reason
-    if isinstance(error, RankError) and _MISSING in error.sentence:
-        return error.sentence[error.sentence.index(_MISSING) :]
     if isinstance(error, RankError):
         return error.sentence + ("\n\n" + error.traceback.strip() if error.traceback else "")
     if isinstance(error, LaunchError):
         return error.sentence
+    if isinstance(error, NotebookError):
+        return str(error)
     if isinstance(error, AssertionError):
         return str(getattr(error, "message", None) or error) or "a check failed without a message"
     return f"the test could not use what your function returned: {type(error).__name__}: {error}"
@@ -171,6 +164,8 @@ def _hidden_message(error: BaseException) -> str:
         return f"rank {error.rank} raised {raised}"
     if isinstance(error, TamperedError):
         return "a rank sent back something that the library does not write"
+    if isinstance(error, NotebookError):
+        return "the notebook does not define what the test needs, or it cannot travel to a rank"
     return "the result or the communication is not what the statement asks for"
 
 

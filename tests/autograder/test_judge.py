@@ -1,23 +1,21 @@
 """The judge: every way a submission can end, judged on real ranks behind the sandbox's walls."""
 
-import itertools
 import subprocess
 import sys
+import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import tiny_course
 
-from autograder.grade import judge as judging
-from autograder.grade import verdicts
+from autograder.batch.queue import cores
 from autograder.grade.intake import restore
-from autograder.grade.judge import Judge
 from autograder.grade.notebook import WarmKernel
-from autograder.grade.plan import cells_before, plan
-from byhand.runtime import LaunchError, StandIn
-from byhand.runtime.walls import isolation, prelude
-from byhand.runtime.walls.gpus import NO_GPUS
+from autograder.grade.plan import LIMITS, cells_before, plan
+from byhand.runtime import StandIn, launch
+from byhand.runtime.walls import isolation
+from byhand.runtime.walls.notebook import NotebookError
+from byhand.runtime.walls.question import Sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
 NO_SANDBOX = isolation.why_no_sandbox()
@@ -80,9 +78,9 @@ ENDS = {
         "failed",
         "cannot be graded",
     ),
-    "an endless cell": ("while True: pass", "failed", "was left out"),
+    "an endless cell": ("while True: pass", "failed", "was stopped"),
     "an endless cell that swallows interrupts": (
-        "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+        "import time\nwhile True:\n    try: time.sleep(9)\n    except BaseException: pass",
         "failed",
         "was left out",
     ),
@@ -102,37 +100,177 @@ def test_every_end_gets_its_verdict_in_time_and_costs_one_task(judge, end):
     assert found["test-total"].points == 3, found
 
 
-def explained(released) -> str:
-    """What a student is told whose cells a judge without a sandbox has left out."""
-    judge = Judge(planned(released, 30), SimpleNamespace(gpus=NO_GPUS), {})
-    missing = verdicts.infrastructure("test-double", 2, "the notebook does not define double")
-    return verdicts.explained(missing, judge.notes).message
+BUSY = "while True: pass"
+SLOW = """import time
+def double(n):
+    until = time.thread_time() + 1
+    while time.thread_time() < until: pass
+    return 2 * n"""
 
 
-def test_a_cell_whose_turn_comes_too_late_is_left_out_and_named(released, monkeypatch):
-    monkeypatch.setattr(prelude, "ALL_SECONDS", 0.2)
-    cells = [["slow", "import time; time.sleep(0.3)"], ["double", "x"], ["total", "x"]]
-    assert prelude.run(cells) == [f"cell double: {prelude.NOT_BEGUN}"]
-    notes = [f"cell double: {prelude.NOT_BEGUN}"]
-    monkeypatch.setattr(Judge, "_try", lambda *_: notes)
-    assert "\ncells double, total: not run, as the cells before took the 30 s" in explained(
-        released
-    )
+def test_what_other_programs_take_is_no_time_of_a_question(judge):
+    others = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(4 * cores())]
+    try:
+        verdict = judge(limit=3, double=SLOW)["test-double"]
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+    assert (verdict.verdict, verdict.points) == ("passed", 2), verdict
 
 
-def test_the_search_for_cells_that_end_the_program_ends_too(released, monkeypatch):
-    tried, clock = [], itertools.count(step=20)
+def test_a_rank_may_name_the_master_localhost(judge):
+    by_name = """import os
+def double(n):
+    os.environ["MASTER_ADDR"] = "localhost"
+    dist.destroy_process_group()
+    rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    dist.init_process_group("gloo", rank=rank, world_size=ranks)
+    return 2 * n"""
+    assert judge(limit=20, double=by_name)["test-double"].verdict == "passed"
 
-    def dies(self, cells, seconds):
-        tried.append([label for label, _ in cells])
-        raise LaunchError("it died")
 
-    monkeypatch.setattr(judging, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    monkeypatch.setattr(Judge, "_try", dies)
-    message = explained(released)
-    assert tried == [["imports", "double", "total"], ["imports"]]
-    assert "cell imports: it did not come to an end" in message
-    assert "\ncells double, total: not run, as the cells before took" in message
+# A student's notebook
+
+
+@pytest.fixture
+def notebook(launcher):
+    """A notebook in which nothing ran."""
+    made = launcher.notebook(isolate=not NO_SANDBOX, limits=LIMITS)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def launcher():
+    """What notebooks and questions are forked from."""
+    with Sandbox(isolation.best_level().command) as launcher:
+        yield launcher
+
+
+def value(launcher, notebook, name: str):
+    """What a rank gets for a name of the notebook."""
+    stand_in = StandIn(name)
+    with launcher.fresh(isolate=not NO_SANDBOX, notebook=notebook, limits=LIMITS) as question:
+        return question.launch(lambda: str(stand_in), 1, setup=False, alone=True).results[0]
+
+
+AS_IN_JUPYTER = {
+    "a timed cell": ("%%time\ny = 2 + 3", "5"),
+    "a captured cell": ("%%capture kept\nprint('x')\ny = 5", "5"),
+    "a timed line": ("%time y = 2 + 3", "5"),
+    "timeit's result": ("t = %timeit -o -n1 -r1 pass\ny = 5 * (t.best >= 0)", "5"),
+    "a shell line": ("said = !echo 5\ny = said[0]", "5"),
+    "a plot": (
+        "%matplotlib inline\nimport matplotlib.pyplot as p\np.plot([1])\np.show()\ny = 5",
+        "5",
+    ),
+    "a question mark": ("y = 5\ny?", "5"),
+    "await": ("import asyncio\nawait asyncio.sleep(0)\ny = 5", "5"),
+    "display": ("from IPython.display import display\ndisplay(5)\ny = 5", "5"),
+    "a module written here": (
+        "import os\nopen('help.py', 'w').write('five = 5')\nimport help as y",
+        "help",
+    ),
+    "a launch": (
+        "from byhand import launch\nimport torch, torch.distributed as dist\n"
+        "def add(rank, n):\n    t = torch.tensor(rank)\n    dist.all_reduce(t)\n    return t\n"
+        "y = launch(add, 3).results[0]",
+        "tensor(3)",
+    ),
+}
+
+
+@pytest.mark.parametrize("habit", AS_IN_JUPYTER)
+def test_a_cell_does_what_it_does_in_jupyter(launcher, notebook, habit):
+    cell, words = AS_IN_JUPYTER[habit]
+    notebook.run([("cell", cell)])
+    assert notebook.notes == {}
+    assert words in value(launcher, notebook, "y")
+
+
+def test_a_cell_runs_once_however_many_launches_there_are(launcher, notebook):
+    cells = [("first", "runs = 0"), ("second", "runs += 1")]
+    for _ in range(2):
+        notebook.run(cells)
+        assert value(launcher, notebook, "runs") == "1"
+
+
+def test_a_magic_that_is_not_here_is_named(notebook):
+    notebook.run([("cell", "y = 5\n%nowhere 3")])
+    assert notebook.notes == {"cell": "UsageError: Line magic function `%nowhere` not found."}
+
+
+def test_what_cannot_travel_is_told_in_the_sentence_of_jupyter(launcher, notebook):
+    cell = "import threading\nlock = threading.Lock()\ndef y(): lock.acquire()"
+    notebook.run([("cell", cell)])
+    told = r"the function y cannot travel to another process: .*_thread.lock"
+    with pytest.raises(NotebookError, match=told):
+        value(launcher, notebook, "y")
+    here = {}
+    exec(cell, here)
+    with pytest.raises(ValueError, match=told):
+        launch(here["y"], 1)
+
+
+DTYPE = """import torch
+torch.set_default_dtype(torch.float64)
+def y(*_): return str(torch.ones(1).dtype)"""
+
+
+def test_the_default_dtype_stays_behind_in_a_graded_launch_and_in_jupyter(launcher, notebook):
+    notebook.run([("cell", DTYPE)])
+    stand_in = StandIn("y")
+    with launcher.fresh(isolate=not NO_SANDBOX, notebook=notebook) as question:
+        graded = question.launch(lambda *_: stand_in(), 1).results
+    program = DTYPE + "\nfrom byhand import launch\nprint(launch(y, 1).results)"
+    shell = [sys.executable, "-m", "IPython", "--no-banner", "-c", program]
+    said = subprocess.run(shell, capture_output=True, text=True, timeout=100, check=True).stdout
+    assert str(graded) in said
+    assert graded == ["torch.float32"]
+
+
+def test_an_endless_cell_is_stopped_and_the_next_ones_run(launcher, notebook, monkeypatch):
+    notebook._cell_seconds = 1
+    notebook.run([("endless", "y = 5\nwhile True: pass"), ("next", "z = y")])
+    assert notebook.notes["endless"].endswith("and was stopped")
+    assert value(launcher, notebook, "z") == "5"
+
+
+def test_a_cell_that_ends_its_process_is_left_out_of_another(launcher, notebook):
+    notebook.run([("a", "y = 5"), ("dies", "import os\nos._exit(3)"), ("z", "z = y")])
+    assert notebook.notes == {"dies": notebook.notes["dies"]}
+    assert notebook.notes["dies"].endswith("it was left out")
+    assert value(launcher, notebook, "z") == "5"
+
+
+def test_a_notebook_that_dies_later_runs_again(launcher, notebook):
+    notebook.run([("cell", "import os, threading\ny = 5")])
+    notebook._client.interrupt(notebook._team[0])  # of no effect between cells
+    assert value(launcher, notebook, "y") == "5"
+    notebook.run([("bomb", "threading.Timer(0.2, os._exit, [0]).start()")])
+    time.sleep(0.5)
+    assert value(launcher, notebook, "y") == "5"
+
+
+def test_cells_whose_turn_comes_too_late_are_not_run_and_named(notebook):
+    notebook._left = 0.5
+    notebook.run([("slow", "import time; time.sleep(0.7)"), ("b", "x"), ("c", "x")])
+    assert notebook.notes["b, c"].startswith("not run, as the cells before took the 60 s")
+
+
+def test_a_notebook_is_told_names_and_no_input_of_a_launch(launcher, notebook):
+    spies = """import cloudpickle, pickle
+seen = []
+kept = cloudpickle.dumps
+def dumps(what, *args): seen.append(repr(what)); return kept(what, *args)
+cloudpickle.dumps = dumps
+y = 5"""
+    notebook.run([("cell", spies)])
+    stand_in = StandIn("y")
+    with launcher.fresh(isolate=not NO_SANDBOX, notebook=notebook) as question:
+        question.launch(lambda x: stand_in, 1, (987654,), setup=False, alone=True)
+    assert "987654" not in value(launcher, notebook, "seen")
 
 
 def test_a_deadlock_is_told_by_rank_call_and_line(judge):

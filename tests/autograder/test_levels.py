@@ -1,7 +1,6 @@
 """The levels of separation: what each keeps from a submission, and that each is recorded."""
 
 import os
-import time
 
 import pytest
 import tiny_course
@@ -172,6 +171,6 @@ def test_a_rank_that_swallows_interrupts_is_ended_at_its_limit():
 
     with Sandbox(isolation.sandbox_command()) as launcher:
         launcher.start()
-        question = launcher.fresh(limits=LIMITS, until=time.monotonic() + 2)
+        question = launcher.fresh(limits=LIMITS, seconds=2)
         with pytest.raises(TimeoutError):
             question.launch(swallow, 1, setup=False, alone=True)

@@ -137,3 +137,31 @@ def grows_a_storage(rank, world_size):
 
 def test_a_storage_that_is_resized_counts_as_large_as_it_was_at_most():
     assert launch(grows_a_storage, 1, memory=True).peak_bytes == [1_000_000]
+
+
+def waits_for_the_future(rank, world_size, how):
+    work = dist.all_reduce(torch.ones(1), async_op=True)
+    future = work.get_future()
+    if how == "then":
+        future = future.then(lambda done: done.value())
+    future.wait()
+    forgotten = dist.all_reduce(torch.ones(1), async_op=True)
+    forgotten.get_future()
+    dist.barrier()
+
+
+@pytest.mark.parametrize("how", ["at once", "then"])
+def test_waiting_for_the_future_of_a_call_is_waiting_for_the_call(how):
+    run = launch(waits_for_the_future, 2, (how,))
+    waited = [event.wait_end is not None for event in run.ledger.select(rank=0)]
+    assert waited == [True, False, True]
+
+
+def waits_for_a_future_that_never_comes(rank, world_size):
+    if rank == 0:
+        dist.all_reduce(torch.ones(1), async_op=True).get_future().wait()
+
+
+def test_a_rank_that_waits_for_a_future_is_seen_to_wait():
+    with pytest.raises(DeadlockError, match="rank 0 waits in all_reduce"):
+        launch(waits_for_a_future_that_never_comes, 2)

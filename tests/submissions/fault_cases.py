@@ -8,7 +8,7 @@ ENDLESS = "while True:\n        pass"
 SWALLOW = """    while True:
         try:
             while True:
-                pass
+                time.sleep(1)
         except BaseException:
             pass"""
 
@@ -37,12 +37,13 @@ FAULTS = [
     written("endless-while-others-wait", "timeout", (),
             total="def total(t):\n    while dist.get_rank() == 0:\n        pass\n"
                   "    dist.all_reduce(t)\n    return t"),
-    written("endless-cell", "failed", ("was left out",), shift="while True:\n    pass"),
-    written("swallows-interrupts", "timeout", (), double=f"def double(number):\n{SWALLOW}"),
+    written("endless-cell", "failed", ("was stopped",), shift="while True:\n    pass"),
+    written("swallows-interrupts", "timeout", (),
+            double=f"import time\n\n\ndef double(number):\n{SWALLOW}"),
     written("cell-swallows-interrupts", "failed", ("was left out",),
-            double="if True:\n" + SWALLOW),
+            double="import time\nif True:\n" + SWALLOW),
     written("cell-switches-interrupts-off", "failed", ("was left out",),
-            double="import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\n"
+            double="import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
                    "while True:\n    pass"),
     written("exit-in-function", "crashed", ("exited with code 3",),
             double="def double(number):\n    os._exit(3)"),

@@ -21,7 +21,7 @@ MANY_TEXT = """    from byhand.runtime.trace.record import packed_call
 JUDGE = [
     changed("three-hundred-cells-that-sleep", nothing(),
             own_cells(300, "import time\ntime.sleep(600)"),
-            ("own-1: it did not come to an end", "not run, as the cells before took the 30 s")),
+            ("own-1: it did not come to an end", "not run, as the cells before took the 60 s")),
     written("peak-without-end", "tampered", (), total="from byhand.runtime.trace import"
             " recorder\n\n\ndef total(t):\n    t = t.clone()\n    dist.all_reduce(t)\n"
             "    recorder.active.log.write(recorder.END, 0, 1.0, -5)\n    return t\n"),

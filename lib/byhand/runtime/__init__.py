@@ -80,7 +80,7 @@ def __getattr__(name: str) -> Any:
     if name in ("Bytes", "Traffic", "VirtualNetwork"):
         from byhand.runtime.network import virtual as room
     elif name == "StandIn":
-        from byhand.runtime.walls import prelude as room
+        from byhand.runtime.walls import notebook as room
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(room, name)

@@ -7,14 +7,15 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from byhand.runtime import request
 from byhand.runtime.errors import LaunchError, NetworkError, SandboxError
 from byhand.runtime.process.client import ForkClient, send_calls
-from byhand.runtime.process.member import Member
+from byhand.runtime.process.member import Deadline, Member
 from byhand.runtime.process.rank import OPEN, Open
-from byhand.runtime.request import Options, check_arguments, pickled
+from byhand.runtime.request import Options, check_arguments
 from byhand.runtime.run import Run
 from byhand.runtime.watch.supervise import Supervisor
 
@@ -29,23 +30,27 @@ class Launcher:
     """Starts ranks from one fork server; closing it leaves no process behind.
 
     `command` is put before the fork server's own (a sandbox). With `trusted=False` results come
-    back only as plain data and tensors, through the codec. No launch outlasts `until`, a
-    time.monotonic() moment. After `idle_seconds` without a launch every process is ended, and the
-    next launch starts them anew.
+    back only as plain data and tensors, through the codec. After `idle_seconds` without a launch
+    every process is ended, and the next launch starts them anew.
+
+    Of ranks that are not trusted, somebody measures the time: a deadline is then one of time that
+    they had, and not of what other programs took. All launches share the seconds `left`, if any.
     """
+
+    cells: Mapping[str, str] = {}  # whose lines errors may show, by label
 
     def __init__(
         self,
         command: Sequence[str] = (),
         *,
         trusted: bool = True,
-        until: float | None = None,
         idle_seconds: float | None = None,
     ):
         self.command = list(command)
         self.trusted = trusted
-        self.until = until
         self.idle_seconds = idle_seconds
+        self.left: float | None = None
+        self.waited = 0.0  # seconds that other programs took
         self.walls: Open = OPEN
         self.network: VirtualNetwork | None = None
         self._networks: dict[VirtualNetwork, Launcher] = {}
@@ -70,7 +75,7 @@ class Launcher:
             if options.network != self.network:
                 return self._on(options.network).run(fn, world_size, args, options)
             self.start()
-            calls = pickled(fn, world_size, args)
+            calls = self.pickled(fn, world_size, args)
             spec = {
                 "world_size": world_size,
                 "threads": options.threads_per_rank,
@@ -78,30 +83,30 @@ class Launcher:
                 "backend": self._backend(options.backend, world_size),
             }
             deadline = options.deadline
-            if self.until is not None:
-                deadline = max(0.0, min(deadline, self.until - time.monotonic()))
+            if self.left is not None:
+                deadline = max(0.0, min(deadline, self.left))
             how = {"alone": options.alone, "memory": bool(options.memory)}
             return self._launch(spec, calls, deadline, how)
 
-    def behind(self, walls: Open, until: float | None = None) -> Launcher:
-        """A launcher whose ranks live behind these walls.
+    def pickled(self, fn: Callable[..., Any], world_size: int, args: Sequence[Any]) -> list[bytes]:
+        """The call as bytes, by rank, as request.pickled says."""
+        return request.pickled(fn, world_size, args)
 
-        Its fork server is forked from this one's, in milliseconds, and nothing started there
-        outlives its `close`.
+    def client_behind(self, walls: Open) -> ForkClient:
+        """A fork server behind these walls, forked from this launcher's in milliseconds.
+
+        Nothing started there outlives its `close`.
 
         Raises:
             SandboxError: the kernel refuses.
         """
         with self._lock:
             self.start()
-            child = Launcher(trusted=self.trusted, until=until)
-            child.walls = walls
             try:
-                child._client = self._client.fresh(walls=walls)
+                return self._client.fresh(walls=walls)
             except LaunchError as error:
                 words = f"the kernel refuses fresh namespaces for a question: {error}"
                 raise SandboxError(words) from None
-            return child
 
     def _launch(
         self, spec: dict[str, Any], calls: list[bytes], deadline: float, how: dict[str, bool]
@@ -112,7 +117,7 @@ class Launcher:
         try:
             before = self._client.count() if place is not OPEN else {}
             self._request(members, calls, how)
-            run = self._supervisor(team, members).run(self._client.connection, deadline)
+            run = self._supervised(team, members, deadline)
             for name, value in place.counted(before, self._client.count()) if before else ():
                 setattr(run, name, value)
             return run
@@ -127,8 +132,9 @@ class Launcher:
             self.start()
             child = self._networks.pop(network, None)
             if child is None or not child._is_alive():
-                child = Launcher(trusted=self.trusted, until=self.until)
-                child.walls, child.network = self.walls, network
+                child = Launcher(trusted=self.trusted)
+                child.walls, child.network, child.left = self.walls, network, self.left
+                child.pickled, child.cells = self.pickled, self.cells
                 try:
                     child._client = self._client.fresh(network=network)
                 except LaunchError as error:
@@ -201,15 +207,27 @@ class Launcher:
             header.update(path=sys.path, directory=os.getcwd())
         send_calls(members, header, calls)
 
-    def _supervisor(self, team: int, members: list[Member]) -> Supervisor:
-        return Supervisor(
+    def _supervised(self, team: int, members: list[Member], seconds: float) -> Run:
+        supervisor = Supervisor(
             members,
             lambda: self._client.exits_of(team),
             lambda: self._client.dump_stacks(team),
             self.trusted,
             self.walls.limits,
-            dict(self.walls.cells),
+            self.cells,
         )
+        if self.trusted:
+            deadline = Deadline(seconds)
+        else:
+            deadline = Deadline(seconds, lambda: self._client.waited(team))
+        try:
+            return supervisor.run(self._client.connection, deadline)
+        finally:
+            with contextlib.suppress(LaunchError):  # it has just ended
+                deadline.ask()
+            self.waited += deadline.lost
+            if self.left is not None:
+                self.left -= deadline.spent
 
     def _take_team(self, spec: dict[str, Any]) -> tuple[int, list[Member]]:
         team = self._warm.pop(_key(spec), None)

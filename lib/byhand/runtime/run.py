@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from byhand.runtime.errors import table
@@ -24,8 +24,7 @@ class Run:
     communication call. `peak_bytes`: the most bytes of tensor storage the rank held at once;
     None unless the launch was made with memory=True.
     `spans`: (start, end) of the function, in seconds since the first rank began. `seconds`: from
-    the first rank's beginning to the last one's end. `notes`: what went wrong in the cells that
-    ran before the function (only in a grader's sandbox). `traffic`: what the kernel counted on the
+    the first rank's beginning to the last one's end. `traffic`: what the kernel counted on the
     wires of a virtual network, by host and by rank; None on loopback. `loopback_bytes`: what all
     ranks together sent over the loopback of their sandbox, headers and all; None without one.
     """
@@ -37,7 +36,6 @@ class Run:
     spans: list[tuple[float, float]]
     seconds: float
     backend: str | None
-    notes: list[str] = field(default_factory=list)
     traffic: Traffic | None = None
     loopback_bytes: int | None = None
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pickle
+import signal
 import socket
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typing import Any
 
 from byhand.runtime.errors import LaunchError, SandboxError
 from byhand.runtime.process.member import Member, read_all
+from byhand.runtime.trace.log import new_file
 
 START_SECONDS = 120.0
 # Memory in huge pages: forking a rank and ending it then cost a quarter of the time, because
@@ -39,7 +41,7 @@ def environment() -> dict[str, str]:
 
 def memory_file(data: bytes) -> int:
     """The descriptor of a file in memory that holds `data`."""
-    fd = os.memfd_create("byhand")
+    fd = new_file("byhand")
     with open(fd, "wb", closefd=False) as file:
         file.write(data)
     os.lseek(fd, 0, os.SEEK_SET)
@@ -74,7 +76,7 @@ class ForkClient:
         """Start a fork server, behind `command` if any. It imports torch: a second or two."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         client = cls(ours)
-        client._errors = os.memfd_create("byhand errors")
+        client._errors = new_file("byhand errors")
         server = [sys.executable, "-m", "byhand.runtime.process.server", str(theirs.fileno())]
         with theirs:
             client._process = subprocess.Popen(
@@ -102,7 +104,8 @@ class ForkClient:
     def fresh(self, walls: Any = None, network: Any = None) -> ForkClient:
         """A fork server forked from this one, whose ranks live behind walls or on a network.
 
-        Both travel by reference and value: this file knows neither.
+        This file knows neither. The server loads what walls need once, for all that come; what a
+        network needs, only in the server on it.
 
         Raises:
             SandboxError: the kernel refuses.
@@ -110,10 +113,9 @@ class ForkClient:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._teams += 1
         child = ForkClient(ours, parent=(self, self._teams))
-        given = memory_file(pickle.dumps((walls, network)))
+        where = {"walls": walls, "network": pickle.dumps(network)}
         with theirs:
-            self.send({"do": "fresh", "team": self._teams}, [theirs.fileno(), given])
-        os.close(given)
+            self.send({"do": "fresh", "team": self._teams, **where}, [theirs.fileno()])
         try:
             child.expect("hello", START_SECONDS)
         except LaunchError:
@@ -169,10 +171,21 @@ class ForkClient:
         return dict(self._exits[team])
 
     def dump_stacks(self, team: int) -> dict[int, float]:
-        """Let a team's ranks write their stacks; the CPU seconds that each has used."""
-        self.send({"do": "stacks", "team": team})
-        answer = self.expect("cpu_seconds", 15.0)
-        return {int(rank): seconds for rank, seconds in answer["cpu_seconds"].items()}
+        """Let a team's ranks write their stacks; the seconds that each computed or waited to."""
+        return {rank: sum(seconds) for rank, seconds in self._times(team, signal.SIGUSR1).items()}
+
+    def waited(self, team: int) -> float:
+        """The most seconds that a rank of the team waited for a processor."""
+        return max((waited for _, waited in self._times(team).values()), default=0.0)
+
+    def interrupt(self, team: int) -> None:
+        """Press the stop button on a team."""
+        self._times(team, signal.SIGINT)
+
+    def _times(self, team: int, number: int = 0) -> dict[int, list[float]]:
+        self.send({"do": "signal", "team": team, "signal": number})
+        times = self.expect("times", 15.0)["times"]
+        return {int(rank): seconds for rank, seconds in times.items()}
 
     def count(self) -> dict[str, Any]:
         """What the network of the server's ranks has carried so far; empty if it is not their own.

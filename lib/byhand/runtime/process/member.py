@@ -8,6 +8,7 @@ import os
 import re
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,9 +18,10 @@ from byhand.runtime.errors import Failure, TamperedError
 from byhand.runtime.ledger import Event
 from byhand.runtime.process import codec
 from byhand.runtime.trace import sources
-from byhand.runtime.trace.log import RankLog, log_file, logged, plain_text, read_log
+from byhand.runtime.trace.log import RankLog, log_file, logged, new_file, plain_text, read_log
 
 MAX_HEADER = 1 << 20
+MOST_WAITED = 9
 LOOK_BYTES = 1 << 18
 MAX_FRAMES, MAX_FRAME = 200, 5000  # of a stack: faulthandler writes 100
 _FRAME = re.compile(r'  File "(.+)", line (\d{1,9}) in ')
@@ -37,6 +39,37 @@ def read_all(fd: int, limit: int) -> bytes:
 def as_list(value: Any) -> list[Any]:
     """What a rank sent where a list should be; empty where it sent another thing."""
     return value if isinstance(value, list) else []
+
+
+class Deadline:
+    """`seconds` of a team's time: the wall's, less `waited()`, seconds in which it could have run
+    and other programs had the processor; up to MOST_WAITED times as many."""
+
+    def __init__(self, seconds: float, waited: Callable[[], float] = lambda: 0.0):
+        self.seconds = seconds
+        self.waited = waited
+        self.lost = 0.0
+        self.began = time.monotonic()
+
+    @property
+    def left(self) -> float:
+        """How many are left, as far as is known."""
+        return max(0.0, self.began + self.seconds + self.lost - time.monotonic())
+
+    @property
+    def spent(self) -> float:
+        """How many are over, as far as is known."""
+        return time.monotonic() - self.began - self.lost
+
+    def is_over(self) -> bool:
+        """Whether none is left; asks what was lost only when it matters."""
+        if not self.left:
+            self.ask()
+        return not self.left
+
+    def ask(self) -> None:
+        """Know what was lost until now."""
+        self.lost = min(self.waited(), MOST_WAITED * self.seconds)
 
 
 @dataclass
@@ -57,7 +90,7 @@ class Member:
     def create(cls, rank: int) -> tuple[Member, list[Any]]:
         """A member, and the descriptors that its rank is to be given (the socket to be closed)."""
         ours, theirs = socket.socketpair()
-        fds = [os.memfd_create(f"byhand {name} {rank}") for name in ("output", "stack")]
+        fds = [new_file(f"byhand {name} {rank}") for name in ("output", "stack")]
         fds.insert(0, log_file(f"byhand log {rank}"))
         # a rank's threads write at once: appending, none overwrites another
         fcntl.fcntl(fds[1], fcntl.F_SETFL, os.O_APPEND)
@@ -112,6 +145,12 @@ class Member:
     def replied(self) -> bool:
         """Whether the whole reply is here."""
         return self.header is not None and len(self._reply) >= self.header["body"]
+
+    def take_reply(self) -> tuple[dict[str, Any], bytes]:
+        """The whole reply's header and body; another may follow."""
+        header, body = self.header, bytes(self._reply[: self.header["body"]])
+        self.header, self._reply = None, bytearray()
+        return header, body
 
     def value(self, trusted: bool) -> Any:
         """What the function returned.

@@ -18,7 +18,7 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import cloudpickle
@@ -38,13 +38,16 @@ class Open:
     """No walls: a rank of one's own. Whoever holds others' code hands in walls with these methods.
 
     `isolate`: ranks live in namespaces of their own. `look_seconds`: how often the fork server asks
-    whether its ranks hold more than they may. `limits` of a rank; `cells` are run before a call.
+    whether its ranks hold more than they may. `limits` of a rank.
     """
 
     isolate = False
     look_seconds: float | None = None
     limits: Mapping[str, int] = {}
-    cells: Sequence[tuple[str, str]] = ()
+
+    def main(self, fds: list[int], spec: dict, address: tuple[str, int], store_fd: int) -> None:
+        """In a process that the fork server forked: be a rank."""
+        main(fds, spec, address, store_fd, self)
 
     def backend(self, backend: str, world_size: int) -> str:
         """In the notebook: the backend of a launch that asks for this one."""
@@ -59,10 +62,6 @@ class Open:
 
     def close_in(self, rank: int, world_size: int, kept: list[int]) -> None:
         """On a rank: take away what it may not have; of its descriptors it needs `kept`."""
-
-    def prepare(self) -> list[str]:
-        """On a rank: run what comes before the function; what is to be told of it."""
-        return []
 
     def load(self, data: bytes) -> Any:
         """On a rank: what `data` pickles."""
@@ -98,7 +97,7 @@ def main(
     control_fd, log_fd, output_fd, stack_fd = fds
     rank, world_size = spec["rank"], spec["world_size"]
     here = spec.get("ranks", range(world_size))
-    _redirect(output_fd)
+    redirect(output_fd)
     _displace_nobody()
     faulthandler.enable(file=stack_fd, all_threads=False)
     faulthandler.register(signal.SIGUSR1, file=stack_fd, all_threads=False)
@@ -121,11 +120,11 @@ def main(
             process_group.setup(rank, world_size, spec["backend"])
             if spec["backend"] == "gloo":
                 rehearse()
-        header, call = _receive(control)
+        header, call = receive(control)
         reply, body = _run(rank, world_size, log_fd, header, call, walls)
     except BaseException as error:
         reply, body = _error(error), b""
-    _reply(control, reply, body)
+    send_reply(control, reply, body)
     control.recv(1)  # stay until the team is ended, so that no connection closes on the others
 
 
@@ -140,7 +139,8 @@ def _displace_nobody() -> None:
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 
-def _redirect(output_fd: int) -> None:
+def redirect(output_fd: int) -> None:
+    """Let what this process prints go there; it has nothing to read."""
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.dup2(output_fd, 1)
@@ -149,7 +149,8 @@ def _redirect(output_fd: int) -> None:
     sys.stderr = open(2, "w", buffering=1, closefd=False, errors="backslashreplace")
 
 
-def _receive(control: socket.socket) -> tuple[dict[str, Any], bytes]:
+def receive(control: socket.socket) -> tuple[dict[str, Any], bytes]:
+    """The next request's header and body; ends this process when none will come."""
     data, fds, _, _ = socket.recv_fds(control, 1 << 16, 1)
     if not data:
         os._exit(0)
@@ -165,7 +166,6 @@ def _run(
         sys.path[:] = header["path"]
     with contextlib.suppress(OSError):
         os.chdir(header["directory"])
-    notes = walls.prepare()
     fn, args = walls.load(call)
     memory = HeldBytes() if header["memory"] else None
     if memory is not None:
@@ -174,13 +174,13 @@ def _run(
         with walls.recorded(LogWriter(log_fd), memory):
             value = fn(*args) if header["alone"] else fn(rank, world_size, *args)
     except BaseException as error:
-        return _error(error) | {"notes": notes}, b""
+        return _error(error), b""
     finally:
         with contextlib.suppress(Exception):  # a notebook may have put anything in its place
             sys.stdout.flush()
     backend = dist.get_backend() if dist.is_initialized() else None
     kind, body = _encode(value, header["trusted"])
-    return {"kind": kind, "notes": notes, "backend": backend}, body
+    return {"kind": kind, "backend": backend}, body
 
 
 def _encode(value: Any, trusted: bool) -> tuple[str, bytes]:
@@ -214,7 +214,8 @@ def _error(error: BaseException) -> dict[str, Any]:
     }
 
 
-def _reply(control: socket.socket, reply: dict[str, Any], body: bytes) -> None:
+def send_reply(control: socket.socket, reply: dict[str, Any], body: bytes) -> None:
+    """Answer a request: a JSON header and a body."""
     header = json.dumps({**reply, "body": len(body)}).encode()
     control.sendall(len(header).to_bytes(8, "big") + header)
     control.sendall(body)

@@ -6,8 +6,8 @@ All that a rank leaves behind becomes this process's child (it is a subreaper) a
 the rank's team; when the notebook's process is gone, its socket closes and everything ends.
 
 One message per packet, pickled on the way in, JSON on the way out:
-    in   rank (4 descriptors), end, stacks, fresh (2 descriptors), count
-    out  hello, exit, ended, cpu_seconds, count, failed
+    in   rank (4 descriptors), end, signal, fresh (1 descriptor), count
+    out  hello, exit, ended, times, count, failed
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any
 import torch
 
 from byhand.runtime.process import rank as rank_process
-from byhand.runtime.process.teams import Team, children, cpu_seconds, prctl
+from byhand.runtime.process.teams import Team, children, cpu_seconds, prctl, waited_seconds
 from byhand.runtime.trace import hooks
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -113,7 +113,7 @@ class Server:
         def body() -> None:
             if self.network is not None:
                 self.network.join(message["rank"])
-            rank_process.main(fds, message, address, team.store, self.walls)
+            self.walls.main(fds, message, address, team.store)
 
         team.ranks[self.fork(body, fds)] = message["rank"]
 
@@ -123,8 +123,8 @@ class Server:
 
         def body() -> None:
             connection = socket.socket(fileno=os.dup(fds[0]))
-            walls, network = pickle.loads(open(fds[1], "rb").read())
             os.close(fds[0])
+            walls, network = message["walls"], pickle.loads(message["network"])
             try:
                 walls = self.walls if walls is None else walls.enter()
                 network = self.network if network is None else network.enter()
@@ -143,13 +143,14 @@ class Server:
         self.end(message["team"])
         self.send({"ended": message["team"]})
 
-    def do_stacks(self, message: dict[str, Any], _: list[int]) -> None:
-        """Let each rank of a team write its Python stack; answer with the CPU seconds each used."""
-        team = self.teams.get(message["team"], Team())
-        seconds = {rank: cpu_seconds(pid) for pid, rank in team.ranks.items()}
-        for pid in team.ranks:
-            os.kill(pid, signal.SIGUSR1)
-        self.send({"cpu_seconds": seconds, "team": message["team"]})
+    def do_signal(self, message: dict[str, Any], _: list[int]) -> None:
+        """Send a team's ranks a signal, or 0 for none; the seconds each computed, and waited to."""
+        team, names = self.teams.get(message["team"], Team()), children()
+        times = {}
+        for pid, rank in team.ranks.items():
+            times[rank] = cpu_seconds(pid), waited_seconds(names.get(pid, pid))
+            os.kill(pid, message["signal"])
+        self.send({"times": times, "team": message["team"]})
 
     def do_count(self, message: dict[str, Any], _: list[int]) -> None:
         """What this server's network has carried so far; None where it has none of its own."""
@@ -213,7 +214,7 @@ class Server:
     def kill_orphans(self) -> bool:
         """Kill every child that is not a rank of another team. False when there is none."""
         known = {pid for team in self.teams.values() for pid in team.ranks}
-        orphans, found = children() - known, False
+        orphans, found = children().keys() - known, False
         if self.is_first:  # /proc has other numbers; -1 is all that this process can see
             orphans = set() if known else {-1}
         for pid in orphans:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import socket
@@ -10,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+
+from byhand.runtime.trace.log import new_file
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -27,7 +30,7 @@ class Team:
         """Reserve what the ranks of a launch share, before the first of them is forked."""
         if self.port is None:
             self.world_size = world_size
-            self.port, self.store = free_port(), os.memfd_create("byhand store")
+            self.port, self.store = free_port(), new_file("byhand store")
 
     def close(self) -> None:
         """Give back what was reserved."""
@@ -49,14 +52,34 @@ def prctl(option: int, value: int) -> None:
     _libc.prctl(option, value, 0, 0, 0)
 
 
-def children() -> set[int]:
-    """Process ids of this process's children: the kernel's own list, a hundred times faster."""
-    listed = Path(f"/proc/self/task/{os.getpid()}/children")
+def children() -> dict[int, int]:
+    """Process ids of this process's children, and what /proc calls them.
+
+    In a process namespace below the one that /proc was mounted for, it has other numbers.
+    """
+    me = int(os.readlink("/proc/self"))
+    listed = Path(f"/proc/self/task/{me}/children")  # a hundred times faster
     if listed.exists():
-        return set(map(int, listed.read_text().split()))
-    return {child.pid for child in psutil.Process().children()}
+        names = list(map(int, listed.read_text().split()))
+    else:
+        names = [child.pid for child in psutil.Process(me).children()]
+    if me == os.getpid():
+        return dict(zip(names, names, strict=True))
+    found = {}
+    for name in names:
+        with contextlib.suppress(OSError):  # it has ended
+            status = Path(f"/proc/{name}/status").read_text()
+            found[int(status.partition("\nNSpid:")[2].split("\n")[0].split()[-1])] = name
+    return found
 
 
 def cpu_seconds(pid: int) -> float:
     """CPU time a process has used (the kernel's clock number for a process is made from its id)."""
     return time.clock_gettime((~pid << 3) | 2)
+
+
+def waited_seconds(name: int) -> float:
+    """How long the first thread of process `name` (in /proc) could run and was not let to."""
+    with contextlib.suppress(OSError, IndexError):
+        return int(Path(f"/proc/{name}/schedstat").read_text().split()[1]) / 1e9
+    return 0.0

@@ -19,7 +19,7 @@ from typing import Any
 
 from byhand.runtime.errors import LaunchError
 from byhand.runtime.process.client import environment
-from byhand.runtime.process.member import Member
+from byhand.runtime.process.member import Deadline, Member
 from byhand.runtime.request import Options, check_arguments, pickled
 from byhand.runtime.run import Run
 from byhand.runtime.slurm import epoch, placement
@@ -112,7 +112,7 @@ class Step:
             ahead = here - there[node]
             member.log.clock_ahead = ahead if abs(ahead) > SAME_CLOCK else 0.0
         supervisor = Supervisor(self.members, self._exits, self._dump_stacks, True, {})
-        return supervisor.run(self.awake, deadline)
+        return supervisor.run(self.awake, Deadline(deadline))
 
     def _ask(self, kind: str, seconds: float) -> list[Any]:
         """What each node says of this kind, when all have said it."""

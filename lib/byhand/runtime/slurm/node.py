@@ -15,7 +15,8 @@ from typing import Any
 import psutil
 
 from byhand.runtime.process import server
-from byhand.runtime.process.client import ForkClient, send_calls
+from byhand.runtime.process.client import send_calls
+from byhand.runtime.process.forked import fork_server
 from byhand.runtime.slurm import epoch, placement
 
 POLL_SECONDS = 0.05
@@ -29,6 +30,7 @@ class Node:
     def __init__(self, folder: Path, number: int):
         self.folder, self.number = folder, number
         spec, header, calls = pickle.loads((folder / "request").read_bytes())
+        server.get_ready()
         self.client = fork_server()
         placed = placement(spec["world_size"], int(os.environ["SLURM_STEP_NUM_NODES"]))
         ranks = [rank for rank, node in enumerate(placed) if node == number]
@@ -104,20 +106,6 @@ WRITTEN = {
     "output": lambda member, at: os.pread(member.output_fd, 1 << 20, at),
     "stack": lambda member, at: os.pread(member.stack_fd, 1 << 20, at),
 }
-
-
-def fork_server() -> ForkClient:
-    """A fork server forked from this process, which has imported torch already."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    server.get_ready()
-    if os.fork() == 0:
-        ours.close()
-        server.Server(theirs).serve()
-        os._exit(0)
-    theirs.close()
-    client = ForkClient(ours)
-    client.expect("hello", MASTER_SECONDS)
-    return client
 
 
 def own_address(other: str) -> tuple[str, str]:

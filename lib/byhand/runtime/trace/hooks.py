@@ -2,8 +2,9 @@
 
 The kernels stand at the dispatch key BackendSelect, below autograd and DTensor and above the
 backends, so they see each call on plain tensors once; every other operation runs as without them.
-What dispatch does not show is wrapped: the moment a rank stands still (Work.wait), the reduction
-(an opaque object in the dispatch), and the set-up calls init_process_group and new_group.
+What dispatch does not show is wrapped: the moment a rank stands still (wait of a Work, or of its
+future), the reduction (an opaque object in the dispatch), and the set-up calls init_process_group
+and new_group.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ def install() -> None:
     functional = [name.split("::") for name in known if name.startswith("_c10d_functional::")]
     _register("c10d", [name for name in READERS if f"c10d::{name}" in known], "communicate")
     _register("_c10d_functional", [name for _, name in functional], "functional")
-    dist.Work.wait = _waiting(dist.Work.wait)
+    dist.Work.wait = _recorded(dist.Work.wait, "wait")
+    dist.Work.get_future = _recorded(dist.Work.get_future, "follow")
+    torch._C.Future.wait = _recorded(torch._C.Future.wait, "wait_for_future")
+    torch._C.Future.then = _recorded(torch._C.Future.then, "follow")
     for name, position in _REDUCTIONS.items():
         _wrap(name, functools.partial(_reducing, position=position))
     _wrap("_new_group_with_tag", functools.partial(_setting_up, describe=_new_group))
@@ -70,14 +74,16 @@ def _wrap(name: str, wrapper: Callable[[Any], Any]) -> None:
             setattr(module, name, wrapper(original))
 
 
-def _waiting(original: Any) -> Any:
-    @functools.wraps(original)
-    def wait(work: Any, *args: Any, **kwargs: Any) -> Any:
-        if recorder.active is None:
-            return original(work, *args, **kwargs)
-        return recorder.active.wait(work, lambda: original(work, *args, **kwargs))
+def _recorded(original: Any, method: str) -> Any:
+    """A method of torch's that the active Recorder's own of this name is told of, and makes."""
 
-    return wait
+    @functools.wraps(original)
+    def made(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if recorder.active is None:
+            return original(self, *args, **kwargs)
+        return getattr(recorder.active, method)(self, lambda: original(self, *args, **kwargs))
+
+    return made
 
 
 def _reducing(original: Any, position: int) -> Any:

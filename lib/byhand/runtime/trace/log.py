@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 import struct
+import tempfile
 import threading
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,9 +42,18 @@ def plain_text(value: object, limit: int = 20_000) -> str:
     return str(value)[:limit].encode("utf-8", "replace").decode()
 
 
+def new_file(name: str) -> int:
+    """The descriptor of a new file in memory; of one without a name where walls forbid those."""
+    try:
+        return os.memfd_create(name)
+    except OSError:
+        with tempfile.TemporaryFile() as file:
+            return os.dup(file.fileno())
+
+
 def log_file(name: str) -> int:
     """The descriptor of a new, empty log."""
-    fd = os.memfd_create(name)
+    fd = new_file(name)
     os.ftruncate(fd, _LENGTH + CAPACITY)
     return fd
 

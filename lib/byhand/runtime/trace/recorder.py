@@ -40,6 +40,7 @@ BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
 _RUNTIME = os.path.dirname(os.path.dirname(__file__))
 _INTERNAL = (os.path.dirname(torch.__file__) + os.sep, _RUNTIME + os.sep, "<frozen")
 
+_future_of = dist.Work.get_future
 active: Recorder | None = None
 
 
@@ -77,6 +78,7 @@ class Recorder:
         self._stretches = 0  # of computing, in all threads
         self._works: dict[int, tuple[dist.Work, int, int]] = {}  # by id: call, stretches before
         self._functional: dict[int, tuple[int, int]] = {}  # by storage: the same
+        self._futures: dict[int, tuple[Any, dist.Work]] = {}  # by id: of which work
 
     def __enter__(self) -> Recorder:
         global active
@@ -154,6 +156,19 @@ class Recorder:
         made = self._works.pop(id(work), None)
         return wait() if made is None else self._wait(*made[1:], wait)
 
+    def follow(self, source: Any, make: Callable[[], Any]) -> Any:
+        """Make a future of a work, or of another future, and know it when it is waited for."""
+        future = make()
+        _, work = self._futures.get(id(source), (None, source))
+        if isinstance(work, dist.Work):
+            self._futures[id(future)] = (future, work)
+        return future
+
+    def wait_for_future(self, future: Any, wait: Callable[[], Any]) -> Any:
+        """Stand still for the work of `future`, if it is of one, by calling `wait`."""
+        _, work = self._futures.pop(id(future), (None, None))
+        return wait() if work is None else self.wait(work, wait)
+
     def _wait(self, index: int, stretches_before: int, wait: Callable[[], Any]) -> Any:
         self.log.write(self._waiting(), index, monotonic(), self._stretches > stretches_before)
         out = wait()  # when it raises, the log goes on saying what this rank waited in
@@ -185,7 +200,7 @@ class Recorder:
         if torch.cuda.is_initialized():
             return
         try:
-            future = work.get_future()
+            future = _future_of(work)
         except RuntimeError:  # gloo's reduce-scatter has none
             return
         future.add_done_callback(lambda _: self.log.write(DONE, index, monotonic()))
@@ -196,6 +211,7 @@ class Recorder:
             for key, (work, *_) in list(self._works.items()):
                 if work.is_completed():
                     del self._works[key]
+            self._futures = {key: two for key, two in self._futures.items() if not two[0].done()}
 
 
 def _blocks(op: Any, args: tuple) -> bool:

@@ -1,36 +1,151 @@
-"""What of a notebook cell plain Python can run. Pure text in, text out."""
+"""The process of a student's notebook: it runs their cells, each once, as Jupyter does.
+
+IPython runs them, so magics, shell lines and `await` are what they are there. Then it pickles by
+value what a launch names, as `launch` does in a notebook, and ranks that never saw a cell load it.
+It learns names only: no argument of the judge's, and no function that uses one.
+"""
 
 from __future__ import annotations
 
-import ast
-import re
+import contextlib
+import json
+import os
+import pickle
+import signal
+import socket
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-_MAGIC_LINE = re.compile(r"^\s*([%!?]|.*\?\s*$)")
+import cloudpickle
+from IPython.core.compilerop import CachingCompiler
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets import Type
+from traitlets.config import Config
+
+from byhand.runtime import request
+from byhand.runtime.launch import set_default
+from byhand.runtime.launcher import Launcher
+from byhand.runtime.process.forked import fork_server
+from byhand.runtime.process.rank import Open, receive, redirect, send_reply
+from byhand.runtime.walls.question import Walls
+
+ROOM, ROOMY = 8, ("processes", "file_bytes")  # a rank's log is a file, and longer than most
+MAX_NOTE = 500
+MAX_FILES, MAX_FILE_BYTES = 200, 16 << 20
 
 
-def runnable(source: str) -> str:
-    """A cell's text for plain Python: a cell magic becomes nothing, magic lines become `pass`.
+@dataclass
+class NotebookWalls(Walls):
+    """What stands around a student's notebook: the same, with room for the ranks it may launch."""
 
-    Text that is Python already is left alone, and line numbers stay as they are. Parsing strange
-    text can crash Python itself: call this where a crash costs nothing but a rank.
-    """
-    if source.lstrip().startswith("%%"):
-        return ""
-    if _parses(source):
-        return source
-    plain = "\n".join(_without_magic(line) for line in source.split("\n"))
-    return plain if _parses(plain) else source
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        room = {name: ROOM * self.limits[name] for name in ROOMY if name in self.limits}
+        self.limits = {**self.limits, **room}
+        self.limits.pop("device_bytes", None)
 
-
-def _without_magic(line: str) -> str:
-    if not _MAGIC_LINE.match(line):
-        return line
-    return line[: len(line) - len(line.lstrip())] + "pass"
+    def main(self, fds: list[int], spec: dict, address: tuple[str, int], store_fd: int) -> None:
+        """In a process that the fork server forked: be the notebook."""
+        control = socket.socket(fileno=os.dup(fds[0]))
+        redirect(os.open(os.devnull, os.O_WRONLY))
+        self.close_in(0, 1, [0, 1, 2, control.fileno()])
+        serve(control)
 
 
-def _parses(source: str) -> bool:
+class _Compiler(CachingCompiler):
+    """Calls a cell's code by the cell's label."""
+
+    label = ""
+
+    def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> str:
+        return f"<{self.label}>"
+
+
+class _Shell(InteractiveShell):
+    """IPython of which nobody sees what it shows."""
+
+    compiler_class = Type(_Compiler)
+
+    def enable_gui(self, gui: Any = None) -> None:
+        """There is no window."""
+
+    def showtraceback(self, *_: Any, **__: Any) -> None:
+        """An error goes into a note."""
+
+    showsyntaxerror = showtraceback
+
+
+def serve(control: socket.socket) -> None:
+    """Run cells and pickle names, as the judge asks, until it closes the socket."""
+    launcher = Launcher()  # of the student's own cells: clean ranks, behind these same walls
+    launcher._client, launcher.walls = fork_server(control.fileno()), Open()
+    set_default(launcher)
+    os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+    shell = _Shell.instance(config=Config(HistoryManager={"enabled": False}))
+    shell.display_formatter.active_types = ["text/plain"]
+    shell.set_hook("show_in_pager", lambda *_, **__: None)
+    before, home = _files(Path.cwd()), Path.cwd()
+    while True:
+        header, body = receive(control)
+        asked = json.loads(body)
+        if header["do"] == "run":
+            reply, body = {"kind": "ran", "note": _run(shell, *asked)}, b""
+        else:
+            reply, body = _packed(shell.user_ns, asked, home, before)
+        send_reply(control, reply, body)
+
+
+def _run(shell: _Shell, label: str, source: str) -> str | None:
+    """Run a cell, until it ends or is interrupted; what is to be told of it."""
+    shell.compile.label = label
     try:
-        ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        result = shell.run_cell(source, store_history=True)
+        error = result.error_before_exec or result.error_in_exec
+        return None if error is None else f"{type(error).__name__}: {error}"[:MAX_NOTE]
+    except BaseException as error:  # interrupted as it ended, or its error cannot be shown
+        return type(error).__name__
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _packed(
+    names: dict[str, Any], asked: list[str], home: Path, before: dict[str, bytes]
+) -> tuple[dict[str, Any], bytes]:
+    """What `unpack` is to bring to the ranks: the names, and what a rank shares with a notebook."""
+    missing = [name for name in asked if name not in names]
+    if missing:
+        return {"kind": "missing", "names": missing}, b""
+    try:
+        found = cloudpickle.dumps({name: names[name] for name in asked})
+    except Exception as error:
+        return {"kind": "error", "message": _why_not(names, asked) or str(error)}, b""
+    files = {n: text for n, text in _files(home).items() if before.get(n) != text}
+    directory = os.path.relpath(os.getcwd(), home)
+    return {"kind": "packed"}, pickle.dumps((files, directory, list(map(str, sys.path)), found))
+
+
+def _why_not(names: dict[str, Any], asked: list[str]) -> str | None:
+    """What `launch` says in a notebook of the first name that cannot travel."""
+    for name in asked:
+        try:
+            request.pickled(names[name], 1, ())
+        except ValueError as error:
+            return str(error)
+    return None
+
+
+def _files(home: Path) -> dict[str, bytes]:
+    """The files that lie in sight below a directory, as far as they are few and small."""
+    found, left = {}, MAX_FILE_BYTES
+    for place, folders, names in os.walk(home):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for path in (Path(place, name) for name in names if not name.startswith(".")):
+            with contextlib.suppress(OSError):
+                left -= path.stat().st_size
+                if left < 0 or len(found) >= MAX_FILES:
+                    return found
+                found[str(path.relative_to(home))] = path.read_bytes()
+    return found

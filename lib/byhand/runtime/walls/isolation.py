@@ -31,7 +31,13 @@ from byhand.runtime.walls import gpus
 
 LIBRARY = Path(__file__).resolve().parents[2]  # lib/byhand, and not the checkout around it
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
-SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime", "/etc/ssl/openssl.cnf")
+SYSTEM_FILES = (
+    "/etc/ld.so.cache",
+    "/etc/alternatives",
+    "/etc/localtime",
+    "/etc/ssl/openssl.cnf",
+    "/etc/hosts",  # or "localhost" names no machine
+)
 ENVIRONMENT = {
     **ENVIRON,
     "HOME": "/tmp",
@@ -121,6 +127,7 @@ def _system() -> list[str]:
             options += ["--symlink", os.readlink(path), name]
         elif path.is_dir():
             options += ["--ro-bind", name, name]
+    options += ["--perms", "755", "--dir", "/etc"]  # or whoever root becomes cannot look into it
     for name in SYSTEM_FILES:
         if os.path.exists(name):
             options += ["--ro-bind", name, name]

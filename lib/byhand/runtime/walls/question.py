@@ -1,4 +1,4 @@
-"""What stands around the ranks of one question: namespaces, limits, the cells that come first.
+"""What stands around the ranks of one question, and around a notebook: namespaces and limits.
 
 `Walls` is a value: a launcher hands it to its fork server, which forks one more of its kind that
 enters them; the ranks forked there keep to them. `Sandbox` is the launcher that a judge uses.
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import resource
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,14 +20,15 @@ import torch
 
 from byhand.runtime.errors import LaunchError
 from byhand.runtime.launcher import Launcher
+from byhand.runtime.process.client import ForkClient
 from byhand.runtime.process.rank import Open
 from byhand.runtime.process.world import choose_backend
-from byhand.runtime.trace import sources
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
-from byhand.runtime.walls import namespaces, on_gpu, prelude, seccomp
+from byhand.runtime.walls import namespaces, on_gpu, seccomp
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
+from byhand.runtime.walls.notebook import Notebook, StandIn, unpack
 
 SCRATCH_BYTES = 64 << 20
 _LIMITS = {
@@ -46,14 +48,13 @@ class Walls(Open):
 
     `limits` bound each rank: memory_bytes, address_bytes, processes (with threads), file_bytes,
     open_files, cpu_seconds, output_bytes, log_bytes, reply_bytes, scratch_bytes; all ranks of a
-    launch together, with what they start, hold no more than their memory_bytes together. `cells`
-    are (label, source), run on each rank first. `gpus`: what ranks have of them, and so what
-    "auto" means; ranks with a limit device_bytes keep their tensors there.
+    launch together, with what they start, hold no more than their memory_bytes together. `gpus`:
+    what ranks have of them, and so what "auto" means; ranks with a limit device_bytes keep their
+    tensors there.
     """
 
     isolate: bool = True
     limits: Mapping[str, int] = field(default_factory=dict)
-    cells: Sequence[tuple[str, str]] = ()
     gpus: Gpus = NO_GPUS
     look_seconds: float | None = 0.05
 
@@ -130,14 +131,13 @@ class Walls(Open):
             seccomp.forbid(gpu="device_bytes" in self.limits)
         self.device = on_gpu.taken(rank, self.limits)
 
-    def prepare(self) -> list[str]:
-        """On a rank: run the cells; a note for each that failed."""
-        with on_gpu.placed(self.device):
-            return prelude.run(self.cells)
-
     def load(self, data: bytes) -> Any:
-        """On a rank: what `data` pickles, tensors on its device."""
-        return on_gpu.loads(data, self.device)
+        """On a rank: the call in what a Question made, tensors on its device."""
+        notebook, call = pickle.loads(data)
+        with on_gpu.placed(self.device):
+            if notebook:
+                unpack(notebook, self.device)
+            return on_gpu.loads(call, self.device)
 
     @contextlib.contextmanager
     def recorded(self, log: LogWriter, memory: HeldBytes | None) -> Iterator[None]:
@@ -175,18 +175,24 @@ class Sandbox(Launcher):
         self,
         *,
         isolate: bool = True,
-        prelude: Sequence[tuple[str, str]] = (),
+        notebook: Notebook | None = None,
         limits: Mapping[str, int] | None = None,
-        until: float | None = None,
-    ) -> Launcher:
-        """A launcher for one question, in milliseconds; the arguments are those of Walls.
+        seconds: float | None = None,
+    ) -> Question:
+        """A launcher for one question, in milliseconds: `isolate` and `limits` are those of Walls.
 
         Raises:
             SandboxError: the kernel refuses the namespaces.
         """
-        for label, source in prelude if self.trusted else ():
-            sources.remember(label, source)
-        return self.behind(Walls(isolate, limits or {}, prelude, self.gpus), until)
+        walls = Walls(isolate, limits or {}, self.gpus)
+        return Question(self.client_behind(walls), walls, notebook, self.trusted, seconds)
+
+    def notebook(self, isolate: bool = True, limits: Mapping[str, int] | None = None) -> Notebook:
+        """A student's notebook, which will stand behind walls of its own."""
+        from byhand.runtime.walls.cells import NotebookWalls  # IPython: only judges need it
+
+        walls = NotebookWalls(isolate, limits or {}, self.gpus)
+        return Notebook(lambda: self.client_behind(walls), self.gpus.patience)
 
     def why_no_gpus(self, limits: Mapping[str, int], isolate: bool) -> str | None:
         """None where ranks with these limits can use the GPUs, or there are none; else why not.
@@ -202,3 +208,38 @@ class Sandbox(Launcher):
             finally:
                 question.close()
         return None
+
+
+class Question(Launcher):
+    """Launches behind the walls of one question, of functions that name a notebook's.
+
+    All its launches together take no more than `seconds`, of those that its ranks really had.
+    """
+
+    def __init__(
+        self,
+        client: ForkClient,
+        walls: Walls,
+        notebook: Notebook | None,
+        trusted: bool,
+        seconds: float | None,
+    ):
+        super().__init__(trusted=trusted)
+        self._client, self.walls, self.notebook, self.left = client, walls, notebook, seconds
+
+    def pickled(self, fn: Callable[..., Any], world_size: int, args: Sequence[Any]) -> list[bytes]:
+        """The call, with all that it names of the notebook, as Walls.load reads it.
+
+        Raises:
+            NotebookError: it names what is not there, or cannot travel.
+        """
+        with StandIn.named() as names:
+            calls = super().pickled(fn, world_size, args)
+        brought = self.notebook.packed(sorted(names)) if names and self.notebook else b""
+        packed = {id(call): pickle.dumps((brought, call)) for call in calls}
+        return [packed[id(call)] for call in calls]
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """Texts that errors may show, by label."""
+        return self.notebook.cells if self.notebook else {}

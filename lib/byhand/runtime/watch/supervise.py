@@ -16,9 +16,9 @@ from typing import Any
 from byhand.runtime.errors import Failure, Interrupted, TamperedError
 from byhand.runtime.ledger import OPS, Event, Ledger
 from byhand.runtime.process import codec
-from byhand.runtime.process.member import Member, as_list, read_all
+from byhand.runtime.process.member import Deadline, Member, read_all
 from byhand.runtime.run import Run
-from byhand.runtime.trace.log import CAPACITY, plain_text
+from byhand.runtime.trace.log import CAPACITY
 from byhand.runtime.watch.explain import stuck
 from byhand.runtime.watch.matching import Matcher
 from byhand.runtime.watch.post_mortem import PostMortem
@@ -33,8 +33,8 @@ class Supervisor:
     """Waits for one team; `run` returns its Run or raises the LaunchError that explains.
 
     `exits()` gives {rank: exit code} of the ranks that ended; `dump_stacks()` lets every live
-    rank write its Python stack and gives {rank: CPU seconds used}. Ranks that are not trusted see
-    code, in the tracebacks of what they raise, of `cells` alone: {label: text}.
+    rank write its Python stack and gives {rank: seconds it computed or wanted to}. Ranks that are
+    not trusted see code, in the tracebacks of what they raise, of `cells` alone: {label: text}.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Supervisor:
         self.failures: dict[int, Failure] = {}
         self.idle = IdleRanks(members, dump_stacks)
 
-    def run(self, server: socket.socket, deadline: float) -> Run:
+    def run(self, server: socket.socket, deadline: Deadline) -> Run:
         """Supervise until every rank has returned.
 
         Raises:
@@ -71,15 +71,14 @@ class Supervisor:
         except KeyboardInterrupt:
             raise Interrupted(self._post_mortem().reports()) from None
 
-    def _run(self, server: socket.socket, deadline: float) -> Run:
-        until = time.monotonic() + deadline
+    def _run(self, server: socket.socket, deadline: Deadline) -> Run:
         suspected: str | None = None
         with selectors.DefaultSelector() as selector:
             selector.register(server, selectors.EVENT_READ)
             for member in self.members:
                 selector.register(member.control, selectors.EVENT_READ, member)
             while len(self.values) < len(self.members):
-                self._wait(selector, min(TICK, max(0.0, until - time.monotonic())))
+                self._wait(selector, min(TICK, deadline.left))
                 news = self._read_logs()
                 if self.matcher.problem or self.failures:
                     self._settle(selector)
@@ -88,11 +87,11 @@ class Supervisor:
                 if reason is not None and reason == suspected and not news:
                     raise self._post_mortem().deadlock(reason)
                 suspected = reason
-                if time.monotonic() >= until:
-                    raise self._post_mortem().deadline(deadline)
+                if deadline.is_over():
+                    raise self._post_mortem().deadline(deadline.seconds)
         while self._read_logs() and not self.failures:
-            if time.monotonic() >= until:
-                raise self._post_mortem().deadline(deadline)
+            if deadline.is_over():
+                raise self._post_mortem().deadline(deadline.seconds)
         if self.matcher.problem or self.failures:
             raise self._post_mortem().failure()
         return self._result()
@@ -174,7 +173,6 @@ class Supervisor:
         peaks = [log.peak_bytes for log in logs]
         output = [read_all(member.output_fd, self.output_bytes) for member in self.members]
         headers = [member.header for member in self.members]
-        notes = [plain_text(note, 1000) for note in as_list(headers[0].get("notes"))[:100]]
         return Run(
             results=[self.values[rank] for rank in range(len(logs))],
             output=[text.decode(errors="replace") for text in output],
@@ -183,7 +181,6 @@ class Supervisor:
             spans=spans,
             seconds=max(end for _, end in spans),
             backend=next((str(h["backend"]) for h in headers if h.get("backend")), None),
-            notes=notes,
         )
 
 
@@ -191,7 +188,7 @@ class IdleRanks:
     """Finds ranks that stand still inside torch's C++, where no log says that they wait.
 
     DDP's reducer waits that way. Such a rank has made a call whose partners are missing, is in
-    torch's own code, and uses no CPU time; a rank that computes or sleeps fails one of these.
+    torch's own code, and wants no CPU time; a rank that computes or sleeps fails one of these.
     """
 
     def __init__(self, members: list[Member], dump_stacks: Callable[[], dict[int, float]]):

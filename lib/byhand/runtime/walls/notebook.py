@@ -1,0 +1,224 @@
+"""A student's notebook, as the judge knows it: what its cells defined, by name.
+
+The judge's kernel holds stand-ins for the student's functions. A launch that names some asks the
+notebook's process (cells.py) to pickle them, and ranks load that; the judge never does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import selectors
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from byhand.runtime.errors import TamperedError
+from byhand.runtime.process import codec
+from byhand.runtime.process.client import ForkClient, send_calls
+from byhand.runtime.process.member import MOST_WAITED, Deadline, Member, as_list
+from byhand.runtime.trace.log import plain_text
+from byhand.runtime.walls import on_gpu
+
+CELL_SECONDS = 15.0
+ALL_SECONDS = 60.0  # of all cells together: one that would begin later is not run
+PATIENCE = 1.0  # for a cell that is interrupted
+TICK = 0.1
+SLOWEST = 1 + MOST_WAITED  # so many times as long may all take beside other programs
+_names: dict[str, Any] = {}
+_SPEC = {"world_size": 1, "setup": False, "threads": 1}
+
+
+def look_up(name: str) -> Any:
+    """On a rank: the student's object of this name, which `unpack` has brought there."""
+    return _names[name]
+
+
+class NotebookError(Exception):
+    """What a launch names is not in the student's notebook, or cannot leave it."""
+
+
+class _DiedError(Exception):
+    """The notebook's process ended, or had to be ended."""
+
+
+class StandIn:
+    """A student's name in the judge's kernel: worth something only inside a driver."""
+
+    _named: set[str] = set()
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self._named.add(self._name)
+        return (look_up, (self._name,))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(
+            f"{self._name} runs only on ranks: call it in a function given to launch or call"
+        )
+
+    def __repr__(self) -> str:
+        return f"<{self._name}, the submission's>"
+
+    @classmethod
+    @contextlib.contextmanager
+    def named(cls) -> Iterator[set[str]]:
+        """A set that fills with the names of all that are pickled meanwhile."""
+        cls._named.clear()
+        yield cls._named
+
+
+class Notebook:
+    """Cells that run in one process, in order, each once, within CELL_SECONDS and ALL_SECONDS.
+
+    A cell that does not end is interrupted, as the stop button does. One that takes the process
+    with it is left out, and the others run again in another. `start` makes a fork server behind
+    walls of the notebook's own. `notes` tells of cells that failed, by label.
+    """
+
+    def __init__(self, start: Callable[[], ForkClient], patience: float = 1.0):
+        self.notes: dict[str, str] = {}
+        self.cells: dict[str, str] = {}
+        self._start = start
+        self._cell_seconds = CELL_SECONDS * patience
+        self._left = ALL_SECONDS * patience
+        self._todo: list[tuple[str, str]] = []
+        self._done = 0  # so many of them have run in the process that is
+        self._stopped = False
+        self._client: ForkClient | None = None
+        self._team: tuple[int, list[Member]] = (0, [])
+
+    def run(self, cells: Sequence[tuple[str, str]]) -> None:
+        """Run those of these (label, source) cells that did not yet.
+
+        Raises:
+            LaunchError: no process can be made for them.
+        """
+        new = [(label, source) for label, source in cells if label not in self.cells]
+        self.cells.update(new)
+        self._todo += new
+        self._catch_up()
+
+    def packed(self, names: Sequence[str]) -> bytes:
+        """What brings the objects of these names to a rank.
+
+        Raises:
+            NotebookError: one is not there, or cannot travel; the message says why.
+            LaunchError: no process can be made for the notebook.
+        """
+        for _ in range(2):
+            self._catch_up()
+            try:
+                header, body = self._ask("pack", list(names), self._cell_seconds)
+            except _DiedError:
+                continue
+            if header["kind"] == "packed":
+                return body
+            raise NotebookError(self._why_not(header))
+        raise NotebookError(f"the notebook's program ended as {', '.join(names)} left it")
+
+    def close(self) -> None:
+        """End the process, and all that it started."""
+        client, (team, members) = self._client, self._team
+        self._client, self._done = None, 0
+        if client is not None:
+            client.end_team(team, members)
+            client.close()
+
+    def _why_not(self, header: dict[str, Any]) -> str:
+        if header["kind"] != "missing":
+            return plain_text(header.get("message"), 2000)
+        names = plain_text(", ".join(map(str, as_list(header.get("names")))), 200)
+        notes = [f"cell {label}: {note}" for label, note in self.notes.items()]
+        return f"the notebook does not define {names}" + (f" ({'; '.join(notes)})" if notes else "")
+
+    def _catch_up(self) -> None:
+        """Run what is still to run."""
+        while self._done < len(self._todo):
+            cell = label, source = self._todo[self._done]
+            if self._left <= 0:
+                late = ", ".join(label for label, _ in self._todo[self._done :])
+                why = f"not run, as the cells before took the {ALL_SECONDS:.0f} s of all together"
+                self.notes[late] = why
+                del self._todo[self._done :]
+                return
+            try:
+                note, ended = self._run(label, source)
+            except _DiedError:
+                note, ended = "it ended the whole program, or did not let itself be stopped", False
+                note += "; it was left out"
+            if note is not None:
+                self.notes[label] = note
+            if ended:
+                self._done += 1
+            else:
+                self._todo.remove(cell)
+
+    def _run(self, label: str, source: str) -> tuple[str | None, bool]:
+        """What is to be told of a cell, and whether it came to its end."""
+        reply, _ = self._ask("run", [label, source], min(self._cell_seconds, self._left))
+        if self._stopped:
+            return f"it did not come to an end within {CELL_SECONDS:.0f} s, and was stopped", False
+        note = reply.get("note")
+        return (None if note is None else plain_text(note, 1000)), True
+
+    def _ask(self, do: str, what: list[Any], seconds: float) -> tuple[dict[str, Any], bytes]:
+        """One answer of the process. Raises _DiedError where none comes."""
+        if self._client is None:
+            self._client = self._start()
+            self._team = self._client.fork_team(_SPEC)
+        team, [member] = self._team
+        already = self._client.waited(team) if self._done else 0.0
+        deadline = Deadline(seconds, lambda: self._client.waited(team) - already)
+        send_calls([member], {"do": do}, [json.dumps(what).encode()])
+        try:
+            self._stopped = not self._answered(member, deadline)
+            if self._stopped:
+                self._client.interrupt(team)
+                if not self._answered(member, Deadline(PATIENCE, deadline.waited)):
+                    raise _DiedError
+        except (_DiedError, TamperedError):
+            self.close()
+            raise _DiedError from None
+        finally:
+            if deadline.spent > TICK and self._client is not None:
+                deadline.ask()
+            self._left -= deadline.spent
+        return member.take_reply()
+
+    def _answered(self, member: Member, deadline: Deadline) -> bool:
+        """Wait for a whole reply until the deadline is over."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._client.connection, selectors.EVENT_READ)
+            selector.register(member.control, selectors.EVENT_READ, member)
+            while not member.replied:
+                if deadline.is_over():
+                    return False
+                for key, _ in selector.select(min(TICK, deadline.left)):
+                    ended = not member.receive(codec.MAX_BYTES) if key.data else self._ended()
+                    if ended:
+                        raise _DiedError
+        return True
+
+    def _ended(self) -> bool:
+        return bool(self._client.exits_of(self._team[0]))
+
+
+def unpack(data: bytes, device: torch.device | None) -> None:
+    """On a rank: be where the notebook is, with its files, and know the names in `data`."""
+    files, directory, sys.path[:], found = pickle.loads(data)
+    for name, text in files.items():
+        path = Path(name)
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text)
+    with contextlib.suppress(OSError):
+        os.chdir(directory)
+    _names.update(on_gpu.loads(found, device))
