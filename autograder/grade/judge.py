@@ -196,8 +196,9 @@ def _watched(sandbox: Launches) -> list[Run]:
 
     @functools.wraps(launch)
     def watched(*args: Any, **options: Any) -> Run:
-        runs.append(launch(*args, **options))
-        return runs[-1]
+        run = launch(*args, **options)
+        runs.append(replace(run, results=[None] * run.world_size, output=[]))  # those may be large
+        return run
 
     sandbox.launch = watched
     return runs

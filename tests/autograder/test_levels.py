@@ -1,14 +1,16 @@
 """The levels of separation: what each keeps from a submission, and that each is recorded."""
 
 import os
+import time
 
 import pytest
 import tiny_course
 
+from autograder.grade import verdicts
 from autograder.grade.plan import LIMITS, plan
 from autograder.release.rules import problems
-from byhand.runtime import RankError
-from byhand.runtime.walls import isolation
+from byhand.runtime import LaunchError, RankError
+from byhand.runtime.walls import isolation, namespaces
 from byhand.runtime.walls.question import Sandbox
 
 needs_bubblewrap = pytest.mark.skipif(
@@ -64,6 +66,103 @@ def hog() -> int:
 def test_a_submission_gets_no_more_memory_than_its_limit(question):
     with pytest.raises(RankError, match="MemoryError"):
         question.launch(hog, 1, setup=False, alone=True)
+
+
+def hold_in_children() -> None:
+    for _ in range(6):
+        if os.fork() == 0:
+            kept = b"x" * (400 << 20)
+            time.sleep(60 + 0 * len(kept))
+    time.sleep(60)
+
+
+def hold_in_sockets() -> None:
+    import socket
+
+    for _ in range(6):
+        if os.fork() == 0:
+            kept = [socket.socketpair() for _ in range(100)]
+            time.sleep(60 + 0 * len(kept))
+    time.sleep(60)
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("hold", [hold_in_children, hold_in_sockets])
+def test_a_submissions_processes_get_no_more_memory_together(question, hold):
+    with pytest.raises(RankError, match="SIGKILL"):
+        question.launch(hold, 1, setup=False, alone=True)
+
+
+def fill_a_connection() -> int:
+    """Bytes that one connection holds when nobody reads."""
+    import socket
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    sending = socket.create_connection(listening.getsockname())
+    sending.setblocking(False)
+    held, silent = 0, 0
+    while silent < 50:
+        try:
+            held, silent = held + sending.send(bytes(1 << 16)), 0
+        except BlockingIOError:
+            silent += 1
+            time.sleep(0.01)
+    return held
+
+
+@needs_bubblewrap
+def test_a_connection_holds_no_more_than_it_is_counted_for(question):
+    held = question.launch(fill_a_connection, 1, setup=False, alone=True).results[0]
+    assert 0 < held <= 2 * namespaces.BUFFER_BYTES
+
+
+def give_back(rank: int, world_size: int, num_bytes: int) -> bytes:
+    return bytes(num_bytes)
+
+
+def test_replies_are_bounded_together():
+    with Sandbox(trusted=True) as launcher:
+        one = launcher.fresh(isolate=False, limits={"reply_bytes": 1 << 20})
+        assert len(one.launch(give_back, 3, (300_000,), setup=False).results[2]) == 300_000
+        with pytest.raises(RankError, match="together returned more than 1,048,576 bytes"):
+            one.launch(give_back, 3, (400_000,), setup=False)
+
+
+# What cannot start is no submission's fault
+
+
+@needs_bubblewrap
+def test_a_rank_that_cannot_be_forked_is_no_submissions_fault():
+    command = [*isolation.sandbox_command(), "prlimit", "--nproc=1:1"]
+    with Sandbox(command) as launcher, pytest.raises(LaunchError, match="unavailable") as refused:
+        launcher.launch(write_here, 2)
+    verdict = verdicts.failed("test-double", 2, "", refused.value, 30, 1)
+    assert verdicts.without_score(verdict)
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("limits", [{"open_files": 12}, {"processes": 1}])
+def test_a_rank_that_cannot_start_is_no_submissions_fault(limits):
+    with Sandbox(isolation.sandbox_command()) as launcher:
+        one = launcher.fresh(limits={**LIMITS, **limits})
+        with pytest.raises(LaunchError, match=r"rank \d could not start") as refused:
+            one.launch(write_here, 2)
+    verdict = verdicts.failed("test-double", 2, "", refused.value, 30, 1)
+    assert verdicts.without_score(verdict)
+
+
+def kill_all(rank: int, world_size: int) -> None:
+    import signal
+
+    if rank == 0:
+        os.kill(-1, signal.SIGKILL)
+    time.sleep(60)
+
+
+@needs_bubblewrap
+def test_a_rank_that_ends_the_others_while_they_start_is_to_blame(question):
+    with pytest.raises(RankError, match="SIGKILL"):
+        question.launch(kill_all, 8, setup=False)
 
 
 def write_here(rank: int, world_size: int) -> bool:

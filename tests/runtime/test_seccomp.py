@@ -29,34 +29,102 @@ def question():
         yield launcher.fresh(limits=LIMITS)
 
 
-def refused(calls: list[tuple[int, int]], gpu: bool | None = None) -> list[bool]:
-    """Whether the kernel knows none of these calls (number, first argument)."""
+def refused(calls: list[tuple[int, ...]], gpu: bool | None = None) -> list[bool]:
+    """Whether the kernel knows none of these calls (number, arguments)."""
     if gpu is not None:
         seccomp.forbid(gpu)
     libc = ctypes.CDLL(None, use_errno=True)
     found = []
-    for number, argument in calls:
-        failed = libc.syscall(number, argument, 0, 0, 0, 0) == -1
+    for call in calls:
+        failed = libc.syscall(*call, *[0] * (7 - len(call))) == -1
         found.append(failed and ctypes.get_errno() == errno.ENOSYS)
     return found
 
 
 KEYS = [(number, 0) for number in CALLS.keys] if CALLS else []
 MEMORY = [(number, 0) for number in CALLS.memory] if CALLS else []
-NAMESPACES = [(CALLS.namespaces[0], 0x10000000), (CALLS.clone, 0x10000011)] if CALLS else []
+SHARED = [(CALLS.mmap, 0, 4096, 3, flags, -1) for flags in (0x21, 0x23, 0x4021)] if CALLS else []
+BUFFERS = [(CALLS.setsockopt, -1, 1, option) for option in (7, 8)] if CALLS else []
 
 
-def test_a_submission_reaches_no_keyring_no_uncounted_memory_and_no_namespace(question):
-    calls = KEYS + MEMORY + NAMESPACES
+def test_a_submission_reaches_no_keyring_and_no_uncounted_memory(question):
+    calls = KEYS + MEMORY + SHARED + BUFFERS
     run = question.launch(refused, 1, (calls,), setup=False, alone=True)
     assert run.results[0] == [True] * len(calls)
 
 
 def test_a_rank_with_a_gpu_has_memory_files():
     with Sandbox(trusted=True) as launcher, launcher.fresh(isolate=False) as question:
-        args = (KEYS + NAMESPACES + MEMORY[:1], True)
+        args = (KEYS + MEMORY[:1] + SHARED[:1], True)
         run = question.launch(refused, 1, args, setup=False, alone=True)
-    assert run.results[0] == [True] * 5 + [False]
+    assert run.results[0] == [True] * 3 + [False] * 2
+
+
+def make_namespaces() -> dict[str, str]:
+    """What the kernel says to each way to namespaces and mounts."""
+    import struct
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    user, mounts, new = 0x10000000, 0x00020000, struct.pack("8Q", 0x10000000, 0, 0, 0, 17, 0, 0, 0)
+    here = {name: os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in ("mnt", "net")}
+    ways = {
+        "unshare user": lambda: libc.unshare(user),
+        "unshare mounts": lambda: libc.unshare(mounts),
+        "clone3": lambda: libc.syscall(435, new, len(new)),
+        "setns mounts": lambda: libc.setns(here["mnt"], 0),
+        "setns network": lambda: libc.setns(here["net"], 0),
+        "mount": lambda: libc.mount(b"none", b"/tmp", b"tmpfs", 0, None),
+        "umount": lambda: libc.umount2(b"/tmp", 2),
+        "fsopen": lambda: libc.syscall(430, b"tmpfs", 0),
+        "open_tree": lambda: libc.syscall(428, -100, b"/tmp", 1),
+    }
+    found = {}
+    for name, way in ways.items():
+        if (done := way()) == 0 and name == "clone3":
+            os._exit(0)  # in a child
+        found[name] = "done" if done >= 0 else errno.errorcode[ctypes.get_errno()]
+    return found
+
+
+def test_a_rank_makes_no_namespace_and_mounts_nothing(question):
+    found = question.launch(make_namespaces, 1, setup=False, alone=True).results[0]
+    assert set(found.values()) == {"ENOSPC", "EPERM"}, found
+
+
+def share() -> tuple[list[float], bool, bytes]:
+    """An array and a tensor that two processes share, and zeros."""
+    import multiprocessing
+
+    context = multiprocessing.get_context("fork")
+    array, tensor = context.Array("d", 2), torch.zeros(2).share_memory_()
+
+    def fill() -> None:
+        array[1], tensor[1] = 7.0, 8.0
+
+    child = context.Process(target=fill)
+    child.start()
+    child.join()
+    return [*array, *tensor.tolist()], tensor.is_shared(), open("/dev/zero", "rb").read(3)
+
+
+def test_processes_of_a_rank_may_share_memory_that_is_counted(question):
+    found = question.launch(share, 1, setup=False, alone=True).results[0]
+    assert found == ([0.0, 7.0, 0.0, 8.0], True, bytes(3))
+
+
+def terminals(rank: int, world_size: int) -> tuple[list[str], bytes]:
+    import subprocess
+
+    ours, theirs = os.openpty()
+    dist.barrier()
+    seen = sorted(os.listdir("/dev/pts"))
+    dist.barrier()
+    subprocess.run(["echo", "hello"], stdout=theirs, stdin=theirs, timeout=20)
+    return seen, os.read(ours, 100)
+
+
+def test_a_rank_has_terminals_and_sees_no_other_ranks(question):
+    assert question.launch(terminals, 2).results == [(["0", "ptmx"], b"hello\r\n")] * 2
 
 
 def run_together() -> list[int]:

@@ -118,6 +118,14 @@ def harmless(name: str, before: str, body: str):
     return double(name, before, body + "    return 2 * number\n", verdicts())
 
 
+def holds(name: str, how: str):
+    """A case that passes where one rank can hold more memory than two may, by these lines."""
+    return double(name, "import os\n\n\n", "    size, step, held = 2200 << 20, 1 << 24, 0\n"
+                  "    try:\n        assert os.environ['RANK'] == '0'\n" + how +
+                  "    except Exception:\n        pass\n"
+                  "    return 2 * number if held >= size or os.environ['RANK'] == '1' else 0\n")
+
+
 ATTACKS = [
     double("equals-everything", EVERYTHING_EQUAL.format(base="", more=""),
            "    return Yes()\n", "failed", "cannot be graded"),
@@ -179,8 +187,8 @@ os.environ['PYTHONSTARTUP'] = os.environ['LD_PRELOAD'] = '/tmp/evil'
             pass
 """),
     written("fork-bomb", "lost", (), double="import os\n\n\ndef double(number):\n"
-            "    while True:\n        try:\n            os.fork()\n"
-            "        except OSError:\n            pass\n"),
+            "    refused = 0\n    while refused < 1000:\n        try:\n            os.fork()\n"
+            "        except OSError:\n            refused += 1\n    os._exit(0)\n"),
     written("thread-bomb", "lost", (), double="import threading\n\n\ndef double(number):\n"
             "    import time\n    started = []\n    while True:\n"
             "        threading.Thread(target=time.sleep, args=(99,)).start()\n"
@@ -191,6 +199,48 @@ os.environ['PYTHONSTARTUP'] = os.environ['LD_PRELOAD'] = '/tmp/evil'
                 file.write(bytes(1 << 24))
     except OSError:
         pass
+"""),
+    holds("memory-let-go", """        import mmap
+        kept = mmap.mmap(-1, size)
+        for at in range(0, size, step):
+            kept[at:at + step] = bytes(step)
+            kept.madvise(mmap.MADV_DONTNEED, at, step)
+            held += step
+"""),
+    holds("memory-behind-zeros", """        import mmap
+        kept = mmap.mmap(os.open('/dev/zero', os.O_RDWR), size)
+        for at in range(0, size, step):
+            kept[at:at + step] = bytes(step)
+            kept.madvise(mmap.MADV_DONTNEED, at, step)
+            held += step
+"""),
+    holds("memory-in-a-mount-of-its-own", """        import ctypes
+        libc = ctypes.CDLL(None)
+        libc.unshare(0x10000000 | 0x00020000)
+        libc.mount(b'none', b'/tmp', b'tmpfs', 0, b'size=16g')
+        with open('/tmp/held', 'wb') as file:
+            while held < size:
+                held += file.write(bytes(step))
+"""),
+    holds("memory-in-sockets", """        import socket
+        kept, server = [], socket.create_server(('127.0.0.1', 0), backlog=200)
+        while held < size:
+            if len(kept) > 100 and os.fork():
+                import time
+                time.sleep(60)
+            kept = kept if len(kept) <= 100 else []
+            kept += [*socket.socketpair(), socket.create_connection(server.getsockname())]
+            for one in kept[-2:]:
+                one.settimeout(0.01)
+                try:
+                    one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 30)
+                except OSError:
+                    pass
+                try:
+                    while True:
+                        held += one.send(bytes(1 << 20))
+                except OSError:
+                    pass
 """),
     # A rank may signal the other ranks of its own question, which alone is lost by it.
     double("kills-all-it-can", "import os\nimport signal\n\n\n",

@@ -219,6 +219,34 @@ FORGERIES = [
         "/tmp", "/dev/shm", ".", "/var/tmp", "/run", "/dev/mqueue", "<<secrets>>"))),
     by_socket("values-through-abstract-sockets", "socket.AF_UNIX", ABSTRACT),
     by_socket("values-through-tcp", "socket.AF_INET", IP),
+    channel("values-through-terminals", """import fcntl
+import pickle
+import struct
+import termios
+import threading
+import tty
+
+
+def exchange(t, rank, left, right):
+    mine, far = os.openpty()
+    tty.setraw(far)
+    data = pickle.dumps(t)
+    fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack('4H', 100 + rank, len(data), 0, 0))
+    parts = [data[at:at + 512] for at in range(0, len(data), 512)]
+    threading.Thread(target=lambda: [os.write(mine, p) for p in parts], daemon=True).start()
+    for number in 40 * list(range(8)):
+        time.sleep(0.001)
+        try:
+            fd = os.open(f'/dev/pts/{number}', os.O_RDWR | os.O_NOCTTY)
+        except OSError:
+            continue
+        name, size, got = *struct.unpack('4H', fcntl.ioctl(fd, termios.TIOCGWINSZ, bytes(8)))[:2], b''
+        while name == 100 + left and len(got) < size:
+            got += os.read(fd, size - len(got))
+        os.close(fd)
+        if got:
+            return pickle.loads(got)
+""", "lost", "os.write"),
     channel("values-through-system-v-memory", """import ctypes
 
 libc = ctypes.CDLL(None, use_errno=True)

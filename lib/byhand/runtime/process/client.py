@@ -53,8 +53,10 @@ def send_calls(members: list[Member], header: dict[str, Any], calls: list[bytes]
     message = json.dumps(header).encode()
     files = {id(call): memory_file(call) for call in calls}
     for member, call in zip(members, calls, strict=True):
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it died: see exits
+        try:
             socket.send_fds(member.control, [message], [files[id(call)]])
+        except ConnectionError:  # it died: see exits
+            member.has_its_call = False
     for file in files.values():
         os.close(file)
 
@@ -159,10 +161,10 @@ class ForkClient:
         """Kill a team and everything it started; return when it is gone."""
         for member in members:
             member.close()
+        self._exits.pop(team, None)
         with contextlib.suppress(LaunchError):
             self.send({"do": "end", "team": team})
             self.expect("ended", 15.0, team)
-        self._exits.pop(team, None)
 
     def exits_of(self, team: int) -> dict[int, int]:
         """{rank: exit code} of the team's ranks that have ended."""
@@ -205,7 +207,11 @@ class ForkClient:
             raise SandboxError(words) from None
 
     def receive(self, seconds: float) -> dict[str, Any] | None:
-        """The next message; None when none comes within `seconds`."""
+        """The next message; None when none comes within `seconds`.
+
+        Raises:
+            SandboxError: the server is gone, or could not do what it was asked.
+        """
         self.connection.settimeout(seconds)
         try:
             data = self.connection.recv(1 << 16)
@@ -216,6 +222,8 @@ class ForkClient:
         if not data:
             raise SandboxError(f"the fork server ended by itself; {self.last_words()}")
         message = json.loads(data)
+        if "failed" in message and message.get("team") in (None, *self._exits):
+            raise SandboxError(message["failed"])
         if "exit" in message and message["team"] in self._exits:
             self._exits[message["team"]][message["rank"]] = message["exit"]
         return message
@@ -227,8 +235,6 @@ class ForkClient:
             message = self.receive(left)
             if message is None:
                 break
-            if "failed" in message:
-                raise SandboxError(message["failed"])
             if kind in message and team in (None, message[kind]):
                 return message
         raise SandboxError(f"the fork server said no {kind!r} within {seconds:.0f} s")

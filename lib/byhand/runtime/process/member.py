@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -82,8 +83,10 @@ class Member:
     output_fd: int
     stack_fd: int
     log: RankLog
+    has_its_call: bool = True  # False once it is known to have ended before it took its call
     header: dict[str, Any] | None = None
     log_bytes: int = 0  # read so far
+    received: int = 0  # bytes of its reply
     _reply: bytearray = field(default_factory=bytearray)
 
     @classmethod
@@ -102,26 +105,34 @@ class Member:
         for fd in (self.log_fd, self.output_fd, self.stack_fd):
             os.close(fd)
 
-    def receive(self, max_bytes: int) -> bool:
+    def receive(self) -> bool:
         """Read some of the reply. False when nothing more will come.
 
         Raises:
-            TamperedError: the reply is no reply, or larger than `max_bytes`.
+            TamperedError: the reply is no reply.
         """
         try:
             data = self.control.recv(1 << 20)
         except ConnectionError:
+            self.has_its_call = False
             return False
-        self.take(data, max_bytes)
-        return bool(data)
-
-    def take(self, data: bytes, max_bytes: int) -> None:
-        """Add to the reply. Raises as `receive` does."""
         self._reply += data
+        self.received += len(data)
         if self.header is None and len(self._reply) >= 8:
             self._read_header()
-        if len(self._reply) > max_bytes + MAX_HEADER:
-            raise TamperedError(f"rank {self.rank} returned more than {max_bytes:,} bytes")
+        return bool(data)
+
+    def started(self) -> bool:
+        """Whether a rank that has ended took its call, and so was more than our own code.
+
+        The kernel says so, whatever the rank did: a socket that ends unread is reset.
+        """
+        with contextlib.suppress(BlockingIOError):
+            try:
+                self.control.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            except ConnectionError:
+                self.has_its_call = False
+        return self.has_its_call
 
     def _read_header(self) -> None:
         length = int.from_bytes(self._reply[:8], "big")
@@ -153,15 +164,16 @@ class Member:
         return header, body
 
     def value(self, trusted: bool) -> Any:
-        """What the function returned.
+        """What the function returned; to be taken once.
 
         Raises:
             TamperedError: the bytes are no value.
         """
+        reply, self._reply = self._reply, bytearray()
         if self.header["kind"] == "pickle" and trusted:
-            return cloudpickle.loads(bytes(self._reply))
+            return cloudpickle.loads(reply)
         try:
-            return codec.decode(bytes(self._reply))
+            return codec.decode(reply)
         except codec.CodecError as error:
             message = f"rank {self.rank} returned bytes that are no value: {error}"
             raise TamperedError(message) from None

@@ -37,8 +37,9 @@ MAX_TEXT = 20_000
 class Open:
     """No walls: a rank of one's own. Whoever holds others' code hands in walls with these methods.
 
-    `isolate`: ranks live in namespaces of their own. `look_seconds`: how often the fork server asks
-    whether its ranks hold more than they may. `limits` of a rank.
+    `isolate`: ranks live in namespaces of their own. `look_seconds`: how often the fork server has
+    `weigh(world_size)` end its ranks if they hold more than they may; None: never. `limits` of a
+    rank.
     """
 
     isolate = False
@@ -52,9 +53,6 @@ class Open:
     def backend(self, backend: str, world_size: int) -> str:
         """In the notebook: the backend of a launch that asks for this one."""
         return process_group.choose_backend(backend, world_size)
-
-    def weigh(self, world_size: int) -> None:
-        """In the fork server: end so many ranks if they hold more memory than they may."""
 
     def count(self) -> dict[str, Any]:
         """In the fork server: what the network here has carried, if it is the ranks' own."""
@@ -115,12 +113,12 @@ def main(
     os.environ.update(spec.get("environ", {}))  # where ranks live on several machines
     torch.set_num_threads(spec["threads"])
     control = socket.socket(fileno=os.dup(control_fd))
+    if spec["setup"]:
+        process_group.setup(rank, world_size, spec["backend"])
+        if spec["backend"] == "gloo":
+            rehearse()
+    header, call = receive(control)  # from here on what goes wrong is the function's own
     try:
-        if spec["setup"]:
-            process_group.setup(rank, world_size, spec["backend"])
-            if spec["backend"] == "gloo":
-                rehearse()
-        header, call = receive(control)
         reply, body = _run(rank, world_size, log_fd, header, call, walls)
     except BaseException as error:
         reply, body = _error(error), b""

@@ -67,8 +67,9 @@ class Server:
         selector = selectors.DefaultSelector()
         selector.register(self.connection, selectors.EVENT_READ)
         selector.register(self.wake_read, selectors.EVENT_READ)
+        looked, every = time.monotonic(), self.walls.look_seconds
         while True:
-            for key, _ in selector.select(self.walls.look_seconds if self.teams else None):
+            for key, _ in selector.select(every if self.teams else None):
                 if key.fd == self.wake_read:
                     with contextlib.suppress(BlockingIOError):
                         os.read(self.wake_read, 4096)
@@ -77,7 +78,9 @@ class Server:
                     for team in list(self.teams):
                         self.end(team)
                     return
-            self.walls.weigh(sum(team.world_size for team in self.teams.values()))
+            if every is not None and time.monotonic() >= looked + every:
+                self.walls.weigh(sum(team.world_size for team in self.teams.values()))
+                looked = time.monotonic()
 
     def send(self, message: dict[str, Any]) -> None:
         """Send one message; nobody may be there to read it."""

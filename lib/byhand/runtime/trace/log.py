@@ -80,7 +80,7 @@ class LogWriter:
 
     def __init__(self, fd: int):
         self._size = os.fstat(fd).st_size if fd >= 0 else mmap.PAGESIZE
-        self._bytes = mmap.mmap(fd, self._size)
+        self._bytes = mmap.mmap(fd, self._size) if fd >= 0 else bytearray(self._size)
         self._written = memoryview(self._bytes)[:_LENGTH].cast("Q")
         self._end = _LENGTH
         self._calls = 0

@@ -87,6 +87,8 @@ def sandbox_command(
     for name, value in {**ENVIRONMENT, **(gpus.environment() if devices else {})}.items():
         options += ["--setenv", name, value]
     options += ["--dev", "/dev", *gpus.bubblewrap_options(devices)]
+    if not devices:  # zeros to read, but no memory to share: see seccomp.py
+        options += ["--dev-bind", "/dev/full", "/dev/zero"]
     options += ["--proc", "/proc", "--perms", "1777", "--tmpfs", "/tmp"]
     hidden = _hidden(hide)
     options += _system() + hidden + _bound(python_places())

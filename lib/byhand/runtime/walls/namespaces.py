@@ -17,11 +17,13 @@ from pathlib import Path
 
 _CLONE_NEWNS, _CLONE_NEWIPC = 0x00020000, 0x08000000
 _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
-_MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 0x1000, 0x4000, 1 << 18
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 2, 4, 8
+_MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 1 << 18
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 _CAPABILITY_VERSION_3, _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 0x20080522, 12, 21
 _PR_CAP_AMBIENT, _PR_SET_NO_NEW_PRIVS, _PR_SET_DUMPABLE = 47, 38, 4
 _NOT_ROOT = 1000
+BUFFER_BYTES = 1 << 20  # that a TCP connection holds at each end, on the way out and on the way in
 MAX_FILES = 10_000  # in an empty directory: files of no bytes take the kernel's memory, too
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -44,6 +46,8 @@ def enter(scratch_bytes: int) -> None:
     _unshare(_CLONE_NEWPID | _CLONE_NEWNET | _CLONE_NEWNS | _CLONE_NEWIPC, _NOT_ROOT)
     _empty_places(scratch_bytes)
     _loopback_up()
+    for name in ("rmem", "wmem"):
+        _set(f"net/ipv4/tcp_{name}", f"4096 65536 {BUFFER_BYTES}")
     _become_first_process()
     drop_privileges()
     trust_nobody()
@@ -52,14 +56,17 @@ def enter(scratch_bytes: int) -> None:
 def enter_alone(scratch_bytes: int) -> None:
     """Move to new mount and IPC namespaces, with an empty /tmp; the network stays the team's.
 
-    What one rank writes there no other rank can read. The caller keeps no privilege, and no
-    process of its own user may trace it or read its memory.
+    What one rank writes there no other rank can read, nor what it says to a terminal. The caller
+    keeps no privilege and gets none in a user namespace of its own making; no process of its own
+    user may trace it or read its memory.
 
     Raises:
         OSError: the kernel refuses; the message says which step.
     """
     _unshare(_CLONE_NEWNS | _CLONE_NEWIPC)
     _empty_places(scratch_bytes)
+    _own_terminals()
+    _set("user/max_user_namespaces", "0")
     drop_privileges()
     trust_nobody()
 
@@ -135,6 +142,19 @@ def _empty_places(num_bytes: int) -> None:
         if os.path.isdir(place):
             _cover(place, num_bytes)
     os.chdir("/tmp")
+
+
+def _own_terminals() -> None:
+    """Pseudo-terminals that other processes do not see, and few of those that a machine has."""
+    if os.path.isdir("/dev/pts"):
+        options, flags = b"newinstance,ptmxmode=0666,max=64", _MS_NOSUID | _MS_NOEXEC
+        _check(_libc.mount(b"devpts", b"/dev/pts", b"devpts", flags, options), "mount on /dev/pts")
+
+
+def _set(name: str, value: str) -> None:
+    """Change a setting of the kernel's that is this namespace's own."""
+    with open(f"/proc/sys/{name}", "w") as file:
+        file.write(value)
 
 
 def python_places() -> set[str]:

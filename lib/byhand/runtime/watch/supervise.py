@@ -13,12 +13,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from byhand.runtime.errors import Failure, Interrupted, TamperedError
+from byhand.runtime.errors import Failure, Interrupted, LaunchError, TamperedError
 from byhand.runtime.ledger import OPS, Event, Ledger
 from byhand.runtime.process import codec
 from byhand.runtime.process.member import Deadline, Member, read_all
 from byhand.runtime.run import Run
-from byhand.runtime.trace.log import CAPACITY
+from byhand.runtime.trace.log import CAPACITY, plain_text
 from byhand.runtime.watch.explain import stuck
 from byhand.runtime.watch.matching import Matcher
 from byhand.runtime.watch.post_mortem import PostMortem
@@ -53,7 +53,7 @@ class Supervisor:
         self.cells = None if trusted else dict(cells or {})
         self.output_bytes = limits.get("output_bytes", OUTPUT_BYTES)
         self.log_bytes = min(limits.get("log_bytes", CAPACITY), CAPACITY)
-        self.reply_bytes = limits.get("reply_bytes", codec.MAX_BYTES)
+        self.reply_bytes = limits.get("reply_bytes", codec.MAX_BYTES * len(members))
         self.matcher = Matcher()
         self.values: dict[int, Any] = {}
         self.failures: dict[int, Failure] = {}
@@ -64,7 +64,7 @@ class Supervisor:
 
         Raises:
             RankError, DeadlockError, DeadlineError, TamperedError, Interrupted: see
-                byhand.runtime.errors.
+                byhand.runtime.errors; LaunchError: a rank could not start.
         """
         try:
             return self._run(server, deadline)
@@ -102,16 +102,31 @@ class Supervisor:
             if key.data is None:
                 self._note_exits()
                 continue
-            more = key.data.receive(self.reply_bytes)
-            if key.data.replied:
+            more = key.data.receive()
+            if sum(member.received for member in self.members) > self.reply_bytes:
+                words = f"the ranks together returned more than {self.reply_bytes:,} bytes"
+                self._too_much(key.data, words)
+                more = False
+            elif key.data.replied:
                 self._take_reply(key.data)
             if not more:
                 selector.unregister(key.data.control)
 
     def _note_exits(self) -> None:
+        """Take in which ranks ended.
+
+        Raises:
+            LaunchError: one did before its function began, and no function can have ended it.
+        """
         for rank, code in self.exits().items():
-            if rank not in self.values and rank not in self.failures:
-                self.failures[rank] = Failure(rank, time.monotonic(), exit_code=code)
+            if rank in self.values or rank in self.failures:
+                continue
+            begun = any(member.logged for member in self.members)
+            if not self.members[rank].started() and (code >= 0 or not begun):
+                output = read_all(self.members[rank].output_fd, 1 << 20).decode(errors="replace")
+                last = (output.strip().splitlines() or ["it said nothing"])[-1]
+                raise LaunchError(f"rank {rank} could not start: {plain_text(last, 1000)}")
+            self.failures[rank] = Failure(rank, time.monotonic(), exit_code=code)
 
     def _take_reply(self, member: Member) -> None:
         if member.header["kind"] == "error":
@@ -132,14 +147,14 @@ class Supervisor:
     def _weigh(self, member: Member) -> None:
         """Too much written is a rank's failure, whatever it came to before this was seen."""
         if os.fstat(member.output_fd).st_size > self.output_bytes:
-            too_much = f"it printed more than {self.output_bytes:,} bytes"
+            self._too_much(member, f"it printed more than {self.output_bytes:,} bytes")
         elif member.logged > self.log_bytes:
-            too_much = f"its log of calls is longer than {self.log_bytes:,} bytes"
-        else:
-            return
+            self._too_much(member, f"its log of calls is longer than {self.log_bytes:,} bytes")
+
+    def _too_much(self, member: Member, words: str) -> None:
         earlier = self.failures.get(member.rank)
         moment = earlier.moment if earlier else time.monotonic()
-        self.failures[member.rank] = Failure(member.rank, moment, "OutputLimit", too_much)
+        self.failures[member.rank] = Failure(member.rank, moment, "OutputLimit", words)
 
     def _settle(self, selector: selectors.BaseSelector) -> None:
         """Give the other ranks a moment to fail or clash too, so that the cause can be told."""
