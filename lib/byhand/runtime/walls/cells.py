@@ -14,6 +14,7 @@ import pickle
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,11 @@ from traitlets.config import Config
 from byhand.runtime import request
 from byhand.runtime.launch import set_default
 from byhand.runtime.launcher import Launcher
+from byhand.runtime.process import codec
 from byhand.runtime.process.forked import fork_server
 from byhand.runtime.process.rank import Open, receive, redirect, send_reply
-from byhand.runtime.walls.question import Walls
+from byhand.runtime.walls.notebook import Notebook
+from byhand.runtime.walls.question import Sandbox, Walls
 
 ROOM, ROOMY = 8, ("processes", "file_bytes")  # a rank's log is a file, and longer than most
 MAX_NOTE = 500
@@ -52,6 +55,15 @@ class NotebookWalls(Walls):
         redirect(os.open(os.devnull, os.O_WRONLY))
         self.close_in(0, 1, [0, 1, 2, control.fileno()])
         serve(control)
+
+
+def students_notebook(
+    sandbox: Sandbox, isolate: bool = True, limits: Mapping[str, int] | None = None
+) -> Notebook:
+    """A notebook that will stand behind walls of its own; `isolate` and `limits` as of Walls."""
+    walls = NotebookWalls(isolate, limits or {}, sandbox.gpus)
+    reply_bytes = walls.limits.get("reply_bytes", codec.MAX_BYTES)
+    return Notebook(lambda: sandbox.client_behind(walls), reply_bytes, sandbox.gpus.patience)
 
 
 class _Compiler(CachingCompiler):

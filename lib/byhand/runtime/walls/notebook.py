@@ -19,7 +19,6 @@ from typing import Any
 import torch
 
 from byhand.runtime.errors import TamperedError
-from byhand.runtime.process import codec
 from byhand.runtime.process.client import ForkClient, send_calls
 from byhand.runtime.process.member import MOST_WAITED, Deadline, Member, as_list
 from byhand.runtime.trace.log import plain_text
@@ -80,13 +79,14 @@ class Notebook:
 
     A cell that does not end is interrupted, as the stop button does. One that takes the process
     with it is left out, and the others run again in another. `start` makes a fork server behind
-    walls of the notebook's own. `notes` tells of cells that failed, by label.
+    walls of the notebook's own; from there come `reply_bytes` at most. `notes` tells of cells that
+    failed, by label.
     """
 
-    def __init__(self, start: Callable[[], ForkClient], patience: float = 1.0):
+    def __init__(self, start: Callable[[], ForkClient], reply_bytes: int, patience: float = 1.0):
         self.notes: dict[str, str] = {}
         self.cells: dict[str, str] = {}
-        self._start = start
+        self._start, self._reply_bytes = start, reply_bytes
         self._cell_seconds = CELL_SECONDS * patience
         self._left = ALL_SECONDS * patience
         self._todo: list[tuple[str, str]] = []
@@ -202,7 +202,7 @@ class Notebook:
                 if deadline.is_over():
                     return False
                 for key, _ in selector.select(min(TICK, deadline.left)):
-                    ended = not member.receive(codec.MAX_BYTES) if key.data else self._ended()
+                    ended = not member.receive(self._reply_bytes) if key.data else self._ended()
                     if ended:
                         raise _DiedError
         return True
