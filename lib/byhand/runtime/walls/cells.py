@@ -132,11 +132,11 @@ def _packed(
         return {"kind": "missing", "names": missing}, b""
     try:
         found = cloudpickle.dumps({name: names[name] for name in asked})
+        files = {n: text for n, text in _files(home).items() if before.get(n) != text}
+        place = os.path.relpath(os.getcwd(), home), list(map(str, sys.path))
     except Exception as error:
         return {"kind": "error", "message": _why_not(names, asked) or str(error)}, b""
-    files = {n: text for n, text in _files(home).items() if before.get(n) != text}
-    directory = os.path.relpath(os.getcwd(), home)
-    return {"kind": "packed"}, pickle.dumps((files, directory, list(map(str, sys.path)), found))
+    return {"kind": "packed"}, pickle.dumps((files, *place, found))
 
 
 def _why_not(names: dict[str, Any], asked: list[str]) -> str | None:
