@@ -51,7 +51,7 @@ class NotebookWalls(Walls):
 
     def main(self, fds: list[int], spec: dict, address: tuple[str, int], store_fd: int) -> None:
         """In a process that the fork server forked: be the notebook."""
-        control = socket.socket(fileno=os.dup(fds[0]))
+        control = socket.socket(fileno=fds[0])
         redirect(os.open(os.devnull, os.O_WRONLY))
         self.close_in(0, 1, [0, 1, 2, control.fileno()])
         serve(control)
@@ -112,6 +112,7 @@ def serve(control: socket.socket) -> None:
 def _run(shell: _Shell, label: str, source: str) -> str | None:
     """Run a cell, until it ends or is interrupted; what is to be told of it."""
     shell.compile.label = label
+    sys.stdout, sys.stderr = sys.stdout or sys.__stdout__, sys.stderr or sys.__stderr__
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         result = shell.run_cell(source, store_history=True)

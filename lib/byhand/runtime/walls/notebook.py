@@ -200,14 +200,14 @@ class Notebook:
             selector.register(self._client.connection, selectors.EVENT_READ)
             selector.register(member.control, selectors.EVENT_READ, member)
             while not member.replied:
+                for code in self._client.exits_of(self._team[0]).values():
+                    how = f"with code {code}" if code >= 0 else describe_exit(code)
+                    raise _DiedError(f"it ended the whole program: {how}")
                 if deadline.is_over():
                     return False
                 for key, _ in selector.select(min(TICK, deadline.left)):
                     if key.data and not member.receive(self._reply_bytes):
                         selector.unregister(member.control)  # it ended: how, is told soon
-                    for code in self._client.exits_of(self._team[0]).values():
-                        how = f"with code {code}" if code >= 0 else describe_exit(code)
-                        raise _DiedError(f"it ended the whole program: {how}")
         return True
 
 
