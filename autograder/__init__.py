@@ -7,7 +7,8 @@ A submission's way, a file for each step:
     grade/intake.py       the released notebook, restored, with the student's work in it
     grade/plan.py         the questions: test cells, points, limits, the student's cells before each
     grade/notebook.py     papermill runs the test cells in a warm kernel that sees no student's name
-    grade/judge.py        asks each question; the student's code runs on ranks, in a sandbox
+    grade/judge.py        asks each question; the student's cells run once, in a notebook of their
+                          own, and what they defined on clean ranks: both in a sandbox
     grade/verdicts.py     what became of it, in words that a student may read
     grade/journal.py      the judgement, on the disk before anything else happens
     grade/gradebook.py    nbgrader's own code enters the points

@@ -30,6 +30,7 @@ from autograder.grade.verdicts import Verdict
 from autograder.places import COURSE
 from byhand import check
 from byhand.runtime import LaunchError, Run, StandIn, set_default
+from byhand.runtime.walls.cells import students_notebook
 from byhand.runtime.walls.gpus import Gpus
 from byhand.runtime.walls.isolation import NONE, Level, best_level
 from byhand.runtime.walls.question import Question as Launches
@@ -115,7 +116,7 @@ class Judge:
         check.set_seed(seed)
         namespace.update({name: StandIn(name) for name in plan.stand_ins})
         limits = plan.questions[-1].limits if plan.questions else {}
-        self.notebook = launcher.notebook(isolate, limits)
+        self.notebook = students_notebook(launcher, isolate, limits)
 
     @property
     def notes(self) -> list[str]:

@@ -14,6 +14,7 @@ from autograder.grade.notebook import WarmKernel
 from autograder.grade.plan import LIMITS, cells_before, plan
 from byhand.runtime import StandIn, launch
 from byhand.runtime.walls import isolation
+from byhand.runtime.walls.cells import students_notebook
 from byhand.runtime.walls.notebook import NotebookError
 from byhand.runtime.walls.question import Sandbox
 
@@ -109,9 +110,9 @@ def double(n):
 
 
 def test_what_other_programs_take_is_no_time_of_a_question(judge):
-    others = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(4 * cores())]
+    others = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(3 * cores())]
     try:
-        verdict = judge(limit=3, double=SLOW)["test-double"]
+        verdict = judge(limit=6, double=SLOW)["test-double"]
     finally:
         for other in others:
             other.kill()
@@ -136,7 +137,7 @@ def double(n):
 @pytest.fixture
 def notebook(launcher):
     """A notebook in which nothing ran."""
-    made = launcher.notebook(isolate=not NO_SANDBOX, limits=LIMITS)
+    made = students_notebook(launcher, isolate=not NO_SANDBOX, limits=LIMITS)
     yield made
     made.close()
 

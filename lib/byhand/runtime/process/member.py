@@ -22,7 +22,7 @@ from byhand.runtime.trace import sources
 from byhand.runtime.trace.log import RankLog, log_file, logged, new_file, plain_text, read_log
 
 MAX_HEADER = 1 << 20
-MOST_WAITED = 9
+MOST_WAITED = 3
 LOOK_BYTES = 1 << 18
 MAX_FRAMES, MAX_FRAME = 200, 5000  # of a stack: faulthandler writes 100
 _FRAME = re.compile(r'  File "(.+)", line (\d{1,9}) in ')

@@ -14,6 +14,7 @@ import pickle
 import signal
 import socket
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,11 @@ from traitlets.config import Config
 from byhand.runtime import request
 from byhand.runtime.launch import set_default
 from byhand.runtime.launcher import Launcher
+from byhand.runtime.process import codec
 from byhand.runtime.process.forked import fork_server
 from byhand.runtime.process.rank import Open, receive, redirect, send_reply
-from byhand.runtime.walls.question import Walls
+from byhand.runtime.walls.notebook import Notebook
+from byhand.runtime.walls.question import Sandbox, Walls
 
 ROOM, ROOMY = 8, ("processes", "file_bytes")  # a rank's log is a file, and longer than most
 MAX_NOTE = 500
@@ -48,10 +51,19 @@ class NotebookWalls(Walls):
 
     def main(self, fds: list[int], spec: dict, address: tuple[str, int], store_fd: int) -> None:
         """In a process that the fork server forked: be the notebook."""
-        control = socket.socket(fileno=os.dup(fds[0]))
+        control = socket.socket(fileno=fds[0])
         redirect(os.open(os.devnull, os.O_WRONLY))
         self.close_in(0, 1, [0, 1, 2, control.fileno()])
         serve(control)
+
+
+def students_notebook(
+    sandbox: Sandbox, isolate: bool = True, limits: Mapping[str, int] | None = None
+) -> Notebook:
+    """A notebook that will stand behind walls of its own; `isolate` and `limits` as of Walls."""
+    walls = NotebookWalls(isolate, limits or {}, sandbox.gpus)
+    reply_bytes = walls.limits.get("reply_bytes", codec.MAX_BYTES)
+    return Notebook(lambda: sandbox.client_behind(walls), reply_bytes, sandbox.gpus.patience)
 
 
 class _Compiler(CachingCompiler):
@@ -100,6 +112,7 @@ def serve(control: socket.socket) -> None:
 def _run(shell: _Shell, label: str, source: str) -> str | None:
     """Run a cell, until it ends or is interrupted; what is to be told of it."""
     shell.compile.label = label
+    sys.stdout, sys.stderr = sys.stdout or sys.__stdout__, sys.stderr or sys.__stderr__
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         result = shell.run_cell(source, store_history=True)
@@ -120,11 +133,11 @@ def _packed(
         return {"kind": "missing", "names": missing}, b""
     try:
         found = cloudpickle.dumps({name: names[name] for name in asked})
+        files = {n: text for n, text in _files(home).items() if before.get(n) != text}
+        place = os.path.relpath(os.getcwd(), home), list(map(str, sys.path))
     except Exception as error:
         return {"kind": "error", "message": _why_not(names, asked) or str(error)}, b""
-    files = {n: text for n, text in _files(home).items() if before.get(n) != text}
-    directory = os.path.relpath(os.getcwd(), home)
-    return {"kind": "packed"}, pickle.dumps((files, directory, list(map(str, sys.path)), found))
+    return {"kind": "packed"}, pickle.dumps((files, *place, found))
 
 
 def _why_not(names: dict[str, Any], asked: list[str]) -> str | None:

@@ -3,7 +3,8 @@
 Inside: own user, process, network, IPC, host-name and mount namespaces; the system, this Python and
 this library read-only; an empty /tmp and an empty home; a cleared environment. Outside, and out of
 sight: the checkout (solutions, tests), the gradebook, the journal, other submissions, every home.
-Each question gets a second wall inside this one, and each rank a third (see namespaces.py).
+Each question gets a second wall inside this one, and each rank a third (see namespaces.py). So does
+the student's notebook: it shares nothing with the ranks, and sends them what it is asked for.
 
 It works for root and for ordinary users. Root makes the walls as root, and what runs behind them is
 a user of its own, whom limits on processes bind. Where it does not stand, nothing is graded.

@@ -18,8 +18,7 @@ from typing import Any
 
 import torch
 
-from byhand.runtime.errors import TamperedError
-from byhand.runtime.process import codec
+from byhand.runtime.errors import TamperedError, describe_exit
 from byhand.runtime.process.client import ForkClient, send_calls
 from byhand.runtime.process.member import MOST_WAITED, Deadline, Member, as_list
 from byhand.runtime.trace.log import plain_text
@@ -44,7 +43,7 @@ class NotebookError(Exception):
 
 
 class _DiedError(Exception):
-    """The notebook's process ended, or had to be ended."""
+    """The notebook's process ended, or had to be ended: why, as a sentence goes on."""
 
 
 class StandIn:
@@ -80,13 +79,14 @@ class Notebook:
 
     A cell that does not end is interrupted, as the stop button does. One that takes the process
     with it is left out, and the others run again in another. `start` makes a fork server behind
-    walls of the notebook's own. `notes` tells of cells that failed, by label.
+    walls of the notebook's own; from there come `reply_bytes` at most. `notes` tells of cells that
+    failed, by label.
     """
 
-    def __init__(self, start: Callable[[], ForkClient], patience: float = 1.0):
+    def __init__(self, start: Callable[[], ForkClient], reply_bytes: int, patience: float = 1.0):
         self.notes: dict[str, str] = {}
         self.cells: dict[str, str] = {}
-        self._start = start
+        self._start, self._reply_bytes = start, reply_bytes
         self._cell_seconds = CELL_SECONDS * patience
         self._left = ALL_SECONDS * patience
         self._todo: list[tuple[str, str]] = []
@@ -117,12 +117,14 @@ class Notebook:
             self._catch_up()
             try:
                 header, body = self._ask("pack", list(names), self._cell_seconds)
-            except _DiedError:
+            except _DiedError as error:
+                why = f"{', '.join(names)} did not leave the notebook: {error}"
                 continue
             if header["kind"] == "packed":
                 return body
-            raise NotebookError(self._why_not(header))
-        raise NotebookError(f"the notebook's program ended as {', '.join(names)} left it")
+            why = self._why_not(header)
+            break
+        raise NotebookError(why)
 
     def close(self) -> None:
         """End the process, and all that it started."""
@@ -151,9 +153,8 @@ class Notebook:
                 return
             try:
                 note, ended = self._run(label, source)
-            except _DiedError:
-                note, ended = "it ended the whole program, or did not let itself be stopped", False
-                note += "; it was left out"
+            except _DiedError as error:
+                note, ended = f"{error}; it was left out", False
             if note is not None:
                 self.notes[label] = note
             if ended:
@@ -164,9 +165,9 @@ class Notebook:
     def _run(self, label: str, source: str) -> tuple[str | None, bool]:
         """What is to be told of a cell, and whether it came to its end."""
         reply, _ = self._ask("run", [label, source], min(self._cell_seconds, self._left))
-        if self._stopped:
-            return f"it did not come to an end within {CELL_SECONDS:.0f} s, and was stopped", False
         note = reply.get("note")
+        if self._stopped and str(note).startswith("KeyboardInterrupt"):
+            return f"it did not come to an end within {CELL_SECONDS:.0f} s, and was stopped", False
         return (None if note is None else plain_text(note, 1000)), True
 
     def _ask(self, do: str, what: list[Any], seconds: float) -> tuple[dict[str, Any], bytes]:
@@ -183,10 +184,10 @@ class Notebook:
             if self._stopped:
                 self._client.interrupt(team)
                 if not self._answered(member, Deadline(PATIENCE, deadline.waited)):
-                    raise _DiedError
-        except (_DiedError, TamperedError):
+                    raise _DiedError("it did not come to an end, and could not be stopped")
+        except (_DiedError, TamperedError) as error:
             self.close()
-            raise _DiedError from None
+            raise _DiedError(str(error)) from None
         finally:
             if deadline.spent > TICK and self._client is not None:
                 deadline.ask()
@@ -199,16 +200,15 @@ class Notebook:
             selector.register(self._client.connection, selectors.EVENT_READ)
             selector.register(member.control, selectors.EVENT_READ, member)
             while not member.replied:
+                for code in self._client.exits_of(self._team[0]).values():
+                    how = f"with code {code}" if code >= 0 else describe_exit(code)
+                    raise _DiedError(f"it ended the whole program: {how}")
                 if deadline.is_over():
                     return False
                 for key, _ in selector.select(min(TICK, deadline.left)):
-                    ended = not member.receive(codec.MAX_BYTES) if key.data else self._ended()
-                    if ended:
-                        raise _DiedError
+                    if key.data and not member.receive(self._reply_bytes):
+                        selector.unregister(member.control)  # it ended: how, is told soon
         return True
-
-    def _ended(self) -> bool:
-        return bool(self._client.exits_of(self._team[0]))
 
 
 def unpack(data: bytes, device: torch.device | None) -> None:

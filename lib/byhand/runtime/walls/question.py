@@ -215,13 +215,6 @@ class Sandbox(Launcher):
         walls = Walls(isolate, limits or {}, self.gpus)
         return Question(self.client_behind(walls), walls, notebook, self.trusted, seconds)
 
-    def notebook(self, isolate: bool = True, limits: Mapping[str, int] | None = None) -> Notebook:
-        """A student's notebook, which will stand behind walls of its own."""
-        from byhand.runtime.walls.cells import NotebookWalls  # IPython: only judges need it
-
-        walls = NotebookWalls(isolate, limits or {}, self.gpus)
-        return Notebook(lambda: self.client_behind(walls), self.gpus.patience)
-
     def why_no_gpus(self, limits: Mapping[str, int], isolate: bool) -> str | None:
         """None where ranks with these limits can use the GPUs, or there are none; else why not.
 
