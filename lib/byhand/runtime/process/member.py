@@ -160,7 +160,7 @@ class Member:
     def take_reply(self) -> tuple[dict[str, Any], bytes]:
         """The whole reply's header and body; another may follow."""
         header, body = self.header, bytes(self._reply[: self.header["body"]])
-        self.header, self._reply = None, bytearray()
+        self.header, self.received, self._reply = None, 0, bytearray()
         return header, body
 
     def value(self, trusted: bool) -> Any:

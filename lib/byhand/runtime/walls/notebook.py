@@ -206,8 +206,10 @@ class Notebook:
                 if deadline.is_over():
                     return False
                 for key, _ in selector.select(min(TICK, deadline.left)):
-                    if key.data and not member.receive(self._reply_bytes):
+                    if key.data and not member.receive():
                         selector.unregister(member.control)  # it ended: how, is told soon
+                if member.received > self._reply_bytes:
+                    raise TamperedError(f"it said more than {self._reply_bytes:,} bytes")
         return True
 
 
