@@ -451,5 +451,5 @@ def test_the_explorer_redraws_when_a_control_changes():
     choices.children[0].value = NAIVE
     assert bytes(shown.value) != before
     assert sentence.value.startswith("12 all-reduces a step")
-    with pytest.raises(RankError, match="buckets of -1 bytes"):
+    with pytest.raises(ValueError, match="buckets of -1 bytes"):
         draw_buckets(-1, 2)

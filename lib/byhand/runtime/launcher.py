@@ -50,28 +50,23 @@ class Launcher:
         self, fn: Callable[..., Any], world_size: int, args: Sequence[Any] = (), **options: Any
     ) -> Run:
         """Run `fn(rank, world_size, *args)` on fresh ranks. options: the fields of Options."""
-        return self.run(fn, world_size, args, Options(**options))
-
-    def run(
-        self, fn: Callable[..., Any], world_size: int, args: Sequence[Any], options: Options
-    ) -> Run:
-        """Run `fn(rank, world_size, *args)` on fresh ranks, as byhand.launch says."""
-        check_arguments(fn, world_size, args, options)
-        if options.network != self.network:
-            return self._on(options.network).run(fn, world_size, args, options)
+        asked = Options(**options)
+        check_arguments(fn, world_size, args, asked)
+        if asked.network != self.network:
+            return self._on(asked.network).launch(fn, world_size, args, **options)
         with self._lock:
             self.start()
             calls = pickled(fn, world_size, args)
             spec = {
                 "world_size": world_size,
-                "threads": options.threads_per_rank,
-                "setup": options.setup,
-                "backend": self._backend(options.backend, world_size),
+                "threads": asked.threads_per_rank,
+                "setup": asked.setup,
+                "backend": self._backend(asked.backend, world_size),
             }
-            deadline = options.deadline
+            deadline = asked.deadline
             if self.until is not None:
                 deadline = max(0.0, min(deadline, self.until - time.monotonic()))
-            how = {"alone": options.alone, "memory": bool(options.memory)}
+            how = {"alone": asked.alone, "memory": bool(asked.memory)}
             return self._launch(spec, calls, deadline, how)
 
     def behind(self, walls: Open, until: float | None = None) -> Launcher:
