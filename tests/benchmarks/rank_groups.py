@@ -16,7 +16,7 @@ import time
 
 import pytest
 
-from byhand.rank_groups import AXES, NAMES, RankGrid, rank_groups
+from byhand.rank_groups import AXES, NAMES, RankGrid
 
 WORLD_SIZE, DEGREES = 2**20, {"tp": 8, "cp": 2, "ep": 8, "pp": 16}
 SHOWN = ("tp", "dp", "pp", "tp-pp", "expert-dp")
@@ -56,7 +56,7 @@ def print_all_groups(repetitions):
         expert, axes = name.startswith("expert"), name.removeprefix("expert-")
         sizes = grid.expert_sizes if expert else grid.dense_sizes
         array, _ = seconds(lambda n=name: RankGrid(WORLD_SIZE, **DEGREES).groups(n), repetitions)
-        lists, found = seconds(lambda n=name: rank_groups(WORLD_SIZE, **DEGREES)[n], repetitions)
+        lists, found = seconds(lambda n=name: grid.groups(n).tolist(), repetitions)
         loop, looped = seconds(lambda s=sizes, a=axes: by_loop(s, a.split("-")), 1)
         assert found == looped
         row = "".join(f"{1e3 * s:9.1f} ms" for s in (array, lists, loop))

@@ -3,9 +3,10 @@
     python tests/benchmarks/recorder.py [rounds]
 
 Two ranks work with the recorder that every launch has, and with none: its kernels destroyed, and
-every function of torch that it wrapped put back. In each round both are timed, each first in every
-other; a round's ratio is that of the slower rank's median times. Told are the median of the rounds'
-ratios and their quartiles.
+every function of torch that it wrapped put back; and, for the floor, with one that writes nothing:
+what it costs that torch calls a kernel in Python. In each round all three are timed, forwards in
+every other and backwards in the others; a round's ratio is that of the slower rank's median times.
+Told are the median of the rounds' ratios and their quartiles, and the floor's median.
 """
 
 from __future__ import annotations
@@ -90,6 +91,17 @@ def bare() -> Iterator[None]:
     recorder.active = active
 
 
+@contextlib.contextmanager
+def silent() -> Iterator[None]:
+    """This rank with all of the recorder's kernels and wrappers, and nobody to write."""
+    active, recorder.active = recorder.active, None
+    yield
+    recorder.active = active
+
+
+WAYS = {"recorded": contextlib.nullcontext, "bare": bare, "floor": silent}
+
+
 def median_seconds(work: Callable[[], object], repetitions: int) -> float:
     """Of some repetitions on this rank, after a few that do not count."""
     seconds = []
@@ -101,17 +113,17 @@ def median_seconds(work: Callable[[], object], repetitions: int) -> float:
     return statistics.median(seconds)
 
 
-def compare(rank: int, world_size: int, name: str, rounds: int) -> list[tuple[float, float]]:
-    """Of each round, (recorded, bare): median seconds on this rank."""
+def compare(rank: int, world_size: int, name: str, rounds: int) -> list[dict[str, float]]:
+    """Of each round, median seconds on this rank, each of the WAYS."""
     chosen = next(work for work in WORKS if work.name == name)
     work, found = chosen.make(), []
     for number in range(-1, rounds):
         seconds = {}
-        for recorded in (True, False) if number % 2 else (False, True):
+        for way in list(WAYS)[:: 1 if number % 2 else -1]:
             dist.barrier()
-            with contextlib.nullcontext() if recorded else bare():
-                seconds[recorded] = median_seconds(work, chosen.repetitions)
-        found.append((seconds[True], seconds[False]))
+            with WAYS[way]():
+                seconds[way] = median_seconds(work, chosen.repetitions)
+        found.append(seconds)
     return found[1:]
 
 
@@ -119,17 +131,19 @@ def main() -> None:
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS
     print(f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}, gloo")
     print(f"recorded over bare, {WORLD_SIZE} ranks, {rounds} rounds")
-    print(f"{'':<24}{'bare':>12}{'ratio':>8}{'quartiles':>16}   aim")
+    print(f"{'':<24}{'bare':>12}{'ratio':>8}{'quartiles':>16}{'floor':>8}   aim")
     for work in WORKS:
         by_rank = launch(compare, WORLD_SIZE, (work.name, rounds), deadline=500).results
         slower = [
-            [max(way) for way in zip(*ranks, strict=True)] for ranks in zip(*by_rank, strict=True)
+            {way: max(found[way] for found in ranks) for way in WAYS}
+            for ranks in zip(*by_rank, strict=True)
         ]
-        ratios = [recorded / bare for recorded, bare in slower]
+        ratios = [found["recorded"] / found["bare"] for found in slower]
+        floor = statistics.median(found["floor"] / found["bare"] for found in slower)
         low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
-        microseconds = 1e6 * statistics.median(bare for _, bare in slower)
+        microseconds = 1e6 * statistics.median(found["bare"] for found in slower)
         row = f"{work.name:<24}{microseconds:9.1f} µs{middle:8.3f}{low:9.3f}–{high:.3f}"
-        print(f"{row}   ≤ {work.aim}")
+        print(f"{row}{floor:9.3f}   ≤ {work.aim}")
 
 
 if __name__ == "__main__":

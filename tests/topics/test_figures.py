@@ -15,13 +15,13 @@ from byhand.collectives.lab import (
     NAMES,
     collective_explorer,
     demonstrate,
-    draw_collective,
     picture,
 )
 from byhand.figures import Block, style
 from byhand.figures.messages import find_messages
 from byhand.figures.overlap import Flight, Step
 from byhand.figures.timeline import find_segments
+from byhand.tools.explorer import explorer, slider
 
 
 @dataclass
@@ -262,9 +262,13 @@ def test_the_explorer_keeps_the_root_among_the_ranks():
 
 
 def test_the_explorer_shows_what_goes_wrong_as_a_sentence():
-    png, _, sentence = draw_collective("scatter", 2, 5)
-    assert png == b""
-    assert sentence == "ValueError: root 5 is not one of the ranks, 0 to 1"
+    ranks = slider("ranks", 2, 1, 9)
+    box = explorer([[ranks]], lambda n: (picture(demonstrate("scatter", n, 1)), ""))
+    _, shown, sentence = box.children
+    assert bytes(shown.value).startswith(b"\x89PNG")
+    ranks.value = 1
+    assert bytes(shown.value) == b""
+    assert sentence.value == "root 1 is not one of the ranks, 0 to 0"
 
 
 def test_a_rank_that_imports_a_lab_does_not_pay_for_pictures_or_fits():

@@ -376,9 +376,7 @@ def test_layouts_as_good_as_each_other_are_said_to_be():
 
 
 def test_the_explorer_draws_the_ten_best_and_says_why_there_are_none():
-    png, width, _ = draw_layouts(16, 8, 25, 64)
-    assert png.startswith(b"\x89PNG")
-    assert width > 0
+    assert "a rank idles" in draw_layouts(16, 8, 25, 64)[1]
     best = fastest_layouts(16, 8, 25e9, 64)
     assert len(best) == 10
     assert [p.seconds for _, p in best] == sorted(p.seconds for _, p in best)

@@ -200,7 +200,7 @@ def all_reduce_explorer(name: str = "ring", world_size: int = 4) -> VBox:
     size = Dropdown(options=[1, 7, 1024, 1 << 20], value=1024, description="floats")
     number, play = slider("round", 1, 0, 1), Play(interval=900, max=1)
 
-    def drawn(name: str, num_ranks: int, num_elements: int, _: int) -> tuple[bytes, int, str]:
+    def drawn(name: str, num_ranks: int, num_elements: int, _: int) -> tuple[CourseFigure, str]:
         number.max = play.max = len(PLANS[name](num_ranks).rounds)  # may lower its value
         return draw_round(name, num_ranks, num_elements, number.value)
 
@@ -210,13 +210,9 @@ def all_reduce_explorer(name: str = "ring", world_size: int = 4) -> VBox:
     return box
 
 
-def draw_round(name: str, num_ranks: int, num_elements: int, number: int) -> tuple[bytes, int, str]:
-    """A round's picture (PNG), its width in pixels, and what the ledger counted; or why not."""
-    from byhand.tools.explorer import sentence
-
-    try:
-        rounds = watch_rounds(name, num_ranks, num_elements)
-        png, size = rounds.picture(number)._repr_png_()
-    except Exception as error:
-        return b"", 0, sentence(error)
-    return png, size["width"], str(rounds)
+def draw_round(
+    name: str, num_ranks: int, num_elements: int, number: int
+) -> tuple[CourseFigure, str]:
+    """A round's picture, and what the ledger counted."""
+    rounds = watch_rounds(name, num_ranks, num_elements)
+    return rounds.picture(number), str(rounds)

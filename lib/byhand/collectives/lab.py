@@ -231,19 +231,9 @@ def collective_explorer(name: str = "broadcast", world_size: int = 4) -> VBox:
     ranks = slider("ranks", world_size, 1, MOST_RANKS)
     root = slider("root", 0, 0, world_size - 1)
 
-    def drawn(name: str, world_size: int, _: int) -> tuple[bytes, int, str]:
+    def drawn(name: str, world_size: int, _: int) -> tuple[CourseFigure, str]:
         root.max = world_size - 1  # which may lower the root's value
         root.disabled = name not in ROOTED
-        return draw_collective(name, world_size, root.value)
+        return picture(demonstrate(name, world_size, root.value)), ""
 
     return explorer([[collective, ranks, root]], drawn)
-
-
-def draw_collective(name: str, world_size: int, root: int) -> tuple[bytes, int, str]:
-    """A demonstration's picture (PNG), its width in pixels, and "";
-    or no picture, and the sentence that says why."""
-    try:
-        png, size = picture(demonstrate(name, world_size, root))._repr_png_()
-    except Exception as error:
-        return b"", 0, f"{type(error).__name__}: {error}"
-    return png, size["width"], ""

@@ -1,4 +1,4 @@
-"""How many bytes a second each kind of link carries, in one direction, and who says so. Pure.
+"""How many bytes a second each kind of link carries, in one direction, and who says so.
 
 What is written on a box is often both directions together (NVLink, PCIe), bits (InfiniBand,
 Ethernet), or a peak that no transfer reaches. Here: bytes, one direction, as specified.
@@ -6,6 +6,8 @@ Ethernet), or a peak that no transfer reaches. Here: bytes, one direction, as sp
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from typing import NamedTuple
 
 GPU_PAGES = "comparison pages, which agree: acecloud.ai, itkb.uw.cz"
@@ -45,3 +47,12 @@ def table(links: tuple[Link, ...] = LINKS) -> str:
         rate, milliseconds = link.bytes_per_second / 1e9, 1e12 / link.bytes_per_second
         lines.append(f"{rate:>8,.4g} {milliseconds:>8,.3g} ms  {link.name:24} {link.between}")
     return "\n".join(lines)
+
+
+def gpu_topology() -> str:
+    """How this machine's GPUs are joined, by `nvidia-smi topo -m`; or a sentence."""
+    found = shutil.which("nvidia-smi")
+    if found is None:
+        return "no nvidia-smi on this machine: its ranks meet in main memory"
+    done = subprocess.run([found, "topo", "-m"], capture_output=True, text=True, timeout=30)
+    return done.stdout.strip() or done.stderr.strip()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -12,26 +10,18 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 
-from byhand.communication_cost.model import (
-    AlphaBeta,
-    bus_bandwidth,
-    cost,
-    crossover,
-    literature_formula,
-)
+from byhand.communication_cost import AlphaBeta, bus_bandwidth, cost, crossover, literature_formula
 from byhand.communication_cost.timing import Timing, device, naive_bandwidth, take_turns, time_call
 from byhand.runtime import Run, VirtualNetwork, launch
 
 if TYPE_CHECKING:  # ranks import this module: matplotlib and scipy would cost each of them seconds
-    from ipywidgets import FloatLogSlider, VBox
+    from ipywidgets import VBox
 
     from byhand.communication_cost.fit import Fit
     from byhand.figures.style import CourseFigure
 
-LITERATURE = "alpha log P + beta m P"
 ELEMENT_BYTES = 4
 CALLS = ("all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "send")
-RIVALS = ("recursive_doubling", "halving_doubling")
 NUM_RANKS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 SIZES = tuple(4**power for power in range(1, 12))  # 4 B to 4 MB
 
@@ -66,16 +56,14 @@ class Sweep:
         return [(size, timing.median, *timing.quartiles) for size, timing in timings.items()]
 
     def __repr__(self) -> str:
-        lines = [
-            f"{'bytes':>10} {'time (us)':>10} {'quartiles':>17} {'algbw':>8} {'busbw':>8}  MB/s"
-        ]
+        row = "{:>10} {:>10} {:>17} {:>8} {:>8}".format
+        lines = [row("bytes", "time (us)", "quartiles", "algbw", "busbw") + "  MB/s"]
         for num_bytes, timing in self.timings.items():
             low, high = (1e6 * seconds for seconds in timing.quartiles)
             bus = bus_bandwidth(self.collective, self.num_ranks, num_bytes, timing.median)
-            lines.append(
-                f"{num_bytes:>10,} {1e6 * timing.median:>10.0f} {f'{low:.0f} to {high:.0f}':>17} "
-                f"{num_bytes / timing.median / 1e6:>8.1f} {bus / 1e6:>8.1f}"
-            )
+            rates = [f"{rate / 1e6:.1f}" for rate in (num_bytes / timing.median, bus)]
+            seconds = f"{1e6 * timing.median:.0f}", f"{low:.0f} to {high:.0f}"
+            lines.append(row(f"{num_bytes:,}", *seconds, *rates))
         return "\n".join(lines)
 
 
@@ -116,17 +104,15 @@ def _sweep_on_rank(
 
 @dataclass(repr=False)
 class FormulaRace:
-    """An all-reduce's time over numbers of hosts; two formulas that were fitted to the first."""
+    """An all-reduce's time by number of hosts; two formulas that were fitted to the first."""
 
-    num_hosts: tuple[int, ...]
-    num_bytes: int
-    measured: list[Timing]
-    predicted: dict[str, list[float]]
+    measured: dict[int, Timing]
+    predicted: dict[str, list[float]]  # seconds at each number, by formula
 
     def __repr__(self) -> str:
         lines = []
-        for index, (hosts, timing) in enumerate(zip(self.num_hosts, self.measured, strict=True)):
-            off = {name: s[index] / timing.median - 1 for name, s in self.predicted.items()}
+        for index, (hosts, timing) in enumerate(self.measured.items()):
+            off = {name: found[index] / timing.median - 1 for name, found in self.predicted.items()}
             told = ", ".join(f"{name} {error:+.0%}" for name, error in off.items())
             lines.append(f"{hosts} hosts: {timing}; {told}")
         return "\n".join(lines)
@@ -138,39 +124,34 @@ class FormulaRace:
         """Milliseconds over hosts."""
         from byhand.figures import curves
 
-        lines = {"measured": [1e3 * timing.median for timing in self.measured]}
-        lines |= {name: [1e3 * s for s in found] for name, found in self.predicted.items()}
-        band = {"measured": [tuple(1e3 * s for s in t.quartiles) for t in self.measured]}
-        off = max(found[-1] for found in self.predicted.values()) / self.measured[-1].median
-        title = f"Fitted to {self.num_hosts[0]} hosts, one formula is {off:.1f} times too slow at "
-        title += f"{self.num_hosts[-1]}"
-        axes = {"xlabel": "hosts", "ylabel": "milliseconds", "x": list(self.num_hosts)}
-        return curves(lines, title=title, spread=band, log_x=True, from_zero=True, **axes)
+        hosts, timings = list(self.measured), list(self.measured.values())
+        seconds = {"measured": [timing.median for timing in timings], **self.predicted}
+        lines = {name: [1e3 * s for s in found] for name, found in seconds.items()}
+        band = {"measured": [tuple(1e3 * s for s in timing.quartiles) for timing in timings]}
+        off = max(found[-1] for found in self.predicted.values()) / timings[-1].median
+        title = (
+            f"Fitted to {hosts[0]} hosts, one formula is {off:.1f} times too slow at {hosts[-1]}"
+        )
+        axes = {"xlabel": "hosts", "ylabel": "milliseconds", "x": hosts, "log_x": True}
+        return curves(lines, title=title, spread=band, from_zero=True, **axes)
 
 
-def formula_race(
-    num_hosts: Sequence[int] = (2, 4, 8),
-    num_bytes: int = 1 << 20,
-    repetitions: int = 7,
-    bytes_per_second: float = 25e6,
-) -> FormulaRace:
+def formula_race(num_hosts: Sequence[int] = (2, 4, 8), repetitions: int = 7) -> FormulaRace:
     """Fit both formulas to the first number of hosts, and hold both against the others.
 
-    Hosts of one rank each, on a virtual network; the fit sees sizes up to `num_bytes`.
+    1 MB, on hosts of one rank each with 25 MB/s; the fit sees smaller sizes too.
     """
-    small = [num_bytes >> shift for shift in range(2, 17, 2)]
-    sweeps = {}
+    num_bytes, sweeps = 1 << 20, {}
     for hosts in num_hosts:
-        network = VirtualNetwork(hosts, 1, bytes_per_second)
-        sizes = [*small, num_bytes] if hosts == num_hosts[0] else [num_bytes]
+        network = VirtualNetwork(hosts, 1, bytes_per_second=25e6)
+        sizes = [num_bytes] if sweeps else [num_bytes >> shift for shift in range(16, -1, -2)]
         sweeps[hosts] = sweep("all_reduce", hosts, sizes, repetitions, network=network)
-    formulas = {"ring": partial(cost, "ring"), LITERATURE: literature_formula}
+    formulas = {"ring": partial(cost, "ring"), "alpha log P + beta m P": literature_formula}
     predicted = {}
     for name, formula in formulas.items():
         line = sweeps[num_hosts[0]].fit(formula=formula).line
         predicted[name] = [line.of(formula(hosts, num_bytes)) for hosts in num_hosts]
-    measured = [sweeps[hosts].timings[num_bytes] for hosts in num_hosts]
-    return FormulaRace(tuple(num_hosts), num_bytes, measured, predicted)
+    return FormulaRace({n: one.timings[num_bytes] for n, one in sweeps.items()}, predicted)
 
 
 @dataclass
@@ -187,28 +168,20 @@ def naive(
     num_bytes: int = 1 << 18, world_size: int = 2, repetitions: int = 15, **options: Any
 ) -> Naive:
     """The usual snippet beside a measurement of the same all-reduce on the same ranks."""
-    results = launch(_naive_on_rank, world_size, (num_bytes, repetitions), **options).results
-    seconds, barrier = results[0][2].median, results[0][3].median
-    bus = bus_bandwidth("all_reduce", world_size, num_bytes, seconds)
-    first = [result[0] for result in results]
-    return Naive(first, results[0][1], bus, barrier / (barrier + seconds))
+    ranks = launch(_naive_on_rank, world_size, (num_bytes, repetitions), **options).results
+    (_, *later), timed, barrier = ranks[0]
+    bus = bus_bandwidth("all_reduce", world_size, num_bytes, timed)
+    return Naive([tries[0] for tries, *_ in ranks], later, bus, barrier / (barrier + timed))
 
 
-def _naive_on_rank(rank: int, world_size: int, num_bytes: int, repetitions: int) -> tuple:
+def _naive_on_rank(
+    rank: int, world_size: int, num_bytes: int, repetitions: int
+) -> tuple[list[float], float, float]:
+    """What the snippet says on each try; the seconds of an all-reduce, and of a barrier."""
     tensor = torch.zeros(num_bytes // ELEMENT_BYTES, device=device())
-    first = naive_bandwidth(tensor)
-    later = [naive_bandwidth(tensor) for _ in range(repetitions)]
-    seconds = time_call(lambda: dist.all_reduce(tensor), repetitions)
-    return first, later, seconds, time_call(dist.barrier, repetitions)
-
-
-def gpu_topology() -> str:
-    """How this machine's GPUs are joined, by `nvidia-smi topo -m`; or a sentence."""
-    found = shutil.which("nvidia-smi")
-    if found is None:
-        return "no nvidia-smi on this machine: its ranks meet in main memory"
-    done = subprocess.run([found, "topo", "-m"], capture_output=True, text=True, timeout=30)
-    return done.stdout.strip() or done.stderr.strip()
+    tries = [naive_bandwidth(tensor) for _ in range(1 + repetitions)]
+    timed = time_call(lambda: dist.all_reduce(tensor), repetitions)
+    return tries, timed.median, time_call(dist.barrier, repetitions).median
 
 
 def _call(collective: str, count: int) -> Callable[[], Any]:
@@ -234,18 +207,19 @@ def cost_explorer(measured: Sweep | None = None) -> VBox:
     measured: timings of an all-reduce, drawn where the number of ranks is theirs; the sliders start
     at their fit. Starts no rank, so it follows the mouse.
     """
-    from ipywidgets import Dropdown, SelectionSlider
+    from ipywidgets import Dropdown, FloatLogSlider, SelectionSlider
 
     from byhand.tools.explorer import explorer
 
     line = measured.fit().line if measured else AlphaBeta(1e-4, 1e-9)
-    alpha = _log_slider("alpha", line.alpha, -7, -2, "seconds a round")
-    beta = _log_slider("beta", line.beta, -12, -6, "seconds a byte")
+    look = {"step": 0.02, "readout_format": ".2e", "style": {"description_width": "initial"}}
+    alpha = FloatLogSlider(line.alpha, min=-7, max=-2, description="alpha, s a round", **look)
+    beta = FloatLogSlider(line.beta, min=-12, max=-6, description="beta, s a byte", **look)
     start = measured.num_ranks if measured and measured.num_ranks in NUM_RANKS else 8
     ranks = SelectionSlider(options=NUM_RANKS, value=start, description="ranks")
-    rival = Dropdown(options=RIVALS, value=RIVALS[0], description="rival")
+    rival = Dropdown(options=["recursive_doubling", "halving_doubling"], description="rival")
 
-    def drawn(alpha: float, beta: float, num_ranks: int, rival: str) -> tuple[bytes, int, str]:
+    def drawn(alpha: float, beta: float, num_ranks: int, rival: str) -> tuple[CourseFigure, str]:
         return draw_costs(AlphaBeta(alpha, beta), num_ranks, rival, measured)
 
     return explorer([[alpha, beta], [ranks, rival]], drawn)
@@ -253,19 +227,18 @@ def cost_explorer(measured: Sweep | None = None) -> VBox:
 
 def draw_costs(
     line: AlphaBeta, num_ranks: int, rival: str, measured: Sweep | None = None
-) -> tuple[bytes, int, str]:
-    """The picture (PNG), its width in pixels, and what it says in a sentence."""
+) -> tuple[CourseFigure, str]:
+    """The picture, and what it says in a sentence."""
     from byhand.figures import costs
     from byhand.figures.costs import seconds_text
     from byhand.figures.style import num_bytes_text
 
-    here = measured is not None and measured.num_ranks == num_ranks
     lines = {name: partial(line.seconds, name, num_ranks) for name in ("ring", rival)}
     crossing = crossover(line, "ring", rival, num_ranks)
     title = f"{num_ranks} ranks: alpha {seconds_text(line.alpha)}, {1e-6 / line.beta:,.3g} MB/s"
     marks = {"equal": crossing} if crossing else {}
+    here = measured is not None and measured.num_ranks == num_ranks
     points = {"measured": measured.points()} if here else {}
-    png, size = costs(points, lines, title, marks, (4, 1 << 30))._repr_png_()
     name = rival.replace("_", " ").replace("halving doubling", "halving-doubling")
     if crossing is not None:
         text = f"Below {num_bytes_text(crossing)} {name} wins, above it the ring."
@@ -274,11 +247,4 @@ def draw_costs(
     else:
         winner = name.capitalize() if lines[rival](1) < lines["ring"](1) else "The ring"
         text = f"{winner} wins at every size."
-    return png, size["width"], text
-
-
-def _log_slider(label: str, value: float, least: int, most: int, hint: str) -> FloatLogSlider:
-    from ipywidgets import FloatLogSlider
-
-    look = {"step": 0.02, "readout_format": ".2e", "description": label, "tooltip": hint}
-    return FloatLogSlider(value, min=least, max=most, **look)
+    return costs(points, lines, title, marks, (4, 1 << 30)), text

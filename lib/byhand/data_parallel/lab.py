@@ -189,11 +189,7 @@ def bucket_explorer(bucket_bytes: int = LAYER_BYTES, world_size: int = 2) -> ipy
     return explorer([[size, slider("ranks", world_size, 1, 4)]], draw_buckets)
 
 
-def draw_buckets(bucket_bytes: int, world_size: int) -> tuple[bytes, int, str]:
-    """A step's picture (PNG), its width in pixels, and what it took; or no picture, and why."""
-    try:
-        steps = watch(bucket_bytes, world_size, network=slow_link(world_size))
-        png, size = steps._repr_png_()
-    except Exception as error:
-        return b"", 0, f"{type(error).__name__}: {error}"
-    return png, size["width"], repr(steps)
+def draw_buckets(bucket_bytes: int, world_size: int) -> tuple[CourseFigure, str]:
+    """A step's picture, and what it took."""
+    steps = watch(bucket_bytes, world_size, network=slow_link(world_size))
+    return steps.picture(), repr(steps)

@@ -26,10 +26,9 @@ def bytes_bars(predicted: Bars, counted: Bars, title: str | None = None) -> Figu
     pair = 2 * BAR_INCHES + GAP_INCHES
     names = [row.replace("_", "-") for row in counted]
     left = 0.25 + parts.CHARACTER_INCHES * max(map(len, names))
-    with style.styled():
-        height = TOP_INCHES + pair * len(counted) + BOTTOM_INCHES
-        figure = style.new_figure(height, finding(predicted, counted) if title is None else title)
-        axes = style.axes_at(figure, left, TOP_INCHES, 1.5, BOTTOM_INCHES)
+    height = TOP_INCHES + pair * len(counted) + BOTTOM_INCHES
+    title = finding(predicted, counted) if title is None else title
+    with style.plot(height, title, left, TOP_INCHES, 1.5, BOTTOM_INCHES) as (figure, axes):
         axes.set(xlim=(0, most / factor or 1), ylim=(pair * len(counted), 0))
         axes.set_xlabel(f"{unit} sent")
         axes.set_yticks([index * pair + BAR_INCHES for index in range(len(counted))], names)
@@ -62,9 +61,8 @@ def leaving_bars(leaving: Bars, title: str) -> Figure:
     the hue of the first.
     """
     totals = {row: sum(ops.values()) for row, ops in leaving.items()}
-    with style.styled():
-        figure = style.new_figure(TOP_INCHES + 0.3 * len(leaving) + BOTTOM_INCHES, title)
-        axes = style.axes_at(figure, 1.5, TOP_INCHES, 0.9, BOTTOM_INCHES)
+    height = TOP_INCHES + 0.3 * len(leaving) + BOTTOM_INCHES
+    with style.plot(height, title, 1.5, TOP_INCHES, 0.9, BOTTOM_INCHES) as (figure, axes):
         axes.set(xlim=(0, max(totals.values()) or 1.0), ylim=(len(leaving) - 0.5, -0.5))
         axes.set_xlabel("bytes that leave the busiest node in a step")
         axes.xaxis.set_major_formatter(lambda value, _: style.num_bytes_text(value))

@@ -8,7 +8,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from byhand.figures import parts, style
 
-HEIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES, LEFT_INCHES = 3.4, 0.5, 0.55, 0.78
+HEIGHT, TOP, BOTTOM, LEFT = 3.4, 0.5, 0.55, 0.78  # inches
 WIDE = 3e3  # most over least seconds: from there on powers of ten alone are named
 ASIDE = 1.12  # points of one size stand beside each other, this factor apart
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f", "#56b4e9", "#e69f00")
@@ -34,9 +34,7 @@ def costs(
     right = 0.35 + parts.CHARACTER_INCHES * max(map(len, names))
     sizes = [point[0] for some in points.values() for point in some]
     least, most = reach or (min(sizes), max(sizes))
-    with style.styled():
-        figure = style.new_figure(HEIGHT_INCHES, title)
-        axes = style.axes_at(figure, LEFT_INCHES, TOP_INCHES, right, BOTTOM_INCHES)
+    with style.plot(HEIGHT, title, LEFT, TOP, right, BOTTOM) as (figure, axes):
         _set_axes(axes, least, most)
         for name, line in lines.items():
             axes.plot(*_drawn(line, least, most), color=colours[name], linewidth=1.8, zorder=2)

@@ -9,8 +9,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from byhand.figures import parts, style
 
-HEIGHT_INCHES = 2.9
-LEFT_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.72, 0.5, 0.55
+HEIGHT, LEFT, TOP, BOTTOM = 2.9, 0.72, 0.5, 0.55  # inches
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f")  # not a rank's: a setting's
 WIDTHS = (5.0, 2.4, 1.2)  # lines that lie over each other can all be seen
 
@@ -36,9 +35,7 @@ def curves(
     points: (x, y) that were measured, for some of the names: circles, and their lines have no dots.
     """
     right = 0.35 + parts.CHARACTER_INCHES * max(map(len, lines))
-    with style.styled():
-        figure = style.new_figure(HEIGHT_INCHES, title)
-        axes = style.axes_at(figure, LEFT_INCHES, TOP_INCHES, right, BOTTOM_INCHES)
+    with style.plot(HEIGHT, title, LEFT, TOP, right, BOTTOM) as (figure, axes):
         axes.set(xlabel=xlabel, ylabel=ylabel)
         axes.set_xscale("log" if log_x else "linear")
         axes.set_yscale("log" if log_y else "linear")

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from byhand.figures import parts, style
 from byhand.words import counted
 
-ROW_INCHES, LEFT_INCHES, RIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.42, 0.68, 0.3, 0.62, 0.12
+ROW_INCHES, LEFT, TOP, RIGHT, BOTTOM = 0.42, 0.68, 0.62, 0.3, 0.12  # inches
 
 
 class Message(NamedTuple):
@@ -41,10 +41,8 @@ def message_diagram(
         title = (
             f"{counted(len(messages), 'message')}, {total} in all, {counted(num_steps, 'round')}"
         )
-    height = TOP_INCHES + ROW_INCHES * num_ranks + BOTTOM_INCHES
-    with style.styled():
-        figure = style.new_figure(height, title)
-        axes = style.axes_at(figure, LEFT_INCHES, TOP_INCHES, RIGHT_INCHES, BOTTOM_INCHES)
+    height = TOP + ROW_INCHES * num_ranks + BOTTOM
+    with style.plot(height, title, LEFT, TOP, RIGHT, BOTTOM) as (figure, axes):
         axes.set(xlim=(0, max(num_steps, 1)), ylim=(num_ranks - 0.5, -0.5))
         axes.spines["bottom"].set_visible(False)
         parts.rank_rows(axes, num_ranks)

@@ -10,8 +10,7 @@ from matplotlib.patches import Rectangle
 from byhand.figures import parts, style
 from byhand.words import counted
 
-ROW_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.62, 0.78, 0.5
-LEFT_INCHES, RIGHT_INCHES = 0.68, 0.2
+ROW_INCHES, LEFT, TOP, RIGHT, BOTTOM = 0.62, 0.68, 0.78, 0.2, 0.5  # inches
 BAR, LANE, LANE_TOP = 0.46, 0.26, 0.27  # shares of a row: the rank's bar, and the lane below it
 COLOURS = {
     "forward": style.COMPUTE,
@@ -47,11 +46,9 @@ def overlap(steps: Sequence[Step], title: str | None = None) -> Figure:
     The title, unless given, says which share of the step the ranks stand still.
     """
     begin, end = min(step.start for step in steps), max(step.end for step in steps)
-    height = TOP_INCHES + ROW_INCHES * len(steps) + BOTTOM_INCHES
-    with style.styled():
-        figure = style.new_figure(height, finding(steps) if title is None else title)
-        margins = (LEFT_INCHES, TOP_INCHES, RIGHT_INCHES, BOTTOM_INCHES)
-        axes = style.axes_at(figure, *margins)
+    height = TOP + ROW_INCHES * len(steps) + BOTTOM
+    title = finding(steps) if title is None else title
+    with style.plot(height, title, LEFT, TOP, RIGHT, BOTTOM) as (figure, axes):
         axes.set(xlim=(0, 1e3 * (end - begin)), ylim=(len(steps) - 0.45, -0.35))
         axes.set_xlabel("milliseconds")
         parts.rank_rows(axes, len(steps))
@@ -64,7 +61,7 @@ def overlap(steps: Sequence[Step], title: str | None = None) -> Figure:
                     draw(axes, flight, begin, rank + LANE_TOP)
         heights = (0.16, 0.16, 0.16, 0.09)
         entries = zip(COLOURS, COLOURS.values(), heights, strict=False)
-        parts.key(figure, LEFT_INCHES, 0.48, entries)
+        parts.key(figure, LEFT, 0.48, entries)
     return figure
 
 

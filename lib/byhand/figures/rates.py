@@ -7,7 +7,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator
 
 from byhand.figures import style
 
-ROW_INCHES, TOP_INCHES, BOTTOM_INCHES, LEFT_INCHES, RIGHT_INCHES = 0.62, 0.5, 0.52, 0.72, 0.95
+ROW_INCHES, LEFT, TOP, RIGHT, BOTTOM = 0.62, 0.72, 0.5, 0.95, 0.52  # inches
 BAR_INCHES, NAME_INCHES, PLACE_INCHES = 0.27, 1.95, 2.05
 PLACE_COLOURS = {
     "a GPU and its memory": "#1f4e79",
@@ -31,10 +31,8 @@ def bandwidth_over_time(
     most = max([limit or 0.0, *(max(rates, default=0.0) for rates in by_rank)]) or 1.0
     num_intervals = max(len(rates) for rates in by_rank)
     edges = [1e3 * interval_seconds * number for number in range(num_intervals + 1)]
-    with style.styled():
-        figure = style.new_figure(TOP_INCHES + ROW_INCHES * len(by_rank) + BOTTOM_INCHES, title)
-        margins = (LEFT_INCHES, TOP_INCHES, RIGHT_INCHES, BOTTOM_INCHES)
-        axes = style.axes_at(figure, *margins)
+    height = TOP + ROW_INCHES * len(by_rank) + BOTTOM
+    with style.plot(height, title, LEFT, TOP, RIGHT, BOTTOM) as (figure, axes):
         axes.set(xlim=(0, edges[-1]), ylim=(len(by_rank), 0), xlabel="milliseconds")
         axes.set_yticks(
             [rank + 0.85 for rank in range(len(by_rank))],
@@ -59,11 +57,9 @@ def bandwidth_over_time(
 def link_ladder(links: Sequence[tuple[str, str, float]], title: str) -> Figure:
     """Each link's bytes per second as a bar by powers of ten: (name, between what, rate)."""
     ordered = sorted(links, key=lambda link: -link[2])
-    height = TOP_INCHES + BAR_INCHES * len(ordered) + BOTTOM_INCHES
+    height = TOP + BAR_INCHES * len(ordered) + BOTTOM
     least = min(link[2] for link in ordered) / 30
-    with style.styled():
-        figure = style.new_figure(height, title)
-        axes = style.axes_at(figure, NAME_INCHES, TOP_INCHES, PLACE_INCHES, BOTTOM_INCHES)
+    with style.plot(height, title, NAME_INCHES, TOP, PLACE_INCHES, BOTTOM) as (figure, axes):
         axes.set(xscale="log", xlim=(least, 1.3 * ordered[0][2]), ylim=(len(ordered), 0))
         axes.set_xlabel("bytes per second, one direction")
         axes.set_yticks([i + 0.5 for i in range(len(ordered))], [link[0] for link in ordered])

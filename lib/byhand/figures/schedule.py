@@ -51,12 +51,7 @@ def schedule_timeline(
     height = sum(heads) + ROW_INCHES * sum(rows) + BOTTOM_INCHES
     with style.styled():
         figure = style.new_figure(height, titles[0])
-        kinds = {span.action.kind for timeline in timelines for span in timeline.spans}
-        shown = [kind for kind in COLOURS if kind in kinds]
-        if "backward" in kinds and "backward_input" in kinds:
-            shown.remove("backward_input")  # it has the same colour
-        entries = [(KEY[kind], COLOURS[kind], 0.16) for kind in shown]
-        parts.key(figure, LEFT_INCHES, TITLE_INCHES + 0.12, entries)
+        _draw_key(figure, timelines)
         top = 0.0
         for number, timeline in enumerate(timelines):
             top += heads[number]
@@ -80,6 +75,14 @@ def finding(timeline) -> str:
     if max(shares) - min(shares) < 0.01:
         return f"Each stage idles {shares[0]:.0%} of the step"
     return f"The stages idle {timeline.idle_fraction:.0%} of the step on average"
+
+
+def _draw_key(figure: Figure, timelines) -> None:
+    kinds = {span.action.kind for timeline in timelines for span in timeline.spans}
+    if "backward" in kinds:
+        kinds.discard("backward_input")  # it has the same colour
+    entries = [(KEY[kind], colour, 0.16) for kind, colour in COLOURS.items() if kind in kinds]
+    parts.key(figure, LEFT_INCHES, TITLE_INCHES + 0.12, entries)
 
 
 def _draw_spans(axes: Axes, timeline, factor: float) -> None:

@@ -6,8 +6,8 @@ colour-blind readers.
 """
 
 import io
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import matplotlib
@@ -99,6 +99,16 @@ def axes_at(figure: Figure, left: float, top: float, right: float, bottom: float
     width, height = figure.get_size_inches()
     size = (1 - (left + right) / width, 1 - (top + bottom) / height)
     return figure.add_axes((left / width, bottom / height, *size))
+
+
+@contextmanager
+def plot(
+    height: float, title: str, left: float, top: float, right: float, bottom: float
+) -> Iterator[tuple[CourseFigure, Axes]]:
+    """A new figure, and axes in it with these margins, in inches; `styled` meanwhile."""
+    with styled():
+        figure = new_figure(height, title)
+        yield figure, axes_at(figure, left, top, right, bottom)
 
 
 def rank_colour(rank: int) -> str:

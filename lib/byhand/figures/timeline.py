@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 from byhand.figures import parts, style
 
 ROW_INCHES, BAR, BAND = 0.44, 0.62, 0.12  # BAR and BAND: shares of a row
-LEFT_INCHES, RIGHT_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.68, 0.2, 0.86, 0.5
+LEFT, TOP, RIGHT, BOTTOM = 0.68, 0.86, 0.2, 0.5  # inches
 LEAST_WAIT = 0.01  # of a call's length: less is not drawn
 COLOURS = {
     "compute": style.COMPUTE,
@@ -47,11 +47,9 @@ def timeline(
     segments = find_segments(events, spans)
     seconds = max((end for _, end in spans), default=0.0)
     factor, unit = time_unit(seconds)
-    height = TOP_INCHES + ROW_INCHES * len(spans) + BOTTOM_INCHES
-    with style.styled():
-        figure = style.new_figure(height, finding(segments, spans) if title is None else title)
-        margins = (LEFT_INCHES, TOP_INCHES, RIGHT_INCHES, BOTTOM_INCHES)
-        axes = style.axes_at(figure, *margins)
+    height = TOP + ROW_INCHES * len(spans) + BOTTOM
+    title = finding(segments, spans) if title is None else title
+    with style.plot(height, title, LEFT, TOP, RIGHT, BOTTOM) as (figure, axes):
         axes.set(xlim=(0, seconds * factor or 1), ylim=(len(spans) - 0.5, -0.5), xlabel=unit)
         parts.rank_rows(axes, len(spans))
         for segment in segments:
@@ -167,4 +165,4 @@ def _draw_key(figure: Figure, segments: list[Segment], in_flight: bool) -> None:
     kinds = {segment.kind for segment in segments}
     entries = [(kind, colour, 0.16) for kind, colour in COLOURS.items() if kind in kinds]
     entries += [("call in flight meanwhile", style.COMMUNICATION, 0.06)] if in_flight else []
-    parts.key(figure, LEFT_INCHES, 0.48, entries)
+    parts.key(figure, LEFT, 0.48, entries)

@@ -24,7 +24,6 @@ from byhand.pipeline_parallel.partition import partition
 from byhand.pipeline_parallel.worker import Pipeline, Step, cut, timeline
 from byhand.pipeline_schedules import (
     Schedule,
-    ScheduleError,
     Timeline,
     gpipe,
     interleaved,
@@ -36,6 +35,8 @@ from byhand.runtime import Run, launch
 
 if TYPE_CHECKING:  # ranks import this module
     import ipywidgets
+
+    from byhand.figures.style import CourseFigure
 
 Weights = list[tuple[Tensor, Tensor]]
 BATCH_ROWS, LEARNING_RATE = 128, 3e-3
@@ -196,15 +197,14 @@ def pipeline_explorer(
     return explorer([[which, stages, micro_batches]], draw_pipeline)
 
 
-def draw_pipeline(schedule: str, num_stages: int, num_micro_batches: int) -> tuple[bytes, int, str]:
-    """A simulated step's picture (PNG), its width, and a sentence; or no picture, and why."""
+def draw_pipeline(
+    schedule: str, num_stages: int, num_micro_batches: int
+) -> tuple[CourseFigure, str]:
+    """A simulated step's picture, and a sentence."""
     from byhand.figures import schedule_timeline
 
-    try:
-        timeline = SCHEDULES[schedule](num_stages, num_micro_batches)
-        png, size = schedule_timeline(timeline, unit="forwards")._repr_png_()
-    except ScheduleError as error:
-        return b"", 0, str(error)
+    timeline = SCHEDULES[schedule](num_stages, num_micro_batches)
     held = max(timeline.peak_in_flight) / (2 if "chunks" in schedule else 1)
     took = f"The step takes the time of {timeline.seconds:g} forwards"
-    return png, size["width"], f"{took}; a stage holds up to {held:g} micro-batches' activations."
+    text = f"{took}; a stage holds up to {held:g} micro-batches' activations."
+    return schedule_timeline(timeline, unit="forwards"), text

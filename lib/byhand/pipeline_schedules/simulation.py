@@ -89,12 +89,8 @@ def simulate(
     """
     check(schedule)
     size = len(schedule), last_global_stage(schedule)
-    seconds = {
-        "forward": forward,
-        "backward_input": backward_input,
-        "backward_weight": backward_weight,
-        "backward": backward_input + backward_weight,
-    }
+    halves = {"backward_input": backward_input, "backward_weight": backward_weight}
+    seconds = {**halves, "forward": forward, "backward": backward_input + backward_weight}
     made: dict[Product | None, float] = {}
     free, link_free = [0.0] * len(schedule), dict[tuple[int, int], float]()
     spans = []

@@ -15,8 +15,6 @@ Pure integers, no torch. Source: Megatron-LM, megatron/core/parallel_state.py.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -43,8 +41,8 @@ def rank_groups(
     pp: int = 1,
     expert_tp: int | None = None,
     order: str = ORDER,
-) -> Mapping[str, list[list[int]]]:
-    """Every group of ranks, by name: lists of ranks, each made when it is first asked for.
+) -> dict[str, list[list[int]]]:
+    """Every group of ranks, as lists, by name.
 
     "tp-pp" is the model-parallel group: the ranks that together hold one copy of the dense layers.
     "embedding" has the first and last rank of each pipeline, "position_embedding" the first.
@@ -52,31 +50,8 @@ def rank_groups(
     Raises:
         ValueError: see `RankGrid`.
     """
-    return RankGroups(RankGrid(world_size, tp, cp, ep, pp, expert_tp, order))
-
-
-class RankGroups(Mapping):
-    """All groups of a grid as lists of lists, by name; compares equal to a dict of them."""
-
-    def __init__(self, grid: RankGrid):
-        self.grid = grid
-        self._made: dict[str, list[list[int]]] = {}
-
-    def __getitem__(self, name: str) -> list[list[int]]:
-        if name not in NAMES:
-            raise KeyError(name)
-        if name not in self._made:
-            self._made[name] = _lists(self.grid.groups(name))
-        return self._made[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(NAMES)
-
-    def __len__(self) -> int:
-        return len(NAMES)
-
-    def __repr__(self) -> str:
-        return f"RankGroups({self.grid!r})"
+    grid = RankGrid(world_size, tp, cp, ep, pp, expert_tp, order)
+    return {name: grid.groups(name).tolist() for name in NAMES}
 
 
 @dataclass(frozen=True)
@@ -187,18 +162,6 @@ def global_stages(pp: int, num_chunks: int = 1) -> list[list[int]]:
     return [[chunk * pp + stage for chunk in range(num_chunks)] for stage in range(pp)]
 
 
-def _lists(groups: np.ndarray) -> list[list[int]]:
-    # Python's collector would walk the growing lists again and again: ten times the time for a
-    # million ranks. They hold nothing but numbers, so there is nothing for it to find.
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        return groups.tolist()
-    finally:
-        if collecting:
-            gc.enable()
-
-
 def _ends(pipelines: np.ndarray, name: str) -> np.ndarray:
     """The first and last rank of each pipeline [n, pp] (embedding), or the first alone."""
     both = name == "embedding" and pipelines.shape[1] > 1
@@ -251,14 +214,9 @@ def _check_pipelines(grid: RankGrid) -> None:
             f"order {grid.order!r} does not end in pp, and dp is {grid.dp} for dense layers but "
             f"{grid.expert_dp} for expert layers: the two must then be equal"
         )
-    dense, expert = (_stride(sizes, "pp") for sizes in (grid.dense_sizes, grid.expert_sizes))
+    dense, expert = (mesh.group(0, "pp")[1] for mesh in (grid.dense, grid.expert))
     if dense != expert:
         raise ValueError(
             f"order {grid.order!r} puts the next pipeline stage {dense} ranks further for dense "
             f"layers but {expert} for expert layers: both need the same pipeline groups"
         )
-
-
-def _stride(sizes: dict[str, int], axis: str) -> int:
-    faster = list(sizes)[: list(sizes).index(axis)]
-    return int(np.prod([sizes[a] for a in faster]))

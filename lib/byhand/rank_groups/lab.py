@@ -99,23 +99,25 @@ def grid_explorer(world_size: int = 64, tp: int = 8, pp: int = 4, ranks_per_node
 
 def draw_grid(
     world_size: int, order: str, tp: int, cp: int, ep: int, pp: int, per_node: int, follow: int
-) -> tuple[bytes, int, str]:
-    """The rank grid (PNG), its width, and what leaves a node; or no picture, and why."""
+) -> tuple[CourseFigure, str]:
+    """The rank grid, and what leaves a node.
+
+    Raises:
+        ValueError: there is no such grid; the sentence says which one change would do.
+    """
     from byhand.figures.style import num_bytes_text
 
     degrees = {"tp": tp, "cp": cp, "ep": ep, "pp": pp}
     try:
         grid = RankGrid(world_size, **degrees, order=order)
     except ValueError as error:
-        return b"", 0, f"Refused: {error}. {_what_would_do(world_size, degrees, order)}"
-    try:
-        leaving = bytes_leaving(grid, per_node, transformer_bytes(grid, **GPT3, **GPT3_STEP))
-    except ValueError as error:
-        return b"", 0, f"Refused: {error}."
-    png, size = show_grid(grid, per_node, follow=follow % world_size)._repr_png_()
+        would_do = _what_would_do(world_size, degrees, order)
+        raise ValueError(f"Refused: {error}. {would_do}") from None
+    leaving = bytes_leaving(grid, per_node, transformer_bytes(grid, **GPT3, **GPT3_STEP))
     worst = {name: found.max() for name, found in leaving.items() if found.max()}
     told = ", ".join(f"{name} {num_bytes_text(found)}" for name, found in worst.items())
-    return png, size["width"], f"{TOLD}: {told or 'nothing'}."
+    picture = show_grid(grid, per_node, follow=follow % world_size)
+    return picture, f"{TOLD}: {told or 'nothing'}."
 
 
 def _what_would_do(world_size: int, degrees: dict[str, int], order: str) -> str:

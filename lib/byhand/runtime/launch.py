@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from byhand.runtime.errors import LaunchError
 from byhand.runtime.launcher import Launcher
-from byhand.runtime.request import Options
 from byhand.runtime.run import Run
 
 if TYPE_CHECKING:
@@ -100,8 +99,9 @@ def launch(
         NetworkError: the kernel, or a missing tool, allows no virtual network here.
     """
     chosen = default_launcher() if launcher is None else named_launcher(launcher)
-    options = Options(backend, deadline, threads_per_rank, network, setup, memory)
-    return chosen.run(fn, world_size, args, options)
+    options = {"backend": backend, "deadline": deadline, "threads_per_rank": threads_per_rank}
+    options |= {"network": network, "setup": setup, "memory": memory}
+    return chosen.launch(fn, world_size, args, **options)
 
 
 @functools.cache
@@ -122,4 +122,4 @@ def _nothing(rank: int, world_size: int) -> None:
 
 def call(fn: Callable[..., Any], *args: Any) -> Any:
     """`fn(*args)` in one fresh process; its value. Raises as `launch` does."""
-    return default_launcher().run(fn, 1, args, Options(setup=False, alone=True)).results[0]
+    return default_launcher().launch(fn, 1, args, setup=False, alone=True).results[0]

@@ -64,28 +64,23 @@ class Launcher:
         self, fn: Callable[..., Any], world_size: int, args: Sequence[Any] = (), **options: Any
     ) -> Run:
         """Run `fn(rank, world_size, *args)` on fresh ranks. options: the fields of Options."""
-        return self.run(fn, world_size, args, Options(**options))
-
-    def run(
-        self, fn: Callable[..., Any], world_size: int, args: Sequence[Any], options: Options
-    ) -> Run:
-        """Run `fn(rank, world_size, *args)` on fresh ranks, as byhand.launch says."""
-        check_arguments(fn, world_size, args, options)
+        asked = Options(**options)
+        check_arguments(fn, world_size, args, asked)
         with self._lock:
-            if options.network != self.network:
-                return self._on(options.network).run(fn, world_size, args, options)
+            if asked.network != self.network:
+                return self._on(asked.network).launch(fn, world_size, args, **options)
             self.start()
             calls = self.pickled(fn, world_size, args)
             spec = {
                 "world_size": world_size,
-                "threads": options.threads_per_rank,
-                "setup": options.setup,
-                "backend": self._backend(options.backend, world_size),
+                "threads": asked.threads_per_rank,
+                "setup": asked.setup,
+                "backend": self._backend(asked.backend, world_size),
             }
-            deadline = options.deadline
+            deadline = asked.deadline
             if self.left is not None:
                 deadline = max(0.0, min(deadline, self.left))
-            how = {"alone": options.alone, "memory": bool(options.memory)}
+            how = {"alone": asked.alone, "memory": bool(asked.memory)}
             return self._launch(spec, calls, deadline, how)
 
     def pickled(self, fn: Callable[..., Any], world_size: int, args: Sequence[Any]) -> list[bytes]:

@@ -21,9 +21,9 @@ class Explorer(ipywidgets.VBox):
 
 
 def explorer(rows: list[list[ipywidgets.Widget]], drawn: Callable) -> Explorer:
-    """Rows of controls above the picture that `drawn(*their values)` gives, drawn at each change.
+    """Rows of controls above what `drawn(*their values)` gives, drawn anew at each change.
 
-    `drawn` returns the picture (PNG), its width and a sentence; without a picture, why.
+    `drawn` returns a figure and a sentence. What it raises is told in the figure's place.
     """
     # The picture is an Image and not an Output: nbclient can wait for ever for a cell that draws
     # into an Output (its answer to the widget may hide the cell's reply).
@@ -31,9 +31,13 @@ def explorer(rows: list[list[ipywidgets.Widget]], drawn: Callable) -> Explorer:
     controls = [control for row in rows for control in row]
 
     def redraw(_=None) -> None:
-        png, width, text = drawn(*(control.value for control in controls))
+        try:
+            figure, text = drawn(*(control.value for control in controls))
+            png, size = figure._repr_png_()
+        except Exception as error:
+            png, size, text = b"", {"width": 0}, why(error)
         sentence.value = html.escape(text, quote=False)
-        shown.value, shown.width = png, str(width)
+        shown.value, shown.width = png, str(size["width"])
         shown.layout.display = None if png else "none"
 
     for control in controls:
@@ -42,11 +46,11 @@ def explorer(rows: list[list[ipywidgets.Widget]], drawn: Callable) -> Explorer:
     return Explorer([*map(ipywidgets.HBox, rows), shown, sentence])
 
 
-def sentence(error: Exception) -> str:
-    """What a rank said, without where; any other error with its type."""
+def why(error: Exception) -> str:
+    """What was refused, here or on a rank, without where; any other error with its type."""
     if isinstance(error, RankError) and "ValueError: " in error.traceback:
         return error.traceback.strip().rpartition("ValueError: ")[2]
-    return f"{type(error).__name__}: {error}"
+    return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
 
 
 def slider(label: str, value: int, least: int, most: int) -> ipywidgets.IntSlider:

@@ -34,6 +34,8 @@ from byhand.runtime import Event, Run, VirtualNetwork, launch
 if TYPE_CHECKING:  # ranks import this module
     import ipywidgets
 
+    from byhand.figures.style import CourseFigure
+
 Batches = list[tuple[Tensor, Tensor]]  # of model.text
 BYTES_OF = "tp", "pp", "dp", "embedding", SCALARS
 
@@ -223,16 +225,13 @@ def layout_explorer(world_size: int = 64, gigabytes_per_second: float = 25) -> i
 
 def draw_layouts(
     world_size: int, ranks_per_host: int, gigabytes_per_second: float, num_sequences: int
-) -> tuple[bytes, int, str]:
-    """The ten fastest layouts as a picture (PNG), its width, and a sentence; or no picture, why."""
+) -> tuple[CourseFigure, str]:
+    """The ten fastest layouts, and a sentence on the first."""
     from byhand.figures import layout_seconds
 
     between = 1e9 * gigabytes_per_second
-    try:
-        best = fastest_layouts(world_size, ranks_per_host, between, num_sequences)
-    except ValueError as error:
-        return b"", 0, str(error)
-    png, size = layout_seconds({name: (p.parts, None) for name, p in best})._repr_png_()
+    best = fastest_layouts(world_size, ranks_per_host, between, num_sequences)
     name, first = best[0]
     idle = f"{first.idle_fraction:.0%} of the step in the pipeline"
-    return png, size["width"], f"With {name} a rank idles {idle}."
+    text = f"With {name} a rank idles {idle}."
+    return layout_seconds({name: (p.parts, None) for name, p in best}), text

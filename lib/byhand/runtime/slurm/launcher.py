@@ -35,18 +35,19 @@ SAME_CLOCK = 0.001
 class SlurmLauncher:
     """Starts ranks on the nodes of the Slurm allocation that this process is in."""
 
-    def run(
-        self, fn: Callable[..., Any], world_size: int, args: Sequence[Any], options: Options
+    def launch(
+        self, fn: Callable[..., Any], world_size: int, args: Sequence[Any] = (), **options: Any
     ) -> Run:
-        """As Launcher.run. The deadline begins when the ranks have been forked.
+        """As Launcher.launch. The deadline begins when the ranks have been forked.
 
         Raises:
             LaunchError: this process is in no allocation, or a node did not come, or was lost.
         """
-        check_arguments(fn, world_size, args, options)
-        if options.network is not None:
+        asked = Options(**options)
+        check_arguments(fn, world_size, args, asked)
+        if asked.network is not None:
             raise ValueError(
-                f"{options.network!r} is made on one machine; on a Slurm allocation the network is"
+                f"{asked.network!r} is made on one machine; on a Slurm allocation the network is"
                 " the real one"
             )
         if "SLURM_JOB_ID" not in os.environ or shutil.which("srun") is None:
@@ -54,16 +55,16 @@ class SlurmLauncher:
                 'launcher="slurm" starts ranks on the nodes of a Slurm allocation, and this process'
                 " is in none: start it with salloc or sbatch, or by autograder run --slurm"
             )
-        spec = {"world_size": world_size, "threads": options.threads_per_rank}
-        spec.update(setup=options.setup, backend=options.backend)
-        header = {"trusted": True, "alone": options.alone, "memory": bool(options.memory)}
+        spec = {"world_size": world_size, "threads": asked.threads_per_rank}
+        spec.update(setup=asked.setup, backend=asked.backend)
+        header = {"trusted": True, "alone": asked.alone, "memory": bool(asked.memory)}
         header.update(path=sys.path, directory=os.getcwd())
         calls = pickled(fn, world_size, args)
         shared = os.environ.get("BYHAND_SHARED", os.getcwd())
         with tempfile.TemporaryDirectory(prefix=".byhand-", dir=shared) as folder:
             Path(folder, "request").write_bytes(pickle.dumps((spec, header, calls)))
             with Step(Path(folder), world_size) as step:
-                return step.run(options.deadline)
+                return step.run(asked.deadline)
 
     def start(self) -> None:
         """Nothing waits between launches."""
