@@ -119,7 +119,7 @@ def spoil_test_name(cells):
         (spoil_grade_id, "cell double: its grade_id is triple"),
         (spoil_id, "cell total: the id is used 2 times"),
         (spoil_kebab, "cell Task_1: the id must be a kebab-case name"),
-        (spoil_markers, "cell test-double: 1 times '### BEGIN HIDDEN TESTS' but 0 times"),
+        (spoil_markers, "cell test-double: 1 time '### BEGIN HIDDEN TESTS' but 0 times"),
         (spoil_place_of_solution, "cell imports: it holds a solution but is not a solution cell"),
         (spoil_outputs, "cell imports: it has outputs or an execution count"),
         (spoil_test_name, "cell total-test: the name of a test cell begins with test-"),

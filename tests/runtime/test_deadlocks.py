@@ -143,7 +143,7 @@ CASES = [
     (group_without_a_member, 4, ("group [0, 1, 2]", "rank 2 returned after 0 such calls")),
     (groups_in_different_orders, 4, ("create group [2, 3]", "create group [0, 1]")),
     (barrier_against_all_reduce, 2, ("barrier", "all_reduce")),
-    (all_to_all_splits, 2, ("sends 1 rows to rank 0", "expects 2")),
+    (all_to_all_splits, 2, ("sends 1 row to rank 0", "expects 2")),
 ]
 
 

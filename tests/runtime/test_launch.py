@@ -22,6 +22,7 @@ from jupyter_client.manager import start_new_kernel
 import byhand
 from byhand import PerRank, RankError, call, cleanup, launch, setup
 from byhand.runtime import DeadlineError, Launcher, LaunchError, SandboxError
+from byhand.runtime.launch import IDLE_SECONDS, named_launcher
 from byhand.runtime.process.member import Member
 from byhand.runtime.walls.isolation import why_no_sandbox
 from byhand.runtime.walls.question import Sandbox
@@ -473,6 +474,10 @@ def test_an_idle_launcher_keeps_no_process_and_the_next_launch_starts_them_anew(
         assert wait_until_gone([server, *waiting], 20) == []
         assert len(set(launcher.launch(sleep_and_tell, 2).results)) == 2
         assert launcher._client.process_id != server
+
+
+def test_a_notebooks_own_launcher_ends_its_processes_when_idle():
+    assert named_launcher("local").idle_seconds == IDLE_SECONDS > 0
 
 
 def test_a_launch_that_comes_just_as_its_processes_end_gets_others():

@@ -386,8 +386,8 @@ def a_schedule_that_waits_for_ever(rank, world_size):
 @pytest.mark.parametrize(
     ("drive", "words"),
     [
-        (wrong_stages, "3 stages of 1 chunks, but there are 1 ranks"),
-        (wrong_chunks, "1 stages of 1 chunks, .* this one has 2 chunks"),
+        (wrong_stages, "3 stages of 1 chunk, the group of 1 rank"),
+        (wrong_chunks, "1 stage of 1 chunk, .* this one has 2 chunks"),
         (wrong_micro_batches, "stage 0 is given 3 micro-batches, but the schedule runs 2"),
         (wrong_targets, "stage 0 is given 3 targets, but the schedule runs 2 micro-batches"),
         (wrong_dtype, "x has 4 features of torch.float32, but this layer takes 4 of torch.float64"),

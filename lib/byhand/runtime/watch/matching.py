@@ -13,6 +13,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 
 from byhand.runtime.ledger import Event
+from byhand.words import counted
 
 
 def ranks_text(ranks: list[int] | tuple[int, ...] | set[int]) -> str:
@@ -171,8 +172,8 @@ def _split_disagreement(calls: dict[int, Event], where: str) -> str | None:
             sent, expected = a.sends[b.group.index(b.rank)], b.receives[a.group.index(a.rank)]
             if sent != expected:
                 return (
-                    f"in all_to_all, rank {a.rank} sends {sent} rows to rank {b.rank}, which "
-                    f"expects {expected} ({where}). What one rank's input splits send, the "
+                    f"in all_to_all, rank {a.rank} sends {counted(sent, 'row')} to rank {b.rank}, "
+                    f"which expects {expected} ({where}). What one rank's input splits send, the "
                     "other's output splits must expect."
                 )
     return None
