@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from autograder.places import CourseError, places
+from autograder.places import CourseError, places, why_not_written
 
 
 @click.group()
@@ -25,8 +25,14 @@ def main() -> None:
       autograder export grades.csv
 
     Then report and similarity show the class, regrade answers a request, and serve opens
-    JupyterLab with the formgrader. Due dates and what lateness costs stand in the class
-    directory's class.toml, who is who in Canvas or Moodle in its students.csv.
+    JupyterLab with the formgrader. Who is who in Canvas or Moodle stands in the class directory's
+    students.csv; due dates, and what lateness costs, in its class.toml:
+
+    \b
+      [late]
+      percent_per_day = 10
+      [due]
+      01_ranks = 2026-03-01T23:59:00+01:00
     """
 
 
@@ -47,10 +53,19 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
             function(places(class_dir), **options)
         except CourseError as error:
             raise click.ClickException(str(error)) from None
-        except OSError as error:
-            raise click.ClickException(f"{error}. What was graded so far is kept.") from None
+        except Exception as error:
+            why = why_not_written(str(error)) or (str(error) if isinstance(error, OSError) else "")
+            if not why:
+                raise
+            raise click.ClickException(f"{why}. What was graded so far is kept.") from None
 
     return wrapped
+
+
+def told(failures: list[str]) -> str:
+    """The first of many sentences about what went wrong, and how many more there are."""
+    more = [f"and {len(failures) - 20} more"] if len(failures) > 20 else []
+    return "\n".join([*failures[:20], *more])
 
 
 assignments_argument = click.argument("assignments", nargs=-1, metavar="[ASSIGNMENT]...")

@@ -21,7 +21,9 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from autograder.collect.uploads import Cell, found_notebook
+from autograder.cells import defined_names
+from autograder.collect.notebook import Cell, found_cells
+from autograder.pages import task_cells
 
 MAX_CELL_CHARACTERS = 200_000
 MAX_OWN_CELLS = 300
@@ -38,8 +40,8 @@ class Intake:
 
 def restore(submitted: bytes | None, released: NotebookNode) -> Intake:
     """The released notebook with the student's work in it. Never raises for any bytes."""
-    cells, notes = found_notebook(submitted)
-    return rebuild(cells, released, notes)
+    cells, why_none = found_cells(submitted)
+    return rebuild(cells, released, [why_none] if why_none else [])
 
 
 def rebuild(cells: list[Cell], released: NotebookNode, notes: list[str]) -> Intake:
@@ -65,6 +67,25 @@ def rebuild(cells: list[Cell], released: NotebookNode, notes: list[str]) -> Inta
     notes += _add_own_cells(notebook, own)
     nbformat.validate(notebook)
     return Intake(notebook, notes)
+
+
+def unanswered(
+    notebook: NotebookNode, released: NotebookNode, source: NotebookNode
+) -> dict[str, list[str]]:
+    """By test cell: the solution cells that it grades, where nothing was written in any of them.
+
+    A function that a student's own cell speaks of may have been written there.
+    """
+    given = {cell.id: cell.source for cell in released.cells}
+    mine = {cell.id: cell.source for cell in notebook.cells}
+    own = "\n".join(text for name, text in mine.items() if name not in given)
+    defines = {cell.id: cell.source for cell in source.cells}
+    return {
+        test: names
+        for test, names in task_cells(source).items()
+        if all(mine[name] == given.get(name) for name in names)
+        and not any(word in own for name in names for word in defined_names(defines[name]))
+    }
 
 
 def key(cell: NotebookNode) -> str:

@@ -30,7 +30,8 @@ from autograder.pages import task_titles, title_of
 from autograder.places import CourseError, Places
 
 COLUMNS = (
-    "assignment,student,score,max_score,late_penalty,needs_manual_grade,verdicts,graded,seed,sandbox"
+    "assignment,student,score,max_score,late_penalty,needs_manual_grade,verdicts,graded,seed,sandbox,"
+    "no_mark"
 ).split(",")
 CANVAS_COLUMNS = ["Student", "ID", "SIS Login ID", "Section"]
 MOODLE_COLUMNS = (
@@ -43,7 +44,7 @@ _WITH_ID = re.compile(r"(?P<title>.*?) \(\d+\)")
 
 @dataclass(frozen=True)
 class Grade:
-    """One submission: its score (None while a person still has to mark it), its tasks as HTML."""
+    """One submission: its score (None with `why` there is none yet), its tasks as HTML."""
 
     student: str
     assignment: str
@@ -51,6 +52,7 @@ class Grade:
     score: float | None
     max_score: float
     comment: str
+    why: str = ""
 
     def out_of(self, maximum: float) -> str:
         """The score on a scale that ends at `maximum`, as text; empty while it is not known."""
@@ -159,8 +161,11 @@ class _People:
 
     def left(self, why: str) -> list[str]:
         """Sentences about the grades that still wait for a mark, and the students in no row."""
-        waiting = [f"{g.student}, {g.assignment}" for g in self._grades if g.score is None]
-        said = [f"{what}: left empty, a person still has to mark it" for what in waiting]
+        said = [
+            f"{g.student}, {g.assignment}: left empty, {g.why}"
+            for g in self._grades
+            if g.score is None
+        ]
         return said + [f"{student}: {why}" for student in sorted(set(self._numbers) - self._found)]
 
 
@@ -238,13 +243,17 @@ def _grade(one: Judgement, marks: Marks, source: nbformat.NotebookNode) -> Grade
         f" {marks.by_cell.get(v.question, v.points)} of {v.max_points}"
         for v in one.verdicts
     ]
-    score = None if marks.waiting else max(0, marks.score)
+    why = one.why_incomplete or ("a person still has to mark it" if marks.waiting else "")
+    score = None if why else max(0, marks.score)
     comment = "<br>".join(map(html.escape, tasks))
-    return Grade(one.student, one.assignment, title_of(source), score, marks.max_score, comment)
+    return Grade(
+        one.student, one.assignment, title_of(source), score, marks.max_score, comment, why
+    )
 
 
 def _plain_row(judgement: Judgement, marks: Marks) -> list[object]:
     row = [judgement.assignment, judgement.student, marks.score, marks.max_score]
     row += [marks.late_penalty, "yes" if marks.waiting else "no"]
     row += [" ".join(f"{v.question}={v.verdict}" for v in judgement.verdicts), judgement.when]
-    return [no_formula(value) for value in [*row, judgement.seed, judgement.sandbox]]
+    row += [judgement.seed, judgement.sandbox, judgement.why_incomplete]
+    return [no_formula(value) for value in row]
