@@ -108,6 +108,8 @@ def grade(
             except CourseError as why:
                 outcome.failures.append(str(why))
                 todo = [place for place in todo if place[1] != assignment]
+        if not todo:
+            raise CourseError("\n".join(outcome.failures))
         _Run(grader, options, outcome).through(todo)
     outcome.judgements.sort(key=lambda j: (j.assignment, j.student))
     return outcome

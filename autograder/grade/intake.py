@@ -26,7 +26,8 @@ from autograder.collect.notebook import Cell, found_cells
 from autograder.pages import task_cells
 
 MAX_CELL_CHARACTERS = 200_000
-MAX_OWN_CELLS = 300
+MAX_OWN_CELLS = 3_000
+MAX_OWN_CHARACTERS = 1_000_000  # of all of them
 SETTINGS = ("points", "grade", "solution", "locked", "task")
 
 
@@ -184,16 +185,17 @@ def _settings_note(cell: NotebookNode, name: str, copies: list[Cell]) -> list[st
 
 def _add_own_cells(notebook: NotebookNode, own: dict[str, list[str]]) -> list[str]:
     """Insert the student's code cells after the released cell that each followed."""
-    notes, cells, count = [], [], 0
+    notes, cells, count, room = [], [], 0, MAX_OWN_CHARACTERS
     for cell in [None, *notebook.cells]:
         if cell is not None:
             cells.append(cell)
         for source in own.get("" if cell is None else key(cell), []):
             count += 1
-            if count > MAX_OWN_CELLS or len(source) > MAX_CELL_CHARACTERS:
+            if count > MAX_OWN_CELLS or len(source) > min(room, MAX_CELL_CHARACTERS):
                 notes = ["Some of your own cells were too long or too many and were left out."]
             else:
                 cells.append(new_code_cell(source, id=f"own-{count}"))
+                room -= len(source)
     notebook.cells = cells
     return notes
 

@@ -40,11 +40,11 @@ def refuse(where: Places, assignment: str) -> None:
         return
     raise CourseError(
         f"{assignment}: its cells are not those that {number} submissions were recorded with."
-        f" Added: {', '.join(added) or 'none'}. Removed: {', '.join(removed) or 'none'}. Nothing"
-        f" was changed. To go on with the new cells: autograder grade {assignment} --changed-cells"
-        " judges all submissions again, keeps marks and comments by people on cells that are still"
-        f" there, and a copy of the gradebook. To go back: undo the change in {assignment}'s source"
-        " notebook."
+        f" Added: {', '.join(added) or 'none'}. Removed: {', '.join(removed) or 'none'}. The"
+        " gradebook was not changed. To go on with the new cells: autograder grade"
+        f" {assignment} --changed-cells judges all submissions again, and keeps the marks and"
+        " comments of people on cells that are still there, and a copy of the gradebook. To go"
+        f" back: undo the change in {assignment}'s source notebook."
     )
 
 
