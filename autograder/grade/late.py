@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import tomllib
-import warnings
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -23,6 +22,7 @@ from traitlets import Unicode
 
 from autograder.collect.hand_ins import is_late
 from autograder.places import CourseError, Places
+from autograder.release.changes import opened_gradebook
 
 FILE = "class.toml"
 EXAMPLE = """[late]
@@ -102,15 +102,15 @@ def _policy(data: dict[str, Any]) -> Policy:
         extensions={
             (name, student): _number(student, days)
             for name in extension
-            for student, days in _table(extension, name).items()
+            for student, days in _table(extension, name, f"extension.{name}").items()
         },
     )
 
 
-def _table(data: dict[str, Any], name: str) -> dict[str, Any]:
+def _table(data: dict[str, Any], name: str, header: str = "") -> dict[str, Any]:
     value = data.get(name, {})
     if not isinstance(value, dict):
-        raise ValueError(name, f"{name} has to be a table, [{name}] on a line of its own")
+        raise ValueError(name, f"{name} has to be a table, [{header or name}] on a line of its own")
     return value
 
 
@@ -138,8 +138,7 @@ def apply(where: Places) -> int:
     policy = class_policy(where)
     if not where.gradebook.exists():
         return 0
-    with warnings.catch_warnings(), Gradebook(f"sqlite:///{where.gradebook}") as gradebook:
-        warnings.simplefilter("ignore")
+    with opened_gradebook(where) as gradebook:
         changed = sum(_apply_to(gradebook, policy, where, name) for name in where.assignments())
         gradebook.db.commit()
     return changed

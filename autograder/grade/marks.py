@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
@@ -15,6 +14,7 @@ from autograder.collect.door import BLANK, hand_ins
 from autograder.grade.journal import Journal, Judgement
 from autograder.grade.verdicts import Verdict, infrastructure
 from autograder.places import CourseError, Places
+from autograder.release.changes import opened_gradebook
 
 NO_MARK = "no mark"
 _NOT_YET = "it was handed in, and not graded yet: run autograder grade"
@@ -79,8 +79,7 @@ def read_marks(where: Places, judgements: list[Judgement]) -> dict[tuple[str, st
     }
     if not where.gradebook.exists():
         return found
-    with warnings.catch_warnings(), Gradebook(f"sqlite:///{where.gradebook}") as gradebook:
-        warnings.simplefilter("ignore")
+    with opened_gradebook(where) as gradebook:
         for place in (place for place in found if found[place].score is not None):
             with contextlib.suppress(MissingEntry):
                 found[place] = _marks(gradebook, where, *place)

@@ -11,7 +11,7 @@ import sqlite3
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import nbformat
@@ -73,17 +73,23 @@ def take_over(where: Places, assignment: str) -> Path | None:
 
 
 @contextmanager
+def opened_gradebook(where: Places) -> Iterator[Gradebook]:
+    """nbgrader's database of a class, without SQLAlchemy's warnings about nbgrader's own code."""
+    with warnings.catch_warnings(), Gradebook(f"sqlite:///{where.gradebook}") as gradebook:
+        warnings.simplefilter("ignore")
+        yield gradebook
+
+
+@contextmanager
 def _entry(where: Places, assignment: str) -> Iterator[tuple[Gradebook | None, Notebook | None]]:
     """The open gradebook and an assignment's notebook in it; None where there is none."""
     if not where.gradebook.exists():
         yield None, None
         return
-    with warnings.catch_warnings(), Gradebook(f"sqlite:///{where.gradebook}") as gradebook:
-        warnings.simplefilter("ignore")
-        try:
+    with opened_gradebook(where) as gradebook:
+        notebook = None
+        with suppress(MissingEntry):
             notebook = gradebook.find_notebook(where.source(assignment).stem, assignment)
-        except MissingEntry:
-            notebook = None
         yield gradebook, notebook
 
 

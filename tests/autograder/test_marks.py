@@ -136,23 +136,22 @@ def test_nbgraders_own_feedback_is_our_page(where):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("[late", r"no description of due dates: Expected ']'.*line 1, column 6"),
+        ("[late", r"no description of due dates: Expected ']' at the end"),
         (
             "[late]\npercent_per_day = -1",
-            "line 2: percent_per_day has to be a number that is not neg",
+            "line 2: percent_per_day has to be a number that is not",
         ),
         ("[late]\npercent = 1", "line 2: nothing here is called percent"),
         ("\n[due]\n01_tiny = 'tomorrow'", "line 3: 01_tiny has to be a date or a time"),
         ("due = 2026-03-01", r"line 1: due has to be a table, \[due\] on a line of its own"),
-        ("[extension]\n01_tiny = 2", "line 2: 01_tiny has to be a table"),
+        ("[extension]\n01_tiny = 2", r"line 2: 01_tiny has to be a table, \[extension.01_tiny\]"),
     ],
 )
 def test_a_wrong_policy_is_answered_with_its_line_and_an_example(where, text, sentence):
     policy(where, text)
-    with pytest.raises(
-        CourseError, match=f"(?s){sentence}.*One looks like this:.*{late.EXAMPLE[:9]}"
-    ):
+    with pytest.raises(CourseError, match=sentence) as told:
         late.apply(where)
+    assert str(told.value).endswith(f"One looks like this:\n\n{late.EXAMPLE}")
 
 
 def test_the_example_is_one(where):
@@ -316,7 +315,7 @@ def test_another_file_is_no_worksheet(where, tmp_path):
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     with pytest.raises(CourseError, match="no grading worksheet"):
         export.moodle(where, [NAME], tmp_path / "x.csv")
-    with pytest.raises(CourseError, match="does not begin as a gradebook"):
+    with pytest.raises(CourseError, match="no gradebook of Canvas: it lacks the col"):
         export.canvas(where, [NAME], tmp_path / "x.csv")
 
 
