@@ -1,8 +1,8 @@
 """From a folder or zip of downloads to submitted/STUDENT/ASSIGNMENT/STEM.ipynb.
 
 Knows what Canvas and Moodle call the files they pack (see `names`), and a folder or file for each
-student. A notebook is copied as bytes, and what it is shows when it is graded. Of several attempts
-the newest wins; among files handed in together, the one that holds the released cells.
+student. A notebook is copied as bytes; what it is, is told at once. Of several attempts the newest
+wins; among files handed in together, the one that holds the released cells.
 
 nbgrader's own zip_collect is not used: it follows links, unpacks a file of any size, and stops the
 whole class at a second attempt, a broken zip or a pipe.

@@ -120,17 +120,32 @@ def _put_back(cell: NotebookNode, copies: list[Cell]) -> list[str]:
     name = cell.metadata.get("nbgrader", {}).get("grade_id")
     if name is None:
         return _take_trial(cell, copies)
+    changed = _changed(cell, copies)
+    kind, then = "locked cell", "The released one was used."
     if is_answer(cell):
-        return _take_answer(cell, name, copies)
-    kind = "test cell" if cell.metadata.nbgrader.grade else "locked cell"
+        kind, then = "cell", "Your last change to it counts, and so do your other cells."
+        changed += _take_answer(cell, copies)
+    elif cell.metadata.nbgrader.grade:
+        kind = "test cell"
+    if not changed:
+        return []
+    return [f"The {kind} {name} was not as it was given out ({', '.join(changed)}). {then}"]
+
+
+def _changed(cell: NotebookNode, copies: list[Cell]) -> list[str]:
+    """In what the copies of a cell differ from it, but for an answer's text."""
     if not copies:
-        return [f"The {kind} {name} was missing. It was put back and counts as usual."]
-    notes = []
-    if any(_text(c.source) != _text(cell.source) or c.cell_type != cell.cell_type for c in copies):
-        notes.append(f"The {kind} {name} had been edited. The released one was used instead.")
-    if len(copies) > 1:
-        notes.append(f"The {kind} {name} was there {len(copies)} times. It was used once.")
-    return notes + _settings_note(cell, name, copies)
+        return ["missing"]
+    mine, tags = cell.metadata.nbgrader, list(cell.metadata.get("tags", []))
+    is_edited = any(_text(one.source) != _text(cell.source) for one in copies)
+    found = ["edited"] if is_edited and not is_answer(cell) else []
+    found += [f"there {len(copies)} times"] if len(copies) > 1 else []
+    kinds = {one.cell_type for one in copies} - {cell.cell_type}
+    found += [f"made a {kind} cell" for kind in sorted(kinds)]
+    usual = {name: mine.get(name, False) for name in SETTINGS}
+    theirs = [{name: one.settings.get(name, usual[name]) for name in SETTINGS} for one in copies]
+    found += [name for name in SETTINGS if any(one[name] != usual[name] for one in theirs)]
+    return found + (["tags"] if any(one.tags != tags for one in copies) else [])
 
 
 def _take_trial(cell: NotebookNode, copies: list[Cell]) -> list[str]:
@@ -141,45 +156,13 @@ def _take_trial(cell: NotebookNode, copies: list[Cell]) -> list[str]:
     return []
 
 
-def _take_answer(cell: NotebookNode, name: str, copies: list[Cell]) -> list[str]:
-    blank, notes = cell.source, []
-    if not copies:
-        cell.source = ""
-        return [f"The cell {name} was missing. Your other cells were graded as they stand."]
-    written = [c for c in copies if _text(c.source) != _text(blank)] or copies
-    chosen = written[-1]
-    cell.source = chosen.source
-    if len(copies) > 1:
-        notes.append(
-            f"The cell {name} was there {len(copies)} times. The last one that you"
-            " changed is your answer."
-        )
-    if chosen.cell_type != cell.cell_type:
-        notes.append(
-            f"The cell {name} had become a {chosen.cell_type} cell. It was graded as"
-            f" {cell.cell_type}."
-        )
-    if len(cell.source) > MAX_CELL_CHARACTERS:
-        cell.source = blank
-        notes.append(
-            f"The cell {name} was longer than {MAX_CELL_CHARACTERS:,} characters and was left out."
-        )
-    return notes + _settings_note(cell, name, copies)
-
-
-def _settings_note(cell: NotebookNode, name: str, copies: list[Cell]) -> list[str]:
-    """A sentence where a copy has other points, flags or tags than the released cell."""
-    mine = cell.metadata.nbgrader
-    tags = list(cell.metadata.get("tags", []))
-    for other in copies:
-        theirs = other.settings
-        changed = [s for s in SETTINGS if s in theirs and theirs[s] != mine.get(s, False)]
-        if changed or other.tags != tags:
-            what = ", ".join(changed + (["tags"] if other.tags != tags else []))
-            return [
-                f"The settings of the cell {name} had been changed ({what}). The released"
-                " ones were used."
-            ]
+def _take_answer(cell: NotebookNode, copies: list[Cell]) -> list[str]:
+    """A solution cell as the student left it, empty where it is missing."""
+    written = [c for c in copies if _text(c.source) != _text(cell.source)] or copies
+    answer = written[-1].source if written else ""
+    if len(answer) > MAX_CELL_CHARACTERS:
+        return [f"longer than {MAX_CELL_CHARACTERS:,} characters and left out"]
+    cell.source = answer
     return []
 
 

@@ -85,18 +85,18 @@ def edit_imports(notebook, cells):
 @pytest.mark.parametrize(
     ("change", "note"),
     [
-        (edit_test, "The test cell test-double had been edited."),
-        (delete_test, "The test cell test-double was missing."),
-        (copy_test, "The test cell test-double was there 2 times."),
-        (raise_points, "The settings of the cell test-double had been changed (points)."),
-        (make_solution, "The settings of the cell test-double had been changed (solution)."),
-        (tag_test, "The settings of the cell test-double had been changed (tags)."),
-        (edit_imports, "The locked cell imports had been edited."),
+        (edit_test, "test cell test-double was not as it was given out (edited)."),
+        (delete_test, "test cell test-double was not as it was given out (missing)."),
+        (copy_test, "test cell test-double was not as it was given out (edited, there 2 times)."),
+        (raise_points, "test cell test-double was not as it was given out (points)."),
+        (make_solution, "test cell test-double was not as it was given out (solution)."),
+        (tag_test, "test cell test-double was not as it was given out (tags)."),
+        (edit_imports, "locked cell imports was not as it was given out (edited)."),
     ],
 )
 def test_changes_to_our_cells_are_undone_and_noted(blank, change, note):
     intake = changed(blank, change)
-    assert any(one.startswith(note) for one in intake.notes), intake.notes
+    assert any(one.startswith(f"The {note}") for one in intake.notes), intake.notes
     assert_as_released(intake, blank)
     assert cells(intake.notebook)["double"].source == tiny_course.DOUBLE
 
@@ -134,7 +134,8 @@ def test_a_deleted_answer_leaves_room_for_the_same_function_in_another_cell(blan
     assert cells(intake.notebook)["double"].source == ""
     assert cells(intake.notebook)["own-1"].source == tiny_course.DOUBLE
     assert intake.notes == [
-        "The cell double was missing. Your other cells were graded as they stand."
+        "The cell double was not as it was given out (missing). Your last change to it counts,"
+        " and so do your other cells."
     ]
 
 
