@@ -54,10 +54,10 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
         except CourseError as error:
             raise click.ClickException(str(error)) from None
         except Exception as error:
-            why = why_not_written(str(error)) or (str(error) if isinstance(error, OSError) else "")
-            if not why:
+            why = why_not_written(str(error))
+            if not why and not isinstance(error, OSError):
                 raise
-            raise click.ClickException(f"{why}. What was graded so far is kept.") from None
+            raise click.ClickException(why or f"{error}. What was graded so far is kept.") from None
 
     return wrapped
 

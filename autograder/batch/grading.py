@@ -105,6 +105,8 @@ def grade(
             release.check(where.source(assignment))
             try:
                 _see_to_cells(where, assignment, options, outcome)
+            except release.GradebookError:
+                raise
             except CourseError as why:
                 outcome.failures.append(str(why))
                 todo = [place for place in todo if place[1] != assignment]

@@ -16,11 +16,16 @@ from pathlib import Path
 
 import nbformat
 from nbgrader.api import Comment, Grade, Gradebook, MissingEntry, Notebook
+from sqlalchemy.exc import OperationalError
 
 from autograder.cells import is_grade, is_locked, is_solution
-from autograder.places import CourseError, Places
+from autograder.places import CourseError, Places, why_not_written
 
 Cells = dict[str, dict[str, dict]]  # by table of the gradebook, by name: what is entered
+
+
+class GradebookError(CourseError):
+    """The gradebook cannot be read or written now, whatever for."""
 
 
 def refuse(where: Places, assignment: str) -> None:
@@ -74,10 +79,18 @@ def take_over(where: Places, assignment: str) -> Path | None:
 
 @contextmanager
 def opened_gradebook(where: Places) -> Iterator[Gradebook]:
-    """nbgrader's database of a class, without SQLAlchemy's warnings about nbgrader's own code."""
-    with warnings.catch_warnings(), Gradebook(f"sqlite:///{where.gradebook}") as gradebook:
-        warnings.simplefilter("ignore")
-        yield gradebook
+    """nbgrader's database of a class, without SQLAlchemy's warnings about nbgrader's own code.
+
+    Raises:
+        GradebookError: another program has locked it, or there is no room on the disk.
+    """
+    try:
+        with warnings.catch_warnings(), Gradebook(f"sqlite:///{where.gradebook}") as gradebook:
+            warnings.simplefilter("ignore")
+            yield gradebook
+    except OperationalError as error:
+        why = why_not_written(str(error)) or f"the gradebook cannot be used: {error.orig}"
+        raise GradebookError(why) from None
 
 
 @contextmanager

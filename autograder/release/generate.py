@@ -25,15 +25,11 @@ from traitlets.config import Config
 from autograder.nbgrader_config import COURSE_ID, settings
 from autograder.pages import write_page
 from autograder.places import CourseError, Places, why_not_written
-from autograder.release.changes import refuse
+from autograder.release.changes import GradebookError, refuse
 from autograder.release.rules import problems
 from autograder.scratch import Scratch
 
 _BROKEN = ("readonly database", "unable to open database")
-
-
-class GradebookError(CourseError):
-    """The gradebook cannot be written now, whatever was to be written."""
 
 
 def release(where: Places, assignments: list[str]) -> list[Path]:
