@@ -3,7 +3,8 @@
 A submission's way, a file for each step:
 
     collect/hand_ins.py   what an LMS packed becomes submitted/STUDENT/ASSIGNMENT/STEM.ipynb
-    grade/engine.py       takes in one folder; the journal's judgement on exactly this, or a new one
+    collect/door.py       whatever lies there is a hand-in, with a name that every page can hold
+    grade/engine.py       takes in one hand-in; the journal's judgement on exactly this, or a new
     grade/intake.py       the released notebook, restored, with the student's work in it
     grade/plan.py         the questions: test cells, points, limits, the student's cells before each
     grade/notebook.py     papermill runs the test cells in a warm kernel that sees no student's name

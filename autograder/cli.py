@@ -10,7 +10,7 @@ from autograder import result_commands  # noqa: F401  (its commands add themselv
 from autograder.batch.cluster import Request
 from autograder.batch.commands import run, slurm_options
 from autograder.batch.slurm import on_slurm
-from autograder.commands import assignments_argument, command, main, student_option
+from autograder.commands import assignments_argument, command, main, student_option, told
 from autograder.places import Places, chosen_assignments
 from byhand.words import counted
 
@@ -50,14 +50,10 @@ def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None)
     done = collecting(where, name, inbox, worksheet)
     handed_in = counted(len(done.students), "submission")
     click.echo(f"collected {handed_in} for {name} into {where.submitted}")
-    if done.attempts:
-        click.echo(f"  {counted(done.attempts, 'earlier attempt')} gave way to newer ones")
-    if done.late:
-        click.echo(
-            f"  marked late by Canvas, which does not say by how much: {', '.join(done.late)}"
-        )
-    for sentence in done.left:
-        click.echo(f"  left out {sentence}")
+    if done.students:
+        click.echo(f"  {done.counts()}")
+    for sentence in done.sentences():
+        click.echo(f"  {sentence}")
 
 
 @command
@@ -75,6 +71,11 @@ def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None)
     type=click.IntRange(min=1),
     metavar="N",
     help="With --slurm: jobs (default: one for every 25 submissions).",
+)
+@click.option(
+    "--changed-cells",
+    is_flag=True,
+    help="Go on though graded cells were added or removed after hand-ins came.",
 )
 @click.option("--again", is_flag=True, help="Judge again what was judged before.")
 @click.option("--unsandboxed", is_flag=True, help="Run submissions without walls: own work only.")
@@ -99,6 +100,7 @@ def grade(
     jobs: int | None,
     request: Request | None,
     shards: int | None,
+    changed_cells: bool,
     again: bool,
     unsandboxed: bool,
     seed: int | None,
@@ -106,7 +108,7 @@ def grade(
     backend: str | None,
 ) -> None:
     """Judge what is new or changed, and record the scores in nbgrader's gradebook."""
-    from autograder.batch.grading import SHARD, Options
+    from autograder.batch.grading import SHARD, Options, summary
     from autograder.batch.grading import grade as grading
     from autograder.batch.queue import cores
     from autograder.grade import devices, late
@@ -117,7 +119,9 @@ def grade(
     queue = request and on_slurm(
         request, where.class_dir / "slurm", shards, SHARD, jobs or request.cpus
     )
-    options = Options(again, not unsandboxed, seed, limit, True, jobs or cores(), queue, gpus)
+    options = Options(
+        again, not unsandboxed, seed, limit, True, jobs or cores(), queue, gpus, changed_cells
+    )
     try:
         outcome = grading(where, names, list(students), options)
     except KeyboardInterrupt:
@@ -125,11 +129,10 @@ def grade(
             "interrupted. What was graded is kept; the same command goes on from there."
         ) from None
     late.apply(where)
-    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in outcome.counts.most_common())
-    handed_in = counted(len(outcome.judgements), "submission")
-    click.echo(f"{handed_in}, {outcome.new} of them judged now: {verdicts}")
+    for line in summary(outcome):
+        click.echo(line)
     if outcome.failures:
-        raise click.ClickException("\n".join(outcome.failures[:20]))
+        raise click.ClickException(told(outcome.failures))
 
 
 main.add_command(run)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from autograder.places import CourseError, places
+from autograder.places import CourseError, places, why_not_written
 
 NO_NBGRADER = "this needs nbgrader, which is not installed: pip install 'byhand[instructor]'"
 
@@ -27,8 +27,14 @@ def main() -> None:
       autograder export grades.csv
 
     Then report and similarity show the class, regrade answers a request, and serve opens
-    JupyterLab with the formgrader. Due dates and what lateness costs stand in the class
-    directory's class.toml, who is who in Canvas or Moodle in its students.csv.
+    JupyterLab with the formgrader. Who is who in Canvas or Moodle stands in the class directory's
+    students.csv; due dates, and what lateness costs, in its class.toml:
+
+    \b
+      [late]
+      percent_per_day = 10
+      [due]
+      01_ranks = 2026-03-01T23:59:00+01:00
     """
 
 
@@ -64,10 +70,19 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
             raise click.ClickException(NO_NBGRADER) from None
         except BrokenPipeError:
             raise  # whoever read this has enough: click ends without a word
-        except OSError as error:
-            raise click.ClickException(f"{error}. What was graded so far is kept.") from None
+        except Exception as error:
+            why = why_not_written(str(error))
+            if not why and not isinstance(error, OSError):
+                raise
+            raise click.ClickException(why or f"{error}. What was graded so far is kept.") from None
 
     return wrapped
+
+
+def told(failures: list[str]) -> str:
+    """The first of many sentences about what went wrong, and how many more there are."""
+    more = [f"and {len(failures) - 20} more"] if len(failures) > 20 else []
+    return "\n".join([*failures[:20], *more])
 
 
 assignments_argument = click.argument("assignments", nargs=-1, metavar="[ASSIGNMENT]...")

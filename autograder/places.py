@@ -14,8 +14,22 @@ RECORD = ".written.json"  # what was last written to a folder: see written.py
 _PLAIN = re.compile(r"[\w ./@~:,=-]+")
 
 
+LOCKED = ("database is locked",)
+_KEPT = " What was graded so far is kept."
+NO_ROOM = ("disk is full", "disk I/O error", "o space left", "quota exceeded", "File too large")
+
+
 class CourseError(Exception):
     """Something a person can put right; the message is a whole sentence that says how."""
+
+
+def why_not_written(said: str) -> str:
+    """What to do about an error of the disk or the gradebook, by its words; "" for any other."""
+    if any(words in said for words in LOCKED):
+        return "another program is using the gradebook: try again when it is done." + _KEPT
+    if any(words in said for words in NO_ROOM):
+        return "there is no room on the disk: make some, and give the same command again." + _KEPT
+    return ""
 
 
 @dataclass(frozen=True)

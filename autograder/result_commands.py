@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from autograder.commands import assignments_argument, command, student_option
+from autograder.commands import assignments_argument, command, student_option, told
 from autograder.places import CourseError, Places, chosen_assignments
 from byhand.words import counted
 
@@ -61,7 +61,7 @@ def regrade(
     changed = sum(one.old_score != one.new_score for one in made)
     click.echo(f"{len(made)} graded again, {changed} with another score")
     if failures:
-        raise click.ClickException("\n".join(failures[:20]))
+        raise click.ClickException(told(failures))
 
 
 @command

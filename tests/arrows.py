@@ -20,7 +20,7 @@ TOPICS = (
 MAY_IMPORT = {
     "autograder": "release collect grade batch report check figures runtime walls",
     "report": "autograder batch collect grade figures",
-    "batch": "autograder grade release walls",
+    "batch": "autograder collect grade release walls",
     "grade": "autograder collect release check runtime walls watch",
     "collect": "autograder",
     "release": "autograder",

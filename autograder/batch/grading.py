@@ -8,11 +8,7 @@ and nothing twice.
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 import shutil
-import signal
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -23,24 +19,33 @@ from tqdm import tqdm
 
 from autograder.batch import cluster, queue, slurm
 from autograder.batch.judging import Judging, Place, surroundings
+from autograder.batch.lock import alone, uninterrupted
 from autograder.batch.queue import Queue
+from autograder.collect.door import settle
 from autograder.grade import gradebook
 from autograder.grade.engine import Grader, submissions
 from autograder.grade.journal import Judgement
+from autograder.grade.marks import in_the_way
 from autograder.places import CourseError, Places
+from autograder.release import changes
 from autograder.release import generate as release
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
+from byhand.words import counted
 
 SHARD = 25  # submissions in a job, unless told otherwise: the start of its workers is then 5 %
 
 
 @dataclass
 class Outcome:
-    """What one run of grading did; `new` counts what was not found in the journal."""
+    """What one run of grading did; `new` counts what was not found in the journal.
+
+    `failures` say what is without a mark, `notes` what else the instructor should know.
+    """
 
     judgements: list[Judgement] = field(default_factory=list)
     new: int = 0
     failures: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def counts(self) -> Counter[str]:
@@ -58,7 +63,8 @@ class Options:
     """How to grade; see `autograder grade --help`.
 
     `jobs` submissions are judged at a time, here; unless `queue` is given, and does it elsewhere.
-    `gpus`: what devices.chosen found out.
+    `gpus`: what devices.chosen found out. `changed_cells`: take over graded cells that were added
+    or removed after hand-ins were recorded.
     """
 
     again: bool = False
@@ -69,6 +75,7 @@ class Options:
     jobs: int = 1
     queue: Queue | None = None
     gpus: Gpus = NO_GPUS
+    changed_cells: bool = False
     told: Callable[[Outcome], str] = by_verdict  # what the bar says of the run so far
 
     @property
@@ -93,15 +100,39 @@ def grade(
             gradebook cannot be written, or another process grades this class.
         OSError: the disk is full.
     """
-    todo = submissions(where, assignments, list(students))
     outcome = Outcome()
     with Grader(where, **options.engine) as grader, alone(where):
+        if not students:
+            renamed, strays = settle(where)
+            outcome.notes += renamed
+            outcome.failures += strays
+        todo = submissions(where, assignments, list(students))
         for assignment in dict.fromkeys(assignment for _, assignment in todo):
             grader.released(assignment)
             release.check(where.source(assignment))
+            try:
+                _see_to_cells(where, assignment, options, outcome)
+            except release.GradebookError:
+                raise
+            except CourseError as why:
+                outcome.failures.append(str(why))
+                todo = [place for place in todo if place[1] != assignment]
+        if not todo:
+            raise CourseError("\n".join(outcome.failures))
         _Run(grader, options, outcome).through(todo)
     outcome.judgements.sort(key=lambda j: (j.assignment, j.student))
     return outcome
+
+
+def _see_to_cells(where: Places, assignment: str, options: Options, outcome: Outcome) -> None:
+    """Only an assignment whose cells the gradebook can hold is graded.
+
+    Raises:
+        CourseError: it cannot hold them.
+    """
+    if options.changed_cells and (kept := changes.take_over(where, assignment)):
+        outcome.notes.append(f"{assignment}: the gradebook has the new cells; as it was: {kept}")
+    changes.refuse(where, assignment)
 
 
 def judged(grader: Grader, places: list[Place], options: Options) -> Iterator[Judgement]:
@@ -115,6 +146,17 @@ def judged(grader: Grader, places: list[Place], options: Options) -> Iterator[Ju
                 yield Judgement.from_line(report.value)
             else:
                 yield grader.unjudged(grader.take_in(*places[report.item]), report.value)
+
+
+def summary(outcome: Outcome) -> Iterator[str]:
+    """The last table of a run: verdicts, and what lies in the way of a mark."""
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in outcome.counts.most_common())
+    judged = outcome.judgements
+    handed_in = counted(len(judged), "submission")
+    yield f"{handed_in}, {outcome.new} of them judged now: {verdicts}"
+    for kind, assignment, students, why in in_the_way(one for one in judged if one.complete):
+        yield f"  {len(students)} {kind}, {assignment}: {', '.join(students)}. {why}".rstrip()
+    yield from (f"  {note}" for note in outcome.notes)
 
 
 class _Run:
@@ -196,41 +238,3 @@ def _left_by_jobs(folders: list[Path]) -> dict[str, Judgement]:
             judgements = map(Judgement.from_line, done)
             found.update((one.key, one) for one in judgements if one.complete)
     return found
-
-
-@contextlib.contextmanager
-def alone(where: Places) -> Iterator[None]:
-    """Nobody else grades this class meanwhile.
-
-    Raises:
-        CourseError: somebody does.
-    """
-    where.class_dir.mkdir(parents=True, exist_ok=True)
-    with open(where.class_dir / "grading.lock", "a+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            raise CourseError(
-                f"process {file.read() or 'unknown'} is grading this class: wait until it is done"
-            ) from None
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
-        yield
-
-
-@contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits until the block is done."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    pressed = []
-    before = signal.signal(signal.SIGINT, lambda *_: pressed.append(True))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if pressed:
-        raise KeyboardInterrupt

@@ -1,8 +1,8 @@
 """From a folder or zip of downloads to submitted/STUDENT/ASSIGNMENT/STEM.ipynb.
 
 Knows what Canvas and Moodle call the files they pack (see `names`), and a folder or file for each
-student. A notebook is copied as bytes, and what it is shows when it is graded. Of several attempts
-the newest wins; among files handed in together, the one that holds the released cells.
+student. A notebook is copied as bytes; what it is, is told at once. Of several attempts the newest
+wins; among files handed in together, the one that holds the released cells.
 
 nbgrader's own zip_collect is not used: it follows links, unpacks a file of any size, and stops the
 whole class at a second attempt, a broken zip or a pipe.
@@ -10,37 +10,73 @@ whole class at a second attempt, a broken zip or a pipe.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import nbformat
-
+from autograder.collect.door import HandIn, hand_in, names_of
 from autograder.collect.inbox import files, opened, unwrapped, wrapper
-from autograder.collect.names import MOODLE, PLAIN, Sender, sender_of
+from autograder.collect.names import MOODLE, PLAIN, Sender, sender_of, student_name
 from autograder.collect.roster import Roster
 from autograder.collect.tables import hand_in_times
-from autograder.collect.uploads import NO_NOTEBOOK, Choice, File, choose, read_file
+from autograder.collect.uploads import (
+    NO_NOTEBOOK,
+    Choice,
+    File,
+    choose,
+    likely_first,
+    read_file,
+)
 from autograder.pages import write_page
 from autograder.places import CourseError, Places
 
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
+LATE = "LATE"  # a file beside a notebook that Canvas marks late
 _FORMAT = "%Y-%m-%d %H:%M:%S UTC"
+_ABOUT_LATE = """Canvas marked this hand-in late, and does not say by how much: one day is taken.
+If it was more, write when it came into a file timestamp.txt here: 2026-03-01 23:59:00 UTC
+"""
 
 
 @dataclass
 class Collected:
     """What became of an inbox: students whose work was copied, and sentences about the rest.
 
-    `left` has one for each thing that could not be placed; `late`, students whom Canvas marks
-    late (its downloads do not say by how much); `attempts`, files that a newer one replaced.
+    `found` says of each what the notebook is; `left` has a sentence for each thing that could not
+    be placed; `late`, students whom Canvas marks late (its downloads do not say by how much);
+    `attempts`, files that a newer one replaced.
     """
 
-    students: list[str] = field(default_factory=list)
+    found: dict[str, HandIn] = field(default_factory=dict)
     left: list[str] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
     attempts: int = 0
+
+    @property
+    def students(self) -> list[str]:
+        """Whose work was copied."""
+        return list(self.found)
+
+    def sentences(self) -> Iterator[str]:
+        """What there is to say besides who handed in."""
+        if self.attempts:
+            yield f"{self.attempts} earlier attempts gave way to newer ones"
+        if self.late:
+            yield (
+                f"marked late by Canvas, which does not say by how much: {', '.join(self.late)};"
+                " one day is taken, unless timestamp.txt says more"
+            )
+        for student, one in self.found.items():
+            if one.standing:
+                yield f"{one.standing}: {student}. {one.why}".strip()
+        yield from (f"left out {sentence}" for sentence in self.left)
+
+    def counts(self) -> str:
+        """How many notebooks are worth judging, and how many of each other kind there are."""
+        kinds = Counter(one.standing or "with work in them" for one in self.found.values())
+        return ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
 
 
 def collect(
@@ -55,7 +91,7 @@ def collect(
     """
     done, roster = Collected(), Roster(where.class_dir / "students.csv")
     times = hand_in_times(worksheet) if worksheet else {}
-    stem, known = where.source(assignment).stem, _released_names(where, assignment)
+    stem, known = where.source(assignment).stem, names_of(where, assignment)
     by_sender: dict[tuple[str, str], list[File]] = defaultdict(list)
     for file in _inbox(where, inbox, done):
         sender = sender_of(file.path)
@@ -63,13 +99,16 @@ def collect(
             done.left.append(f"{file.path}: {_why_nobodys(file, sender)}")
         else:
             by_sender[sender.key].append(_dated(file, sender, times))
-    for sent in by_sender.values():
-        try:
-            inside = (inner for file in sent for inner in opened(file))
-            _hand_in(where, assignment, choose(inside, stem, known), roster, done)
-        except CourseError as why:
-            done.left.append(f"{sent[0].path.parts[0]}: {why}")
-    roster.save()
+    try:
+        for sent in by_sender.values():
+            sent = likely_first(sent, stem)
+            files = (inner for file in sent for inner in likely_first(opened(file), stem))
+            try:
+                _hand_in(where, assignment, choose(files, stem, known), roster, done)
+            except (CourseError, FileExistsError, NotADirectoryError, PermissionError) as why:
+                done.left.append(f"{sent[0].path.parts[0]}: {why}")
+    finally:
+        roster.save()
     return done
 
 
@@ -77,7 +116,7 @@ def _inbox(where: Places, inbox: Path, done: Collected) -> list[File]:
     """An inbox's files, seen from inside the folder around all students', if there is one."""
     found = files(inbox)
     around = wrapper(found)
-    if not around or (where.submitted / around).exists():
+    if not around or (where.submitted / student_name(around)).exists():
         return found
     done.left.append(f"{around}: it was taken for a folder around all students', not for one's own")
     return unwrapped(found)
@@ -113,18 +152,28 @@ def _hand_in(
     if student in done.students:
         raise CourseError(f"{student}'s work was already found under another name")
     folder = where.submitted / student / assignment
+    if folder.parent.is_symlink() or folder.is_symlink():
+        raise CourseError(f"{folder} is a link, and links are never followed: remove it")
     before = _moment(folder / "timestamp.txt")
     if modified and before and before > modified.replace(microsecond=0):
         raise CourseError("what was collected before is newer")
     folder.mkdir(parents=True, exist_ok=True)
-    for old in [*folder.glob("*.ipynb"), folder / "timestamp.txt"]:
+    for old in [*folder.glob("*.ipynb"), folder / "timestamp.txt", folder / LATE]:
         old.unlink(missing_ok=True)
     (folder / where.source(assignment).name).write_bytes(chosen.data)
     if modified:
         write_page(folder / "timestamp.txt", f"{modified:{_FORMAT}}\n")
-    done.students.append(student)
-    done.late += [student] if sender.late else []
+    if sender.late:
+        write_page(folder / LATE, _ABOUT_LATE)
+        done.late.append(student)
+    done.found[student] = hand_in(where, assignment, chosen, [])
     done.attempts += max(0, chosen.attempts - 1)
+
+
+def is_late(where: Places, student: str, assignment: str) -> bool:
+    """Whether Canvas marked a hand-in late, and nobody knows when it came."""
+    folder = where.submitted / student / assignment
+    return (folder / LATE).exists() and not (folder / "timestamp.txt").exists()
 
 
 def _moment(path: Path) -> datetime | None:
@@ -133,11 +182,3 @@ def _moment(path: Path) -> datetime | None:
         return datetime.strptime((data or b"").decode().strip(), _FORMAT).replace(tzinfo=UTC)
     except ValueError:
         return None
-
-
-def _released_names(where: Places, assignment: str) -> set[str]:
-    released = where.released(assignment)
-    if not released.exists():
-        return set()
-    cells = nbformat.read(released, as_version=4).cells
-    return {cell.metadata.get("nbgrader", {}).get("grade_id", cell.id) for cell in cells}

@@ -16,12 +16,11 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from autograder.collect.names import PLAIN, sender_of
-from autograder.collect.uploads import SUFFIXES, File, Read, capped, read_file, whole_text
+from autograder.collect.uploads import SUFFIXES, File, Read, capped, printable, read_file
 from autograder.places import CourseError
 
 MAX_FILES = 50_000
 MAX_DEPTH = 8
-MAX_NOTEBOOKS_IN_ZIP = 10
 CLUTTER = {"__MACOSX", ".ipynb_checkpoints", ".DS_Store", "Thumbs.db", "desktop.ini"}
 _LINK = 0o12
 
@@ -68,9 +67,12 @@ def opened(file: File) -> list[File]:
         found = list(_in_zip(zipfile.ZipFile(io.BytesIO(data or b""))))
     except Exception:  # whatever the bytes make Python raise, the class goes on
         found = []
-    found = [inner for inner in found if inner.path.suffix.lower() in SUFFIXES]
-    inside = [replace(file, path=file.path / inner.path, read=inner.read) for inner in found]
-    return inside[:MAX_NOTEBOOKS_IN_ZIP] or [replace(file, read=lambda: (None, why_not))]
+    inside = [
+        replace(file, path=file.path / inner.path, read=inner.read, size=inner.size)
+        for inner in found
+        if inner.path.suffix.lower() in SUFFIXES
+    ]
+    return inside or [replace(file, read=lambda: (None, why_not))]
 
 
 def _is_work(path: PurePosixPath) -> bool:
@@ -90,19 +92,21 @@ def _in_folder(inbox: Path) -> Iterator[File]:
         if len(inside.parts) == MAX_DEPTH:
             folders.clear()
         for name in names + links:
-            place, path = Path(folder, name), PurePosixPath(whole_text(str(inside / name)))
+            place, path = Path(folder, name), PurePosixPath(printable(str(inside / name)))
             if _is_work(path):
-                modified = datetime.fromtimestamp(place.lstat().st_mtime, UTC)
-                yield File(path, partial(read_file, place), modified)
+                about = place.lstat()
+                modified = datetime.fromtimestamp(about.st_mtime, UTC)
+                yield File(path, partial(read_file, place), modified, size=about.st_size)
 
 
 def _in_zip(archive: zipfile.ZipFile) -> Iterator[File]:
     for info in archive.infolist():
-        path = PurePosixPath(info.filename.replace("\\", "/"))
+        path = PurePosixPath(printable(info.filename.replace("\\", "/")))
         if path.name and not info.is_dir() and _is_work(path):
             is_outside = path.is_absolute() or ".." in path.parts or ":" in path.parts[0]
             place = PurePosixPath(path.name) if is_outside else path
-            yield File(place, partial(_read_entry, archive, info, is_outside))
+            read = partial(_read_entry, archive, info, is_outside)
+            yield File(place, read, size=info.file_size)
 
 
 def _read_entry(archive: zipfile.ZipFile, info: zipfile.ZipInfo, is_outside: bool) -> Read:

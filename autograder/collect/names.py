@@ -13,13 +13,15 @@ Anything else is plain:    ada/tiny.ipynb, ada_tiny.ipynb, ada.ipynb
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 CANVAS, MOODLE, PLAIN = "canvas", "moodle", "plain"
-STUDENT = re.compile(r"[^\W_][\w .@~:,=+-]*")
+MAX_BYTES = 200  # of a student's name in the class: a folder's name holds 255
+STUDENT = re.compile(r"[^\W_][\w .@~:,='()+-]*")
 _DOWNLOADS = (
     (
         MOODLE,
@@ -59,13 +61,25 @@ def sender_of(path: PurePosixPath) -> Sender | None:
             return _downloaded(lms, found.groupdict())
     if len(path.parts) == 1:
         first = path.stem.partition("_")[0] if path.suffix.lower() == ".ipynb" else ""
-    return Sender(PLAIN, first) if STUDENT.fullmatch(first) else None
+    return Sender(PLAIN, student_name(first)) if first else None
 
 
 def _downloaded(lms: str, parts: dict[str, str | None]) -> Sender:
     number, late, order = parts["number"], bool(parts.get("late")), int(parts.get("order", 0))
     name = f"anon-{number}" if parts["name"] == "anon" else parts["name"].strip()
     return Sender(lms, name, number, order, late, parts.get("kind", "file") == "file")
+
+
+def student_name(raw: str) -> str:
+    """What the class calls the one whose folder has this name: the same, if every page can hold it.
+
+    Else what can be kept of it, and six digits that tell it from others that look like it.
+    """
+    data = raw.encode("utf-8", "surrogatepass")
+    if STUDENT.fullmatch(raw) and len(data) <= MAX_BYTES:
+        return raw
+    kept = re.sub(r"[^\w.@~:,='()+-]+", "-", raw[:25]).lstrip("_.@~:,='()+-").rstrip("-")
+    return f"{kept or 'student'}-{hashlib.sha256(data).hexdigest()[:6]}"
 
 
 def plain_name(name: str) -> str:

@@ -12,7 +12,7 @@ import io
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
-from autograder.collect.names import CANVAS, MOODLE, STUDENT, Sender, plain_name
+from autograder.collect.names import CANVAS, MOODLE, Sender, plain_name, student_name
 from autograder.collect.tables import no_formula
 from autograder.pages import write_page
 from autograder.places import CourseError
@@ -106,7 +106,7 @@ def _read(path: Path) -> list[Person]:
         has_to = f"it has to begin with {','.join(COLUMNS)}"
         raise CourseError(f"{path} lacks the column {', '.join(missing)}; {has_to}")
     for person in people:
-        if not STUDENT.fullmatch(person.student):
+        if student_name(person.student) != person.student:
             raise CourseError(
                 f"{path}: {person.student!r} cannot be the name of a student's folder"
             )

@@ -1,25 +1,28 @@
-"""Reading what students uploaded: files that may be anything, and notebooks that may be broken.
+"""Reading what students uploaded, files that may be anything, and choosing the notebook.
 
-Nothing here raises for one bad file: what cannot be read becomes no cells and a sentence.
+Nothing here raises for one bad file: what cannot be read becomes no cells and a sentence. What a
+hand-in may cost is counted before it is parsed: bytes, and the marks that JSON is made of, which
+saved pictures hold few of, however large they are.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-import nbformat
+from autograder.collect.notebook import NOTHING, Cell, found_cells
 
-MAX_BYTES = 30_000_000
-MAX_CELLS = 2_000
-MAX_FILES = 200
+MAX_BYTES = 200_000_000  # of one file, saved outputs included
+MAX_READ = 3 * MAX_BYTES  # of all files of one person
+MAX_MARKS = 20_000_000  # brackets and commas of all files of one person: four seconds of parsing
+MAX_FILES = 2_000  # of one person
+MAX_NOTES = 10
 SUFFIXES = (".ipynb", ".json", ".txt")
 NO_NOTEBOOK = "is neither a folder nor a notebook"
 Read = tuple[bytes | None, str]  # the bytes, or None and why not
@@ -36,18 +39,7 @@ class File:
     read: Callable[[], Read]
     modified: datetime | None = None
     newness: tuple = ()
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One cell of a submission: only text and what identifies it, everything checked to be so."""
-
-    cell_type: str
-    source: str
-    grade_id: str = ""
-    cell_id: str = ""
-    settings: dict[str, Any] = field(default_factory=dict)
-    tags: list[str] = field(default_factory=list)
+    size: int = 0
 
 
 def read_file(path: Path, limit: int = MAX_BYTES) -> Read:
@@ -63,132 +55,113 @@ def read_file(path: Path, limit: int = MAX_BYTES) -> Read:
 
 def capped(stream: BinaryIO, limit: int = MAX_BYTES) -> Read:
     """All bytes of a stream, or None and why not where they are more than `limit`."""
-    data = stream.read(limit + 1)
-    if len(data) > limit:
+    parts, num_bytes = [], 0
+    while num_bytes <= limit and (part := stream.read(1 << 20)):
+        parts.append(part)
+        num_bytes += len(part)
+    if num_bytes > limit:
         return None, f"is larger than {limit // 1_000_000} MB"
-    return data, ""
+    return b"".join(parts), ""
 
 
-def whole_text(text: str) -> str:
-    """Text that every file and page can hold: half characters, as in odd file names, become ?."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def found_notebook(data: bytes | None) -> tuple[list[Cell], list[str]]:
-    """The cells in the bytes of a notebook file; none, and a sentence, where there is none."""
-    if data is None:
-        return [], ["No notebook was found in this submission. It was graded as a blank one."]
-    if not data.strip():
-        return [], ["The notebook file is empty. It was graded as a blank one."]
-    try:
-        entries = _entries(json.loads(data))[:MAX_CELLS]  # UTF-8, 16 or 32, whichever it is
-        cells = [cell for entry in entries if (cell := _cell(entry))]
-        if entries and not cells:
-            raise ValueError("its cells are no cells")
-    except Exception as error:  # whatever the bytes make Python raise, the class goes on
-        why = _reason(error)
-        return [], [f"The file is not a readable notebook ({why}). It was graded as a blank one."]
-    if left_out := len(entries) - len(cells):
-        what = f"{len(entries)} cells holds {left_out} that are no cells"
-        return cells, [f"The notebook's list of {what}. They were left out."]
-    return cells, []
+def printable(name: str) -> str:
+    """A file's name as a line of text: what cannot be shown becomes \\n or \\udcff."""
+    shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+    return "".join(shown)
 
 
 @dataclass(frozen=True)
 class Choice:
     """The file that is the notebook, if any is: `attempts` are those that hold released cells.
 
-    `problems` say of each file that cannot be read why, `is larger than 30 MB`.
+    `why` says why there are no cells; `problems`, of each file that cannot be read, why it cannot:
+    `is larger than 200 MB`.
     """
 
     file: File | None
     data: bytes | None
-    num_cells: int
+    cells: list[Cell]
+    why: str
     attempts: int
     problems: list[tuple[File, str]]
 
 
+def likely_first(files: Iterable[File], stem: str) -> list[File]:
+    """The files, the likeliest notebook first, as many as are looked at."""
+    return sorted(files, key=lambda file: (*_unlike(file, stem), file.size))[:MAX_FILES]
+
+
 def choose(files: Iterable[File], stem: str, known: set[str]) -> Choice:
-    """Of one person's files the one with cells of `known` (the released grade_ids), the newest.
+    """Of one person's files the one with cells of `known` (the released names), the newest.
 
     Else the newest with any cells; STEM.ipynb before other names. Holds the bytes of two at most.
     """
-    best, found, attempts, problems = (), (None, None, 0), 0, []
+    best, found, attempts, problems = (), (None, None, [], NOTHING), 0, []
+    budget = _Budget()
     for file in files:
-        data, why_not = file.read()
-        is_notebook = file.path.suffix == ".ipynb"
-        if data is None or file.path.suffix.lower() not in SUFFIXES:
-            problems.append((file, why_not or NO_NOTEBOOK))
+        data, why_not = budget.read(file)
+        if data is None:
+            problems.append((file, why_not))
             continue
-        cells, _ = found_notebook(data)
-        score = len({cell.grade_id for cell in cells} & known)
+        cells, why = found_cells(data)
+        is_notebook = file.path.suffix == ".ipynb"
+        score = len(set().union(*(cell.names for cell in cells)) & known)
         attempts += score > 0
-        name = file.path.name
-        right = (name == f"{stem}.ipynb", name.endswith(f"{stem}.ipynb"))
+        right = tuple(not unlike for unlike in _unlike(file, stem)[:2])
         rank = (score > 0, len(cells) > 0, file.newness, right, score, is_notebook, len(cells))
         if (cells or is_notebook) and rank > best:
-            best, found = rank, (file, data, len(cells))
+            best, found = rank, (file, data, cells, why)
     return Choice(*found, attempts, problems)
 
 
-def take(folder: Path, stem: str, known: set[str]) -> tuple[bytes | None, list[str]]:
+def take(folder: Path, stem: str, known: set[str]) -> tuple[Choice, list[str]]:
     """The notebook in one submission's folder, whatever it is called, and notes on the choice."""
     try:
-        names = sorted(os.listdir(folder))[:MAX_FILES] if not folder.is_symlink() else []
+        with os.scandir(folder) as found:
+            entries = [(entry.name, entry.stat(follow_symlinks=False).st_size) for entry in found]
     except OSError:
-        names = []
-    names = [n for n in names if n.lower().endswith(SUFFIXES) and n != "timestamp.txt"]
-    files = (File(PurePosixPath(whole_text(n)), partial(read_file, folder / n)) for n in names)
-    chosen = choose(files, stem, known)
+        entries = []
+    files = [
+        File(PurePosixPath(printable(name)), partial(read_file, folder / name), size=size)
+        for name, size in sorted(entries)
+        if name.lower().endswith(SUFFIXES) and name != "timestamp.txt"
+    ]
+    chosen = choose(likely_first(files, stem), stem, known)
     notes = [f"The file {file.path} {why}. It was left out." for file, why in chosen.problems]
-    if chosen.num_cells and str(chosen.file.path) != f"{stem}.ipynb":
+    if len(notes) > MAX_NOTES:
+        notes[MAX_NOTES:] = [f"{len(notes) - MAX_NOTES} more files were left out."]
+    if chosen.cells and str(chosen.file.path) != f"{stem}.ipynb":
         found = f"The notebook was found under the name {chosen.file.path}"
         notes.append(f"{found}; it should be {stem}.ipynb.")
-    return chosen.data, notes
+    return chosen, notes
 
 
-def _entries(content: Any) -> list[Any]:
-    """The list of cells of a notebook of any format."""
-    if not isinstance(content, dict):
-        raise ValueError("not a notebook")
-    if "cells" not in content and "worksheets" in content:
-        content = json.loads(nbformat.writes(nbformat.reads(json.dumps(content), as_version=4)))
-    if not isinstance(content.get("cells"), list):
-        raise ValueError("it has no list of cells")
-    return content["cells"]
+class _Budget:
+    """What reading and parsing one person's files may still cost."""
+
+    def __init__(self):
+        self.num_bytes, self.num_marks = MAX_READ, MAX_MARKS
+
+    def read(self, file: File) -> Read:
+        """The bytes of a file that is cheap enough to parse, or None and why not."""
+        if file.path.suffix.lower() not in SUFFIXES:
+            return None, file.read()[1] or NO_NOTEBOOK
+        data, why_not = file.read() if self.num_bytes > 0 else (None, _TOO_MUCH)
+        if data is None:
+            return None, why_not
+        marks = sum(map(data.count, (b"[", b"{", b",")))
+        self.num_bytes -= len(data)
+        if marks > self.num_marks:
+            return None, _TOO_MUCH
+        self.num_marks -= marks
+        return data, ""
 
 
-def _cell(entry: Any) -> Cell | None:
-    entry = _dict(entry)
-    if entry.get("cell_type") not in ("code", "markdown", "raw"):
-        return None
-    metadata = _dict(entry.get("metadata"))
-    settings, tags = _dict(metadata.get("nbgrader")), metadata.get("tags")
-    return Cell(
-        entry["cell_type"],
-        _source(entry.get("source", "")),
-        _name(settings.get("grade_id")),
-        _name(entry.get("id")),
-        settings,
-        [str(tag) for tag in tags] if isinstance(tags, list) else [],
-    )
+_TOO_MUCH = "was not looked at, as all files together are too large; clear their outputs"
 
 
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _source(source: Any) -> str:
-    parts = source if isinstance(source, list) else [source]
-    text = "".join(part for part in parts if isinstance(part, str))
-    return whole_text(text).replace("\r\n", "\n").replace("\0", "")
-
-
-def _name(value: Any) -> str:
-    return value if isinstance(value, str) and len(value) <= 200 else ""
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f"line {error.lineno}: {error.msg}"
-    return whole_text(str(error)[:200]) or type(error).__name__
+def _unlike(file: File, stem: str) -> tuple[bool, ...]:
+    """Ways in which a file's name is not that of the notebook, the smallest first."""
+    name, suffix = file.path.name, file.path.suffix
+    wrong = name != f"{stem}.ipynb", not name.endswith(f"{stem}.ipynb"), suffix != ".ipynb"
+    return *wrong, suffix.lower() not in SUFFIXES

@@ -16,12 +16,12 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.cells import is_grade, is_solution
-from autograder.collect.uploads import found_notebook, take
+from autograder.collect.door import hand_ins, opened
 from autograder.grade import intake, suspicions
 from autograder.grade.journal import Journal, Judgement, default_seed, judgement_key
 from autograder.grade.notebook import WarmKernel
 from autograder.grade.plan import plan
-from autograder.grade.verdicts import Verdict, infrastructure
+from autograder.grade.verdicts import Verdict, infrastructure, no_answer, or_blank
 from autograder.places import CourseError, Places
 from byhand.runtime.walls.gpus import Gpus
 from byhand.runtime.walls.isolation import NONE, best_level, why_no_sandbox
@@ -29,12 +29,17 @@ from byhand.runtime.walls.isolation import NONE, best_level, why_no_sandbox
 
 @dataclass(frozen=True)
 class Submission:
-    """One student's hand-in for one assignment, rebuilt, with its key in the journal."""
+    """One student's hand-in for one assignment, rebuilt, with its key in the journal.
+
+    `standing` and `why` are the door's, where there is nothing to judge.
+    """
 
     student: str
     assignment: str
     intake: intake.Intake
     key: str
+    standing: str = ""
+    why: str = ""
 
 
 class Grader:
@@ -79,18 +84,20 @@ class Grader:
     def take_in(self, student: str, assignment: str) -> Submission:
         """Read and rebuild what a student handed in. Never raises for the student's files."""
         source = self.read(self.where.source(assignment))
-        restored = rebuilt(self.where, self.read(self.released(assignment)), student, assignment)
+        sent = opened(self.where, student, assignment)
+        standing = sent.standing if not sent.cells else ""
+        restored = intake.rebuild(sent.cells, self.read(self.released(assignment)), sent.notes)
         key = judgement_key(
             student,
             assignment,
             restored.notebook,
-            restored.notes,
+            [*restored.notes, standing, sent.why],
             source,
             self.seed_of(source),
             self.level,
             str(self.gpus),
         )
-        return Submission(student, assignment, restored, key)
+        return Submission(student, assignment, restored, key, standing, sent.why)
 
     def judged(self, submission: Submission, again: bool = False) -> Judgement:
         """The judgement on a submission: from the journal, or made now and written there."""
@@ -105,8 +112,15 @@ class Grader:
         source = self.read(self.where.source(submission.assignment))
         began = time.monotonic()
         todo = plan(source, submission.intake.notebook, self.limit, self.gpus)
+        if submission.standing:
+            about = submission.standing, submission.why
+            verdicts = [no_answer(q.name, q.points, *about) for q in todo.questions]
+            return self._judgement(submission, verdicts, [], began)
         judged = self.kernel.judge(todo, self.seed_of(source))
-        return self._judgement(submission, judged.verdicts, judged.notes, began)
+        released = self.read(self.released(submission.assignment))
+        untouched = intake.unanswered(submission.intake.notebook, released, source)
+        verdicts = [or_blank(verdict, untouched) for verdict in judged.verdicts]
+        return self._judgement(submission, verdicts, judged.notes, began)
 
     def unjudged(self, submission: Submission, why: str) -> Judgement:
         """The judgement on a submission that cannot be judged; it scores nothing and is retried."""
@@ -175,15 +189,6 @@ class Grader:
         )
 
 
-def rebuilt(where: Places, released: NotebookNode, student: str, assignment: str) -> intake.Intake:
-    """What a student's folder holds, as a clean notebook."""
-    stem = where.source(assignment).stem
-    known = {intake.key(cell) for cell in released.cells}
-    data, notes = take(where.submitted / student / assignment, stem, known)
-    cells, why_blank = found_notebook(data)
-    return intake.rebuild(cells, released, notes + why_blank)
-
-
 def students_cells(notebook: NotebookNode) -> list[tuple[str, str, str]]:
     """(name, cell type, text) of the cells a student wrote, in order."""
     ours = {cell.id for cell in notebook.cells if "nbgrader" in cell.metadata}
@@ -198,13 +203,12 @@ def students_cells(notebook: NotebookNode) -> list[tuple[str, str, str]]:
 def submissions(
     where: Places, assignments: list[str], students: list[str]
 ) -> list[tuple[str, str]]:
-    """(student, assignment) of every folder in submitted/, by assignment.
+    """(student, assignment) of all that was handed in, by assignment.
 
     Raises:
         CourseError: nothing was handed in, or not by a student that was named.
     """
-    folders = sorted(where.submitted.glob("*/*")) if where.submitted.is_dir() else []
-    found = [(path.parent.name, path.name) for path in folders if path.name in assignments]
+    found = hand_ins(where, assignments)
     unknown = set(students) - {student for student, _ in found}
     if unknown:
         raise CourseError(
@@ -216,5 +220,4 @@ def submissions(
             f"nothing was handed in: {where.submitted}/STUDENT/ASSIGNMENT is empty."
             " autograder collect copies submissions there."
         )
-    chosen = [place for place in found if not students or place[0] in students]
-    return sorted(chosen, key=lambda place: (place[1], place[0]))
+    return [place for place in found if not students or place[0] in students]

@@ -21,10 +21,13 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from autograder.collect.uploads import Cell, found_notebook
+from autograder.cells import defined_names
+from autograder.collect.notebook import Cell, found_cells
+from autograder.pages import task_cells
 
 MAX_CELL_CHARACTERS = 200_000
-MAX_OWN_CELLS = 300
+MAX_OWN_CELLS = 3_000
+MAX_OWN_CHARACTERS = 1_000_000  # of all of them
 SETTINGS = ("points", "grade", "solution", "locked", "task")
 
 
@@ -38,8 +41,8 @@ class Intake:
 
 def restore(submitted: bytes | None, released: NotebookNode) -> Intake:
     """The released notebook with the student's work in it. Never raises for any bytes."""
-    cells, notes = found_notebook(submitted)
-    return rebuild(cells, released, notes)
+    cells, why_none = found_cells(submitted)
+    return rebuild(cells, released, [why_none] if why_none else [])
 
 
 def rebuild(cells: list[Cell], released: NotebookNode, notes: list[str]) -> Intake:
@@ -65,6 +68,25 @@ def rebuild(cells: list[Cell], released: NotebookNode, notes: list[str]) -> Inta
     notes += _add_own_cells(notebook, own)
     nbformat.validate(notebook)
     return Intake(notebook, notes)
+
+
+def unanswered(
+    notebook: NotebookNode, released: NotebookNode, source: NotebookNode
+) -> dict[str, list[str]]:
+    """By test cell: the solution cells that it grades, where nothing was written in any of them.
+
+    A function that a student's own cell speaks of may have been written there.
+    """
+    given = {cell.id: cell.source for cell in released.cells}
+    mine = {cell.id: cell.source for cell in notebook.cells}
+    own = "\n".join(text for name, text in mine.items() if name not in given)
+    defines = {cell.id: cell.source for cell in source.cells}
+    return {
+        test: names
+        for test, names in task_cells(source).items()
+        if all(mine[name] == given.get(name) for name in names)
+        and not any(word in own for name in names for word in defined_names(defines[name]))
+    }
 
 
 def key(cell: NotebookNode) -> str:
@@ -98,17 +120,32 @@ def _put_back(cell: NotebookNode, copies: list[Cell]) -> list[str]:
     name = cell.metadata.get("nbgrader", {}).get("grade_id")
     if name is None:
         return _take_trial(cell, copies)
+    changed = _changed(cell, copies)
+    kind, then = "locked cell", "The released one was used."
     if is_answer(cell):
-        return _take_answer(cell, name, copies)
-    kind = "test cell" if cell.metadata.nbgrader.grade else "locked cell"
+        kind, then = "cell", "Your last change to it counts, and so do your other cells."
+        changed += _take_answer(cell, copies)
+    elif cell.metadata.nbgrader.grade:
+        kind = "test cell"
+    if not changed:
+        return []
+    return [f"The {kind} {name} was not as it was given out ({', '.join(changed)}). {then}"]
+
+
+def _changed(cell: NotebookNode, copies: list[Cell]) -> list[str]:
+    """In what the copies of a cell differ from it, but for an answer's text."""
     if not copies:
-        return [f"The {kind} {name} was missing. It was put back and counts as usual."]
-    notes = []
-    if any(_text(c.source) != _text(cell.source) or c.cell_type != cell.cell_type for c in copies):
-        notes.append(f"The {kind} {name} had been edited. The released one was used instead.")
-    if len(copies) > 1:
-        notes.append(f"The {kind} {name} was there {len(copies)} times. It was used once.")
-    return notes + _settings_note(cell, name, copies)
+        return ["missing"]
+    mine, tags = cell.metadata.nbgrader, list(cell.metadata.get("tags", []))
+    is_edited = any(_text(one.source) != _text(cell.source) for one in copies)
+    found = ["edited"] if is_edited and not is_answer(cell) else []
+    found += [f"there {len(copies)} times"] if len(copies) > 1 else []
+    kinds = {one.cell_type for one in copies} - {cell.cell_type}
+    found += [f"made a {kind} cell" for kind in sorted(kinds)]
+    usual = {name: mine.get(name, False) for name in SETTINGS}
+    theirs = [{name: one.settings.get(name, usual[name]) for name in SETTINGS} for one in copies]
+    found += [name for name in SETTINGS if any(one[name] != usual[name] for one in theirs)]
+    return found + (["tags"] if any(one.tags != tags for one in copies) else [])
 
 
 def _take_trial(cell: NotebookNode, copies: list[Cell]) -> list[str]:
@@ -119,60 +156,29 @@ def _take_trial(cell: NotebookNode, copies: list[Cell]) -> list[str]:
     return []
 
 
-def _take_answer(cell: NotebookNode, name: str, copies: list[Cell]) -> list[str]:
-    blank, notes = cell.source, []
-    if not copies:
-        cell.source = ""
-        return [f"The cell {name} was missing. Your other cells were graded as they stand."]
-    written = [c for c in copies if _text(c.source) != _text(blank)] or copies
-    chosen = written[-1]
-    cell.source = chosen.source
-    if len(copies) > 1:
-        notes.append(
-            f"The cell {name} was there {len(copies)} times. The last one that you"
-            " changed is your answer."
-        )
-    if chosen.cell_type != cell.cell_type:
-        notes.append(
-            f"The cell {name} had become a {chosen.cell_type} cell. It was graded as"
-            f" {cell.cell_type}."
-        )
-    if len(cell.source) > MAX_CELL_CHARACTERS:
-        cell.source = blank
-        notes.append(
-            f"The cell {name} was longer than {MAX_CELL_CHARACTERS:,} characters and was left out."
-        )
-    return notes + _settings_note(cell, name, copies)
-
-
-def _settings_note(cell: NotebookNode, name: str, copies: list[Cell]) -> list[str]:
-    """A sentence where a copy has other points, flags or tags than the released cell."""
-    mine = cell.metadata.nbgrader
-    tags = list(cell.metadata.get("tags", []))
-    for other in copies:
-        theirs = other.settings
-        changed = [s for s in SETTINGS if s in theirs and theirs[s] != mine.get(s, False)]
-        if changed or other.tags != tags:
-            what = ", ".join(changed + (["tags"] if other.tags != tags else []))
-            return [
-                f"The settings of the cell {name} had been changed ({what}). The released"
-                " ones were used."
-            ]
+def _take_answer(cell: NotebookNode, copies: list[Cell]) -> list[str]:
+    """A solution cell as the student left it, empty where it is missing."""
+    written = [c for c in copies if _text(c.source) != _text(cell.source)] or copies
+    answer = written[-1].source if written else ""
+    if len(answer) > MAX_CELL_CHARACTERS:
+        return [f"longer than {MAX_CELL_CHARACTERS:,} characters and left out"]
+    cell.source = answer
     return []
 
 
 def _add_own_cells(notebook: NotebookNode, own: dict[str, list[str]]) -> list[str]:
     """Insert the student's code cells after the released cell that each followed."""
-    notes, cells, count = [], [], 0
+    notes, cells, count, room = [], [], 0, MAX_OWN_CHARACTERS
     for cell in [None, *notebook.cells]:
         if cell is not None:
             cells.append(cell)
         for source in own.get("" if cell is None else key(cell), []):
             count += 1
-            if count > MAX_OWN_CELLS or len(source) > MAX_CELL_CHARACTERS:
+            if count > MAX_OWN_CELLS or len(source) > min(room, MAX_CELL_CHARACTERS):
                 notes = ["Some of your own cells were too long or too many and were left out."]
             else:
                 cells.append(new_code_cell(source, id=f"own-{count}"))
+                room -= len(source)
     notebook.cells = cells
     return notes
 

@@ -20,7 +20,8 @@ from typing import Any
 import torch
 from nbformat import NotebookNode
 
-from autograder.grade.verdicts import INFRASTRUCTURE, Verdict
+from autograder.collect.names import student_name
+from autograder.grade.verdicts import INFRASTRUCTURE, NO_ANSWER, Verdict
 from byhand.runtime.walls.gpus import NO_GPUS
 
 LIBRARY = Path(__import__("byhand").__file__).parent
@@ -67,6 +68,12 @@ class Judgement:
         """Why the first question that could not be judged was not; "" where all were."""
         return next((v.message for v in self.verdicts if v.verdict == INFRASTRUCTURE), "")
 
+    @property
+    def standing(self) -> str:
+        """One of NO_ANSWER where every question ended so; else ""."""
+        kinds = {verdict.verdict for verdict in self.verdicts}
+        return kinds.pop() if len(kinds) == 1 and kinds <= set(NO_ANSWER) else ""
+
     def as_line(self) -> bytes:
         """One line of the journal."""
         return json.dumps(asdict(self), ensure_ascii=True, sort_keys=True).encode() + b"\n"
@@ -79,6 +86,7 @@ class Judgement:
             ValueError, TypeError, KeyError: the line is not whole.
         """
         data: dict[str, Any] = json.loads(line)
+        data["student"] = student_name(data["student"])
         data["verdicts"] = [Verdict.from_dict(verdict) for verdict in data["verdicts"]]
         data["cells"] = [tuple(cell) for cell in data["cells"]]
         return cls(**data)
@@ -91,6 +99,7 @@ class Journal:
         self.path = path
         self._by_key: dict[str, Judgement] = {}
         self._by_place: dict[tuple[str, str], Judgement] = {}
+        self._failed: dict[tuple[str, str], Judgement] = {}
         self._read_to = 0
         self.torn = 0
 
@@ -103,6 +112,11 @@ class Journal:
         """The latest judgement of each student's assignment, by assignment and student."""
         self._read()
         return [self._by_place[place] for place in sorted(self._by_place)]
+
+    def failed(self) -> dict[tuple[str, str], Judgement]:
+        """By (assignment, student): what could not be judged when it was last tried."""
+        self._read()
+        return dict(self._failed)
 
     def last(self, student: str, assignment: str) -> Judgement | None:
         """The latest complete judgement on a student's assignment."""
@@ -134,9 +148,12 @@ class Journal:
             except (ValueError, TypeError, KeyError):
                 self.torn += 1
                 continue
+            place = judgement.assignment, judgement.student
             if judgement.complete:
-                self._by_key[judgement.key] = judgement
-                self._by_place[judgement.assignment, judgement.student] = judgement
+                self._by_key[judgement.key] = self._by_place[place] = judgement
+                self._failed.pop(place, None)
+            else:
+                self._failed[place] = judgement
 
     def _new_lines(self) -> Iterator[bytes]:
         if not self.path.exists():

@@ -1,27 +1,16 @@
-"""Late hand-ins: due dates and a policy in class.toml, penalties by nbgrader's own mechanism.
-
-    [late]                                  # all three may be left out
-    percent_per_day = 10                    # of the score, for each day begun
-    most_percent = 50
-    grace_minutes = 15
-
-    [due]
-    01_ranks = 2026-03-01T23:59:00+01:00    # without an offset: this machine's time
-
-    [extension.01_ranks]                    # days for one student
-    ada = 2
+"""Late hand-ins: due dates and a policy in class.toml (EXAMPLE), nbgrader's own penalties.
 
 nbgrader compares the due date in its gradebook with a submission's timestamp.txt, asks a
 LateSubmissionPlugin what that costs, and keeps the answer. `LatePenalty` is that plugin; `apply`
 does the same for all that was graded, so a changed policy, a due date set in the formgrader or a
-mark given by hand later needs no grading.
+mark given by hand later needs no grading. What Canvas marks late came at an unknown time: it is
+late by as little as costs anything, unless the student has an extension.
 """
 
 from __future__ import annotations
 
 import math
 import tomllib
-import warnings
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
@@ -29,12 +18,24 @@ from typing import Any
 
 from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment
 from nbgrader.plugins import LateSubmissionPlugin
-from sqlalchemy.exc import OperationalError
 from traitlets import Unicode
 
+from autograder.collect.hand_ins import is_late
 from autograder.places import CourseError, Places
+from autograder.release.changes import opened_gradebook
 
 FILE = "class.toml"
+EXAMPLE = """[late]
+percent_per_day = 10     # of the score, for each day begun
+most_percent = 50
+grace_minutes = 15
+
+[due]
+01_ranks = 2026-03-01T23:59:00+01:00    # without an offset: this machine's time
+
+[extension.01_ranks]     # days for one student
+ada = 2
+"""
 _SECONDS_PER_DAY = 86_400
 _NUMBERS = ("percent_per_day", "most_percent", "grace_minutes")
 
@@ -74,22 +75,43 @@ def read_policy(path: Path) -> Policy:
     Raises:
         CourseError: the file cannot be read, or says something that is no policy.
     """
+    text = ""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        late = data.get("late", {})
-        numbers = {name: _number(name, value) for name, value in late.items()}
-        due = {name: _moment(name, value) for name, value in data.get("due", {}).items()}
-        extensions = {
-            (name, student): _number(f"{name}.{student}", days)
-            for name, students in data.get("extension", {}).items()
-            for student, days in students.items()
-        }
-        unknown = set(data) - {"late", "due", "extension"} | set(late) - set(_NUMBERS)
-        if unknown:
-            raise ValueError(f"nothing here is called {', '.join(sorted(unknown))}")
-    except (tomllib.TOMLDecodeError, ValueError, AttributeError, UnicodeDecodeError) as error:
-        raise CourseError(f"{path} is no description of due dates: {error}") from None
-    return Policy(**numbers, due=due, extensions=extensions)
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        return _policy(tomllib.loads(text))
+    except ValueError as error:  # of TOML and UTF-8, too
+        key, why = error.args if len(error.args) == 2 else ("", error)
+        line = next((n for n, said in enumerate(text.splitlines(), 1) if key and key in said), 0)
+        place = f"line {line}: " if line else ""
+        sentence = f"{path} is no description of due dates: {place}{why}. One looks like this:"
+        raise CourseError(f"{sentence}\n\n{EXAMPLE}") from None
+
+
+def _policy(data: dict[str, Any]) -> Policy:
+    """The policy that a file says.
+
+    Raises:
+        ValueError: it says none; the arguments are the wrong word, and why it is wrong.
+    """
+    late, due, extension = (_table(data, name) for name in ("late", "due", "extension"))
+    for name in [*(data.keys() - {"late", "due", "extension"}), *(late.keys() - {*_NUMBERS})]:
+        raise ValueError(name, f"nothing here is called {name}")
+    return Policy(
+        **{name: _number(name, value) for name, value in late.items()},
+        due={name: _moment(name, value) for name, value in due.items()},
+        extensions={
+            (name, student): _number(student, days)
+            for name in extension
+            for student, days in _table(extension, name, f"extension.{name}").items()
+        },
+    )
+
+
+def _table(data: dict[str, Any], name: str, header: str = "") -> dict[str, Any]:
+    value = data.get(name, {})
+    if not isinstance(value, dict):
+        raise ValueError(name, f"{name} has to be a table, [{header or name}] on a line of its own")
+    return value
 
 
 def class_policy(where: Places) -> Policy:
@@ -116,33 +138,34 @@ def apply(where: Places) -> int:
     policy = class_policy(where)
     if not where.gradebook.exists():
         return 0
-    try:
-        with warnings.catch_warnings(), Gradebook(f"sqlite:///{where.gradebook}") as gradebook:
-            warnings.simplefilter("ignore")
-            changed = sum(_apply_to(gradebook, policy, name) for name in where.assignments())
-            gradebook.db.commit()
-    except OperationalError as error:
-        raise CourseError(f"the gradebook cannot be written now: {error.orig}") from None
+    with opened_gradebook(where) as gradebook:
+        changed = sum(_apply_to(gradebook, policy, where, name) for name in where.assignments())
+        gradebook.db.commit()
     return changed
 
 
-def _apply_to(gradebook: Gradebook, policy: Policy, assignment: str) -> int:
+def _apply_to(gradebook: Gradebook, policy: Policy, where: Places, assignment: str) -> int:
     try:
         entry = gradebook.find_assignment(assignment)
     except MissingEntry:
         return 0
     entry.duedate = policy.due.get(assignment, entry.duedate)
+    changed = 0
     for submission in entry.submissions:
         days = policy.extensions.get((assignment, submission.student.id))
         submission.extension = timedelta(days=days) if days else submission.extension
-    return sum(_charge(submission, policy) for submission in entry.submissions)
+        seconds = submission.total_seconds_late
+        if not submission.extension and is_late(where, submission.student.id, assignment):
+            seconds = max(seconds, 60 * policy.grace_minutes + 1)
+        changed += _charge(submission, policy, seconds)
+    return changed
 
 
-def _charge(submission: SubmittedAssignment, policy: Policy) -> bool:
+def _charge(submission: SubmittedAssignment, policy: Policy, seconds_late: float) -> bool:
     """Set one submission's penalties; whether any of them changed."""
-    late, changed = submission.total_seconds_late, False
+    changed = False
     for notebook in submission.notebooks:
-        penalty = policy.penalty(notebook.score, late) or None
+        penalty = policy.penalty(notebook.score, seconds_late) or None
         changed |= penalty != (notebook.late_submission_penalty or None)
         notebook.late_submission_penalty = penalty
     return changed
@@ -150,7 +173,7 @@ def _charge(submission: SubmittedAssignment, policy: Policy) -> bool:
 
 def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
-        raise ValueError(f"{name} has to be a number that is not negative, and is {value!r}")
+        raise ValueError(name, f"{name} has to be a number that is not negative, and is {value!r}")
     return value
 
 
@@ -159,5 +182,5 @@ def _moment(name: str, value: Any) -> datetime:
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime.combine(value, time(23, 59, 59))
     if not isinstance(value, datetime):
-        raise ValueError(f"{name} has to be a date or a time, and is {value!r}")
+        raise ValueError(name, f"{name} has to be a date or a time, and is {value!r}")
     return value.astimezone(UTC).replace(tzinfo=None)

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Collection
-from dataclasses import dataclass, field
+import contextlib
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
 
+import nbformat
 from nbgrader.api import Gradebook, MissingEntry
 
+from autograder.cells import is_grade, is_solution
+from autograder.collect.door import BLANK, hand_ins
 from autograder.grade.journal import Journal, Judgement
+from autograder.grade.verdicts import Verdict, infrastructure
 from autograder.places import CourseError, Places
+from autograder.release.changes import opened_gradebook
+
+NO_MARK = "no mark"
+_NOT_YET = "it was handed in, and not graded yet: run autograder grade"
+_NOT_AGAIN = "It was graded again later and could not be judged then: this is the mark from before."
 
 
 @dataclass(frozen=True)
 class Marks:
-    """Scores of one submission. `by_cell` and `comments` are by grade_id."""
+    """Scores of one submission. `by_cell` and `comments` are by grade_id.
 
-    score: float
+    `score` is None where there is no mark.
+    """
+
+    score: float | None
     max_score: float
     late_penalty: float = 0
     waiting: bool = False
@@ -25,33 +37,75 @@ class Marks:
     comments: dict[str, str] = field(default_factory=dict)
 
 
+def everyone(where: Places, assignments: Collection[str] = ()) -> list[Judgement]:
+    """Of each hand-in the latest judgement, by assignment and student; of all for none named.
+
+    Whatever could not be judged, or was not yet, has one that is not complete and says why.
+    """
+    journal, names = Journal(where.journal), list(assignments) or where.assignments()
+    places = hand_ins(where, names)
+    not_asked = {assignment: _not_asked(where, assignment) for _, assignment in places}
+    found = {
+        (assignment, student): Judgement("", student, assignment, "", 0, "", 0.0, [], verdicts)
+        for student, assignment in places
+        for verdicts in [not_asked[assignment]]
+    }
+    failed = journal.failed()
+    judged = {(j.assignment, j.student): j for j in journal.latest()}
+    for place in failed.keys() & judged.keys():
+        judged[place] = replace(judged[place], notes=[_NOT_AGAIN, *judged[place].notes])
+    found = {**found, **failed, **judged}
+    return [found[place] for place in sorted(found) if place[0] in names]
+
+
 def graded(where: Places, assignments: Collection[str] = ()) -> list[Judgement]:
-    """The latest judgements, by assignment and student; of all assignments for none named.
+    """The same, where anything was handed in.
 
     Raises:
-        CourseError: there is none.
+        CourseError: nothing was.
     """
-    latest = Journal(where.journal).latest()
-    found = [j for j in latest if not assignments or j.assignment in assignments]
+    found = everyone(where, assignments)
     if not found:
-        of = f" of {', '.join(assignments)}" if latest else ""
+        of = f" of {', '.join(assignments)}" if everyone(where) else ""
         raise CourseError(f"nothing was graded yet{of} in {where.class_dir}: run autograder grade")
     return found
 
 
 def read_marks(where: Places, judgements: list[Judgement]) -> dict[tuple[str, str], Marks]:
     """Marks by (assignment, student); the journal's own points where the gradebook has none."""
-    found = {(j.assignment, j.student): Marks(j.points, j.max_points) for j in judgements}
+    found = {
+        (j.assignment, j.student): Marks(j.points if j.complete else None, j.max_points)
+        for j in judgements
+    }
     if not where.gradebook.exists():
         return found
-    with warnings.catch_warnings(), Gradebook(f"sqlite:///{where.gradebook}") as gradebook:
-        warnings.simplefilter("ignore")
-        for place in found:
-            try:
+    with opened_gradebook(where) as gradebook:
+        for place in (place for place in found if found[place].score is not None):
+            with contextlib.suppress(MissingEntry):
                 found[place] = _marks(gradebook, where, *place)
-            except MissingEntry:
-                continue
     return found
+
+
+def in_the_way(judgements: Iterable[Judgement]) -> list[tuple[str, str, list[str], str]]:
+    """What lies in the way of a mark: (kind, assignment, students, why), each cause once.
+
+    The kind is NO_MARK, or what stands in the place of an answer: blank, unreadable.
+    """
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for one in judgements:
+        if kind := one.standing if one.complete else NO_MARK:
+            why = one.why_incomplete or ("" if kind == BLANK else one.verdicts[0].message)
+            found.setdefault((kind, one.assignment, why), []).append(one.student)
+    return [(kind, name, students, why) for (kind, name, why), students in sorted(found.items())]
+
+
+def _not_asked(where: Places, assignment: str) -> list[Verdict]:
+    """The verdicts on a submission before it is graded."""
+    return [
+        infrastructure(cell.id, cell.metadata.nbgrader.points, _NOT_YET)
+        for cell in nbformat.read(where.source(assignment), as_version=4).cells
+        if is_grade(cell) and not is_solution(cell)
+    ]
 
 
 def _marks(gradebook: Gradebook, where: Places, assignment: str, student: str) -> Marks:

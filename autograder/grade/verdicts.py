@@ -8,12 +8,12 @@ calls' names.
 from __future__ import annotations
 
 import ast
-import builtins
 import traceback
 from collections import defaultdict
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from autograder.collect.door import BLANK, FOREIGN, UNREADABLE
 from autograder.release.rules import END_HIDDEN, HIDDEN
 from byhand.runtime import (
     DeadlineError,
@@ -29,16 +29,13 @@ from byhand.runtime.watch.matching import ranks_text
 
 PASSED, FAILED, TIMEOUT, DEADLOCK = "passed", "failed", "timeout", "deadlock"
 CRASHED, RESOURCE, TAMPERED, INFRASTRUCTURE = "crashed", "resource", "tampered", "infrastructure"
-VERDICTS = (PASSED, FAILED, DEADLOCK, TIMEOUT, CRASHED, RESOURCE, TAMPERED, INFRASTRUCTURE)
+NO_ANSWER = (BLANK, FOREIGN, UNREADABLE)  # there was nothing to judge
+VERDICTS = (PASSED, FAILED, DEADLOCK, TIMEOUT, CRASHED, RESOURCE, TAMPERED, *NO_ANSWER)
+VERDICTS += (INFRASTRUCTURE,)
 MAX_MESSAGE = 8_000
 _OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError", "can't allocate memory", "Cannot allocate")
 _LIMIT_SIGNALS = (-9, -24, -25)  # SIGKILL when memory runs out, SIGXCPU, SIGXFSZ
 _TOLD_EXITS = (*_LIMIT_SIGNALS, -6, -11)  # of hidden parts; SIGABRT, SIGSEGV
-_BUILTIN_ERRORS = {
-    name
-    for name, thing in vars(builtins).items()
-    if isinstance(thing, type) and issubclass(thing, BaseException)
-}
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,8 @@ def failed(
     part = str(getattr(error, "part", None) or _part_at(source, line))
     kind = _kind(error)
     if kind == TIMEOUT:
-        message = f"it did not finish within the {min(limit, max(seconds, 1)):.0f} s it may take"
+        message = "it did not finish within the time it may take"
+        message += "" if hidden else f", {min(limit, max(seconds, 1)):.0f} s"
     else:
         message = _hidden_message(error) if hidden else _message(error)
     table = _table(error) if kind in (DEADLOCK, TIMEOUT) and not hidden else ""
@@ -106,6 +104,21 @@ def failed(
 def infrastructure(question: str, points: int, why: str) -> Verdict:
     """The question could not be judged, through no fault of the submission."""
     return Verdict(question, INFRASTRUCTURE, 0, points, message=why[:MAX_MESSAGE])
+
+
+def no_answer(question: str, points: int, standing: str, why: str) -> Verdict:
+    """There was nothing to judge."""
+    return Verdict(question, standing, 0, points, message=why)
+
+
+def or_blank(verdict: Verdict, untouched: dict[str, list[str]]) -> Verdict:
+    """BLANK instead of how a question ended that was left as it was given out."""
+    cells = untouched.get(verdict.question)
+    if not cells or verdict.verdict in (PASSED, INFRASTRUCTURE):
+        return verdict
+    why = f"{' and '.join(cells)}: nothing was written here. The cell is as it was given out."
+    blank = no_answer(verdict.question, verdict.max_points, BLANK, why)
+    return replace(blank, seconds=verdict.seconds)
 
 
 def without_score(verdict: Verdict) -> bool:
@@ -160,8 +173,7 @@ def _hidden_message(error: BaseException) -> str:
     if isinstance(error, RankError) and error.exit_code is not None:
         return f"rank {error.rank} died: its process ended before the function returned"
     if isinstance(error, RankError):
-        raised = error.exception if error.exception in _BUILTIN_ERRORS else "an exception"
-        return f"rank {error.rank} raised {raised}"
+        return f"rank {error.rank} raised an exception"
     if isinstance(error, TamperedError):
         return "a rank sent back something that the library does not write"
     if isinstance(error, NotebookError):

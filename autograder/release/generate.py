@@ -23,18 +23,13 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets.config import Config
 
 from autograder.nbgrader_config import COURSE_ID, settings
-from autograder.places import CourseError, Places
+from autograder.places import CourseError, Places, why_not_written
+from autograder.release.changes import GradebookError, refuse
 from autograder.release.rules import problems
 from autograder.scratch import Scratch
 from autograder.written import Written
 
-_LOCKED = ("database is locked",)
-_NO_ROOM = ("disk is full", "disk I/O error", "No space left", "quota exceeded", "File too large")
-_BROKEN = (*_LOCKED, *_NO_ROOM, "readonly database", "unable to open database")
-
-
-class GradebookError(CourseError):
-    """The gradebook cannot be written now, whatever was to be written."""
+_BROKEN = ("readonly database", "unable to open database")
 
 
 def release(where: Places, assignments: list[str], overwrite: bool = False) -> list[Path]:
@@ -82,6 +77,7 @@ def register(where: Places, assignment: str) -> None:
         CourseError: cells were added or removed after students had handed in.
     """
     check(where.source(assignment))
+    refuse(where, assignment)
     config = settings(where)
     _new_gradebook(where)
     with Scratch() as folder:
@@ -121,14 +117,10 @@ def quiet_nbgrader() -> Iterator[list[str]]:
 def refusal(sentence: str, said: list[str]) -> CourseError:
     """The error to raise when nbgrader refused: its last words, or a sentence of ours for them."""
     log = "\n".join(said).strip()
-    if any(words in log for words in _LOCKED):
-        why = ["another program is using the gradebook: try again when it is done"]
-    elif any(words in log for words in _NO_ROOM):
-        why = ["there is no room on the disk: make some, and grade again"]
-    else:
-        why = log.splitlines()[-6:]
-    kind = GradebookError if any(words in log for words in _BROKEN) else CourseError
-    return kind("\n  ".join([f"{sentence}:", *why]))
+    known = why_not_written(log)
+    is_broken = known or any(words in log for words in _BROKEN)
+    kind = GradebookError if is_broken else CourseError
+    return kind("\n  ".join([f"{sentence}:", *([known] if known else log.splitlines()[-6:])]))
 
 
 def _new_gradebook(where: Places) -> None:

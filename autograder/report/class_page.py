@@ -17,8 +17,8 @@ from urllib.parse import quote
 import nbformat
 
 from autograder.grade.journal import Judgement
-from autograder.grade.marks import Marks, graded, read_marks
-from autograder.grade.verdicts import PASSED, VERDICTS, Verdict
+from autograder.grade.marks import Marks, graded, in_the_way, read_marks
+from autograder.grade.verdicts import NO_ANSWER, PASSED, VERDICTS, Verdict
 from autograder.pages import render, task_cells, task_titles, title_of, write_page
 from autograder.places import Places
 from autograder.report import wrong_answers
@@ -45,7 +45,7 @@ def write_report(where: Places, path: Path) -> Path:
         num_submissions=len(judgements),
         num_students=len({j.student for j in judgements}),
         regrades=read_regrades(where),
-        levels="; ".join(sorted({f"{j.sandbox}, {j.devices}" for j in judgements})),
+        levels="; ".join(sorted({f"{j.sandbox}, {j.devices}" for j in judgements if j.sandbox})),
         seconds=sum(j.seconds for j in judgements),
     )
     return write_page(path, html)
@@ -60,8 +60,9 @@ def _sheet(
 ) -> dict[str, Any]:
     """One assignment, as the template reads it."""
     source = nbformat.read(where.source(name), as_version=4)
-    titles, points = task_titles(source), [j.points for j in judgements]
+    titles, points = task_titles(source), [j.points for j in judgements if j.complete]
     best = max(j.max_points for j in judgements)
+    standings = Counter(judgement.standing for judgement in judgements)
     questions = list(dict.fromkeys(v.question for j in judgements for v in j.verdicts))
     rows = [_row(where, j, marks[name, j.student], path) for j in judgements]
     given = {q: [row["verdicts"][q] for row in rows if q in row["verdicts"]] for q in questions}
@@ -72,7 +73,12 @@ def _sheet(
         "title": title_of(source),
         "points": points,
         "max_points": best,
-        "median": median(points),
+        "median": median(points or [0]),
+        "no_answer": {kind: standings[kind] for kind in NO_ANSWER if standings[kind]},
+        "in_the_way": [
+            (kind, [row for row in rows if row["student"] in students], why)
+            for kind, _, students, why in in_the_way(judgements)
+        ],
         "counts": {number: points.count(number) for number in range(best + 1)},
         "hardest": min(tasks, key=lambda task: task["passed"]),
         "tasks": tasks,

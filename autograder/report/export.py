@@ -15,7 +15,6 @@ import csv
 import html
 import io
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,7 +29,8 @@ from autograder.pages import task_titles, title_of
 from autograder.places import CourseError, Places
 
 COLUMNS = (
-    "assignment,student,score,max_score,late_penalty,needs_manual_grade,verdicts,graded,seed,sandbox"
+    "assignment,student,score,max_score,late_penalty,needs_manual_grade,verdicts,graded,seed,sandbox,"
+    "no_mark"
 ).split(",")
 CANVAS_COLUMNS = ["Student", "ID", "SIS Login ID", "Section"]
 MOODLE_COLUMNS = (
@@ -43,7 +43,7 @@ _WITH_ID = re.compile(r"(?P<title>.*?) \(\d+\)")
 
 @dataclass(frozen=True)
 class Grade:
-    """One submission: its score (None while a person still has to mark it), its tasks as HTML."""
+    """One submission: its score (None with `why` there is none yet), its tasks as HTML."""
 
     student: str
     assignment: str
@@ -51,6 +51,7 @@ class Grade:
     score: float | None
     max_score: float
     comment: str
+    why: str = ""
 
     def out_of(self, maximum: float) -> str:
         """The score on a scale that ends at `maximum`, as text; empty while it is not known."""
@@ -95,21 +96,17 @@ def canvas(
         CourseError: nothing was graded yet, `fill` is no gradebook or has no column for one.
     """
     grades, roster = _grades(where, assignments)
-    sheet = Sheet(*read_csv(fill)) if fill else _own_canvas(grades, roster)
-    header = sheet.rows[0] if sheet.rows else []
-    if header[1:2] != ["ID"] or "Section" not in header:
-        begins = ", ".join(CANVAS_COLUMNS)
-        raise CourseError(f"{fill} does not begin as a gradebook that Canvas exports: {begins}")
+    sheet = _filled(fill, ("ID", "Section"), "gradebook of Canvas") or _own_canvas(grades, roster)
+    header = sheet.rows[0]
     places = {g.assignment: _column(header, g, column, fill) for g in grades}
     nothing = [""] * len(header)
     maxima = next((row for row in sheet.rows[1:4] if "Points Possible" in row[0]), nothing)
-    names = [0, *(at for at, name in enumerate(header) if name in ("SIS Login ID", "SIS User ID"))]
-    people = _People(grades, roster, CANVAS)
-    for row in sheet.rows[1:]:
-        for grade in people.grades(row[1], [row[at] for at in names]):
-            at = places[grade.assignment]
-            row[at] = grade.out_of(_maximum(maxima[at], grade, sheet))
-    sheet.left += people.left(f"no row of {fill.name if fill else 'the gradebook'} is theirs")
+    why = f"no row of {fill.name if fill else 'the gradebook'} is theirs"
+    numbers = {grade.student: roster.number(grade.student, CANVAS) for grade in grades}
+    columns = ("ID", "Student", "SIS Login ID", "SIS User ID")
+    for row, grade in _matched(sheet, grades, numbers, why, *columns):
+        at = places[grade.assignment]
+        row[at] = grade.out_of(_maximum(maxima[at], grade, sheet))
     return sheet
 
 
@@ -122,46 +119,55 @@ def moodle(where: Places, assignments: list[str], fill: Path | None = None) -> S
     if len(assignments) != 1:
         raise CourseError("Moodle has a worksheet for each assignment: name one with --assignment")
     grades, roster = _grades(where, assignments)
-    sheet = Sheet(*read_csv(fill)) if fill else _own_moodle(grades, roster)
-    header = sheet.rows[0] if sheet.rows else []
-    if not {"Identifier", "Grade", "Last modified (grade)"} <= set(header):
-        raise CourseError(
-            f"{fill} is no grading worksheet of Moodle: it lacks the columns Identifier, Grade and"
-            " Last modified (grade)"
-        )
-    people = _People(grades, roster, MOODLE, assignments[0])
-    for number, row in enumerate(sheet.rows[1:], 1):
-        cells = dict(zip(header, row, strict=True))
-        names = [cells.get("Full name", ""), cells.get("Email address", "")]
-        for grade in people.grades(cells["Identifier"].removeprefix(PARTICIPANT), names):
-            sheet.rows[number] = list(_moodle_row(cells, grade, sheet).values())
+    needed = ("Identifier", "Grade", "Last modified (grade)")
+    sheet = _filled(fill, needed, "grading worksheet of Moodle") or _own_moodle(grades, roster)
+    at = {name: place for place, name in enumerate(sheet.rows[0])}
     why = f"no row of {fill.name} is theirs" if fill else "students.csv has no participant number"
-    sheet.left += people.left(why)
+    numbers = {g.student: roster.number(g.student, MOODLE, g.assignment) for g in grades}
+    columns = ("Identifier", "Full name", "Email address")
+    for row, grade in _matched(sheet, grades, numbers, why, *columns):
+        if "Grade can be changed" in at and row[at["Grade can be changed"]] == "No":
+            sheet.left.append(f"{grade.student}: Moodle says that the grade cannot be changed")
+            continue
+        maximum = row[at["Maximum Grade"]] if "Maximum Grade" in at else ""
+        row[at["Grade"]] = grade.out_of(_maximum(maximum, grade, sheet))
+        if "Feedback comments" in at:
+            row[at["Feedback comments"]] = grade.comment
     return sheet
 
 
-class _People:
-    """Which of our students a row of an LMS is about, and who was in none."""
+def _filled(fill: Path | None, needed: tuple[str, ...], what: str) -> Sheet | None:
+    """The file that is to be filled in, if one was given."""
+    if fill is None:
+        return None
+    sheet = Sheet(*read_csv(fill))
+    if missing := sorted(set(needed) - set(sheet.rows[0] if sheet.rows else ())):
+        raise CourseError(f"{fill} is no {what}: it lacks the columns {', '.join(missing)}")
+    return sheet
 
-    def __init__(self, grades: list[Grade], roster: Roster, lms: str, assignment: str = ""):
-        self._grades = grades
-        self._numbers = {g.student: roster.number(g.student, lms, assignment) for g in grades}
-        self._found: set[str] = set()
 
-    def grades(self, number: str, names: Iterable[str]) -> list[Grade]:
-        """The grades of a row's student: found by number, else by a name that only one has."""
+def _matched(
+    sheet: Sheet, grades: list[Grade], numbers: dict[str, str], why: str, *columns: str
+) -> list[tuple[list[object], Grade]]:
+    """Rows and their students' grades: found by number, else by a name that only one has.
+
+    `columns` hold the number and the names. `sheet.left` gets a sentence for each grade that is
+    not known, and for each student who is in no row, and `why`.
+    """
+    known, pairs = {mine: student for student, mine in numbers.items() if mine}, []
+    for row in sheet.rows[1:]:
+        cells = dict(zip(sheet.rows[0], row, strict=True))
+        number, *names = (cells.get(name, "") for name in columns)
         wanted = {form for name in names if name for form in (name, plain_name(name))}
-        known = {mine: student for student, mine in self._numbers.items() if mine}
-        same = [student for student in wanted if self._numbers.get(student) == ""]
-        student = known.get(number.strip()) or (same[0] if len(same) == 1 else "")
-        self._found.add(student)
-        return [grade for grade in self._grades if grade.student == student]
-
-    def left(self, why: str) -> list[str]:
-        """Sentences about the grades that still wait for a mark, and the students in no row."""
-        waiting = [f"{g.student}, {g.assignment}" for g in self._grades if g.score is None]
-        said = [f"{what}: left empty, a person still has to mark it" for what in waiting]
-        return said + [f"{student}: {why}" for student in sorted(set(self._numbers) - self._found)]
+        same = [student for student in wanted if numbers.get(student) == ""]
+        known_as = known.get(number.removeprefix(PARTICIPANT).strip())
+        student = known_as or (same[0] if len(same) == 1 else "")
+        pairs += [(row, grade) for grade in grades if grade.student == student]
+    empty = [grade for grade in grades if grade.score is None]
+    nowhere = sorted(set(numbers) - {grade.student for _, grade in pairs})
+    sheet.left += [f"{one.student}, {one.assignment}: left empty, {one.why}" for one in empty]
+    sheet.left += [f"{student}: {why}" for student in nowhere]
+    return pairs
 
 
 def _own_canvas(grades: list[Grade], roster: Roster) -> Sheet:
@@ -182,16 +188,6 @@ def _own_moodle(grades: list[Grade], roster: Roster) -> Sheet:
             person = [f"{PARTICIPANT}{number}", no_formula(roster.name(grade.student))]
             rows.append([*person, "", "", "", f"{grade.max_score:g}", "Yes", "-", "-", ""])
     return Sheet(rows)
-
-
-def _moodle_row(cells: dict[str, str], grade: Grade, sheet: Sheet) -> dict[str, str]:
-    """One row of a worksheet, by its header, with the grade in it."""
-    if cells.get("Grade can be changed") == "No":
-        sheet.left.append(f"{grade.student}: Moodle says that the grade cannot be changed")
-        return cells
-    maximum = _maximum(cells.get("Maximum Grade", ""), grade, sheet)
-    filled = {"Grade": grade.out_of(maximum), "Feedback comments": grade.comment}
-    return {name: filled.get(name, value) for name, value in cells.items()}
 
 
 def _maximum(stated: str, grade: Grade, sheet: Sheet) -> float:
@@ -238,13 +234,17 @@ def _grade(one: Judgement, marks: Marks, source: nbformat.NotebookNode) -> Grade
         f" {marks.by_cell.get(v.question, v.points)} of {v.max_points}"
         for v in one.verdicts
     ]
-    score = None if marks.waiting else max(0, marks.score)
+    why = one.why_incomplete or ("a person still has to mark it" if marks.waiting else "")
+    score = None if why else max(0, marks.score)
     comment = "<br>".join(map(html.escape, tasks))
-    return Grade(one.student, one.assignment, title_of(source), score, marks.max_score, comment)
+    return Grade(
+        one.student, one.assignment, title_of(source), score, marks.max_score, comment, why
+    )
 
 
 def _plain_row(judgement: Judgement, marks: Marks) -> list[object]:
     row = [judgement.assignment, judgement.student, marks.score, marks.max_score]
     row += [marks.late_penalty, "yes" if marks.waiting else "no"]
     row += [" ".join(f"{v.question}={v.verdict}" for v in judgement.verdicts), judgement.when]
-    return [no_formula(value) for value in [*row, judgement.seed, judgement.sandbox]]
+    row += [judgement.seed, judgement.sandbox, judgement.why_incomplete]
+    return [no_formula(value) for value in row]

@@ -10,8 +10,9 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.cells import is_grade, is_solution
-from autograder.grade.journal import Journal, Judgement
-from autograder.grade.marks import Marks, read_marks
+from autograder.grade.journal import Judgement
+from autograder.grade.marks import Marks, everyone, read_marks
+from autograder.grade.verdicts import INFRASTRUCTURE, NO_ANSWER
 from autograder.pages import render, task_cells, task_titles, title_of, write_page
 from autograder.places import Places
 
@@ -23,7 +24,11 @@ MEANINGS = {
     "crashed": "A rank's process ended before its function returned.",
     "resource": "A rank used more memory, output or time than it may.",
     "tampered": "A rank sent back something that this library does not write.",
-    "infrastructure": "The test could not be run, through no fault of yours. It will be run again.",
+    "blank": "Nothing was written in this task. Write your answer in its cell and hand in again.",
+    "another assignment's": "The notebook that came is not this assignment's.",
+    "unreadable": "There was no notebook that could be read.",
+    "infrastructure": "The test was not run, through no fault of yours, and will be run again."
+    " You need do nothing; your instructor sees why.",
 }
 MAX_SHOWN = 20_000  # characters of a task's cells, some 500 lines; of all of one's own cells, too
 
@@ -39,9 +44,8 @@ class Listing:
 
 def write_feedback(where: Places, assignments: list[str], students: list[str]) -> list[Path]:
     """Write the pages of these assignments and students (all of them for none named)."""
-    latest = Journal(where.journal).latest()
-    wanted = [j for j in latest if j.assignment in assignments]
-    wanted = [j for j in wanted if not students or j.student in students]
+    known = everyone(where, assignments)
+    wanted = [j for j in known if not students or j.student in students]
     marks, pages = read_marks(where, wanted), []
     for name, some in groupby(wanted, key=lambda judgement: judgement.assignment):
         source = nbformat.read(where.source(name), as_version=4)
@@ -67,6 +71,7 @@ def page(judgement: Judgement, source: NotebookNode, marks: Marks) -> str:
         title=title_of(source),
         titles=task_titles(source),
         meanings=MEANINGS,
+        never_asked=(*NO_ANSWER, INFRASTRUCTURE),
         judgement=judgement,
         marks=marks,
         when=judgement.when.replace("T", " ").replace("+00:00", " UTC"),

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from autograder.batch.grading import Options, grade
+from autograder.collect.tables import no_formula
 from autograder.grade.journal import Journal, Judgement
 from autograder.grade.marks import Marks, read_marks
 from autograder.grade.verdicts import Verdict
@@ -137,7 +138,8 @@ def _note(path: Path, regrades: list[Regrade], request: str) -> None:
             writer.writeheader()
         for one in regrades:
             tasks = " | ".join(one.tasks)
-            writer.writerow({**vars(one), "when": now, "request": request, "tasks": tasks})
+            row = {**vars(one), "when": now, "request": request, "tasks": tasks}
+            writer.writerow({name: no_formula(value) for name, value in row.items()})
 
 
 def _ending(verdict: Verdict | None) -> tuple[object, ...]:

@@ -2,7 +2,8 @@
 
 Two answers count as the same wrong answer when the same part of the same test ends them with the
 same verdict and the same first paragraph of the message, whatever numbers stand in it: "rank 2: got
-4.0, expected 6.0" and "rank 1: got 3.5, expected 5.0" are one mistake made with two inputs.
+4.0, expected 6.0" and "rank 1: got 3.5, expected 5.0" are one mistake made with two inputs. What
+is no answer (a blank, another assignment's notebook) is no wrong one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from autograder.grade.journal import Judgement
-from autograder.grade.verdicts import PASSED, Verdict
+from autograder.grade.verdicts import INFRASTRUCTURE, NO_ANSWER, PASSED, Verdict
 
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|[-+]?(?<![A-Za-z_\d])\d+(?:\.\d*)?(?:e[-+]?\d+)?j?")
 _RUN = re.compile(r"#(?:[\s,;\[\]()]*#)+")
@@ -36,7 +37,7 @@ def groups(judgements: Iterable[Judgement]) -> list[Group]:
     found: dict[tuple[str, ...], Group] = {}
     for judgement in judgements:
         for verdict in judgement.verdicts:
-            if verdict.verdict != PASSED:
+            if verdict.verdict not in (PASSED, *NO_ANSWER, INFRASTRUCTURE):
                 same = masked(first_paragraph(verdict.message))
                 key = (verdict.question, verdict.verdict, verdict.part, same)
                 found.setdefault(key, Group([], verdict)).students.append(judgement.student)

@@ -72,8 +72,8 @@ def answer(where, student: str) -> str:
         ("ada/anything.ipynb", Sender("plain", "ada")),
         ("ada_tiny_final.ipynb", Sender("plain", "ada")),
         ("ada.txt", None),
-        ("-rf/tiny.ipynb", None),
-        ("a[b]/tiny.ipynb", None),
+        ("-rf/tiny.ipynb", Sender("plain", "rf-686c39")),
+        ("a[b]/tiny.ipynb", Sender("plain", "a-b-26974b")),
     ],
 )
 def test_a_name_says_who_it_is_from(path, sender):

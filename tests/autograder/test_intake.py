@@ -85,18 +85,18 @@ def edit_imports(notebook, cells):
 @pytest.mark.parametrize(
     ("change", "note"),
     [
-        (edit_test, "The test cell test-double had been edited."),
-        (delete_test, "The test cell test-double was missing."),
-        (copy_test, "The test cell test-double was there 2 times."),
-        (raise_points, "The settings of the cell test-double had been changed (points)."),
-        (make_solution, "The settings of the cell test-double had been changed (solution)."),
-        (tag_test, "The settings of the cell test-double had been changed (tags)."),
-        (edit_imports, "The locked cell imports had been edited."),
+        (edit_test, "test cell test-double was not as it was given out (edited)."),
+        (delete_test, "test cell test-double was not as it was given out (missing)."),
+        (copy_test, "test cell test-double was not as it was given out (edited, there 2 times)."),
+        (raise_points, "test cell test-double was not as it was given out (points)."),
+        (make_solution, "test cell test-double was not as it was given out (solution)."),
+        (tag_test, "test cell test-double was not as it was given out (tags)."),
+        (edit_imports, "locked cell imports was not as it was given out (edited)."),
     ],
 )
 def test_changes_to_our_cells_are_undone_and_noted(blank, change, note):
     intake = changed(blank, change)
-    assert any(one.startswith(note) for one in intake.notes), intake.notes
+    assert any(one.startswith(f"The {note}") for one in intake.notes), intake.notes
     assert_as_released(intake, blank)
     assert cells(intake.notebook)["double"].source == tiny_course.DOUBLE
 
@@ -134,7 +134,8 @@ def test_a_deleted_answer_leaves_room_for_the_same_function_in_another_cell(blan
     assert cells(intake.notebook)["double"].source == ""
     assert cells(intake.notebook)["own-1"].source == tiny_course.DOUBLE
     assert intake.notes == [
-        "The cell double was missing. Your other cells were graded as they stand."
+        "The cell double was not as it was given out (missing). Your last change to it counts,"
+        " and so do your other cells."
     ]
 
 
@@ -187,8 +188,8 @@ def test_links_pipes_and_huge_files_are_not_read(tmp_path, monkeypatch):
     assert read_file(tmp_path / "pipe.ipynb") == (None, SPECIAL)
     monkeypatch.setattr(uploads, "MAX_BYTES", 5)
     assert read_file(tmp_path / "secret", limit=5) == (None, "is larger than 0 MB")
-    data, notes = take(tmp_path, "link", set())
-    assert data is None
+    chosen, notes = take(tmp_path, "link", set())
+    assert chosen.data is None
     assert len(notes) == 2
 
 
@@ -196,8 +197,8 @@ def test_a_renamed_notebook_is_found_by_its_cells(tmp_path, blank):
     (tmp_path / "other.ipynb").write_bytes(sent({**blank, "cells": []}))
     (tmp_path / "notes.ipynb").write_text('{"cells": [{"cell_type": "code", "source": "1"}]}')
     (tmp_path / "My tiny (2).ipynb").write_bytes(sent(blank))
-    data, notes = take(tmp_path, "tiny", {"double", "total"})
-    assert data == sent(blank)
+    chosen, notes = take(tmp_path, "tiny", {"double", "total"})
+    assert chosen.data == sent(blank)
     assert notes == [
         "The notebook was found under the name My tiny (2).ipynb; it should be tiny.ipynb."
     ]
@@ -206,24 +207,24 @@ def test_a_renamed_notebook_is_found_by_its_cells(tmp_path, blank):
 def test_a_readable_copy_is_preferred_to_a_broken_file_of_the_right_name(tmp_path, blank):
     (tmp_path / "tiny.ipynb").write_bytes(sent(blank)[:-9])
     (tmp_path / "tiny-copy.ipynb").write_bytes(sent(blank))
-    assert take(tmp_path, "tiny", {"double"})[0] == sent(blank)
+    assert take(tmp_path, "tiny", {"double"})[0].data == sent(blank)
 
 
 def test_of_two_whole_notebooks_the_one_of_the_right_name_is_taken(tmp_path, blank):
     (tmp_path / "my tiny.ipynb").write_bytes(sent(blank))
     (tmp_path / "tiny.ipynb").write_bytes(sent({**blank, "cells": blank.cells[:-1]}))
-    assert len(json.loads(take(tmp_path, "tiny", {"double"})[0])["cells"]) < len(blank.cells)
+    assert len(json.loads(take(tmp_path, "tiny", {"double"})[0].data)["cells"]) < len(blank.cells)
 
 
 def test_a_file_name_that_is_no_text_is_noted_in_text(tmp_path, blank):
     for name, data in ((b"ar\xffena.ipynb", sent(blank)), (b"li\xffnk.ipynb", None)):
         path = os.path.join(os.fsencode(tmp_path), name)
         os.mkfifo(path) if data is None else open(path, "wb").write(data)
-    data, notes = take(tmp_path, "tiny", {"double"})
-    assert data == sent(blank)
+    chosen, notes = take(tmp_path, "tiny", {"double"})
+    assert chosen.data == sent(blank)
     assert len(notes) == 2
-    assert "li?nk.ipynb is a link" in notes[0]
-    assert "under the name ar?ena.ipynb" in notes[1]
+    assert r"li\udcffnk.ipynb is a link" in notes[0]
+    assert r"under the name ar\udcffena.ipynb" in notes[1]
 
 
 def test_of_many_files_only_the_best_is_held(tmp_path, blank):
@@ -232,8 +233,8 @@ def test_of_many_files_only_the_best_is_held(tmp_path, blank):
         (tmp_path / f"{number}.ipynb").write_text(text)
     (tmp_path / "last.ipynb").write_bytes(sent(blank))
     tracemalloc.start()
-    data, _ = take(tmp_path, "tiny", {"double"})
+    chosen, _ = take(tmp_path, "tiny", {"double"})
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert data == sent(blank)
+    assert chosen.data == sent(blank)
     assert most < 90_000_000

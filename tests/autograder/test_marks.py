@@ -11,10 +11,13 @@ from dataclasses import replace
 import graded_class
 import pytest
 import tiny_course
+from click.testing import CliRunner
 from graded_class import DOUBLE, NAME, TOTAL, failed, judge
 from nbconvert.exporters import HTMLExporter
 from nbgrader.api import Gradebook
+from test_jobs import full_disk
 
+from autograder import cli, commands
 from autograder.batch.grading import Outcome
 from autograder.collect.roster import Roster
 from autograder.grade import late
@@ -133,17 +136,57 @@ def test_nbgraders_own_feedback_is_our_page(where):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("[late", "no description of due dates"),
-        ("[late]\npercent_per_day = -1", "percent_per_day has to be a number that is not negative"),
-        ("[late]\npercent = 1", "nothing here is called percent"),
-        ("[due]\n01_tiny = 'tomorrow'", "01_tiny has to be a date or a time"),
-        ("[due]\n01_tyni = 2026-03-01", "names 01_tyni, no assignment; there are 01_tiny"),
+        ("[late", r"no description of due dates: Expected ']' at the end"),
+        (
+            "[late]\npercent_per_day = -1",
+            "line 2: percent_per_day has to be a number that is not",
+        ),
+        ("[late]\npercent = 1", "line 2: nothing here is called percent"),
+        ("\n[due]\n01_tiny = 'tomorrow'", "line 3: 01_tiny has to be a date or a time"),
+        ("due = 2026-03-01", r"line 1: due has to be a table, \[due\] on a line of its own"),
+        ("[extension]\n01_tiny = 2", r"line 2: 01_tiny has to be a table, \[extension.01_tiny\]"),
     ],
 )
-def test_a_wrong_policy_is_answered_with_a_sentence(where, text, sentence):
+def test_a_wrong_policy_is_answered_with_its_line_and_an_example(where, text, sentence):
     policy(where, text)
-    with pytest.raises(CourseError, match=sentence):
+    with pytest.raises(CourseError, match=sentence) as told:
         late.apply(where)
+    assert str(told.value).endswith(f"One looks like this:\n\n{late.EXAMPLE}")
+
+
+def test_the_example_is_one(where):
+    policy(where, late.EXAMPLE.replace("01_ranks", NAME))
+    assert late.class_policy(where).extensions == {(NAME, "ada"): 2}
+
+
+def test_a_policy_for_an_assignment_that_there_is_not_names_those_that_there_are(where):
+    policy(where, "[due]\n01_tyni = 2026-03-01")
+    with pytest.raises(CourseError, match="names 01_tyni, no assignment; there are 01_tiny"):
+        late.apply(where)
+
+
+def test_what_canvas_marks_late_costs_one_day_unless_there_is_an_extension(where):
+    (where.submitted / "ada" / NAME / "LATE").touch()
+    policy(where, "[late]\npercent_per_day = 20\ngrace_minutes = 60\n")
+    late.apply(where)
+    assert (marks(where, "ada").late_penalty, marks(where, "ben").late_penalty) == (1, 0)
+    policy(where, f"[late]\npercent_per_day = 20\n[extension.{NAME}]\nada = 1\n")
+    late.apply(where)
+    assert marks(where, "ada").late_penalty == 0
+
+
+def test_a_disk_too_full_for_the_gradebook_is_one_sentence_on_the_command_line(where, monkeypatch):
+    hand_in_at(where, "ada", "2026-03-03T12:00:00")
+    policy(where, f"[late]\npercent_per_day = 10\n[due]\n{NAME} = 2026-03-01\n")
+    monkeypatch.setattr(commands, "places", lambda _: where)
+    with full_disk(100):
+        said = CliRunner().invoke(cli.main, ["export"])
+    assert said.output == (
+        "Error: there is no room on the disk: make some, and give the same command again."
+        " What was graded so far is kept.\n"
+    )
+    CliRunner().invoke(cli.main, ["export"])
+    assert marks(where, "ada").late_penalty > 0
 
 
 def test_a_date_without_a_time_is_its_last_second(where):
@@ -272,7 +315,7 @@ def test_another_file_is_no_worksheet(where, tmp_path):
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
     with pytest.raises(CourseError, match="no grading worksheet"):
         export.moodle(where, [NAME], tmp_path / "x.csv")
-    with pytest.raises(CourseError, match="does not begin as a gradebook"):
+    with pytest.raises(CourseError, match="no gradebook of Canvas: it lacks the col"):
         export.canvas(where, [NAME], tmp_path / "x.csv")
 
 
@@ -292,7 +335,9 @@ def test_a_roster_sends_nobody_out_of_the_class(tmp_path):
 # Regrades
 
 
-def regraded(where, monkeypatch, *verdicts, student="cem", answer=None):
+def regraded(
+    where, monkeypatch, *verdicts, student="cem", answer=None, request="my loop was right"
+):
     """Regrade one student; the second judgement holds these verdicts."""
     if answer:
         blank = tiny_course.released(where)
@@ -305,7 +350,7 @@ def regraded(where, monkeypatch, *verdicts, student="cem", answer=None):
         return Outcome()
 
     monkeypatch.setattr(regrade, "grade", grade_again)
-    made, _ = regrade.regrade(where, [NAME], [student], graded_class.OPTIONS, "my loop was right")
+    made, _ = regrade.regrade(where, [NAME], [student], graded_class.OPTIONS, request)
     return made
 
 
@@ -320,6 +365,12 @@ def test_a_regrade_shows_old_and_new_and_what_changed(where, monkeypatch):
     ]
     (row,) = regrade.read_regrades(where)
     assert (row["student"], row["request"], row["new_score"]) == ("cem", "my loop was right", "5")
+
+
+def test_no_cell_of_the_regrades_is_a_formula(where, monkeypatch):
+    regraded(where, monkeypatch, DOUBLE, TOTAL, request="=cmd|' /C calc'!A0")
+    (row,) = regrade.read_regrades(where)
+    assert row["request"] == "'=cmd|' /C calc'!A0"
 
 
 def test_a_mark_given_by_hand_survives_a_regrade(where, monkeypatch):

@@ -7,10 +7,13 @@ import json
 import os
 from pathlib import Path
 
-from arena import PASSED, STEM, Case, answered, changed, nothing, save, verdicts
+from arena import PASSED, POINTS, STEM, Case, answered, changed, nothing, save, verdicts
 
 NOT_DONE = "def double(number):\n    raise NotImplementedError()"
 ONE_LOST = verdicts(double="lost")
+DOUBLED = "def double(number):\n    return 2 * number\n"
+LISTS = '{"cells": [' + "[]," * 3_000_000 + "1]}"  # nine megabytes that are slow to parse
+SHEETS = json.dumps({"worksheets": [{"cells": [{"cell_type": "code", "input": "x"}] * 100_000}]})
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(1)>"
 
 
@@ -76,6 +79,34 @@ def own_tests(notebook, cells):
     own += "check.results = launch = lambda *a, **k: None\ndef try_total(*a): pass"
     notebook["cells"].insert(2, {**copy.deepcopy(cells["double"]), "metadata": {}, "id": "mine",
                                  "source": own})
+
+
+def many_own_cells_before(notebook, cells):
+    """The answers stand after thousands of the student's own cells, and need one of the last."""
+    texts = [f"x{number} = {number}" for number in range(2_500)] + ["twice = 2"]
+    notebook["cells"][:0] = [
+        {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None,
+         "id": f"x{number}", "source": text} for number, text in enumerate(texts)]
+
+
+def source_of_other_things(notebook, cells):
+    """A source is a list of lines to Jupyter; what is no text in it is left out."""
+    cells["double"]["source"] = [DOUBLED, 1, None, {"a": 2}, ["b"]]
+
+
+def heavy_outputs(notebook, cells):
+    data = {"image/png": "A" * 31_000_000}
+    cells["double"]["outputs"] = [{"output_type": "display_data", "data": data, "metadata": {}}]
+
+
+def lost_among(*texts: str):
+    """A right notebook, under a name of its own, among files that hold these texts."""
+    def write(folder: Path, blank: dict, about: dict) -> None:
+        save(folder, answered(blank), "zz final version.ipynb")
+        for number, text in enumerate(texts):
+            (folder / f"{number:03}.json").write_text(text)
+
+    return write
 
 
 def many_cells(notebook, cells):
@@ -170,20 +201,20 @@ INTAKE = [
             file="arena (1) final.ipynb"),
     changed("renamed-to-a-script", verdicts(), lambda *_: None, (), file=f"{SCRIPT}.ipynb"
             .replace("/", "")),
-    Case("corrupt", cut_short, nothing(), ("not a readable notebook",)),
+    Case("corrupt", cut_short, dict.fromkeys(POINTS, "unreadable"), ("not a readable notebook",)),
     raw("empty", b"", "file is empty"),
     raw("not-text", bytes(range(256)) * 40, "not a readable notebook"),
     raw("an-archive", b"PK\x03\x04" + bytes(1000), "not a readable notebook"),
     raw("nested-too-deep", b"[" * 500_000, "not a readable notebook"),
     raw("numbers-too-long", b'{"cells": [' + b"9" * 5_000_000 + b"]}", "not a readable notebook"),
     Case("missing", lambda *_: None, nothing(), ("No notebook was found",)),
-    changed("tests-edited", ONE_LOST, edit_tests, ("test-double had been edited",),
+    changed("tests-edited", ONE_LOST, edit_tests, ("test-double was not as it was given out (edited)",),
             double=NOT_DONE),
-    changed("test-deleted", ONE_LOST, delete_test, ("test-double was missing",), double=NOT_DONE),
-    changed("test-twice", ONE_LOST, copy_test, ("was there 2 times",), double=NOT_DONE),
-    changed("answer-twice", verdicts(), copy_answer, ("was there 2 times",)),
+    changed("test-deleted", ONE_LOST, delete_test, ("test-double was not as it was given out (missing)",), double=NOT_DONE),
+    changed("test-twice", ONE_LOST, copy_test, ("(edited, there 2 times)",), double=NOT_DONE),
+    changed("answer-twice", verdicts(), copy_answer, ("(there 2 times)",)),
     changed("points-changed", verdicts(), more_points, ("(points)",)),
-    changed("flags-changed", ONE_LOST, other_flags, ("had been changed",), double=NOT_DONE),
+    changed("flags-changed", ONE_LOST, other_flags, ("(grade, solution, locked)",), double=NOT_DONE),
     changed("made-manual", ONE_LOST, graded_by_hand, (), double=NOT_DONE),
     changed("tagged-skip-execution", ONE_LOST, tag("skip-execution", "raises-exception"),
             ("(tags)",), double=NOT_DONE),
@@ -196,17 +227,28 @@ INTAKE = [
     changed("tests-defined-again", ONE_LOST, own_tests, (), double=NOT_DONE),
     changed("test-moved", verdicts(), moved_test),
     changed("twenty-thousand-cells", verdicts(), many_cells),
-    changed("a-cell-of-a-megabyte", ONE_LOST, huge_cell, ("was longer than",)),
+    changed("a-cell-of-a-megabyte", ONE_LOST, huge_cell, ("(longer than",)),
     changed("outputs-with-script", verdicts(), outputs_with_script),
-    changed("cells-that-are-none", verdicts(), no_cells, ("4 that are no cells",)),
+    changed("cells-that-are-none", verdicts(), no_cells),
+    changed("untouched-blank", dict.fromkeys(POINTS, "blank"), lambda *_: None,
+            ("nothing was written here",), double="", total="", shift=""),
+    changed("one-task-untouched", verdicts(total="blank"), lambda *_: None, (), total=""),
+    changed("own-cells-before", verdicts(), many_own_cells_before, (),
+            double="def double(number):\n    return twice * number"),
+    changed("source-of-other-things", verdicts(), source_of_other_things),
+    changed("outputs-of-31-megabytes", verdicts(), heavy_outputs),
+    Case("among-250-other-files", lost_among(*["{}"] * 250), verdicts()),
+    Case("among-slow-files", lost_among(*[LISTS] * 6, *[SHEETS] * 6), verdicts(),
+         ("all files together are too large",)),
     Case("sixteen-bit-text", sixteen_bits, verdicts()),
     changed("half-characters", verdicts(), half_characters),
     Case("link-to-the-solution", linked("solution"), nothing(), ("is a link",)),
     Case("link-to-the-gradebook", linked("gradebook"), nothing(), ("is a link",)),
-    Case("folder-is-a-link", link_for_folder, nothing()),
+    Case("folder-is-a-link", link_for_folder, dict.fromkeys(POINTS, "unreadable"),
+         ("A link or a file lies where the folder",)),
     Case("pipe", pipe, nothing(), ("special file",)),
-    Case("forty-gigabytes", sparse, nothing(), ("larger than",)),
+    Case("forty-gigabytes", sparse, dict.fromkeys(POINTS, "unreadable"), ("larger than",)),
     Case("links-and-modules-beside", links_beside, verdicts()),
     Case("format-3", old_format, verdicts()),
-    Case("file-name-that-is-no-text", bytes_name, verdicts(), ("under the name ar?ena.ipynb",)),
+    Case("file-name-that-is-no-text", bytes_name, verdicts(), (r"under the name ar\udcffena.ipynb",)),
 ]

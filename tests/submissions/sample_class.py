@@ -210,9 +210,9 @@ CASES = [
         none_but(RANKS, "test-setup-and-cleanup"), ["was left out"]),
     Case("jon-edited-test", RANKS, notebook(edited_test()),
          none_but(RANKS, "test-setup-and-cleanup"),
-         ["test-share-and-mean had been edited", "(points)", "(tags)"]),
+         ["test-share-and-mean was not as it was given out (edited)", "(points)", "(tags)"]),
     Case("kim-deleted-test", RANKS, notebook(deleted_test()),
-         none_but(RANKS, "test-setup-and-cleanup"), ["test-point-to-point was missing"]),
+         none_but(RANKS, "test-setup-and-cleanup"), ["test-point-to-point was not as it was given out (missing)"]),
     Case("leo-renamed", COLLECTIVES, notebook(
         partly(COLLECTIVES, "test-reduce"), "collectives (1) final.ipynb"),
         none_but(COLLECTIVES, "test-reduce"), ["collectives (1) final.ipynb"]),
@@ -222,7 +222,7 @@ CASES = [
     Case("ola-link", COLLECTIVES, link(str(answers.ROOT / "solutions/02_collectives/collectives.ipynb")),
          none_but(COLLECTIVES), ["is a link"]),
     Case("pat-copies", COLLECTIVES, notebook(copied_cells()), none_but(COLLECTIVES, "test-reduce"),
-         ["was there 2 times"]),
+         ["(there 2 times)"]),
     Case("qi-own-cells", COLLECTIVES, notebook(own_cells()), none_but(COLLECTIVES, "test-reduce")),
 ]
 

@@ -1,0 +1,129 @@
+"""The door: whatever lies in a student's place becomes a hand-in, and nothing behind it sees more.
+
+A hand-in has a student's name that every file and page can hold, cells that are text, and where
+there is nothing to judge a standing and a sentence why.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autograder.collect.names import student_name
+from autograder.collect.notebook import Cell
+from autograder.collect.uploads import Choice, printable, take
+from autograder.places import CourseError, Places
+
+BLANK, FOREIGN, UNREADABLE = "blank", "another assignment's", "unreadable"
+_NO_FOLDER = "A link or a file lies where the folder of this submission should be: it is not read."
+
+
+@dataclass(frozen=True)
+class HandIn:
+    """What one student handed in for one assignment: cells, and what was noticed on the way.
+
+    `standing` is FOREIGN or UNREADABLE, with `why` in a sentence for the student, where nothing
+    can be judged; BLANK where all cells are as they were given out; else "".
+    """
+
+    cells: list[Cell] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    standing: str = ""
+    why: str = ""
+
+
+def hand_ins(where: Places, assignments: Collection[str]) -> list[tuple[str, str]]:
+    """(student, assignment) of all that lies in submitted/, by assignment."""
+    folders = _folders(where)
+    found = {
+        (assignment, student_name(folder.name))
+        for folder in folders
+        for assignment in assignments
+        if os.path.lexists(folder / assignment)
+    }
+    return [(student, assignment) for assignment, student in sorted(found)]
+
+
+def settle(where: Places) -> tuple[list[str], list[str]]:
+    """Give folders whose names no page can hold another one: a sentence for each, and each stray.
+
+    A stray is what lies in submitted/ and is no assignment's: nobody would grade it.
+    """
+    renamed, strays, known = [], [], {*where.assignments()}
+    for folder in _folders(where):
+        name = student_name(folder.name)
+        if name != folder.name:
+            old = printable(folder.name)
+            folder = folder.rename(folder.with_name(name))
+            renamed.append(f"submitted/{old} is no name for a student, and is called {name} now")
+        inside = _visible(folder) if folder.is_dir() else []
+        if not inside:
+            strays.append(f"submitted/{name} is no folder with a submission in it")
+        others = [printable(path.name) for path in inside if path.name not in known]
+        strays += [f"submitted/{name}/{other}: no assignment is called so" for other in others]
+    return renamed, strays
+
+
+def opened(where: Places, student: str, assignment: str) -> HandIn:
+    """What a student handed in. Never raises for the student's files."""
+    folder, stem = where.submitted / student / assignment, where.source(assignment).stem
+    if folder.parent.is_symlink() or folder.is_symlink() or not folder.is_dir():
+        return HandIn(standing=UNREADABLE, why=_NO_FOLDER)
+    chosen, notes = take(folder, stem, names_of(where, assignment))
+    return hand_in(where, assignment, chosen, notes)
+
+
+def hand_in(where: Places, assignment: str, chosen: Choice, notes: list[str]) -> HandIn:
+    """The hand-in that a chosen file is."""
+    stem, names = where.source(assignment).stem, {n for cell in chosen.cells for n in cell.names}
+    if chosen.why:
+        again = f" Save your notebook in Jupyter and hand in {stem}.ipynb."
+        return HandIn([], notes, UNREADABLE, chosen.why + again)
+    if not names & names_of(where, assignment):
+        for other in where.assignments():
+            if names & names_of(where, other):
+                why = f"This is the notebook of {other}, not of {assignment}: it was not graded."
+                return HandIn([], notes, FOREIGN, f"{why} Hand in {stem}.ipynb of {assignment}.")
+    given = _released(where, assignment).values()
+    is_blank = all(cell.source in given for cell in chosen.cells if cell.source.strip())
+    return HandIn(chosen.cells, notes, BLANK if is_blank else "")
+
+
+def names_of(where: Places, assignment: str) -> set[str]:
+    """The names of an assignment's cells that no other assignment has."""
+    count = Counter(name for one in where.assignments() for name in _released(where, one))
+    return {name for name in _released(where, assignment) if count[name] == 1}
+
+
+def _released(where: Places, assignment: str) -> dict[str, str]:
+    """The text of each cell as it was given out, by grade_id or id."""
+    path = where.released(assignment)
+    path = path if path.exists() else where.source(assignment)
+    return _texts(path, path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=64)
+def _texts(path: Path, _changed: int) -> dict[str, str]:
+    try:
+        cells = json.loads(path.read_text())["cells"]
+        return {_name(cell): "".join(cell["source"]) for cell in cells}
+    except (ValueError, KeyError, TypeError) as error:
+        raise CourseError(f"{path} cannot be read as a notebook: {error}") from None
+
+
+def _name(cell: dict[str, Any]) -> str:
+    return cell["metadata"].get("nbgrader", {}).get("grade_id", cell["id"])
+
+
+def _folders(where: Places) -> list[Path]:
+    return _visible(where.submitted) if where.submitted.is_dir() else []
+
+
+def _visible(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))

@@ -1,0 +1,320 @@
+"""The door: whatever lies in a student's place gets a mark or a reason, and is on every list."""
+
+import csv
+import io
+import json
+import os
+import re
+import zipfile
+from pathlib import Path
+
+import nbformat
+import pytest
+import tiny_course
+from click.testing import CliRunner
+from graded_class import DOUBLE
+from hypothesis import given
+from hypothesis import strategies as st
+from test_report import text_of
+
+from autograder import cli, commands
+from autograder.collect import uploads
+from autograder.collect.door import BLANK, FOREIGN, UNREADABLE, hand_ins, opened
+from autograder.collect.names import MAX_BYTES, STUDENT, student_name
+from autograder.collect.notebook import found_cells
+from autograder.collect.uploads import take
+from autograder.grade.journal import Journal, Judgement
+from autograder.grade.verdicts import infrastructure
+from autograder.places import Places
+from autograder.release import generate as release
+
+pytestmark = pytest.mark.timeout(300)
+NAME, OTHER = tiny_course.ASSIGNMENT, "02_other"
+LONG = "x" * 300
+NO_TEXT = os.fsdecode(b"b\xffd")
+BETTER = "b-d-ea7241"
+
+
+def make_course(folder: Path) -> Places:
+    """A course of two assignments."""
+    where = tiny_course.make_course(folder)
+    source = tiny_course.source()
+    for cell in source.cells:
+        if cell.id not in ("imports", "task-1", "task-2"):
+            cell.id = f"{cell.id}-again"
+        if "nbgrader" in cell.metadata:
+            cell.metadata.nbgrader.grade_id = cell.id
+    path = where.solutions / OTHER / "other.ipynb"
+    path.parent.mkdir()
+    nbformat.write(source, path)
+    release.release(where, [OTHER])
+    return where
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    return make_course(tmp_path_factory.mktemp("course"))
+
+
+@pytest.fixture
+def where(course, tmp_path):
+    return Places(course.course, tmp_path / "class")
+
+
+def run(where: Places, *arguments: str):
+    """What a command of `autograder` prints, and its exit status."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(commands, "places", lambda _: where)
+        return CliRunner().invoke(cli.main, list(arguments), catch_exceptions=False)
+
+
+def right(where: Places) -> bytes:
+    return tiny_course.as_bytes(tiny_course.solved(tiny_course.released(where)))
+
+
+def hand_in_all(where: Places, inbox: Path) -> None:
+    """A download of Canvas, and what people put into submitted/ by hand."""
+    blank = where.released(NAME).read_bytes()
+    with zipfile.ZipFile(inbox, "w") as archive:
+        archive.writestr("ada_LATE_1_2_tiny.ipynb", right(where))
+        archive.writestr("ben_3_4_tiny.ipynb", blank)
+        archive.writestr("cem_5_6_tiny.ipynb", where.released(OTHER).read_bytes())
+        archive.writestr("dee_7_8_tiny.ipynb", right(where)[:-20])
+        archive.writestr(f"{LONG}/tiny.ipynb", right(where))
+        archive.writestr("ev\nil/tiny.ipynb", right(where))
+
+
+@pytest.fixture(scope="module")
+def graded(course, tmp_path_factory):
+    """A class that holds one of each, after each command: what they printed."""
+    where = Places(course.course, tmp_path_factory.mktemp("graded") / "class")
+    inbox = where.class_dir.parent / "inbox.zip"
+    hand_in_all(where, inbox)
+    said = {"collect": run(where, "collect", NAME, str(inbox))}
+    tiny_course.hand_in(where, NO_TEXT, right(where))
+    (where.submitted / "lin").symlink_to(where.submitted / "ada")
+    (where.submitted / "typ" / "01_tyni").mkdir(parents=True)
+    (where.class_dir / "class.toml").write_text("[late]\npercent_per_day = 10\n")
+    said["grade"] = run(where, "grade", NAME, "--jobs", "1", "--unsandboxed")
+    for command in ("feedback", "report", "export"):
+        said[command] = run(where, command)
+    return where, said
+
+
+STUDENTS = {"ada", "ben", "cem", "dee", "lin", *map(student_name, (LONG, r"ev\nil", NO_TEXT))}
+
+
+@given(st.text(st.characters(), min_size=1))
+def test_any_name_becomes_one_that_every_file_and_page_holds(raw):
+    name = student_name(raw)
+    assert STUDENT.fullmatch(name)
+    assert len(name.encode()) <= MAX_BYTES
+    assert student_name(name) == name
+
+
+def test_collect_counts_blank_foreign_and_unreadable_apart_and_no_name_stops_it(graded):
+    said = graded[1]["collect"]
+    assert said.exit_code == 0
+    assert "collected 6 submissions" in said.output
+    assert "3 with work in them, 1 blank, 1 another assignment's, 1 unreadable" in said.output
+    assert "another assignment's: cem. This is the notebook of 02_other" in said.output
+
+
+def test_grades_last_table_names_what_lies_in_the_way_of_a_mark(graded):
+    output = graded[1]["grade"].output
+    assert "8 passed, 4 unreadable, 2 blank, 2 another assignment's" in output
+    assert "1 another assignment's, 01_tiny: cem. This is the notebook of 02_other" in output
+    assert "1 blank, 01_tiny: ben." in output
+    assert "unreadable, 01_tiny: lin. A link or a file lies where the folder" in output
+    assert rf"submitted/b\udcffd is no name for a student, and is called {BETTER} now" in output
+
+
+def test_a_folder_that_nobody_grades_is_told_and_the_exit_status_is_not_0(graded):
+    said = graded[1]["grade"]
+    assert "Error: submitted/typ/01_tyni: no assignment is called so" in said.output
+    assert said.exit_code == 1
+
+
+def test_every_student_handed_in_is_on_every_list(graded):
+    where, said = graded
+    assert {page.parts[-3] for page in where.feedback.rglob("*.html")} == STUDENTS
+    rows = csv.DictReader(io.StringIO(said["export"].output))
+    assert {row["student"] for row in rows} == STUDENTS
+    page = text_of((where.class_dir / "grades.html").read_text())
+    assert STUDENTS <= set(page.split())
+
+
+def test_the_class_page_says_what_lies_in_the_way_and_calls_none_of_it_a_wrong_answer(graded):
+    page = text_of((graded[0].class_dir / "grades.html").read_text())
+    assert "1 blank, 1 another assignment's, 2 unreadable" in page
+    assert "another assignment's cem : This is the notebook of 02_other" in page
+    assert "The same wrong answer" not in page
+
+
+def test_the_students_page_says_what_happened_which_cell_and_what_to_do(graded):
+    where, _ = graded
+    pages = {path.parts[-3]: text_of(path.read_text()) for path in where.feedback.rglob("*.html")}
+    assert "double: nothing was written here." in pages["ben"]
+    assert "Write your answer in its cell and hand in again." in pages["ben"]
+    assert "Hand in tiny.ipynb of 01_tiny." in pages["cem"]
+    assert "Save your notebook in Jupyter and hand in tiny.ipynb." in pages["dee"]
+
+
+def test_a_students_page_tells_no_seconds_and_no_seed(graded):
+    where, _ = graded
+    (judgement,) = [one for one in Journal(where.journal).latest() if one.student == "ada"]
+    page = text_of(next((where.feedback / "ada").rglob("*.html")).read_text())
+    assert str(judgement.seed) not in page
+    assert not re.search(r"[Ss]econds|\d\.\d s\b", page)
+
+
+def test_what_canvas_marks_late_is_late_after_collect(graded):
+    rows = csv.DictReader(io.StringIO(graded[1]["export"].output))
+    late = {row["student"]: row["late_penalty"] for row in rows}
+    assert (late["ada"], late[student_name(LONG)]) == ("0.5", "0")
+
+
+def test_a_newer_hand_in_that_is_not_late_takes_the_mark_away(where, tmp_path):
+    for name in ("ada_LATE_1_2_tiny.ipynb", "ada_1_3_tiny-1.ipynb"):
+        with zipfile.ZipFile(tmp_path / "in.zip", "w") as archive:
+            archive.writestr(name, right(where))
+        run(where, "collect", NAME, str(tmp_path / "in.zip"))
+    assert [path.name for path in (where.submitted / "ada" / NAME).iterdir()] == ["tiny.ipynb"]
+
+
+# Without a mark
+
+
+def test_what_was_not_graded_yet_is_on_every_list(where):
+    tiny_course.hand_in(where, "ada", right(where))
+    tiny_course.hand_in(where, NO_TEXT, right(where))
+    assert "2 pages" in run(where, "feedback").output
+    page = text_of(next((where.feedback / "ada").rglob("*.html")).read_text())
+    assert "No mark yet of 5 points" in page
+    run(where, "report")
+    page = text_of((where.class_dir / "grades.html").read_text())
+    assert f"no mark ada , {BETTER} : it was handed in, and not graded yet" in page.replace(
+        "ada,", "ada ,"
+    )
+    rows = list(csv.DictReader(io.StringIO(run(where, "export").output)))
+    assert [(row["student"], row["score"]) for row in rows] == [
+        ("ada", ""),
+        (BETTER, ""),
+    ]
+    assert "not graded yet" in rows[0]["no_mark"]
+
+
+def judgement(student: str, *verdicts) -> Judgement:
+    return Judgement("", student, NAME, "2026-01-01", 1, "none", 0.1, [], list(verdicts))
+
+
+def test_why_a_submission_could_not_be_judged_is_the_instructors_to_read(where):
+    Journal(where.journal).append(
+        judgement("ada", infrastructure("test-double", 2, "SecretError 987654"))
+    )
+    run(where, "feedback")
+    page = text_of(next((where.feedback / "ada").rglob("*.html")).read_text())
+    assert "through no fault of yours, and will be run again" in page
+    assert "987654" not in page
+    run(where, "report")
+    assert "no mark ada : SecretError" in text_of((where.class_dir / "grades.html").read_text())
+    assert run(where, "export").output.endswith("SecretError 987654\n")
+
+
+def test_a_name_in_an_old_journal_that_no_page_holds_stops_nothing(where):
+    line = judgement("nobody", DOUBLE).as_line().decode().replace("nobody", "b\\udcffd")
+    where.class_dir.mkdir(parents=True)
+    where.journal.write_text(line)
+    for command in ("feedback", "report", "export"):
+        assert run(where, command).exit_code == 0
+    assert (where.feedback / BETTER).is_dir()
+
+
+# What is a hand-in
+
+
+def standing(where: Places, *files: tuple[str, bytes]) -> str:
+    for name, data in files:
+        tiny_course.hand_in(where, "ada", data, name)
+    return opened(where, "ada", NAME).standing
+
+
+def test_a_notebook_of_another_assignment_beside_the_right_one_harms_nothing(where):
+    other = where.released(OTHER).read_bytes()
+    assert standing(where, ("tiny.ipynb", other), ("mine.ipynb", right(where))) == ""
+    assert standing(where, ("mine.ipynb", other)) == FOREIGN
+
+
+def test_a_blank_is_one_though_its_cells_were_run(where):
+    notebook = json.loads(where.released(NAME).read_text())
+    for cell in notebook["cells"]:
+        cell["outputs"] = [{"output_type": "stream", "text": "x"}]
+    notebook["cells"].append({"cell_type": "code", "source": "  "})
+    assert standing(where, ("tiny.ipynb", json.dumps(notebook).encode())) == BLANK
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"{}", b'{"cells": []}', b"\xff\xfe\x00"])
+def test_what_holds_no_cells_is_unreadable_and_says_what_to_do(where, data):
+    assert standing(where, ("tiny.ipynb", data)) == UNREADABLE
+    assert opened(where, "ada", NAME).why.endswith("Jupyter and hand in tiny.ipynb.")
+
+
+@pytest.mark.parametrize("place", ["ada", f"ada/{NAME}"])
+def test_a_link_in_a_students_place_is_never_followed(where, place):
+    tiny_course.hand_in(where, "ben", right(where))
+    path = where.submitted / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(where.submitted / "ben" / ("" if place == "ada" else NAME))
+    assert ("ada", NAME) in hand_ins(where, [NAME])
+    assert opened(where, "ada", NAME).standing == UNREADABLE
+
+
+def test_collect_writes_through_no_link(where, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    where.submitted.mkdir(parents=True)
+    (where.submitted / "ada").symlink_to(tmp_path / "elsewhere")
+    (where.submitted / "ben").write_text("a file")
+    with zipfile.ZipFile(tmp_path / "in.zip", "w") as archive:
+        for student in ("ada", "ben", "cem"):
+            archive.writestr(f"{student}/tiny.ipynb", right(where))
+    output = run(where, "collect", NAME, str(tmp_path / "in.zip")).output
+    assert "collected 1 submissions" in output
+    assert "left out ada: " in output
+    assert "left out ben: " in output
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+# What it costs
+
+
+def test_files_that_are_slow_to_parse_are_parsed_up_to_a_sum(where, tmp_path, monkeypatch):
+    (tmp_path / "tiny.json").write_bytes(right(where))
+    for number in range(20):
+        (tmp_path / f"{number:02}.json").write_bytes(b'{"cells": [' + b"[]," * 50_000 + b"1]}")
+    monkeypatch.setattr(uploads, "MAX_MARKS", 250_000)
+    parsed = []
+    monkeypatch.setattr(uploads, "found_cells", lambda data: parsed.append(1) or found_cells(data))
+    chosen, notes = take(tmp_path, "tiny", {"double"})
+    assert chosen.data == right(where)
+    assert len(parsed) == 3
+    assert (len(notes), notes[-2]) == (12, "8 more files were left out.")
+
+
+def test_a_right_notebook_in_a_zip_of_many_files_is_found(where, tmp_path):
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as archive:
+        for number in range(250):
+            archive.writestr(f"{number:03}.ipynb", "{}")
+        archive.writestr("zz.ipynb", right(where))
+    with zipfile.ZipFile(tmp_path / "in.zip", "w") as archive:
+        archive.writestr("ada_1_2_all.zip", inner.getvalue())
+    assert "1 with work" in run(where, "collect", NAME, str(tmp_path / "in.zip")).output
+
+
+def test_a_notebook_with_large_pictures_in_it_is_collected(where, tmp_path):
+    notebook = json.loads(right(where))
+    picture = {"data": {"image/png": "A" * 31_000_000}, "output_type": "display_data"}
+    notebook["cells"][1]["outputs"] = [picture]
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "ada.ipynb").write_text(json.dumps(notebook))
+    assert "1 with work" in run(where, "collect", NAME, str(tmp_path / "in")).output
