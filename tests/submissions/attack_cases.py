@@ -231,7 +231,7 @@ os.environ['PYTHONSTARTUP'] = os.environ['LD_PRELOAD'] = '/tmp/evil'
             kept = kept if len(kept) <= 100 else []
             kept += [*socket.socketpair(), socket.create_connection(server.getsockname())]
             for one in kept[-2:]:
-                one.settimeout(0.01)
+                one.setblocking(False)
                 try:
                     one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 30)
                 except OSError:
