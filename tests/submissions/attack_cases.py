@@ -242,7 +242,8 @@ os.environ['PYTHONSTARTUP'] = os.environ['LD_PRELOAD'] = '/tmp/evil'
                 except OSError:
                     pass
 """),
-    # A rank may signal the other ranks of its own question, which alone is lost by it.
+    # A rank may signal the other ranks of its own question, which alone is lost by it: why, says
+    # the docstring of byhand.runtime.walls.isolation.
     double("kills-all-it-can", "import os\nimport signal\n\n\n",
            """    for target in (os.getppid(), 1, -1):
         for word in (signal.SIGSTOP, signal.SIGTERM, signal.SIGKILL):
