@@ -223,7 +223,7 @@ os.environ['PYTHONSTARTUP'] = os.environ['LD_PRELOAD'] = '/tmp/evil'
                 held += file.write(bytes(step))
 """),
     holds("memory-in-sockets", """        import socket
-        kept, server = [], socket.create_server(('127.0.0.1', 0), backlog=200)
+        kept, server = [], socket.create_server(('127.0.0.1', 0), backlog=4096)
         while held < size:
             if len(kept) > 100 and os.fork():
                 import time
