@@ -187,7 +187,7 @@ os.environ['PYTHONSTARTUP'] = os.environ['LD_PRELOAD'] = '/tmp/evil'
             pass
 """),
     written("fork-bomb", "lost", (), double="import os\n\n\ndef double(number):\n"
-            "    refused = 0\n    while refused < 1000:\n        try:\n            os.fork()\n"
+            "    refused = 0\n    while refused < 100:\n        try:\n            os.fork()\n"
             "        except OSError:\n            refused += 1\n    os._exit(0)\n"),
     written("thread-bomb", "lost", (), double="import threading\n\n\ndef double(number):\n"
             "    import time\n    started = []\n    while True:\n"
