@@ -28,7 +28,7 @@ LIMITS = {
     "open_files": 256,
     "output_bytes": 4 << 20,
     "log_bytes": 12 << 20,
-    "reply_bytes": 256 << 20,
+    "reply_bytes": 64 << 20,  # of all ranks of a launch together
 }
 
 

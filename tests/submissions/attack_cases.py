@@ -188,7 +188,7 @@ os.environ['PYTHONSTARTUP'] = os.environ['LD_PRELOAD'] = '/tmp/evil'
             pass
 """),
     written("fork-bomb", "lost", (), double="import os\n\n\ndef double(number):\n"
-            "    refused = 0\n    while refused < 1000:\n        try:\n            os.fork()\n"
+            "    refused = 0\n    while refused < 100:\n        try:\n            os.fork()\n"
             "        except OSError:\n            refused += 1\n    os._exit(0)\n"),
     written("thread-bomb", "lost", (), double="import threading\n\n\ndef double(number):\n"
             "    import time\n    started = []\n    while True:\n"
@@ -224,7 +224,7 @@ os.environ['PYTHONSTARTUP'] = os.environ['LD_PRELOAD'] = '/tmp/evil'
                 held += file.write(bytes(step))
 """),
     holds("memory-in-sockets", """        import socket
-        kept, server = [], socket.create_server(('127.0.0.1', 0), backlog=200)
+        kept, server = [], socket.create_server(('127.0.0.1', 0), backlog=4096)
         while held < size:
             if len(kept) > 100 and os.fork():
                 import time
@@ -232,7 +232,7 @@ os.environ['PYTHONSTARTUP'] = os.environ['LD_PRELOAD'] = '/tmp/evil'
             kept = kept if len(kept) <= 100 else []
             kept += [*socket.socketpair(), socket.create_connection(server.getsockname())]
             for one in kept[-2:]:
-                one.settimeout(0.01)
+                one.setblocking(False)
                 try:
                     one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 30)
                 except OSError:
@@ -243,7 +243,8 @@ os.environ['PYTHONSTARTUP'] = os.environ['LD_PRELOAD'] = '/tmp/evil'
                 except OSError:
                     pass
 """),
-    # A rank may signal the other ranks of its own question, which alone is lost by it.
+    # A rank may signal the other ranks of its own question, which alone is lost by it: why, says
+    # the docstring of byhand.runtime.walls.isolation.
     double("kills-all-it-can", "import os\nimport signal\n\n\n",
            """    for target in (os.getppid(), 1, -1):
         for word in (signal.SIGSTOP, signal.SIGTERM, signal.SIGKILL):

@@ -65,7 +65,7 @@ FAULTS = [
                    "        if os.fork() == 0:\n            kept = b'x' * (400 << 20)\n"
                    "            time.sleep(60)\n    time.sleep(60)"),
     written("replies-too-large-together", "resource", ("together returned more than",),
-            total="def total(t):\n    dist.all_reduce(t)\n    return torch.zeros(20_000_000).double()"),
+            total="def total(t):\n    dist.all_reduce(t)\n    return torch.zeros(10_000_000)"),
     written("shared-memory-bomb", "lost", (),
             total="import mmap\n\n\ndef total(t):\n    kept = []\n    while True:\n"
                   "        kept.append(mmap.mmap(-1, 1 << 28))\n"

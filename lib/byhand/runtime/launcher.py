@@ -226,9 +226,10 @@ class Launcher:
 
     def _take_team(self, spec: dict[str, Any]) -> tuple[int, list[Member]]:
         team = self._warm.pop(_key(spec), None)
-        if team is not None and not self._client.exits_of(team[0]):
-            return team
         if team is not None:
+            with contextlib.suppress(SandboxError):  # a rank could not be forked
+                if not self._client.exits_of(team[0]):
+                    return team
             self._client.end_team(*team)
         return self._client.fork_team(spec)
 

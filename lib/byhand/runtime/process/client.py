@@ -72,6 +72,7 @@ class ForkClient:
         self._errors = -1
         self._teams = 0
         self._exits: dict[int, dict[int, int]] = {}
+        self._failed: dict[int, str] = {}  # teams of which a rank could not be forked: why
 
     @classmethod
     def start(cls, command: Sequence[str] = ()) -> ForkClient:
@@ -161,15 +162,22 @@ class ForkClient:
         """Kill a team and everything it started; return when it is gone."""
         for member in members:
             member.close()
-        self._exits.pop(team, None)
         with contextlib.suppress(LaunchError):
             self.send({"do": "end", "team": team})
             self.expect("ended", 15.0, team)
+        self._exits.pop(team, None)
+        self._failed.pop(team, None)
 
     def exits_of(self, team: int) -> dict[int, int]:
-        """{rank: exit code} of the team's ranks that have ended."""
+        """{rank: exit code} of the team's ranks that have ended.
+
+        Raises:
+            SandboxError: the server is gone, or could not start one of them.
+        """
         while self.receive(0) is not None:
             pass
+        if team in self._failed:
+            raise SandboxError(f"a rank could not be started: {self._failed[team]}")
         return dict(self._exits[team])
 
     def dump_stacks(self, team: int) -> dict[int, float]:
@@ -207,11 +215,7 @@ class ForkClient:
             raise SandboxError(words) from None
 
     def receive(self, seconds: float) -> dict[str, Any] | None:
-        """The next message; None when none comes within `seconds`.
-
-        Raises:
-            SandboxError: the server is gone, or could not do what it was asked.
-        """
+        """The next message; None when none comes within `seconds`."""
         self.connection.settimeout(seconds)
         try:
             data = self.connection.recv(1 << 16)
@@ -222,8 +226,8 @@ class ForkClient:
         if not data:
             raise SandboxError(f"the fork server ended by itself; {self.last_words()}")
         message = json.loads(data)
-        if "failed" in message and message.get("team") in (None, *self._exits):
-            raise SandboxError(message["failed"])
+        if "failed" in message and message.get("team") in self._exits:
+            self._failed[message["team"]] = message["failed"]
         if "exit" in message and message["team"] in self._exits:
             self._exits[message["team"]][message["rank"]] = message["exit"]
         return message
@@ -235,6 +239,8 @@ class ForkClient:
             message = self.receive(left)
             if message is None:
                 break
+            if "failed" in message:
+                raise SandboxError(message["failed"])
             if kind in message and team in (None, message[kind]):
                 return message
         raise SandboxError(f"the fork server said no {kind!r} within {seconds:.0f} s")

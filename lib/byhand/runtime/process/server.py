@@ -186,18 +186,13 @@ class Server:
 
     def reap(self) -> None:
         """Collect children that ended, and report those that were ranks."""
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            for number, team in self.teams.items():
-                if pid in team.ranks:
-                    rank = team.ranks.pop(pid)
-                    code = os.waitstatus_to_exitcode(status)
-                    self.send({"exit": code, "team": number, "rank": rank})
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
+                for number, team in self.teams.items():
+                    if ended[0] in team.ranks:
+                        rank = team.ranks.pop(ended[0])
+                        code = os.waitstatus_to_exitcode(ended[1])
+                        self.send({"exit": code, "team": number, "rank": rank})
 
     def end(self, number: int) -> None:
         """Kill the ranks of a team and all that they started; return when they are gone."""

@@ -9,10 +9,18 @@ the student's notebook: it shares nothing with the ranks, and sends them what it
 It works for root and for ordinary users. Root makes the walls as root, and what runs behind them is
 a user of its own, whom limits on processes bind. Where it does not stand, nothing is graded.
 
+Memory of a question is bounded as a whole: question.py weighs its processes and sockets, tmpfs has
+a size, seccomp.py forbids what could not be seen, a launch's replies have a limit together. What is
+left is small by the kernel's own limits: pipes, page tables, locks.
+
 Not promised. Ranks of one question that mean to can pass values to each other past
-torch.distributed, by sockets for one, and then send zeros for the ledger; a log is written by the
+torch.distributed, and then send zeros for the ledger: by sockets on the loopback, abstract ones
+too; by what /proc shows of a process (its name, command line, limits), and by its priority and
+signals; by locks on files that all read; by the store in which they meet. A log is written by the
 rank that it tells of. A coarse count of the question's loopback (`Run.loopback_bytes`) is there for
-whoever wants to compare. Whoever breaks the kernel breaks out.
+whoever wants to compare. A rank can also end the other ranks of its own question, and loses it: a
+process namespace for each would give all the same process id, by which honest code tells ranks
+apart. Whoever breaks the kernel breaks out.
 """
 
 from __future__ import annotations
@@ -208,5 +216,6 @@ if os.getuid() == 0:
     raise SystemExit("what runs inside is root")
 if libc.unshare(0x10000000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x00020000):
     raise SystemExit("nested namespaces: " + os.strerror(ctypes.get_errno()))
+open("/proc/sys/net/ipv4/tcp_rmem", "w").close()
 print("walled in")
 """

@@ -47,7 +47,7 @@ def enter(scratch_bytes: int) -> None:
     _empty_places(scratch_bytes)
     _loopback_up()
     for name in ("rmem", "wmem"):
-        _set(f"net/ipv4/tcp_{name}", f"4096 65536 {BUFFER_BYTES}")
+        _set(f"net/ipv4/tcp_{name}", f"4096 131072 {BUFFER_BYTES}")
     _become_first_process()
     drop_privileges()
     trust_nobody()

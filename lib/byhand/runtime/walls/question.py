@@ -48,9 +48,9 @@ class Walls(Open):
 
     `limits` bound each rank: memory_bytes, address_bytes, processes (with threads), file_bytes,
     open_files, cpu_seconds, output_bytes, log_bytes, reply_bytes, scratch_bytes; all ranks of a
-    launch together, with what they start, hold no more than their memory_bytes together. `gpus`:
-    what ranks have of them, and so what "auto" means; ranks with a limit device_bytes keep their
-    tensors there.
+    launch together, with what they start, hold no more than their memory_bytes together, and
+    return no more than one's reply_bytes. `gpus`: what ranks have of them, and so what "auto"
+    means; ranks with a limit device_bytes keep their tensors there.
     """
 
     isolate: bool = True
