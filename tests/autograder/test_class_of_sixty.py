@@ -1,0 +1,47 @@
+"""A class of sixty has the same marks whoever grades it, and however many at a time.
+
+Ten hand-ins are hostile, ten are broken, forty are right; all are cases of the corpus.
+"""
+
+import os
+
+import corpus
+import honest_cases
+import honest_files
+import pytest
+
+HOSTILE = (
+    "fork-bomb thread-bomb kills-all-it-can fills-the-disk equals-everything hostile-pickle"
+    " writes-the-gradebook-from-a-daemon transformers-and-patched-checks reads-the-journal"
+    " log-of-a-call-never-made"
+).split()
+BROKEN = (
+    "blank syntax-error name-error endless-loop exit-in-cell segfault memory-hog skips-a-collective"
+    " receive-cycle corrupt"
+).split()
+USUAL = [*honest_cases.MAGICS, *honest_cases.HELPERS, *honest_cases.TORCH, *honest_files.HABITS]
+RIGHT = [case.name for case in USUAL[::2]][:40]
+JOBS = "1 2 8"
+USERS = [None, corpus.ORDINARY] if os.getuid() == 0 else [None]
+pytestmark = [pytest.mark.corpus, pytest.mark.timeout(900)]  # the first test grades them all
+
+
+@pytest.fixture(scope="module", params=USERS, ids=["me", "an ordinary user"][: len(USERS)])
+def graded(request):
+    """What was found, with the marks of each run, by one user."""
+    return corpus.graded_by(request.param, [*HOSTILE, *BROKEN, *RIGHT], JOBS)
+
+
+def test_the_marks_are_the_same_however_many_are_graded_at_a_time(graded):
+    alone, *others = graded["marks"]
+    assert len(alone) == 60
+    assert len(others) == 2
+    for marks in others:
+        assert {name: mine for name, mine in marks.items() if mine != alone[name]} == {}
+
+
+def test_each_hand_in_has_the_points_it_is_worth_and_none_is_without_a_mark(graded):
+    assert graded["failures"] == []
+    worth = {case.name: case.points for case in corpus.CASES if case.name in graded["marks"][0]}
+    got = {name: sum(marks.values()) for name, marks in graded["marks"][0].items()}
+    assert {name: points for name, points in got.items() if points != worth[name]} == {}
