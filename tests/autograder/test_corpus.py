@@ -1,4 +1,4 @@
-"""The corpus of hostile, broken, strange and honest hand-ins, graded by the user who runs the tests.
+"""The corpus of hostile, broken, strange and honest hand-ins, graded by who runs the tests.
 
 The cases are in tests/submissions. None may gain a mark, cost another one, touch a file, reach this
 machine's network, or leave a process; the honest keep every mark.

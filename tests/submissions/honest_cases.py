@@ -42,7 +42,6 @@ MAGICS = [
     helped("captures-a-cell-into-a-name", "%%capture printed\nprint(2)",
            "factor = int(printed.stdout)"),
     helped("times-an-assignment", "%time factor = 1 + 1"),
-    helped("measures-a-statement", "%timeit -n 3 -r 1 sum(range(9))\nfactor = 2"),
     helped("measures-a-cell", "%%timeit -n 2 -r 1 numbers = range(9)\nsum(numbers)", "factor = 2"),
     helped("keeps-a-measurement", "t = %timeit -o -q -n 1 -r 2 sum(range(9))\n"
            "factor = len(t.all_runs)"),
@@ -67,7 +66,8 @@ MAGICS = [
     helped("lists-files", "!ls -la\nfiles = !ls\nfactor = 2 if files is not None else 0"),
     helped("asks-for-a-gpu", "!nvidia-smi\nfactor = 2"),
     helped("lets-the-shell-say-it", "number = 2\nsaid = !echo {number}\nfactor = int(said[0])"),
-    helped("makes-a-folder", "!mkdir -p plots\n!touch plots/a.txt\nfactor = 1 + len(os.listdir('plots'))"),
+    helped("makes-a-folder", "!mkdir -p plots\n!touch plots/a.txt\n"
+           "factor = 1 + len(os.listdir('plots'))"),
     helped("asks-for-help", "torch.add?", "?len", "dist.all_reduce??\nfactor = 2"),
     helped("uses-the-last-output", "1 + 1", "factor = _"),
     helped("ends-lines-with-semicolons", "torch.ones(2);\nfactor = 2;"),
@@ -84,15 +84,18 @@ MAGICS = [
 SLOW = [
     helped("sleeps-three-seconds", "import time\n\ntime.sleep(3)\nfactor = 2"),
     helped("sleeps-seven-seconds", "import time\n\ntime.sleep(7)\nfactor = 2"),
-    helped("imports-much", "import matplotlib.pyplot as plt\nimport numpy as np\nimport scipy.stats\n"
+    helped("imports-much", "import matplotlib.pyplot as plt\nimport numpy as np\n"
+           "import scipy.stats\n"
            "from sklearn.linear_model import LinearRegression\nfrom tqdm.auto import tqdm\n"
-           "from torch.utils.data import DataLoader, TensorDataset\n\nfactor = int(np.array([2])[0])"),
+           "from torch.utils.data import DataLoader, TensorDataset\n\n"
+           "factor = int(np.array([2])[0])"),
     helped("trains-a-model", "from sklearn.datasets import load_digits\n\n"
            "x, y = (torch.tensor(part) for part in load_digits(return_X_y=True))\n"
            "model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(),\n"
            "                            torch.nn.Linear(256, 10))\n"
            "optimizer = torch.optim.Adam(model.parameters())\nlosses = []\n"
-           "for step in range(150):\n    loss = torch.nn.functional.cross_entropy(model(x.float()), y)\n"
+           "for step in range(150):\n"
+           "    loss = torch.nn.functional.cross_entropy(model(x.float()), y)\n"
            "    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n"
            "    losses.append(loss.item())\n", "factor = 2 if losses[-1] < losses[0] else 0",
            double=USES, total="def total(tensor):\n"
@@ -106,7 +109,8 @@ SLOW = [
     helped("fits-with-sklearn", "import numpy as np\nfrom sklearn.cluster import KMeans\n\n"
            "points = np.random.default_rng(0).normal(size=(4000, 8))\n"
            "factor = len(KMeans(2, n_init=1).fit(points).cluster_centers_)"),
-    helped("plots-its-losses", "import matplotlib.pyplot as plt\n\nplt.plot([3, 2, 1], label='loss')\n"
+    helped("plots-its-losses", "import matplotlib.pyplot as plt\n\n"
+           "plt.plot([3, 2, 1], label='loss')\n"
            "plt.legend()\nplt.savefig('loss.png')\nplt.show()\nfactor = 2"),
     helped("keeps-a-figure-open", "import matplotlib.pyplot as plt\n\n"
            "fig, axes = plt.subplots(1, 2)\naxes[0].bar([1], [2])\nfactor = len(fig.axes)", "fig"),
@@ -118,7 +122,8 @@ SLOW = [
     helped("shows-progress", "from tqdm.notebook import tqdm\n\nfactor = 0\n"
            "for _ in tqdm(range(2)):\n    factor += 1"),
     helped("writes-to-tensorboard", "from torch.utils.tensorboard import SummaryWriter\n\n"
-           "writer = SummaryWriter()\nwriter.add_scalar('loss', 1.0, 0)\nwriter.close()\nfactor = 2"),
+           "writer = SummaryWriter()\nwriter.add_scalar('loss', 1.0, 0)\nwriter.close()\n"
+           "factor = 2"),
 ]
 HELPERS = [
     helped("helper-before", "def twice(number):\n    return number + number", double=TWICE),
@@ -133,18 +138,19 @@ HELPERS = [
            "field(default_factory=list)\n\n    def times(self, number: Missing) -> Missing:\n"
            "        return self.factor * number\n", "scale = Scale()",
            double="def double(number: int) -> int:\n    return scale.times(number)"),
-    helped("decorators-and-partial", "import functools\nimport operator\n\n\ndef logged(function):\n"
+    helped("decorators-and-partial", "import functools\nimport operator\n\n\n"
+           "def logged(function):\n"
            "    @functools.wraps(function)\n    def wrapper(*args, **kwargs):\n"
            "        print(function.__name__, args)\n        return function(*args, **kwargs)\n\n"
            "    return wrapper\n\n\ntwice = functools.partial(operator.mul, 2)",
            double=f"@logged\n{TWICE}"),
-    answered("a-lambda", double="double = lambda number: 2 * number"),
     answered("closures-generators-recursion", double="def times(n):\n    def by(number):\n"
              "        return number * n\n\n    return by\n\n\ndef steps(n):\n    yield n\n"
              "    if n > 1:\n        yield from steps(n - 1)\n\n\n"
              "def double(number):\n    return times(max(steps(2)))(number)\n"),
     answered("a-class-with-call", double="class Double:\n    calls = 0\n\n"
-             "    def __call__(self, number):\n        self.calls += 1\n        return 2 * number\n\n\n"
+             "    def __call__(self, number):\n        self.calls += 1\n"
+             "        return 2 * number\n\n\n"
              "double = Double()"),
     helped("its-own-autograd-function", "class Sum(torch.autograd.Function):\n    @staticmethod\n"
            "    def forward(ctx, tensor):\n        tensor = tensor.clone()\n"
@@ -155,7 +161,8 @@ HELPERS = [
            "class Way(IntEnum):\n    LEFT = -1\n    RIGHT = 1\n\n\nclass Pair(NamedTuple):\n"
            "    one: int\n    other: int\n", double="def double(number):\n"
            "    return sum(Pair(number, number)) * Way.RIGHT.value"),
-    helped("constants-and-tensors-as-globals", "FACTOR = torch.tensor(2)\nTABLE = {'two': [FACTOR]}",
+    helped("constants-and-tensors-as-globals", "FACTOR = torch.tensor(2)\n"
+           "TABLE = {'two': [FACTOR]}",
            double="def double(number):\n    return int(TABLE['two'][0] * number)"),
     helped("defined-twice", "def double(number):\n    return 3 * number", "factor = 2"),
     helped("defined-again-later", "def double(number):\n    return 3 * number\n\n\nfactor = None",
@@ -171,29 +178,33 @@ HELPERS = [
            "except AssertionError as error:\n    print('as it should', error)\n"
            "check.results(launch(drive_double, 3, args=(4,)), [8] * 3, what='double')",
            after="test-double", double=DOUBLE),
-    helped("doctests-and-unittests", "import doctest\nimport unittest\n\n\nclass Tests(unittest.TestCase):\n"
+    helped("doctests-and-unittests", "import doctest\nimport unittest\n\n\n"
+           "class Tests(unittest.TestCase):\n"
            "    def test_two(self):\n        self.assertEqual(1 + 1, 2)\n\n\n"
            "ran = unittest.main(argv=['x'], exit=False)\nfactor = 1 + ran.result.testsRun\n"
            "doctest.testmod()"),
-    helped("reads-its-own-source", "import inspect\n\n\ndef helper():\n    return 1", "print(In[-1])\n"
+    helped("reads-its-own-source", "import inspect\n\n\ndef helper():\n"
+           "    return 1", "print(In[-1])\n"
            "factor = inspect.getsource(helper).count('def') + 1"),
-    helped("waits-at-top-level", "import asyncio\n\n\nasync def two():\n    await asyncio.sleep(0.01)\n"
+    helped("waits-at-top-level", "import asyncio\n\n\nasync def two():\n"
+           "    await asyncio.sleep(0.01)\n"
            "    return 2\n\n\ntask = asyncio.create_task(two())", "factor = await task"),
     helped("threads-and-pools", "import subprocess\nimport sys\nimport threading\n"
            "from concurrent.futures import ThreadPoolExecutor\n\nsaid = []\n"
-           "thread = threading.Thread(target=said.append, args=(1,))\nthread.start()\nthread.join()\n"
+           "thread = threading.Thread(target=said.append, args=(1,))\nthread.start()\n"
+           "thread.join()\n"
            "with ThreadPoolExecutor(2) as pool:\n    factor = sum(pool.map(len, [said, said]))\n"
            "subprocess.run([sys.executable, '-c', 'print(2)'], check=True)"),
     helped("loads-data-with-workers", "from torch.utils.data import DataLoader\n\n"
            "factor = sum(int(batch) for batch in DataLoader([1, 1], num_workers=2))"),
-    helped("logs-and-warns", "import logging\nimport warnings\n\nlogging.basicConfig(level=logging.INFO)\n"
+    helped("logs-and-warns", "import logging\nimport warnings\n\n"
+           "logging.basicConfig(level=logging.INFO)\n"
            "log = logging.getLogger(__name__)\nwarnings.filterwarnings('ignore')\nfactor = 2",
            double="def double(number):\n    log.info('doubling %s', number)\n"
            "    print('rank', os.environ.get('RANK'), flush=True)\n    return factor * number\n"),
     helped("keeps-and-reads-files", "import pathlib\n\nplace = pathlib.Path('runs') / 'first'\n"
            "place.mkdir(parents=True, exist_ok=True)\ntorch.save({'factor': 2}, place / 'a.pt')",
            "factor = torch.load('runs/first/a.pt')['factor']"),
-    helped("collects-garbage", "import gc\n\nbig = torch.ones(1 << 24)\ndel big\ngc.collect()\nfactor = 2"),
 ]
 TORCH = [
     helped("seeds-and-switches", "import random\n\nrandom.seed(0)\ntorch.manual_seed(0)\n"
@@ -209,12 +220,14 @@ TORCH = [
            "os.environ['MASTER_PORT'] = '29533'\nos.environ['WORLD_SIZE'] = '1'\n"
            "os.environ['RANK'] = '0'\nfactor = 2"),
     helped("joins-a-world-of-one", "os.environ['MASTER_ADDR'] = 'localhost'\n"
-           "os.environ['MASTER_PORT'] = '29534'\ndist.init_process_group('gloo', rank=0, world_size=1)\n"
+           "os.environ['MASTER_PORT'] = '29534'\n"
+           "dist.init_process_group('gloo', rank=0, world_size=1)\n"
            "one = torch.ones(1)\ndist.all_reduce(one)\nfactor = 1 + int(one)"),
     helped("launches-ranks-and-goes-on", "def hello(rank, world_size):\n    print('I am', rank)\n"
            "    return rank\n\n\nrun = launch(hello, 4)\nprint(run.ledger)\nfactor = 2"),
     helped("uses-what-its-ranks-returned", "def ones(rank, world_size):\n    one = torch.ones(1)\n"
-           "    dist.all_reduce(one)\n    return int(one)\n\n\nfactor = launch(ones, 2).results[0]"),
+           "    dist.all_reduce(one)\n    return int(one)\n\n\n"
+           "factor = launch(ones, 2).results[0]"),
     answered("waits-for-futures", total="def total(tensor):\n"
              "    work = dist.all_reduce(tensor.clone(), async_op=True)\n"
              "    return work.get_future().wait()[0]"),
@@ -222,7 +235,8 @@ TORCH = [
              "    works = [dist.all_reduce(tensor, op=dist.ReduceOp.SUM, async_op=True)]\n"
              "    [work.wait() for work in works]\n    return tensor",
              shift="def shift(tensor):\n    rank, n = dist.get_rank(), dist.get_world_size()\n"
-             "    got = torch.empty_like(tensor)\n    works = [dist.isend(tensor, (rank + 1) % n),\n"
+             "    got = torch.empty_like(tensor)\n"
+             "    works = [dist.isend(tensor, (rank + 1) % n),\n"
              "             dist.irecv(got, src=(rank - 1) % n)]\n    [w.wait() for w in works]\n"
              "    return got"),
     answered("without-gradients", total="@torch.no_grad()\ndef total(tensor):\n"

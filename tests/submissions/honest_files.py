@@ -12,7 +12,8 @@ from honest_cases import TWICE, own
 
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(60)).decode()
 HELPER = "def twice(number):\n    return 2 * number\n"
-FAILED = {"output_type": "error", "ename": "ValueError", "evalue": "no", "traceback": ["\x1b[31mno"]}
+FAILED = {"output_type": "error", "ename": "ValueError", "evalue": "no",
+          "traceback": ["\x1b[31mno"]}
 
 
 def kept(name: str, change, **cells: str) -> Case:
@@ -64,7 +65,7 @@ def saved_outputs(notebook, cells):
         cell["execution_count"] = 7 * number + 3
         cell["outputs"] = [
             {"output_type": "stream", "name": "stderr", "text": ["Error: no\n"] * 500},
-            {"output_type": "display_data", "metadata": {"needs_background": "light"}, "data": shown},
+            {"output_type": "display_data", "metadata": {"background": "light"}, "data": shown},
             {"output_type": "execute_result", "execution_count": 7 * number + 3, "metadata": {},
              "data": {"text/html": "<style>td {color: red}</style><table></table>"}},
             FAILED]

@@ -32,7 +32,8 @@ SECONDS = 120  # for one cell
 
 def make_course(folder: Path):
     """The course that the habits are handed in to."""
-    return arena.make_course(folder, sorted({c.assignment for c in corpus.HABITS} - {arena.ASSIGNMENT}))
+    exercises = {case.assignment for case in corpus.HABITS} - {arena.ASSIGNMENT}
+    return arena.make_course(folder, sorted(exercises))
 
 
 def trouble(case: arena.Case, where, folder: Path) -> str:
@@ -41,7 +42,8 @@ def trouble(case: arena.Case, where, folder: Path) -> str:
     case.write(folder, blank, {})
     notebook = _opened(folder, where.source(case.assignment).stem)
     tests = {c.id: c.source for c in nbformat.read(where.source(case.assignment), 4).cells}
-    asked = _put_hidden_tests_in(notebook, tests, {c["id"]: "".join(c["source"]) for c in blank["cells"]})
+    texts = {"".join(cell["source"]): cell["id"] for cell in blank["cells"]}
+    asked = _put_hidden_tests_in(notebook, tests, texts)
     if len(asked) < len(case.expected):
         return f"holds the tests {sorted(asked)} and not {sorted(case.expected)}"
     try:
@@ -58,17 +60,19 @@ def trouble(case: arena.Case, where, folder: Path) -> str:
 
 def _opened(folder: Path, stem: str) -> nbformat.NotebookNode:
     """The notebook as an editor opens it: any of the right name, of any minor format."""
-    named = [p for p in sorted(folder.iterdir()) if p.name.startswith(stem) and p.suffix == ".ipynb"]
-    return nbformat.reads(json.dumps(json.loads(named[0].read_bytes())), 4)
+    path = next(iter(sorted(folder.glob(f"{stem}*.ipynb"))))
+    return nbformat.reads(json.dumps(json.loads(path.read_bytes())), 4)
 
 
-def _put_hidden_tests_in(notebook, tests: dict[str, str], blank: dict[str, str]) -> set[str]:
-    """Give the test cells their text in the source; which of them the notebook holds."""
+def _put_hidden_tests_in(notebook, tests: dict[str, str], texts: dict[str, str]) -> set[str]:
+    """Give the test cells their text in the source; which of them the notebook holds.
+
+    texts: by the text of each released cell, its name; for notebooks that lost their names.
+    """
     found = set()
     for cell in notebook.cells:
         name = cell.metadata.get("nbgrader", {}).get("grade_id") or cell.get("id", "")
-        same = [one for one, text in blank.items() if text == cell.source]
-        name = name if name in tests else (same or [""])[0]
+        name = name if name in tests else texts.get(cell.source, "")
         if name.startswith("test-") and cell.cell_type == "code":
             cell.source = tests[name]
             found.add(name)
