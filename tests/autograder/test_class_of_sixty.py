@@ -11,16 +11,16 @@ import honest_files
 import pytest
 
 HOSTILE = (
-    "fork-bomb thread-bomb kills-all-it-can fills-the-disk equals-everything hostile-pickle"
+    "fork-bomb network kills-all-it-can fills-the-disk equals-everything hostile-pickle"
     " writes-the-gradebook-from-a-daemon transformers-and-patched-checks reads-the-journal"
     " log-of-a-call-never-made"
 ).split()
 BROKEN = (
-    "blank syntax-error name-error endless-loop exit-in-cell segfault memory-hog skips-a-collective"
+    "blank syntax-error name-error endless-loop exit-in-cell segfault wrong-type skips-a-collective"
     " receive-cycle corrupt"
 ).split()
-USUAL = [*honest_cases.MAGICS, *honest_cases.HELPERS, *honest_cases.TORCH, *honest_files.HABITS]
-RIGHT = [case.name for case in USUAL[::2]][:40]
+KINDS = (honest_cases.MAGICS[1::4], honest_cases.HELPERS[::2], honest_cases.TORCH[::2])
+RIGHT = [case.name for kind in (*KINDS, honest_files.HABITS[::2]) for case in kind][:40]
 JOBS = "1 2 8"
 USERS = [None, corpus.ORDINARY] if os.getuid() == 0 else [None]
 pytestmark = [pytest.mark.corpus, pytest.mark.timeout(900)]  # the first test grades them all
