@@ -4,6 +4,7 @@ Ten hand-ins are hostile, ten are broken, forty are right; all are cases of the 
 """
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import corpus
 import honest_cases
@@ -22,14 +23,25 @@ BROKEN = (
 KINDS = (honest_cases.MAGICS[1::4], honest_cases.HELPERS[::2], honest_cases.TORCH[::2])
 RIGHT = [case.name for kind in (*KINDS, honest_files.HABITS[::2]) for case in kind][:40]
 JOBS = "1 2 8"
-USERS = [None, corpus.ORDINARY] if os.getuid() == 0 else [None]
+USERS = {"me": None, "an ordinary user": corpus.ORDINARY} if os.getuid() == 0 else {"me": None}
 pytestmark = [pytest.mark.corpus, pytest.mark.timeout(900)]  # the first test grades them all
 
 
-@pytest.fixture(scope="module", params=USERS, ids=["me", "an ordinary user"][: len(USERS)])
-def graded(request):
-    """What was found, with the marks of each run, by one user."""
-    return corpus.graded_by(request.param, [*HOSTILE, *BROKEN, *RIGHT], JOBS)
+def graded_by_all(names: list[str]) -> dict[str, dict]:
+    """What each user found, with the marks of each run; both grade at the same time."""
+    with ThreadPoolExecutor() as pool:
+        found = pool.map(lambda user: corpus.graded_by(user, names, JOBS), USERS.values())
+    return dict(zip(USERS, found, strict=True))
+
+
+@pytest.fixture(scope="module")
+def by_user():
+    return graded_by_all([*HOSTILE, *BROKEN, *RIGHT])
+
+
+@pytest.fixture(params=USERS)
+def graded(request, by_user):
+    return by_user[request.param]
 
 
 def test_the_marks_are_the_same_however_many_are_graded_at_a_time(graded):
