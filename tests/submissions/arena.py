@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import copy
 import json
+import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[n]) for n in (2, 1)]
@@ -24,6 +25,7 @@ from autograder.places import Places  # noqa: E402
 from autograder.release.rules import KERNELSPEC  # noqa: E402
 
 ASSIGNMENT, STEM = "01_arena", "arena"
+SOLUTIONS = Path(__file__).resolve().parents[2] / "solutions"
 PASSED, LOST = "passed", "lost"
 POINTS = {"test-double": 2, "test-total": 3, "test-shift": 4}
 CANARY = "canary-6f1d"  # stands in every hidden test, and nowhere a student may look
@@ -109,7 +111,7 @@ class Case:
     `noted` is all that the instructor is told to look at (None: whatever it is).
 
     `expected` are verdicts by test; "lost" is any verdict but passed. `about` tells an attack
-    where the real things lie (see `surroundings`).
+    where the real things lie (see `surroundings`). `marks` are the points of each test.
     """
 
     name: str
@@ -117,11 +119,13 @@ class Case:
     expected: dict[str, str]
     says: tuple[str, ...] = ()
     noted: tuple[str, ...] | None = None
+    assignment: str = ASSIGNMENT
+    marks: dict[str, int] = field(default_factory=POINTS.copy)
 
     @property
     def points(self) -> int:
         """What it is worth."""
-        return sum(POINTS[test] for test, verdict in self.expected.items() if verdict == PASSED)
+        return sum(self.marks[test] for test, verdict in self.expected.items() if verdict == PASSED)
 
 
 def verdicts(**tasks: str) -> dict[str, str]:
@@ -152,7 +156,7 @@ def written(
 
 
 def changed(name: str, expected: dict[str, str], change: Callable, says: tuple[str, ...] = (),
-            file: str = f"{STEM}.ipynb", **cells: str) -> Case:
+            file: str = f"{STEM}.ipynb", noted: tuple[str, ...] | None = None, **cells: str):
     """A case made by `change(notebook, cells)` from a notebook answered so (or right)."""
 
     def write_it(folder: Path, blank: dict, about: dict[str, str]) -> None:
@@ -160,7 +164,7 @@ def changed(name: str, expected: dict[str, str], change: Callable, says: tuple[s
         change(notebook, {cell["id"]: cell for cell in notebook["cells"]})
         save(folder, notebook, file)
 
-    return Case(name, write_it, expected, says)
+    return Case(name, write_it, expected, says, noted)
 
 
 def _placed(text: str, about: dict[str, str]) -> str:
@@ -174,7 +178,7 @@ def answered(blank: dict, **answers: str) -> dict:
     notebook = copy.deepcopy(blank)
     texts = {"double": DOUBLE, "total": TOTAL, "shift": SHIFT, **answers}
     for cell in notebook["cells"]:
-        cell["source"] = texts.get(cell["id"]) or cell["source"]
+        cell["source"] = texts.get(cell["id"]) or "".join(cell["source"])
     return notebook
 
 
@@ -205,13 +209,15 @@ def _cell(name: str, text: str, **settings) -> NotebookNode:
     return cell
 
 
-def make_course(folder: Path) -> Places:
-    """The course on disk, released, with an empty class."""
+def make_course(folder: Path, exercises: list[str] = ()) -> Places:
+    """The course on disk, released, with these real exercises too, and an empty class."""
     where = Places(folder / "course", folder / "class")
     path = where.solutions / ASSIGNMENT / f"{STEM}.ipynb"
     path.parent.mkdir(parents=True)
     write(source(), path)
-    release.release(where, [ASSIGNMENT])
+    for name in exercises:
+        shutil.copytree(SOLUTIONS / name, where.solutions / name)
+    release.release(where, [ASSIGNMENT, *exercises])
     return where
 
 
@@ -231,9 +237,9 @@ def surroundings(where: Places, secrets: Path, port: int) -> dict[str, str]:
 
 def write_class(where: Places, cases: list[Case], about: dict[str, str]) -> None:
     """Write what the class handed in."""
-    blank = json.loads(where.released(ASSIGNMENT).read_text())
     for case in cases:
-        folder = where.submitted / case.name / ASSIGNMENT
+        blank = json.loads(where.released(case.assignment).read_text())
+        folder = where.submitted / case.name / case.assignment
         folder.mkdir(parents=True)
         case.write(folder, blank, about)
 

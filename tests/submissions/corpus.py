@@ -1,6 +1,6 @@
 """The corpus: every case, graded in one class as by an instructor, and what it left behind.
 
-    python tests/submissions/corpus.py FOLDER [NAME ...]
+    [JOBS="1 2 8"] python tests/submissions/corpus.py FOLDER [NAME ...]
 
 writes FOLDER/result.json: for each case its verdicts, points and seconds, and a list of everything
 that is not as it was before. Run as the user whose class it is to be; `graded_by` does that.
@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -28,6 +29,9 @@ from arena import Case, verdicts, written  # noqa: E402
 from attack_cases import ATTACKS  # noqa: E402
 from distributed_cases import DISTRIBUTED  # noqa: E402
 from fault_cases import FAULTS  # noqa: E402
+import honest_cases  # noqa: E402
+import honest_exercises  # noqa: E402
+import honest_files  # noqa: E402
 from intake_cases import INTAKE  # noqa: E402
 from judge_cases import JUDGE  # noqa: E402
 
@@ -44,45 +48,68 @@ def double(number):
 """
 HONEST = [written(f"{letter}-honest", verdicts(), noted=()) for letter in "bdhlrtx"]
 HONEST += [written("reads-with-two-workers", "passed", noted=(), double=WITH_WORKERS)]
+HABITS = [*honest_cases.HABITS, *honest_files.HABITS, *honest_exercises.HABITS]
 ATTACKS = [*ATTACKS, *JUDGE]
-KINDS = {"intake": INTAKE, "faults": FAULTS, "distributed": DISTRIBUTED, "attacks": ATTACKS}
-CASES: list[Case] = [*INTAKE, *FAULTS, *DISTRIBUTED, *ATTACKS, *HONEST]
+KINDS = {"intake": INTAKE, "faults": FAULTS, "distributed": DISTRIBUTED, "attacks": ATTACKS,
+         "habits": HABITS}
+CASES: list[Case] = [*INTAKE, *FAULTS, *DISTRIBUTED, *ATTACKS, *HONEST, *HABITS]
 # What depends on who grades: all attacks, and some of each other kind. CORPUS=all takes all.
-FOR_A_USER = [*INTAKE[::4], *FAULTS[::3], *DISTRIBUTED[::3], *ATTACKS, *HONEST]
+FOR_A_USER = [*INTAKE[::4], *FAULTS[::3], *DISTRIBUTED[::3], *ATTACKS, *HONEST, *HABITS[::5]]
 if os.environ.get("CORPUS") == "all":
     FOR_A_USER = CASES
 
 
-def grade_corpus(folder: Path, names: list[str]) -> dict:
-    """Grade these cases (all, for no names) in a fresh class below `folder`."""
+def grade_corpus(folder: Path, names: list[str], jobs: list[int]) -> dict:
+    """Grade these cases (all, for no names) in a fresh class below `folder`.
+
+    Once for each number of `jobs`; `marks` has a list for each, all else is of the first.
+    """
     from autograder.report.feedback import write_feedback
-    from autograder.batch.grading import Options, grade
-    from byhand.runtime.walls.isolation import why_no_sandbox
 
     cases = [case for case in CASES if not names or case.name in names]
-    where, secrets, home = arena.make_course(folder), folder / "secrets", Path.home()
+    exercises = sorted({case.assignment for case in cases} - {arena.ASSIGNMENT})
+    where, secrets, home = arena.make_course(folder, exercises), folder / "secrets", Path.home()
     _plant(secrets, home)
     with _Listener() as listener:
         about = arena.surroundings(where, secrets, listener.port)
         arena.write_class(where, cases, about)
         before = _seen(where, secrets, home)
-        walls = not why_no_sandbox()
-        options = Options(sandboxed=walls, limit=LIMIT, progress=False, jobs=JOBS)
         began = time.monotonic()
-        outcome = grade(where, [arena.ASSIGNMENT], [], options)
+        judgements, failures = _graded(where, exercises, jobs[0])
         seconds = time.monotonic() - began
         touched = _differences(before, _seen(where, secrets, home))
-    pages = write_feedback(where, [arena.ASSIGNMENT], [])
+    pages = write_feedback(where, [arena.ASSIGNMENT, *exercises], [])
+    runs = [(judgements, failures), *(_graded(where, exercises, more) for more in jobs[1:])]
     return {
-        "judgements": {j.student: _told(j) for j in outcome.judgements},
+        "judgements": {j.student: _told(j) for j in judgements},
         "pages": {page.parts[-3]: html.unescape(page.read_text()) for page in pages},
         "shown": {str(p): p.read_text(errors="replace") for p in _student_facing(where)},
-        "failures": outcome.failures,
+        "failures": [failure for _, failures in runs for failure in failures],
         "touched": touched,
         "called": listener.calls,
         "seconds": seconds,
         "user": os.getuid(),
+        "marks": [{j.student: _marks(j) for j in judgements} for judgements, _ in runs],
     }
+
+
+def _graded(where, exercises: list[str], jobs: int) -> tuple[list, list[str]]:
+    """Judgements made now, and failures: the arena at LIMIT, real exercises at their own limits."""
+    from autograder.batch.grading import Options, grade
+    from byhand.runtime.walls.isolation import why_no_sandbox
+
+    options = Options(again=True, sandboxed=not why_no_sandbox(), progress=False, jobs=jobs)
+    judgements, failures = [], []
+    for names, limit in (([arena.ASSIGNMENT], LIMIT), (exercises, None)):
+        if any(where.submitted.glob(f"*/{name}") for name in names):
+            outcome = grade(where, names, [], replace(options, limit=limit))
+            judgements += outcome.judgements
+            failures += outcome.failures
+    return judgements, failures
+
+
+def _marks(judgement) -> dict[str, int]:
+    return {v.question: v.points for v in judgement.verdicts}
 
 
 def _told(judgement) -> dict:
@@ -155,8 +182,11 @@ class _Listener:
         self.server.close()
 
 
-def graded_by(user: int | None, names: list[str] = ()) -> dict:
-    """The result of grading the corpus in a process of its own: as this user, for None as now."""
+def graded_by(user: int | None, names: list[str] = (), jobs: str = str(JOBS)) -> dict:
+    """The result of grading the corpus in a process of its own: as this user, for None as now.
+
+    `jobs`: how many submissions at a time; "1 2 8" grades all three times.
+    """
     folder = Path(tempfile.mkdtemp(prefix="corpus-", dir="/tmp"))  # short: sockets lie below it
     for name in ("home", "tmp"):
         (folder / name).mkdir()
@@ -169,7 +199,8 @@ def graded_by(user: int | None, names: list[str] = ()) -> dict:
 
         words = become(user)
     here = os.pathsep.join(map(str, (ROOT, ROOT / "lib", ROOT / "tests")))
-    about = {"HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), "PYTHONPATH": here}
+    about = {"HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), "PYTHONPATH": here,
+             "JOBS": jobs}
     try:
         subprocess.run([*words, sys.executable, __file__, str(folder), *names], check=True,
                        cwd=folder, env={**os.environ, **about})
@@ -198,5 +229,6 @@ def complaints(case: Case, result: dict) -> list[str]:
 
 if __name__ == "__main__":
     place = Path(sys.argv[1])
-    found = grade_corpus(place, sys.argv[2:])
+    jobs = [int(number) for number in os.environ.get("JOBS", str(JOBS)).split()]
+    found = grade_corpus(place, sys.argv[2:], jobs)
     (place / "result.json").write_text(json.dumps(found))
