@@ -23,7 +23,6 @@ from byhand.runtime.walls.isolation import why_no_sandbox
 
 BUILDS_ON = {
     "test-all-reduce": "test-all-gather-reduce-scatter",
-    "test-hierarchical-all-reduce": "test-ring-all-reduce",
     "test-gpipe": "test-stage",
     "test-train": "test-one-forward-one-backward",
     "test-expert-groups": "test-groups",

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from byhand import DeadlockError, PerRank, all_reduce, device, launch
 from byhand.all_reduce import plans, trees
-from byhand.all_reduce.running import MOST_BLOCKS, run_rounds
+from byhand.all_reduce.rings import MOST_BLOCKS
+from byhand.all_reduce.running import run_rounds
 
 PLANS = {
     "ring": plans.ring,

@@ -5,15 +5,19 @@ from itertools import combinations
 import pytest
 from matplotlib.text import Text
 
-from byhand import VirtualNetwork
+from byhand import VirtualNetwork, all_reduce
+from byhand.all_reduce import plans, rings, trees
 from byhand.all_reduce.lab import (
     PLANS,
     all_reduce_explorer,
+    by_name,
     compare_on_hosts,
+    crossing,
     draw_round,
     watch_rounds,
 )
-from byhand.figures import round_picture, save_svg
+from byhand.figures import round_picture, save_svg, tradeoff
+from byhand.figures import trees as tree_figure
 from byhand.runtime import why_no_network
 
 
@@ -106,3 +110,33 @@ def test_between_two_hosts_ledger_and_kernel_agree_and_two_levels_send_two_third
             assert 1 < compared.runs[name].traffic.hosts[host].sent / crossed < 1.05
     assert "ring, host 1" in words(compared.picture())
     assert str(compared).count("% of it") == 2
+
+
+def test_plans_say_what_the_busiest_rank_sends_and_what_leaves_a_host():
+    for num_ranks in (16, 64):
+        around = 2 * (num_ranks - 1) / num_ranks
+        assert plans.ring(num_ranks).busiest() == around
+        assert plans.ring(num_ranks).leaving(8) == around
+        levels, hosts = plans.hierarchical(num_ranks, 8), num_ranks // 8
+        assert levels.leaving(8) == 2 * (hosts - 1) / hosts
+        assert levels.leaving(num_ranks) == 0
+    assert trees.halving_doubling(64).leaving(8) == 8 * 2 * (1 / 2 + 1 / 4 + 1 / 8)
+
+
+def test_a_crossing_is_where_lines_through_the_points_meet():
+    slow_start, many_bytes = [(1, 8.0), (100, 8.0)], [(1, 1.0), (100, 64.0)]
+    assert crossing(many_bytes, slow_start) == pytest.approx(10)
+    assert crossing(slow_start, many_bytes) is None
+    assert crossing(many_bytes, [(1, 9.0), (100, 90.0)]) is None
+
+
+def test_the_ring_that_is_read_is_the_ring_that_runs():
+    assert all_reduce.ring_all_reduce is rings.ring_all_reduce
+    assert by_name("ring") is rings.ring_all_reduce
+
+
+def test_algorithms_at_one_place_share_a_point_and_trees_show_every_rank_once_each():
+    points = {"ring": (126, 1.97), "double ring": (126, 1.97), "tree": (12, 3.0)}
+    assert "ring\ndouble ring" in words(tradeoff(points, "A title"))
+    shown = words(tree_figure(trees.two_trees(8), "A title"))
+    assert sorted(word for word in shown if word.isdigit()) == sorted(2 * [*map(str, range(8))])

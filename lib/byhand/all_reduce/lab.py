@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from math import log
 from typing import TYPE_CHECKING
 
 import torch
@@ -124,6 +125,19 @@ def timed(rank: int, world_size: int, name: str, num_elements: int) -> tuple[flo
     start = time.monotonic()
     call(tensor)
     return start, time.monotonic()
+
+
+def crossing(first, second) -> float | None:
+    """From which size on `second` takes less time than `first`; both (bytes, seconds, …) by size.
+
+    Between two sizes, where straight lines through the points would meet; None if they do not.
+    """
+    ratios = [a[1] / b[1] for a, b in zip(first, second, strict=True)]
+    behind = max((place for place, ratio in enumerate(ratios) if ratio < 1), default=None)
+    if behind in (None, len(ratios) - 1):
+        return None
+    share = log(1 / ratios[behind]) / log(ratios[behind + 1] / ratios[behind])
+    return first[behind][0] * (first[behind + 1][0] / first[behind][0]) ** share
 
 
 @dataclass(frozen=True)

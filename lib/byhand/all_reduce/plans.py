@@ -23,7 +23,8 @@ MPICH; Patarasuk & Yuan 2009 (ring); Sanders, Speck & Träff 2009 (double tree).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import NamedTuple
@@ -60,6 +61,30 @@ class Plan:
         bounds = cut(num_elements, self.num_pieces)
         mine = (t for transfers in self.rounds for t in transfers if t.sender == rank)
         return sum(bounds[t.stop] - bounds[t.start] for t in mine)
+
+    def busiest(self) -> float:
+        """The most that a rank sends, in tensors."""
+        return self._most(lambda transfer: transfer.sender)
+
+    def leaving(self, ranks_per_host: int) -> float:
+        """The most that the ranks of a host send to other hosts, in tensors."""
+
+        def host(transfer: Transfer) -> int | None:
+            sender, receiver = (
+                transfer.sender // ranks_per_host,
+                transfer.receiver // ranks_per_host,
+            )
+            return sender if sender != receiver else None
+
+        return self._most(host)
+
+    def _most(self, sender: Callable[[Transfer], int | None]) -> float:
+        sent = Counter()
+        for transfers in self.rounds:
+            for transfer in transfers:
+                sent[sender(transfer)] += transfer.stop - transfer.start
+        del sent[None]  # what does not count
+        return max(sent.values(), default=0) / self.num_pieces
 
 
 def cut(num_elements: int, num_pieces: int) -> list[int]:

@@ -1,42 +1,78 @@
-"""The two halves of a ring all-reduce, around any list of ranks: what lecture 03 builds from.
+"""The ring all-reduce: the function that lecture 03 prints, and the one that runs.
 
-`parts` are flat tensors, one for each rank of the ring, and the same sizes on every rank; both
-functions change them in place. `ranks` are global ranks in the order of the ring, the caller's
-among them. Each sends n-1 messages, n-1 of the n parts, to the next rank and to no other.
+`shards` are flat tensors, one for each rank of the ring, and the same sizes on every rank; `around`
+and the halves change them in place. `ranks` are global ranks in the order of the ring, the caller's
+among them; `group` is what the messages go through, None for all ranks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
+Group = dist.ProcessGroup | None
+BLOCK_BYTES, MOST_BLOCKS = 1 << 18, 4  # more messages would cost more than they hide
 
-def reduce_scatter_around(parts: Sequence[Tensor], ranks: Sequence[int]) -> None:
-    """Part j of rank number j of the ring becomes the sum of all ranks' part j.
 
-    That sum starts on the rank after, and every rank adds its own as it passes. The other parts
-    are left as partial sums.
+def ring_all_reduce(tensor: Tensor, group: Group = None) -> Tensor:
+    """The sum of all ranks' tensors, in a new tensor: 2(n-1) rounds, 2(n-1)/n · S bytes a rank.
+
+    The blocks of a large tensor take turns: while one is added, the others travel.
+    """
+    ranks = dist.get_process_group_ranks(group)
+    total = sendable(tensor, group).clone(memory_format=torch.contiguous_format)
+    blocks = total.view(-1).tensor_split(num_blocks(total))
+    rounds = range(1, 2 * len(ranks) - 1)
+    ways = [around(block.tensor_split(len(ranks)), ranks, rounds, group) for block in blocks]
+    for _ in zip_longest(*ways):
+        pass  # each has ended a round and begun its next
+    return total.to(tensor.device)
+
+
+def around(
+    shards: Sequence[Tensor], ranks: Sequence[int], rounds: range, group: Group = None
+) -> Iterator[None]:
+    """Rounds 1 to n-1 are a reduce-scatter, n to 2n-2 an all-gather; a pause while they travel.
+
+    The sum of shard j starts on the rank after rank number j, and ends on that. Each round sends
+    one message to the next rank of the ring, and to no other.
     """
     n, me = len(ranks), ranks.index(dist.get_rank())
-    for step in range(1, n):
-        growing = parts[(me - step - 1) % n]
-        arrived = torch.empty_like(growing)
-        _exchange(parts[(me - step) % n], arrived, ranks, me)
-        growing += arrived
+    for number in rounds:
+        outgoing, own = shards[(me - number) % n], shards[(me - number - 1) % n]
+        arrived = torch.empty_like(own) if number < n else own
+        sending = dist.P2POp(dist.isend, outgoing, ranks[(me + 1) % n], group)
+        receiving = dist.P2POp(dist.irecv, arrived, ranks[(me - 1) % n], group)
+        messages = dist.batch_isend_irecv([sending, receiving])
+        yield
+        for message in messages:
+            message.wait()
+        if number < n:
+            own += arrived
 
 
-def all_gather_around(parts: Sequence[Tensor], ranks: Sequence[int]) -> None:
-    """Every part j becomes that of rank number j of the ring: each passes on what came last."""
-    n, me = len(ranks), ranks.index(dist.get_rank())
-    for step in range(n - 1):
-        _exchange(parts[(me - step) % n], parts[(me - step - 1) % n], ranks, me)
+def reduce_scatter_around(shards: Sequence[Tensor], ranks: Sequence[int]) -> None:
+    """Shard j of rank number j becomes the sum of all ranks' shard j; others are left partial."""
+    for _ in around(shards, ranks, range(1, len(ranks))):
+        pass
 
 
-def _exchange(outgoing: Tensor, incoming: Tensor, ranks: Sequence[int], me: int) -> None:
-    """Send to the next rank of the ring while receiving from the one before."""
-    sending = dist.isend(outgoing, ranks[(me + 1) % len(ranks)])
-    dist.recv(incoming, ranks[(me - 1) % len(ranks)])
-    sending.wait()
+def all_gather_around(shards: Sequence[Tensor], ranks: Sequence[int]) -> None:
+    """Every shard j becomes that of rank number j of the ring: each passes on what came last."""
+    for _ in around(shards, ranks, range(len(ranks), 2 * len(ranks) - 1)):
+        pass
+
+
+def num_blocks(tensor: Tensor) -> int:
+    """In how many blocks a tensor goes."""
+    return max(1, min(MOST_BLOCKS, tensor.nbytes // BLOCK_BYTES))
+
+
+def sendable(tensor: Tensor, group: Group) -> Tensor:
+    """The values where the group's backend can send them: NCCL from the GPU, gloo from the host."""
+    values = tensor.detach()
+    return values if "nccl" in dist.get_backend(group) else values.cpu()

@@ -1,4 +1,4 @@
-"""Carries out the plans of all-reduces, round by round: the one engine of all of them.
+"""Carries out the plans of all-reduces, round by round: the one engine of all but the ring.
 
 Each function takes `tensor`, partial, of any shape, and returns its sum over the ranks of `group`
 (None: all), replicated, in a new tensor. All ranks return the same bits. Rounds and bytes are those
@@ -17,9 +17,9 @@ from torch import Tensor
 from byhand import collectives
 from byhand.all_reduce import plans, trees
 from byhand.all_reduce.plans import Plan, cut
+from byhand.all_reduce.rings import num_blocks, sendable
 
 Group = dist.ProcessGroup | None
-BLOCK_BYTES, MOST_BLOCKS = 1 << 18, 4  # more messages would cost more than they hide
 
 
 def run_rounds(
@@ -56,11 +56,6 @@ def _rounds_of(plan: Plan, block: Tensor, ranks: Sequence[int], group: Group) ->
                 message.wait()
         for own, arrived in to_add:
             own += arrived
-
-
-def ring_all_reduce(tensor: Tensor, group: Group = None) -> Tensor:
-    """A ring reduce-scatter, then a ring all-gather: 2(n-1) rounds, 2(n-1)/n · S bytes."""
-    return _by_plan(plans.ring(dist.get_world_size(group)), tensor, group)
 
 
 def double_ring_all_reduce(tensor: Tensor, group: Group = None) -> Tensor:
@@ -102,23 +97,16 @@ def hierarchical_all_reduce(tensor: Tensor, group: Group = None, *, ranks_per_ho
 
 def ring_reduce_scatter(tensor: Tensor, group: Group = None) -> Tensor:
     """This rank's rows of the sum, partial in, sharded out: byhand.collectives has the ring."""
-    return collectives.reduce_scatter(_sendable(tensor, group), group).to(tensor.device)
+    return collectives.reduce_scatter(sendable(tensor, group), group).to(tensor.device)
 
 
 def ring_all_gather(shard: Tensor, group: Group = None, *, num_rows: int | None = None) -> Tensor:
     """Every rank's rows, replicated: byhand.collectives has the ring, and says what num_rows is."""
-    whole = collectives.all_gather(_sendable(shard, group), group, num_rows)
+    whole = collectives.all_gather(sendable(shard, group), group, num_rows)
     return whole.to(shard.device)
 
 
 def _by_plan(plan: Plan, tensor: Tensor, group: Group) -> Tensor:
-    total = _sendable(tensor, group).clone(memory_format=torch.contiguous_format).view(-1)
-    num_blocks = max(1, min(MOST_BLOCKS, total.nbytes // BLOCK_BYTES))
-    run_rounds(plan, total, dist.get_process_group_ranks(group), group, num_blocks)
+    total = sendable(tensor, group).clone(memory_format=torch.contiguous_format).view(-1)
+    run_rounds(plan, total, dist.get_process_group_ranks(group), group, num_blocks(total))
     return total.view(tensor.shape).to(tensor.device)
-
-
-def _sendable(tensor: Tensor, group: Group) -> Tensor:
-    """The values where the group's backend can send them: NCCL from the GPU, gloo from the host."""
-    values = tensor.detach()
-    return values if "nccl" in dist.get_backend(group) else values.cpu()

@@ -17,7 +17,14 @@ def tree(num_ranks: int) -> Plan:
 
 
 def double_tree(num_ranks: int) -> Plan:
-    """Half the tensor up and down each of two trees; a rank has children in one of them at most.
+    """Half the tensor up and down each of two trees."""
+    first, second = two_trees(num_ranks)
+    rounds = together([_up_and_down(first, 0), _up_and_down(second, 1)])
+    return Plan(num_ranks, 2, rounds)
+
+
+def two_trees(num_ranks: int) -> tuple[list[int], list[int]]:
+    """By rank, its parents in two trees, -1 for a root: it has children in one of them at most.
 
     The first tree numbers its nodes in order, so even ranks are leaves; the second is the first
     seen in a mirror, or moved on by one when n is odd, so that odd ranks are.
@@ -30,8 +37,7 @@ def double_tree(num_ranks: int) -> Plan:
     second = [-1] * num_ranks
     for rank, parent in enumerate(first):
         second[other[rank]] = other[parent] if parent >= 0 else -1
-    rounds = together([_up_and_down(first, 0), _up_and_down(second, 1)])
-    return Plan(num_ranks, 2, rounds)
+    return first, second
 
 
 def recursive_doubling(num_ranks: int) -> Plan:

@@ -4,6 +4,8 @@ collective_picture   who holds what before and after a collective
 timeline             what each rank did, when
 message_diagram      who sent to whom, when
 round_picture        one round of an all-reduce: whose terms, whose messages, bytes by link
+tradeoff             rounds against bytes, a point for each algorithm
+trees                trees of ranks, beside each other
 traffic_matrices     who sent how much to whom, for several algorithms
 bytes_bars           bytes predicted beside bytes counted
 curves               loss curves, and what a setting does to a time
@@ -39,6 +41,8 @@ from byhand.figures.schedule import schedule_timeline
 from byhand.figures.shards import Matrix, shard_picture
 from byhand.figures.style import save_svg
 from byhand.figures.timeline import timeline
+from byhand.figures.tradeoff import tradeoff
+from byhand.figures.trees import trees
 
 __all__ = [
     "Block",
@@ -65,5 +69,7 @@ __all__ = [
     "schedule_timeline",
     "shard_picture",
     "timeline",
+    "tradeoff",
     "traffic_matrices",
+    "trees",
 ]

@@ -26,7 +26,7 @@ def costs(
 ) -> Figure:
     """Points with their spread; for each name in `lines` the seconds of every size.
 
-    A line and points of one name share a colour; lines are named where they end. marks: sizes to
+    A line and points of one name share a colour; points without a line are joined. marks: sizes to
     mark, with what happens there. reach: (least, most) bytes drawn.
     """
     names = dict.fromkeys([*lines, *points])
@@ -42,6 +42,8 @@ def costs(
             look = {"color": colours[name], "zorder": 3 + number}
             aside = ASIDE ** (number - (len(points) - 1) / 2)
             _draw_points(axes, some, MARKERS[number % len(MARKERS)], look, aside)
+            if name not in lines:
+                axes.plot(*list(zip(*some, strict=True))[:2], linewidth=1.2, **look)
         for text, size in (marks or {}).items():
             _mark(axes, text, size, least, most)
         ends = {name: line(most) for name, line in lines.items()}

@@ -95,7 +95,7 @@ def _draw_messages(axes: Axes, transfers: Sequence, num_pieces: int) -> None:
         parts.arrow(axes, tail, head, colour, 1.7)
         many = transfer.stop - transfer.start > 1
         text = f"{transfer.start}–{transfer.stop - 1}" if many else f"{transfer.start}"
-        fits = num_pieces > 1 and width > parts.CHARACTER_INCHES * (len(text) + 1)
+        fits = num_pieces > 1 and width > parts.CHARACTER_INCHES * len(text)
         parts.badge(axes, tail, text if fits else "", colour)
 
 

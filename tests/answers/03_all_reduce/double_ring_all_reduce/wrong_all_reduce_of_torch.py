@@ -1,7 +1,7 @@
-"""A collective of torch where send and receive were asked for."""
+"""Torch's own all-reduce."""
 
 
-def ring_all_reduce(tensor):
+def double_ring_all_reduce(tensor):
     total = tensor.clone(memory_format=torch.contiguous_format)
     dist.all_reduce(total)
     return total
