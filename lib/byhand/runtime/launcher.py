@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from byhand.runtime import request
 from byhand.runtime.errors import LaunchError, NetworkError, SandboxError
-from byhand.runtime.process.client import ForkClient, send_calls
-from byhand.runtime.process.member import Deadline, Member
+from byhand.runtime.process.client import ForkClient
+from byhand.runtime.process.member import Deadline, Member, send_calls
 from byhand.runtime.process.rank import OPEN, Open
 from byhand.runtime.request import Options, check_arguments
 from byhand.runtime.run import Run

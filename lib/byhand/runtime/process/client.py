@@ -39,28 +39,6 @@ def environment() -> dict[str, str]:
     return {**os.environ, **ENVIRON, "PYTHONPATH": path}
 
 
-def memory_file(data: bytes) -> int:
-    """The descriptor of a file in memory that holds `data`."""
-    fd = new_file("byhand")
-    with open(fd, "wb", closefd=False) as file:
-        file.write(data)
-    os.lseek(fd, 0, os.SEEK_SET)
-    return fd
-
-
-def send_calls(members: list[Member], header: dict[str, Any], calls: list[bytes]) -> None:
-    """Give each rank its call, in a memory file that ranks with the same call share."""
-    message = json.dumps(header).encode()
-    files = {id(call): memory_file(call) for call in calls}
-    for member, call in zip(members, calls, strict=True):
-        try:
-            socket.send_fds(member.control, [message], [files[id(call)]])
-        except ConnectionError:  # it died: see exits
-            member.has_its_call = False
-    for file in files.values():
-        os.close(file)
-
-
 class ForkClient:
     """One fork server, started as a process of its own or forked from another client's."""
 

@@ -15,8 +15,8 @@ from typing import Any
 import psutil
 
 from byhand.runtime.process import server
-from byhand.runtime.process.client import send_calls
 from byhand.runtime.process.forked import fork_server
+from byhand.runtime.process.member import send_calls
 from byhand.runtime.slurm import epoch, placement
 
 POLL_SECONDS = 0.05

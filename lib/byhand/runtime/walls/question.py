@@ -26,7 +26,7 @@ from byhand.runtime.process.world import choose_backend
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
-from byhand.runtime.walls import namespaces, on_gpu, seccomp
+from byhand.runtime.walls import namespaces, on_gpu, seccomp, weight
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.notebook import Notebook, StandIn, unpack
 
@@ -74,17 +74,14 @@ class Walls(Open):
     def weigh(self, world_size: int) -> None:
         """Kill so many ranks, and all that they started, if they hold more memory than they may.
 
-        A limit on memory binds one process, and only what is its own. What a process had from this
-        one when it was forked weighs nothing. A socket weighs as much as it may hold.
+        A limit on memory binds one process, and only what is its own.
         """
         most = self.limits.get("memory_bytes", 0) * world_size
         if not most or "device_bytes" in self.limits:  # CUDA maps as much as the GPUs hold
             return
-        here, found = int(os.readlink("/proc/self")), _processes()  # by the numbers that /proc uses
-        own, below = found[here][1], _below(here, found)
-        held = sum(max(0, found[process][1] - own) for process in below)
+        held, below = weight.held()
         if self.isolate:
-            held += _num_sockets() * 2 * namespaces.BUFFER_BYTES
+            held += weight.num_sockets() * 2 * namespaces.BUFFER_BYTES
         if held <= most:
             return
         for process in [-1] if self.isolate else below:  # behind walls -1 is all there is, and
@@ -145,34 +142,6 @@ class Walls(Open):
         kind = Recorder if self.device is None else on_gpu.Staging
         with on_gpu.placed(self.device), kind(log, memory):
             yield
-
-
-def _processes() -> dict[int, tuple[int, int]]:
-    """Every process's parent, and the bytes of memory that it has.
-
-    One file for each is read: psutil, which reads four, took most of a flooded processor.
-    """
-    found = {}
-    for process in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError), open(f"/proc/{process}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-            found[int(process)] = int(fields[1]), int(fields[21]) * resource.getpagesize()
-    return found
-
-
-def _below(process: int, found: Mapping[int, tuple[int, int]]) -> set[int]:
-    """The children of a process, and theirs."""
-    below, more = set(), {process}
-    while more:
-        more = {child for child, (parent, _) in found.items() if parent in more} - below
-        below |= more
-    return below
-
-
-def _num_sockets() -> int:
-    """Sockets of every kind in this network namespace."""
-    with open("/proc/net/sockstat") as file:
-        return int(file.readline().split()[2])
 
 
 def _limit(limits: Mapping[str, int]) -> None:
