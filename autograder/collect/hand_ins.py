@@ -31,6 +31,7 @@ from autograder.collect.uploads import (
 )
 from autograder.pages import write_page
 from autograder.places import CourseError, Places
+from byhand.words import counted
 
 LONG_AGO = datetime.min.replace(tzinfo=UTC)
 LATE = "LATE"  # a file beside a notebook that Canvas marks late
@@ -62,7 +63,7 @@ class Collected:
     def sentences(self) -> Iterator[str]:
         """What there is to say besides who handed in."""
         if self.attempts:
-            yield f"{self.attempts} earlier attempts gave way to newer ones"
+            yield f"{counted(self.attempts, 'earlier attempt')} gave way to newer ones"
         if self.late:
             yield (
                 f"marked late by Canvas, which does not say by how much: {', '.join(self.late)};"

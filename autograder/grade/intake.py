@@ -61,9 +61,10 @@ def rebuild(cells: list[Cell], released: NotebookNode, notes: list[str]) -> Inta
             own.setdefault(anchor, []).append(cell.source)
     previous = ""
     for name, cell in mine.items() if cells else ():
-        earlier = _earlier_answers(cell, groups.get(name, []))
-        own.setdefault(previous, []).extend(earlier)
-        notes += _put_back(cell, groups.get(name, []))
+        copies = groups.get(name, [])
+        own.setdefault(previous, []).extend(_earlier_answers(cell, copies))
+        own[name] = _edits(cell, copies) + own.get(name, [])
+        notes += _put_back(cell, copies)
         previous = name
     notes += _add_own_cells(notebook, own)
     nbformat.validate(notebook)
@@ -115,18 +116,26 @@ def _earlier_answers(cell: NotebookNode, copies: list[Cell]) -> list[str]:
     return [c.source for c in copies if _text(c.source) != _text(cell.source)][:-1]
 
 
+def _edits(cell: NotebookNode, copies: list[Cell]) -> list[str]:
+    """What a student made of a locked cell that is no test: it runs after the released one."""
+    mine = cell.metadata.get("nbgrader", {})
+    if cell.cell_type != "code" or not mine or mine.get("grade") or is_answer(cell):
+        return []
+    return [c.source for c in copies if _text(c.source) != _text(cell.source)]
+
+
 def _put_back(cell: NotebookNode, copies: list[Cell]) -> list[str]:
     """Fill one released cell from its copies in the submission; what to say about it."""
     name = cell.metadata.get("nbgrader", {}).get("grade_id")
     if name is None:
         return _take_trial(cell, copies)
     changed = _changed(cell, copies)
-    kind, then = "locked cell", "The released one was used."
+    kind, then = "locked cell", "The released one was used, and then yours."
     if is_answer(cell):
         kind, then = "cell", "Your last change to it counts, and so do your other cells."
         changed += _take_answer(cell, copies)
     elif cell.metadata.nbgrader.grade:
-        kind = "test cell"
+        kind, then = "test cell", "The released one was used."
     if not changed:
         return []
     return [f"The {kind} {name} was not as it was given out ({', '.join(changed)}). {then}"]

@@ -20,6 +20,7 @@ from sqlalchemy.exc import OperationalError
 
 from autograder.cells import is_grade, is_locked, is_solution
 from autograder.places import CourseError, Places, why_not_written
+from byhand.words import counted
 
 Cells = dict[str, dict[str, dict]]  # by table of the gradebook, by name: what is entered
 
@@ -41,10 +42,11 @@ def refuse(where: Places, assignment: str) -> None:
         old, new = _in_gradebook(notebook), _in_source(where, assignment)
         added, removed = _names(new, old), _names(old, new)
         number = len(notebook.submissions)
+        handed_in = counted(number, "submission") + (" was" if number == 1 else " were")
     if not added and not removed:
         return
     raise CourseError(
-        f"{assignment}: its cells are not those that {number} submissions were recorded with."
+        f"{assignment}: its cells are not those that {handed_in} recorded with."
         f" Added: {', '.join(added) or 'none'}. Removed: {', '.join(removed) or 'none'}. The"
         " gradebook was not changed. To go on with the new cells: autograder grade"
         f" {assignment} --changed-cells judges all submissions again, and keeps the marks and"

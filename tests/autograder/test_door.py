@@ -64,7 +64,7 @@ def where(course, tmp_path):
 def run(where: Places, *arguments: str):
     """What a command of `autograder` prints, and its exit status."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(commands, "places", lambda _: where)
+        patch.setattr(commands, "places", lambda *_: where)
         return CliRunner().invoke(cli.main, list(arguments), catch_exceptions=False)
 
 
@@ -278,7 +278,7 @@ def test_collect_writes_through_no_link(where, tmp_path):
         for student in ("ada", "ben", "cem"):
             archive.writestr(f"{student}/tiny.ipynb", right(where))
     output = run(where, "collect", NAME, str(tmp_path / "in.zip")).output
-    assert "collected 1 submissions" in output
+    assert "collected 1 submission" in output
     assert "left out ada: " in output
     assert "left out ben: " in output
     assert list((tmp_path / "elsewhere").iterdir()) == []

@@ -178,7 +178,7 @@ def test_what_canvas_marks_late_costs_one_day_unless_there_is_an_extension(where
 def test_a_disk_too_full_for_the_gradebook_is_one_sentence_on_the_command_line(where, monkeypatch):
     hand_in_at(where, "ada", "2026-03-03T12:00:00")
     policy(where, f"[late]\npercent_per_day = 10\n[due]\n{NAME} = 2026-03-01\n")
-    monkeypatch.setattr(commands, "places", lambda _: where)
+    monkeypatch.setattr(commands, "places", lambda *_: where)
     with full_disk(100):
         said = CliRunner().invoke(cli.main, ["export"])
     assert said.output == (
