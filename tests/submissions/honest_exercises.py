@@ -55,15 +55,16 @@ def all_gather(shard, num_rows):
     for step in range(me().size - 1):
         exchange(shards[(me().rank - step) % me().size], shards[(me().rank - step - 1) % me().size])
     return whole"""
-RING = """def reduce_scatter_around(parts, ranks):
-    n, here = len(ranks), ranks.index(dist.get_rank())
-    for step in range(1, n):
-        growing = parts[(here - step - 1) % n]
-        arrived = torch.empty_like(growing)
-        works = [dist.isend(parts[(here - step) % n], ranks[(here + 1) % n]),
-                 dist.irecv(arrived, ranks[(here - 1) % n])]
-        for w in works: w.wait();
-        growing.add_(arrived)"""
+IN_A_LIST = {
+    "double-ring-all-reduce": (
+        "        for message in dist.batch_isend_irecv(calls):\n            message.wait()",
+        "        [w.wait() for w in dist.batch_isend_irecv(calls)];"),
+    "recursive-doubling-all-reduce": (
+        "        sending = dist.isend(total, rank ^ distance)\n"
+        "        dist.recv(arrived, rank ^ distance)\n        sending.wait()",
+        "        works = [dist.isend(total, rank ^ distance), dist.irecv(arrived, rank ^ distance)]\n"
+        "        for w in works: w.wait();"),
+}
 MEASURED = """t = %timeit -o -q -n 10 -r 3 sum(range(100))
 measured = launch(lambda rank, n: dist.all_reduce(torch.ones(1000)), 2)
 measured.ledger"""
@@ -162,7 +163,7 @@ HABITS = [
     unusual("collectives-with-ranks-of-its-own", "02_collectives", own(
         f"{RUN_RANKS}\nrun = launch(lambda rank, n: rank, 4)\nprint(run.ledger)",
         "%%ranks 2\nt = torch.ones(2)\ndist.all_reduce(t)\nt", at=3)),
-    habit("rings-in-a-list-of-works", "03_all_reduce", from_colab, reduce_scatter_around=RING),
+    habit("rings-in-a-list-of-works", "03_all_reduce", from_colab, swap=IN_A_LIST),
     habit("costs-with-measurements", "04_communication_cost", own(MEASURED, at=3)),
     habit("data-parallel-with-futures", "05_data_parallel", from_vscode, swap={
         "backward-in-buckets": ("    for pending, flat, gradients in travelling:\n"

@@ -7,6 +7,7 @@ It learns names only: no argument of the judge's, and no function that uses one.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -21,7 +22,7 @@ from typing import Any
 
 import cloudpickle
 from IPython.core.compilerop import CachingCompiler
-from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 from traitlets import Type
 from traitlets.config import Config
 
@@ -98,24 +99,36 @@ def serve(control: socket.socket) -> None:
     shell = _Shell.instance(config=Config(HistoryManager={"enabled": False}))
     shell.display_formatter.active_types = ["text/plain"]
     shell.set_hook("show_in_pager", lambda *_, **__: None)
-    before, home = _files(Path.cwd()), Path.cwd()
+    before, home, loop = _files(Path.cwd()), Path.cwd(), asyncio.new_event_loop()
     while True:
         header, body = receive(control)
         asked = json.loads(body)
         if header["do"] == "run":
-            reply, body = {"kind": "ran", "note": _run(shell, *asked)}, b""
+            reply, body = {"kind": "ran", "note": _run(shell, loop, *asked)}, b""
         else:
             reply, body = _packed(shell.user_ns, asked, home, before)
         send_reply(control, reply, body)
 
 
-def _run(shell: _Shell, label: str, source: str) -> str | None:
+async def _cell(shell: _Shell, source: str) -> ExecutionResult:
+    """Run a cell as a kernel does, where a loop is running."""
+    text, wrong = source, None
+    try:
+        text = shell.transform_cell(source)
+    except Exception:
+        wrong = sys.exc_info()
+    return await shell.run_cell_async(
+        source, store_history=True, transformed_cell=text, preprocessing_exc_tuple=wrong
+    )
+
+
+def _run(shell: _Shell, loop: asyncio.AbstractEventLoop, label: str, source: str) -> str | None:
     """Run a cell, until it ends or is interrupted; what is to be told of it."""
     shell.compile.label = label
     sys.stdout, sys.stderr = sys.stdout or sys.__stdout__, sys.stderr or sys.__stderr__
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        result = shell.run_cell(source, store_history=True)
+        result = loop.run_until_complete(_cell(shell, source))
         error = result.error_before_exec or result.error_in_exec
         return None if error is None else f"{type(error).__name__}: {error}"[:MAX_NOTE]
     except BaseException as error:  # interrupted as it ended, or its error cannot be shown
