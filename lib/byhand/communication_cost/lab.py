@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,8 @@ import torch
 import torch.distributed as dist
 
 from byhand.communication_cost import AlphaBeta, bus_bandwidth, cost, crossover, literature_formula
-from byhand.communication_cost.timing import Timing, device, naive_bandwidth, take_turns, time_call
+from byhand.communication_cost.networks import TOPOLOGIES
+from byhand.communication_cost.timing import Timing, device, take_turns
 from byhand.runtime import Run, VirtualNetwork, launch
 
 if TYPE_CHECKING:  # ranks import this module: matplotlib and scipy would cost each of them seconds
@@ -22,8 +23,9 @@ if TYPE_CHECKING:  # ranks import this module: matplotlib and scipy would cost e
 
 ELEMENT_BYTES = 4
 CALLS = ("all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "send")
+WIRED = ("ring", "double_ring", "halving_doubling", "recursive_doubling", "direct")
 NUM_RANKS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-SIZES = tuple(4**power for power in range(1, 12))  # 4 B to 4 MB
+SIZES = tuple(4**power for power in range(3, 12))  # 64 B to 4 MB
 
 
 @dataclass(repr=False)
@@ -146,7 +148,7 @@ def formula_race(num_hosts: Sequence[int] = (2, 4, 8), repetitions: int = 7) -> 
         network = VirtualNetwork(hosts, 1, bytes_per_second=25e6)
         sizes = [num_bytes] if sweeps else [num_bytes >> shift for shift in range(16, -1, -2)]
         sweeps[hosts] = sweep("all_reduce", hosts, sizes, repetitions, network=network)
-    formulas = {"ring": partial(cost, "ring"), "alpha log P + beta m P": literature_formula}
+    formulas = {"ring": partial(cost, "ring"), "α log n + β S n": literature_formula}
     predicted = {}
     for name, formula in formulas.items():
         line = sweeps[num_hosts[0]].fit(formula=formula).line
@@ -154,34 +156,46 @@ def formula_race(num_hosts: Sequence[int] = (2, 4, 8), repetitions: int = 7) -> 
     return FormulaRace({n: one.timings[num_bytes] for n, one in sweeps.items()}, predicted)
 
 
-@dataclass
-class Naive:
-    """Bytes per second: what the usual snippet says on each of several tries, and what is so."""
+def draw_wirings(num_ranks: int, num_bytes: float, line: AlphaBeta) -> CourseFigure:
+    """Five topologies, and the milliseconds of five all-reduces on each."""
+    from byhand.figures import wirings
 
-    first_try: list[float]  # by rank
-    later_tries: list[float]  # of rank 0
-    bus: float
-    barrier_share: float  # of the time that the snippet takes, once connected
-
-
-def naive(
-    num_bytes: int = 1 << 18, world_size: int = 2, repetitions: int = 15, **options: Any
-) -> Naive:
-    """The usual snippet beside a measurement of the same all-reduce on the same ranks."""
-    ranks = launch(_naive_on_rank, world_size, (num_bytes, repetitions), **options).results
-    (_, *later), timed, barrier = ranks[0]
-    bus = bus_bandwidth("all_reduce", world_size, num_bytes, timed)
-    return Naive([tries[0] for tries, *_ in ranks], later, bus, barrier / (barrier + timed))
+    wires, table = {}, {}
+    for name, build in TOPOLOGIES.items():
+        network = build(num_ranks, line)
+        ways = [network.way(a, b) for a in range(num_ranks) for b in range(num_ranks) if a != b]
+        hops = {hop.link for way in ways for hop in way}
+        wires[name] = {_ends(*link) for link in hops}
+        table[name] = {each: 1e3 * network.seconds(each, num_bytes) for each in WIRED}
+    title = f"Milliseconds to all-reduce {num_bytes / 1e9:g} GB on {num_ranks} ranks, by wires"
+    return wirings(wires, table, num_ranks, title)
 
 
-def _naive_on_rank(
-    rank: int, world_size: int, num_bytes: int, repetitions: int
-) -> tuple[list[float], float, float]:
-    """What the snippet says on each try; the seconds of an all-reduce, and of a barrier."""
-    tensor = torch.zeros(num_bytes // ELEMENT_BYTES, device=device())
-    tries = [naive_bandwidth(tensor) for _ in range(1 + repetitions)]
-    timed = time_call(lambda: dist.all_reduce(tensor), repetitions)
-    return tries, timed.median, time_call(dist.barrier, repetitions).median
+def draw_roofline(
+    flops_per_second: float, links: Mapping[str, float], most_tokens: int = 1 << 20
+) -> CourseFigure:
+    """What a GPU computes under data parallelism, over its tokens a step, by its link's bytes/s.
+
+    Everything that can hide hides: the rate is the lesser of the GPU's own and tokens · bytes/s.
+    """
+    from byhand.figures import curves
+
+    tokens = [2 ** (power / 4) for power in range(24, 4 * most_tokens.bit_length() - 3)]
+    lines = {
+        name: [min(flops_per_second, each * rate) / 1e12 for each in tokens]
+        for name, rate in links.items()
+    }
+    name, slowest = min(links.items(), key=lambda link: link[1])
+    title = f"{name}: exposed below {flops_per_second / slowest:,.0f} tokens a GPU"
+    axes = {"xlabel": "tokens of a GPU in a step", "ylabel": "TFLOP/s", "x": tokens}
+    figure = curves(lines, title=title, log_x=True, log_y=True, **axes)
+    ticks = [10**power for power in range(2, len(str(most_tokens)))]
+    figure.axes[0].set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    return figure
+
+
+def _ends(kind: str, a: int, b: int) -> tuple[int, int]:
+    return {"out": (a, -1), "in": (-1, b)}.get(kind, (a, b))
 
 
 def _call(collective: str, count: int) -> Callable[[], Any]:
