@@ -31,10 +31,13 @@ from byhand.communication_cost.hardware import LINKS, NCCL_SECONDS, gpu_topology
 from byhand.communication_cost.lab import (
     CALLS,
     SIZES,
+    sweep,
+)
+from byhand.communication_cost.lab.pictures import (
     cost_explorer,
     draw_costs,
+    draw_roofline,
     draw_wirings,
-    sweep,
 )
 from byhand.communication_cost.networks import TOPOLOGIES, double_ring, switch, two_level
 from byhand.communication_cost.rounds import rounds
@@ -409,6 +412,16 @@ def test_a_wiring_draws_each_wire_once_and_the_fastest_algorithm_bold():
     assert [text.get_text() for text in texts].count("25") == 1  # direct, between all pairs
     arrows = [text for text in drawn.axes[0].texts if getattr(text, "arrow_patch", None)]
     assert len(arrows) == 16 + 8 + 16 + 14 + 56
+
+
+def test_a_roofline_bends_where_the_link_keeps_up_with_the_gpu():
+    drawn = draw_roofline(1e14, {"fast": 1e11, "slow": 1e10})
+    assert (
+        "1,000 tokens a GPU on the fastest link, 10,000 on the slowest" in drawn.texts[0].get_text()
+    )
+    for line, bend in zip(drawn.axes[0].lines, (1e3, 1e4), strict=True):
+        for tokens, teraflops in line.get_xydata():
+            assert teraflops == pytest.approx(100 * min(1, tokens / bend))
 
 
 def test_a_strip_tells_every_value_and_the_median():

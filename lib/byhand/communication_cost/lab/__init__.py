@@ -1,8 +1,8 @@
-"""Collectives timed on real ranks, over sizes: what lecture 04 runs, draws and lets one drag."""
+"""Collectives timed on real ranks, over sizes: what lecture 04 runs. `pictures` draws."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -10,21 +10,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 
-from byhand.communication_cost import AlphaBeta, bus_bandwidth, cost, crossover, literature_formula
-from byhand.communication_cost.networks import TOPOLOGIES
+from byhand.communication_cost import bus_bandwidth, cost, literature_formula
 from byhand.communication_cost.timing import Timing, device, take_turns
 from byhand.runtime import Run, VirtualNetwork, launch
 
 if TYPE_CHECKING:  # ranks import this module: matplotlib and scipy would cost each of them seconds
-    from ipywidgets import VBox
-
     from byhand.communication_cost.fit import Fit
     from byhand.figures.style import CourseFigure
 
 ELEMENT_BYTES = 4
 CALLS = ("all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "send")
-WIRED = ("ring", "double_ring", "halving_doubling", "recursive_doubling", "direct")
-NUM_RANKS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 SIZES = tuple(4**power for power in range(3, 12))  # 64 B to 4 MB
 
 
@@ -156,48 +151,6 @@ def formula_race(num_hosts: Sequence[int] = (2, 4, 8), repetitions: int = 7) -> 
     return FormulaRace({n: one.timings[num_bytes] for n, one in sweeps.items()}, predicted)
 
 
-def draw_wirings(num_ranks: int, num_bytes: float, line: AlphaBeta) -> CourseFigure:
-    """Five topologies, and the milliseconds of five all-reduces on each."""
-    from byhand.figures import wirings
-
-    wires, table = {}, {}
-    for name, build in TOPOLOGIES.items():
-        network = build(num_ranks, line)
-        ways = [network.way(a, b) for a in range(num_ranks) for b in range(num_ranks) if a != b]
-        hops = {hop.link for way in ways for hop in way}
-        wires[name] = {_ends(*link) for link in hops}
-        table[name] = {each: 1e3 * network.seconds(each, num_bytes) for each in WIRED}
-    title = f"Milliseconds to all-reduce {num_bytes / 1e9:g} GB on {num_ranks} ranks, by wires"
-    return wirings(wires, table, num_ranks, title)
-
-
-def draw_roofline(
-    flops_per_second: float, links: Mapping[str, float], most_tokens: int = 1 << 20
-) -> CourseFigure:
-    """What a GPU computes under data parallelism, over its tokens a step, by its link's bytes/s.
-
-    Everything that can hide hides: the rate is the lesser of the GPU's own and tokens · bytes/s.
-    """
-    from byhand.figures import curves
-
-    tokens = [2 ** (power / 4) for power in range(24, 4 * most_tokens.bit_length() - 3)]
-    lines = {
-        name: [min(flops_per_second, each * rate) / 1e12 for each in tokens]
-        for name, rate in links.items()
-    }
-    name, slowest = min(links.items(), key=lambda link: link[1])
-    title = f"{name}: exposed below {flops_per_second / slowest:,.0f} tokens a GPU"
-    axes = {"xlabel": "tokens of a GPU in a step", "ylabel": "TFLOP/s", "x": tokens}
-    figure = curves(lines, title=title, log_x=True, log_y=True, **axes)
-    ticks = [10**power for power in range(2, len(str(most_tokens)))]
-    figure.axes[0].set_xticks(ticks, [f"{tick:,}" for tick in ticks])
-    return figure
-
-
-def _ends(kind: str, a: int, b: int) -> tuple[int, int]:
-    return {"out": (a, -1), "in": (-1, b)}.get(kind, (a, b))
-
-
 def _call(collective: str, count: int) -> Callable[[], Any]:
     """One of CALLS on tensors made here, of `count` elements in the whole."""
     world_size = dist.get_world_size()
@@ -213,52 +166,3 @@ def _call(collective: str, count: int) -> Callable[[], Any]:
         "all_to_all": lambda: dist.all_to_all_single(other, whole),
         "send": lambda: dist.send(whole, world_size - 1),
     }[collective]
-
-
-def cost_explorer(measured: Sweep | None = None) -> VBox:
-    """Drag alpha and beta: the ring's line over what was measured, and where a rival crosses it.
-
-    measured: timings of an all-reduce, drawn where the number of ranks is theirs; the sliders start
-    at their fit. Starts no rank, so it follows the mouse.
-    """
-    from ipywidgets import Dropdown, FloatLogSlider, SelectionSlider
-
-    from byhand.tools.explorer import explorer
-
-    line = measured.fit().line if measured else AlphaBeta(1e-4, 1e-9)
-    look = {"step": 0.02, "readout_format": ".2e", "style": {"description_width": "initial"}}
-    alpha = FloatLogSlider(line.alpha, min=-7, max=-2, description="alpha, s a round", **look)
-    beta = FloatLogSlider(line.beta, min=-12, max=-6, description="beta, s a byte", **look)
-    start = measured.num_ranks if measured and measured.num_ranks in NUM_RANKS else 8
-    ranks = SelectionSlider(options=NUM_RANKS, value=start, description="ranks")
-    rival = Dropdown(options=["recursive_doubling", "halving_doubling"], description="rival")
-
-    def drawn(alpha: float, beta: float, num_ranks: int, rival: str) -> tuple[CourseFigure, str]:
-        return draw_costs(AlphaBeta(alpha, beta), num_ranks, rival, measured)
-
-    return explorer([[alpha, beta], [ranks, rival]], drawn)
-
-
-def draw_costs(
-    line: AlphaBeta, num_ranks: int, rival: str, measured: Sweep | None = None
-) -> tuple[CourseFigure, str]:
-    """The picture, and what it says in a sentence."""
-    from byhand.figures import costs
-    from byhand.figures.costs import seconds_text
-    from byhand.figures.style import num_bytes_text
-
-    lines = {name: partial(line.seconds, name, num_ranks) for name in ("ring", rival)}
-    crossing = crossover(line, "ring", rival, num_ranks)
-    title = f"{num_ranks} ranks: alpha {seconds_text(line.alpha)}, {1e-6 / line.beta:,.3g} MB/s"
-    marks = {"equal": crossing} if crossing else {}
-    here = measured is not None and measured.num_ranks == num_ranks
-    points = {"measured": measured.points()} if here else {}
-    name = rival.replace("_", " ").replace("halving doubling", "halving-doubling")
-    if crossing is not None:
-        text = f"Below {num_bytes_text(crossing)} {name} wins, above it the ring."
-    elif lines["ring"](1) == lines[rival](1):
-        text = f"The ring and {name} cost the same at every size."
-    else:
-        winner = name.capitalize() if lines[rival](1) < lines["ring"](1) else "The ring"
-        text = f"{winner} wins at every size."
-    return costs(points, lines, title, marks, (4, 1 << 30)), text
