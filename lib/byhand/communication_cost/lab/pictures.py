@@ -105,7 +105,9 @@ def draw_roofline(
     figure = curves(lines, title=title, log_x=True, log_y=True, **axes)
     for axis in (figure.axes[0].xaxis, figure.axes[0].yaxis):
         axis.set_major_locator(LogLocator(10, numticks=9))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        axis.set_major_formatter(
+            FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
+        )
         axis.set_minor_locator(NullLocator())
     return figure
 
