@@ -51,19 +51,20 @@ def draw_costs(
     from byhand.figures.costs import seconds_text
     from byhand.figures.style import num_bytes_text
 
-    lines = {name: partial(line.seconds, name, num_ranks) for name in ("ring", rival)}
+    name = rival.replace("_", " ").replace("halving doubling", "halving-doubling")
+    named = {"ring": "ring", name: rival}
+    lines = {text: partial(line.seconds, each, num_ranks) for text, each in named.items()}
     crossing = crossover(line, "ring", rival, num_ranks)
     title = f"{num_ranks} ranks: alpha {seconds_text(line.alpha)}, {1e-6 / line.beta:,.3g} MB/s"
     marks = {"equal": crossing} if crossing else {}
     here = measured is not None and measured.num_ranks == num_ranks
     points = {"measured": measured.points()} if here else {}
-    name = rival.replace("_", " ").replace("halving doubling", "halving-doubling")
     if crossing is not None:
         text = f"Below {num_bytes_text(crossing)} {name} wins, above it the ring."
-    elif lines["ring"](1) == lines[rival](1):
+    elif lines["ring"](1) == lines[name](1):
         text = f"The ring and {name} cost the same at every size."
     else:
-        winner = name.capitalize() if lines[rival](1) < lines["ring"](1) else "The ring"
+        winner = name.capitalize() if lines[name](1) < lines["ring"](1) else "The ring"
         text = f"{winner} wins at every size."
     return costs(points, lines, title, marks, (4, 1 << 30)), text
 
