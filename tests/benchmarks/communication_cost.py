@@ -1,10 +1,9 @@
-"""Predicted beside measured: collectives of sizes held out, all-reduces on more hosts, and steps.
+"""Predicted beside measured: collectives of sizes held out, and all-reduces on more hosts.
 
     python tests/benchmarks/communication_cost.py [repetitions]
 
-Alpha and beta are fitted to every other size and asked about the sizes between. Then a training
-step by each plan: compute measured without communication, communication from the fit. Hosts are a
-virtual network's, joined at 25 MB/s. An error is (predicted - measured) / measured.
+Alpha and beta are fitted to every other size and asked about the sizes between. Hosts are a virtual
+network's, joined at 25 MB/s. An error is (predicted - measured) / measured.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ import statistics
 
 from byhand import VirtualNetwork
 from byhand.communication_cost import cost
-from byhand.communication_cost.lab import CALLS, formula_race, naive, sweep
-from byhand.hybrid_parallel.lab.mlp import MODELS, PLANS, take_step
+from byhand.communication_cost.lab import CALLS, formula_race, sweep
 from byhand.runtime import why_no_network
 
 SIZES = tuple(2**power for power in range(4, 23))
@@ -64,33 +62,11 @@ def print_collectives(repetitions: int) -> None:
             )
 
 
-def print_steps(repetitions: int) -> None:
-    """Three models by three plans, on one machine and on two hosts."""
-    print("\na training step on 2 ranks: predicted, measured, error")
-    for place, (num_ranks, network) in places().items():
-        if num_ranks != 2:
-            continue
-        ring, send = (
-            sweep(name, 2, HOSTS_SIZES[::2], repetitions, network=network).fit().line
-            for name in ("all_reduce", "send")
-        )
-        for model in MODELS:
-            for plan in PLANS:
-                step = take_step(plan, model, ring, send, 2, repetitions, network=network)
-                told = f"{1e3 * step.predicted.seconds:7.1f} ms  {step.measured!s:32}"
-                print(f"{place:10} {model!s:26} {plan:9} {told} {step.error:+5.0%}")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("repetitions", nargs="?", type=int, default=9)
     repetitions = parser.parse_args().repetitions
-    seen = naive(repetitions=repetitions)
-    tries = sorted(seen.later_tries)
-    print(f"the usual snippet, 262 KB: {seen.first_try[0] / 1e6:.0f} MB/s at first, then ", end="")
-    print(f"{tries[0] / 1e6:.0f} to {tries[-1] / 1e6:.0f}; measured {seen.bus / 1e6:.0f} MB/s\n")
     print_collectives(repetitions)
-    print_steps(repetitions)
     if why_no_network() is None:
         print("\n1 MB all-reduced between hosts; both formulas fitted to two of them")
         print(formula_race(repetitions=repetitions))

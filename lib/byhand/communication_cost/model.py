@@ -4,25 +4,25 @@ A message of m bytes takes alpha + beta·m seconds: alpha to get going, beta for
 collective is some rounds of messages, one after another. In a round every rank sends through one
 port and receives through one, both at once, and a port that has two messages in a round takes
 twice as long. So a collective's cost is two numbers: its rounds, and the bytes that pass the
-busiest port in them, added up. P ranks, m bytes (nccl-tests' size), H hosts.
+busiest port in them, added up. n ranks, S bytes (nccl-tests' size), H hosts.
 
     algorithm             rounds                 bytes
-    ring, double_ring     2(P-1)                 2(P-1)/P · m
-    recursive_doubling    log2 P                 log2 P · m
-    halving_doubling      2 log2 P               2(P-1)/P · m
-    tree                  2D                     2D · 2m         D = floor(log2 P)
-    double_tree           2D                     2D · m
-    direct                2                      2(P-1)/P · m
-    hierarchical          2(P/H - 1) + 2(H-1)    2(P/H - 1)/(P/H) · m + 2(H-1)/P · m
+    ring, double_ring     2(n-1)                 2(n-1)/n · S
+    recursive_doubling    log2 n                 log2 n · S
+    halving_doubling      2 log2 n               2(n-1)/n · S
+    tree                  2D                     2D · 2S         D = floor(log2 n)
+    double_tree           2D                     2D · S
+    direct                2                      2(n-1)/n · S
+    hierarchical          2(n/H - 1) + 2(H-1)    2(n/H - 1)/(n/H) · S + 2(H-1)/n · S
 
 recursive_doubling and halving_doubling need a power of two: other numbers of ranks send the tensor
-of those too many to a partner first and back last, 2 rounds and 2m bytes more. In the trees the
+of those too many to a partner first and back last, 2 rounds and 2S bytes more. In the trees the
 lowest level may hold one rank only, whose two rounds are half as full. What links between
 ranks add to this, and rounds that meet on one link, are in networks.
 Simplified: a sum costs no time of its own (it hides in a fitted beta); no message slows another
 except in a port; the messages of a round cost a rank one alpha, however many it sends, which
 flatters direct; large tensors go whole, not in chunks that follow each other. The table holds for
-m much larger than P.
+S much larger than n.
 Sources: Thakur et al. 2005; Chan et al. 2007; Sanders et al. 2009 (two trees); nccl-tests.
 """
 
@@ -95,47 +95,47 @@ def cost(algorithm: str, num_ranks: int, num_bytes: float, ranks_per_host: int =
         ValueError: an unknown algorithm, a count below 1, or ranks that do not fill the hosts.
     """
     check_counts(algorithm, num_ranks, num_bytes, ranks_per_host)
-    p, m = num_ranks, num_bytes
-    if p == 1:
+    n, s = num_ranks, num_bytes
+    if n == 1:
         return Cost(0, 0)
     if algorithm == "send":
-        return Cost(1, m)
+        return Cost(1, s)
     if algorithm in ("broadcast", "reduce"):
-        return Cost(p - 1, (p - 1) * m)
+        return Cost(n - 1, (n - 1) * s)
     if algorithm in ("scatter", "gather", "all_gather", "reduce_scatter", "all_to_all"):
-        return Cost(p - 1, (p - 1) * m / p)
+        return Cost(n - 1, (n - 1) * s / n)
     if algorithm in ("all_reduce", "ring", "double_ring"):
-        return Cost(2 * (p - 1), 2 * (p - 1) * m / p)
+        return Cost(2 * (n - 1), 2 * (n - 1) * s / n)
     if algorithm == "direct":
-        return Cost(2, 2 * (p - 1) * m / p)
+        return Cost(2, 2 * (n - 1) * s / n)
     if algorithm in ("tree", "double_tree"):
-        return _trees(p, m / 2 if algorithm == "double_tree" else m)
+        return _trees(n, s / 2 if algorithm == "double_tree" else s)
     if algorithm == "hierarchical":
-        inside = cost("all_reduce", ranks_per_host, m)
-        return inside + cost("all_reduce", p // ranks_per_host, m / ranks_per_host)
-    return _powers_of_two(algorithm, p, m)
+        inside = cost("all_reduce", ranks_per_host, s)
+        return inside + cost("all_reduce", n // ranks_per_host, s / ranks_per_host)
+    return _powers_of_two(algorithm, n, s)
 
 
-def _trees(p: int, m: float) -> Cost:
+def _trees(n: int, s: float) -> Cost:
     """A reduce up the tree, then a broadcast down; a parent has two children on one port."""
-    rounds = 2 * (p.bit_length() - 1)
-    if p == 2:
-        return Cost(rounds, rounds * m)
-    lonely = p & (p - 1) == 0  # a power of two: the lowest level holds one rank
-    return Cost(rounds, 2 * (rounds - lonely) * m)
+    rounds = 2 * (n.bit_length() - 1)
+    if n == 2:
+        return Cost(rounds, rounds * s)
+    lonely = n & (n - 1) == 0  # a power of two: the lowest level holds one rank
+    return Cost(rounds, 2 * (rounds - lonely) * s)
 
 
-def _powers_of_two(algorithm: str, p: int, m: float) -> Cost:
-    steps = p.bit_length() - 1
-    q = 1 << steps  # the largest power of two in p
-    fold = Cost(2, 2 * m) if p > q else Cost(0, 0)
+def _powers_of_two(algorithm: str, n: int, s: float) -> Cost:
+    steps = n.bit_length() - 1
+    q = 1 << steps  # the largest power of two in n
+    fold = Cost(2, 2 * s) if n > q else Cost(0, 0)
     if algorithm == "recursive_doubling":
-        return Cost(steps, steps * m) + fold
-    return Cost(2 * steps, 2 * (q - 1) * m / q) + fold
+        return Cost(steps, steps * s) + fold
+    return Cost(2 * steps, 2 * (q - 1) * s / q) + fold
 
 
 def literature_formula(num_ranks: int, num_bytes: float) -> Cost:
-    """alpha·log2 P + beta·m·P, found in courses and blog posts as the cost of an all-reduce.
+    """alpha·log2 n + beta·S·n, found in courses and blog posts as the cost of an all-reduce.
 
     No algorithm has it: it takes a tree's rounds and, for bytes, what a root that receives all
     tensors one after another would.

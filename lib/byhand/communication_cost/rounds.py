@@ -2,7 +2,7 @@
 
 A round is a list of messages that travel at once; the next begins when all have arrived. Pure
 integers and bytes: the same rounds are priced on any network (networks), added up by link, or
-drawn. P ranks, m bytes. The algorithms are those of communication_cost.cost; where
+drawn. n ranks, S bytes. The algorithms are those of communication_cost.cost; where
 byhand.all_reduce has a plan, its transfers are the messages.
 """
 
@@ -36,14 +36,14 @@ def rounds(algorithm: str, num_ranks: int, num_bytes: float, ranks_per_host: int
         ValueError: as communication_cost.cost.
     """
     check_counts(algorithm, num_ranks, num_bytes, ranks_per_host)
-    p, m = num_ranks, num_bytes
-    if p == 1:
+    n, s = num_ranks, num_bytes
+    if n == 1:
         return []
     if algorithm == "hierarchical":
-        return of_plan(plans.hierarchical(p, ranks_per_host), m)
+        return of_plan(plans.hierarchical(n, ranks_per_host), s)
     if algorithm in _PLANS:
-        return of_plan(_PLANS[algorithm](p), m)
-    return _PLAIN[algorithm](p, m)
+        return of_plan(_PLANS[algorithm](n), s)
+    return _PLAIN[algorithm](n, s)
 
 
 def of_plan(plan: Plan, num_bytes: float) -> Rounds:
@@ -55,13 +55,13 @@ def of_plan(plan: Plan, num_bytes: float) -> Rounds:
     ]
 
 
-def _all_to_all(p: int, m: float) -> Rounds:
-    return [[Message(r, (r + k) % p, m / p) for r in range(p)] for k in range(1, p)]
+def _all_to_all(n: int, s: float) -> Rounds:
+    return [[Message(r, (r + k) % n, s / n) for r in range(n)] for k in range(1, n)]
 
 
-def _direct(p: int, m: float) -> Rounds:
+def _direct(n: int, s: float) -> Rounds:
     """Every rank to all others at once: a reduce-scatter, then an all-gather."""
-    return [[message for messages in _all_to_all(p, m) for message in messages]] * 2
+    return [[message for messages in _all_to_all(n, s) for message in messages]] * 2
 
 
 _PLANS: dict[str, Callable[[int], Plan]] = {
@@ -76,11 +76,11 @@ _PLANS: dict[str, Callable[[int], Plan]] = {
     "halving_doubling": trees.halving_doubling,
 }
 _PLAIN: dict[str, Callable[[int, float], Rounds]] = {
-    "send": lambda p, m: [[Message(0, 1, m)]],
-    "broadcast": lambda p, m: [[Message(r, r + 1, m)] for r in range(p - 1)],
-    "reduce": lambda p, m: [[Message(r, r - 1, m)] for r in range(p - 1, 0, -1)],
-    "scatter": lambda p, m: [[Message(0, r, m / p)] for r in range(1, p)],
-    "gather": lambda p, m: [[Message(r, 0, m / p)] for r in range(1, p)],
+    "send": lambda n, s: [[Message(0, 1, s)]],
+    "broadcast": lambda n, s: [[Message(r, r + 1, s)] for r in range(n - 1)],
+    "reduce": lambda n, s: [[Message(r, r - 1, s)] for r in range(n - 1, 0, -1)],
+    "scatter": lambda n, s: [[Message(0, r, s / n)] for r in range(1, n)],
+    "gather": lambda n, s: [[Message(r, 0, s / n)] for r in range(1, n)],
     "all_to_all": _all_to_all,
     "direct": _direct,
 }

@@ -89,18 +89,6 @@ def take_turns(
     return {name: Timing(tuple(seconds[:, i].tolist())) for i, name in enumerate(calls)}
 
 
-def naive_bandwidth(tensor: Tensor, group: Group = None) -> float:
-    """Bytes per second, as blog posts and courses measure it. Wrong four times over.
-
-    It times the first call, which connects. It times a barrier with it, on this rank only. And what
-    it divides is no bandwidth of any link: an all-reduce sends 2(n-1)/n times the tensor's bytes.
-    """
-    start = time.time()
-    dist.all_reduce(tensor, group=group)
-    dist.barrier(group=group)
-    return tensor.nbytes / (time.time() - start)
-
-
 def device(group: Group = None) -> str:
     """Where the tensors of a measurement live: on the GPU where NCCL can send them from there."""
     return "cuda" if "nccl" in dist.get_backend(group) else "cpu"
@@ -109,14 +97,15 @@ def device(group: Group = None) -> str:
 def _one(call: Callable[[], Any], group: Group) -> tuple[float, float]:
     """When this rank called, and when it was done."""
     dist.barrier(group=group)
-    _wait_for_device()
+    wait_for_device()
     start = time.monotonic()
     call()
-    _wait_for_device()
+    wait_for_device()
     return start, time.monotonic()
 
 
-def _wait_for_device() -> None:
+def wait_for_device() -> None:
+    """Return when this rank's GPU has done all that was queued; at once where there is none."""
     if torch.cuda.is_initialized():
         torch.cuda.synchronize()
 

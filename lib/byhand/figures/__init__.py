@@ -18,8 +18,10 @@ rank_grid            which ranks form a group along each axis, and on which node
 block_flow           where a block's split begins and ends, forward and backward
 shard_picture        which rank holds which part of a matrix
 costs                time over size: measured points, lines, and where lines cross
-bandwidth_over_time  what each rank sends, when
+bandwidth_over_time  what passes at each rank, when
 link_ladder          what kinds of links carry
+wirings              ranks, the wires between them, and what algorithms take there
+strips               every single value of several series
 recorded             the picture of an earlier run, where a machine cannot make its own
 save_svg             the same figure gives the same file
 """
@@ -39,10 +41,12 @@ from byhand.figures.recorded import recorded
 from byhand.figures.rounds import round_picture, traffic_matrices
 from byhand.figures.schedule import schedule_timeline
 from byhand.figures.shards import Matrix, shard_picture
+from byhand.figures.strips import strips
 from byhand.figures.style import save_svg
 from byhand.figures.timeline import timeline
 from byhand.figures.tradeoff import tradeoff
 from byhand.figures.trees import trees
+from byhand.figures.wirings import wirings
 
 __all__ = [
     "Block",
@@ -68,8 +72,10 @@ __all__ = [
     "save_svg",
     "schedule_timeline",
     "shard_picture",
+    "strips",
     "timeline",
     "tradeoff",
     "traffic_matrices",
     "trees",
+    "wirings",
 ]

@@ -1,19 +1,20 @@
-"""What each rank sends, over time; and what kinds of links can carry."""
+"""What passes at each rank, over time; and what kinds of links can carry."""
 
 from collections.abc import Sequence
+from math import log10
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from byhand.figures import style
 
 ROW_INCHES, LEFT, TOP, RIGHT, BOTTOM = 0.62, 0.72, 0.5, 0.95, 0.52  # inches
-BAR_INCHES, NAME_INCHES, PLACE_INCHES = 0.27, 1.95, 2.05
+LINK_INCHES, NAME_INCHES, PLACE_INCHES = 0.25, 1.75, 2.3
 PLACE_COLOURS = {
     "a GPU and its memory": "#1f4e79",
-    "GPUs of one node": "#0072b2",
+    "GPUs of one host": "#0072b2",
     "a GPU and its host": "#56b4e9",
-    "nodes": "#e69f00",
+    "hosts": "#e69f00",
     "here": "#d55e00",
 }
 
@@ -54,29 +55,53 @@ def bandwidth_over_time(
     return figure
 
 
-def link_ladder(links: Sequence[tuple[str, str, float]], title: str) -> Figure:
-    """Each link's bytes per second as a bar by powers of ten: (name, between what, rate)."""
+def link_ladder(
+    links: Sequence[tuple[str, str, float]], title: str, second: float | None = None
+) -> Figure:
+    """Each link's bytes per second as a dot by powers of ten: (name, between what, rate).
+
+    second: the rate at which something takes one second; what it takes by each link is told. None:
+    the fastest link's.
+    """
     ordered = sorted(links, key=lambda link: -link[2])
-    height = TOP + BAR_INCHES * len(ordered) + BOTTOM
-    least = min(link[2] for link in ordered) / 30
+    second = second or ordered[0][2]
+    height = TOP + LINK_INCHES * len(ordered) + BOTTOM
     with style.plot(height, title, NAME_INCHES, TOP, PLACE_INCHES, BOTTOM) as (figure, axes):
-        axes.set(xscale="log", xlim=(least, 1.3 * ordered[0][2]), ylim=(len(ordered), 0))
-        axes.set_xlabel("bytes per second, one direction")
-        axes.set_yticks([i + 0.5 for i in range(len(ordered))], [link[0] for link in ordered])
-        axes.xaxis.set_major_locator(LogLocator(100))
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda rate, _: _rate_text(rate)))
+        reach = (ordered[-1][2] / 2, 12 * ordered[0][2])
+        axes.set(xscale="log", xlim=reach, ylim=(len(ordered) - 0.5, -0.5))
+        axes.set_xlabel("bytes per second, by powers of ten")
+        axes.set_yticks(range(len(ordered)), [link[0] for link in ordered])
+        axes.tick_params(axis="y", length=0)
+        axes.xaxis.set_major_locator(LogLocator(10))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(_whole_thousands))
+        before = None
         for number, (_, between, rate) in enumerate(ordered):
-            colour = PLACE_COLOURS.get(between, style.COMMUNICATION)
-            axes.barh(number + 0.5, rate - least, left=least, height=0.78, color=colour)
-            place = {"xy": (1, number + 0.5), "xycoords": axes.get_yaxis_transform()}
-            text = between if between == "here" else f"between {between}"
-            look = {"va": "center", "color": style.INK, "fontsize": style.SMALL_POINTS}
-            if number == 0 or ordered[number - 1][1] != between:
-                axes.annotate(text, xytext=(6, 0), textcoords="offset points", **place, **look)
-            inside = {"xy": (rate, number + 0.5), "xytext": (-4, 0), "ha": "right", "va": "center"}
-            inside |= {"textcoords": "offset points", "fontsize": style.SMALL_POINTS}
-            axes.annotate(_rate_text(rate), color=style.readable_on(colour), **inside)
+            axes.plot(rate, number, "o", markersize=8, color=PLACE_COLOURS.get(between, style.INK))
+            _beside(axes, (rate, number), _rate_text(rate), (8, 0), axes.transData)
+            told = duration_text(second / rate)
+            edge = axes.get_yaxis_transform()
+            _beside(axes, (1, number), told, (50, 0), edge, ha="right")
+            _beside(axes, (1, number), between if between != before else "", (62, 0), edge)
+            before = between
     return figure
+
+
+def _beside(axes, place, text: str, offset, coordinates, ha: str = "left") -> None:
+    look = {"va": "center", "ha": ha, "fontsize": style.SMALL_POINTS, "color": style.INK}
+    here = {"xytext": offset, "textcoords": "offset points", "annotation_clip": False}
+    axes.annotate(text, place, xycoords=coordinates, **here, **look)
+
+
+def duration_text(seconds: float) -> str:
+    """2680 -> '45 min'."""
+    steps = ((86400, 86400, "days"), (3600, 3600, "h"), (100, 60, "min"), (0, 1, "s"))
+    factor, unit = next(step[1:] for step in steps if seconds >= step[0])
+    return f"{seconds / factor:.2g} {unit}"
+
+
+def _whole_thousands(rate: float, _: int) -> str:
+    return _rate_text(rate) if round(log10(rate)) % 3 == 0 else ""
 
 
 def _rate_text(rate: float) -> str:

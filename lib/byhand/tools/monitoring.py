@@ -1,16 +1,24 @@
-"""A run watched: achieved bandwidth over time, from the ledger, and as TensorBoard scalars.
+"""A run watched: bandwidth over time, from the kernel and from the ledger; TensorBoard scalars.
 
-The bytes of a call are spread evenly over the time from the call to its end, so a rank that waits
-for others shows a low rate for long. Times begin with the first call. The third view, a timeline
-for ui.perfetto.dev, is `run.ledger.to_perfetto(path)`.
+The kernel's counter, sampled while a rank works, says what really arrived when (`arrivals`). The
+ledger knows when a call began and ended and no more: there a call's bytes are spread evenly over
+that time (`rates`), so a rank that waits for others shows a low rate for long, and calls that
+overlap show more than the link carries. Times begin with the first call. A timeline for
+ui.perfetto.dev is `run.ledger.to_perfetto(path)`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
+import psutil
 
 from byhand.runtime import Run
 from byhand.runtime.ledger import Event
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(repr=False)
 class Rates:
-    """Bytes per second that each rank sent, in intervals of equal length."""
+    """Bytes per second that each rank sent or received, in intervals of equal length."""
 
     interval_seconds: float
     by_rank: list[list[float]]
@@ -34,7 +42,7 @@ class Rates:
 
     @property
     def total_bytes(self) -> float:
-        """What all ranks sent together."""
+        """What all ranks sent, or received, together."""
         return self.interval_seconds * sum(map(sum, self.by_rank))
 
     def __repr__(self) -> str:
@@ -51,6 +59,47 @@ class Rates:
         return bandwidth_over_time(
             self.by_rank, self.interval_seconds, repr(self) if title is None else title, limit
         )
+
+
+Samples = list[tuple[float, int]]  # (seconds on this machine's clock, bytes received so far)
+
+
+@contextmanager
+def arrivals(every_seconds: float = 0.002) -> Iterator[Samples]:
+    """On a rank: what the kernel says its network namespace has received, sampled meanwhile.
+
+    On a virtual network that is this rank's own port; elsewhere the whole machine's.
+    """
+    samples, ended = [_sample()], threading.Event()
+
+    def keep_sampling() -> None:
+        while not ended.wait(every_seconds):
+            samples.append(_sample())
+
+    thread = threading.Thread(target=keep_sampling, daemon=True)
+    thread.start()
+    try:
+        yield samples
+    finally:
+        ended.set()
+        thread.join()
+        samples.append(_sample())
+
+
+def _sample() -> tuple[float, int]:
+    return time.monotonic(), psutil.net_io_counters(nowrap=False).bytes_recv
+
+
+def arrived(samples: Sequence[Samples], num_intervals: int = 120) -> Rates:
+    """The bytes per second that each rank received, from each rank's samples."""
+    begin = min(times[0][0] for times in samples)
+    interval = max(times[-1][0] - begin for times in samples) / num_intervals
+    edges = [begin + interval * number for number in range(num_intervals + 1)]
+    by_rank = []
+    for one in samples:
+        at_edges = np.interp(edges, *zip(*one, strict=True))
+        by_rank.append((np.diff(at_edges) / interval).tolist())
+    return Rates(interval, by_rank)
 
 
 def rates(run: Run, num_intervals: int = 120, op: str | None = None) -> Rates:

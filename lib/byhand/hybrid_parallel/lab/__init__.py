@@ -2,7 +2,7 @@
 
 For its time, each half of a block also *sleeps* as long as a slow device would compute: a rank
 that sleeps takes no core, so eight ranks run at full speed on two. Messages, gradients and losses
-are real. All layouts take their steps in one launch. `mlp` beside this is lecture 04's.
+are real. All layouts take their steps in one launch.
 """
 
 from __future__ import annotations

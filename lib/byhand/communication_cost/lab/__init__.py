@@ -1,4 +1,4 @@
-"""Collectives timed on real ranks, over sizes: what lecture 04 runs, draws and lets one drag."""
+"""Collectives timed on real ranks, over sizes: what lecture 04 runs. `pictures` draws."""
 
 from __future__ import annotations
 
@@ -10,20 +10,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 
-from byhand.communication_cost import AlphaBeta, bus_bandwidth, cost, crossover, literature_formula
-from byhand.communication_cost.timing import Timing, device, naive_bandwidth, take_turns, time_call
+from byhand.communication_cost import bus_bandwidth, cost, literature_formula
+from byhand.communication_cost.timing import Timing, device, take_turns
 from byhand.runtime import Run, VirtualNetwork, launch
 
 if TYPE_CHECKING:  # ranks import this module: matplotlib and scipy would cost each of them seconds
-    from ipywidgets import VBox
-
     from byhand.communication_cost.fit import Fit
     from byhand.figures.style import CourseFigure
 
 ELEMENT_BYTES = 4
 CALLS = ("all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "send")
-NUM_RANKS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-SIZES = tuple(4**power for power in range(1, 12))  # 4 B to 4 MB
+SIZES = tuple(4**power for power in range(3, 12))  # 64 B to 4 MB
 
 
 @dataclass(repr=False)
@@ -146,42 +143,12 @@ def formula_race(num_hosts: Sequence[int] = (2, 4, 8), repetitions: int = 7) -> 
         network = VirtualNetwork(hosts, 1, bytes_per_second=25e6)
         sizes = [num_bytes] if sweeps else [num_bytes >> shift for shift in range(16, -1, -2)]
         sweeps[hosts] = sweep("all_reduce", hosts, sizes, repetitions, network=network)
-    formulas = {"ring": partial(cost, "ring"), "alpha log P + beta m P": literature_formula}
+    formulas = {"ring": partial(cost, "ring"), "α log n + β S n": literature_formula}
     predicted = {}
     for name, formula in formulas.items():
         line = sweeps[num_hosts[0]].fit(formula=formula).line
         predicted[name] = [line.of(formula(hosts, num_bytes)) for hosts in num_hosts]
     return FormulaRace({n: one.timings[num_bytes] for n, one in sweeps.items()}, predicted)
-
-
-@dataclass
-class Naive:
-    """Bytes per second: what the usual snippet says on each of several tries, and what is so."""
-
-    first_try: list[float]  # by rank
-    later_tries: list[float]  # of rank 0
-    bus: float
-    barrier_share: float  # of the time that the snippet takes, once connected
-
-
-def naive(
-    num_bytes: int = 1 << 18, world_size: int = 2, repetitions: int = 15, **options: Any
-) -> Naive:
-    """The usual snippet beside a measurement of the same all-reduce on the same ranks."""
-    ranks = launch(_naive_on_rank, world_size, (num_bytes, repetitions), **options).results
-    (_, *later), timed, barrier = ranks[0]
-    bus = bus_bandwidth("all_reduce", world_size, num_bytes, timed)
-    return Naive([tries[0] for tries, *_ in ranks], later, bus, barrier / (barrier + timed))
-
-
-def _naive_on_rank(
-    rank: int, world_size: int, num_bytes: int, repetitions: int
-) -> tuple[list[float], float, float]:
-    """What the snippet says on each try; the seconds of an all-reduce, and of a barrier."""
-    tensor = torch.zeros(num_bytes // ELEMENT_BYTES, device=device())
-    tries = [naive_bandwidth(tensor) for _ in range(1 + repetitions)]
-    timed = time_call(lambda: dist.all_reduce(tensor), repetitions)
-    return tries, timed.median, time_call(dist.barrier, repetitions).median
 
 
 def _call(collective: str, count: int) -> Callable[[], Any]:
@@ -199,52 +166,3 @@ def _call(collective: str, count: int) -> Callable[[], Any]:
         "all_to_all": lambda: dist.all_to_all_single(other, whole),
         "send": lambda: dist.send(whole, world_size - 1),
     }[collective]
-
-
-def cost_explorer(measured: Sweep | None = None) -> VBox:
-    """Drag alpha and beta: the ring's line over what was measured, and where a rival crosses it.
-
-    measured: timings of an all-reduce, drawn where the number of ranks is theirs; the sliders start
-    at their fit. Starts no rank, so it follows the mouse.
-    """
-    from ipywidgets import Dropdown, FloatLogSlider, SelectionSlider
-
-    from byhand.tools.explorer import explorer
-
-    line = measured.fit().line if measured else AlphaBeta(1e-4, 1e-9)
-    look = {"step": 0.02, "readout_format": ".2e", "style": {"description_width": "initial"}}
-    alpha = FloatLogSlider(line.alpha, min=-7, max=-2, description="alpha, s a round", **look)
-    beta = FloatLogSlider(line.beta, min=-12, max=-6, description="beta, s a byte", **look)
-    start = measured.num_ranks if measured and measured.num_ranks in NUM_RANKS else 8
-    ranks = SelectionSlider(options=NUM_RANKS, value=start, description="ranks")
-    rival = Dropdown(options=["recursive_doubling", "halving_doubling"], description="rival")
-
-    def drawn(alpha: float, beta: float, num_ranks: int, rival: str) -> tuple[CourseFigure, str]:
-        return draw_costs(AlphaBeta(alpha, beta), num_ranks, rival, measured)
-
-    return explorer([[alpha, beta], [ranks, rival]], drawn)
-
-
-def draw_costs(
-    line: AlphaBeta, num_ranks: int, rival: str, measured: Sweep | None = None
-) -> tuple[CourseFigure, str]:
-    """The picture, and what it says in a sentence."""
-    from byhand.figures import costs
-    from byhand.figures.costs import seconds_text
-    from byhand.figures.style import num_bytes_text
-
-    lines = {name: partial(line.seconds, name, num_ranks) for name in ("ring", rival)}
-    crossing = crossover(line, "ring", rival, num_ranks)
-    title = f"{num_ranks} ranks: alpha {seconds_text(line.alpha)}, {1e-6 / line.beta:,.3g} MB/s"
-    marks = {"equal": crossing} if crossing else {}
-    here = measured is not None and measured.num_ranks == num_ranks
-    points = {"measured": measured.points()} if here else {}
-    name = rival.replace("_", " ").replace("halving doubling", "halving-doubling")
-    if crossing is not None:
-        text = f"Below {num_bytes_text(crossing)} {name} wins, above it the ring."
-    elif lines["ring"](1) == lines[rival](1):
-        text = f"The ring and {name} cost the same at every size."
-    else:
-        winner = name.capitalize() if lines[rival](1) < lines["ring"](1) else "The ring"
-        text = f"{winner} wins at every size."
-    return costs(points, lines, title, marks, (4, 1 << 30)), text

@@ -1,0 +1,117 @@
+"""What lecture 04 draws and lets one drag: an explorer of alpha and beta, wires, a roofline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+from byhand.communication_cost import AlphaBeta, crossover
+from byhand.communication_cost.lab import Sweep
+from byhand.communication_cost.networks import TOPOLOGIES
+
+if TYPE_CHECKING:
+    from ipywidgets import VBox
+
+    from byhand.figures.style import CourseFigure
+
+WIRED = ("ring", "double_ring", "halving_doubling", "recursive_doubling", "direct")
+NUM_RANKS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+def cost_explorer(measured: Sweep | None = None) -> VBox:
+    """Drag alpha and beta: the ring's line over what was measured, and where a rival crosses it.
+
+    measured: timings of an all-reduce, drawn where the number of ranks is theirs; the sliders start
+    at their fit. Starts no rank, so it follows the mouse.
+    """
+    from ipywidgets import Dropdown, FloatLogSlider, SelectionSlider
+
+    from byhand.tools.explorer import explorer
+
+    line = measured.fit().line if measured else AlphaBeta(1e-4, 1e-9)
+    look = {"step": 0.02, "readout_format": ".2e", "style": {"description_width": "initial"}}
+    alpha = FloatLogSlider(line.alpha, min=-7, max=-2, description="alpha, s a round", **look)
+    beta = FloatLogSlider(line.beta, min=-12, max=-6, description="beta, s a byte", **look)
+    start = measured.num_ranks if measured and measured.num_ranks in NUM_RANKS else 8
+    ranks = SelectionSlider(options=NUM_RANKS, value=start, description="ranks")
+    rival = Dropdown(options=["recursive_doubling", "halving_doubling"], description="rival")
+
+    def drawn(alpha: float, beta: float, num_ranks: int, rival: str) -> tuple[CourseFigure, str]:
+        return draw_costs(AlphaBeta(alpha, beta), num_ranks, rival, measured)
+
+    return explorer([[alpha, beta], [ranks, rival]], drawn)
+
+
+def draw_costs(
+    line: AlphaBeta, num_ranks: int, rival: str, measured: Sweep | None = None
+) -> tuple[CourseFigure, str]:
+    """The picture, and what it says in a sentence."""
+    from byhand.figures import costs
+    from byhand.figures.costs import seconds_text
+    from byhand.figures.style import num_bytes_text
+
+    name = rival.replace("_", " ").replace("halving doubling", "halving-doubling")
+    named = {"ring": "ring", name: rival}
+    lines = {text: partial(line.seconds, each, num_ranks) for text, each in named.items()}
+    crossing = crossover(line, "ring", rival, num_ranks)
+    title = f"{num_ranks} ranks: alpha {seconds_text(line.alpha)}, {1e-6 / line.beta:,.3g} MB/s"
+    marks = {"equal": crossing} if crossing else {}
+    here = measured is not None and measured.num_ranks == num_ranks
+    points = {"measured": measured.points()} if here else {}
+    if crossing is not None:
+        text = f"Below {num_bytes_text(crossing)} {name} wins, above it the ring."
+    elif lines["ring"](1) == lines[name](1):
+        text = f"The ring and {name} cost the same at every size."
+    else:
+        winner = name.capitalize() if lines[name](1) < lines["ring"](1) else "The ring"
+        text = f"{winner} wins at every size."
+    return costs(points, lines, title, marks, (4, 1 << 30)), text
+
+
+def draw_wirings(num_ranks: int, num_bytes: float, line: AlphaBeta) -> CourseFigure:
+    """Five topologies, and the milliseconds of five all-reduces on each."""
+    from byhand.figures import wirings
+
+    wires, table = {}, {}
+    for name, build in TOPOLOGIES.items():
+        network = build(num_ranks, line)
+        ways = [network.way(a, b) for a in range(num_ranks) for b in range(num_ranks) if a != b]
+        hops = {hop.link for way in ways for hop in way}
+        wires[name] = {_ends(*link) for link in hops}
+        table[name] = {each: 1e3 * network.seconds(each, num_bytes) for each in WIRED}
+    title = f"Milliseconds to all-reduce {num_bytes / 1e9:g} GB on {num_ranks} ranks, by wires"
+    return wirings(wires, table, num_ranks, title)
+
+
+def draw_roofline(
+    flops_per_second: float, links: Mapping[str, float], most_tokens: int = 1 << 20
+) -> CourseFigure:
+    """What a GPU computes under data parallelism, over its tokens a step, by its link's bytes/s.
+
+    Everything that can hide hides: the rate is the lesser of the GPU's own and tokens · bytes/s.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    from byhand.figures import curves
+
+    tokens = [2 ** (power / 4) for power in range(24, 4 * most_tokens.bit_length() - 3)]
+    lines = {
+        name: [min(flops_per_second, each * rate) / 1e12 for each in tokens]
+        for name, rate in links.items()
+    }
+    fast, slow = (flops_per_second / pick(links.values()) for pick in (max, min))
+    title = f"Hidden from {fast:,.0f} tokens a GPU on the fastest link, {slow:,.0f} on the slowest"
+    axes = {"xlabel": "tokens of a GPU in a step", "ylabel": "TFLOP/s", "x": tokens}
+    figure = curves(lines, title=title, log_x=True, log_y=True, **axes)
+    for axis in (figure.axes[0].xaxis, figure.axes[0].yaxis):
+        axis.set_major_locator(LogLocator(10, numticks=9))
+        axis.set_major_formatter(
+            FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
+        )
+        axis.set_minor_locator(NullLocator())
+    return figure
+
+
+def _ends(kind: str, a: int, b: int) -> tuple[int, int]:
+    return {"out": (a, -1), "in": (-1, b)}.get(kind, (a, b))
