@@ -222,6 +222,12 @@ def test_brackets_name_stretches_of_a_matrix():
     assert {"queries", "keys", "values"} <= set(shown)
 
 
+def test_bytes_may_be_held_and_curves_equally_wide():
+    assert "KB held" in words(figures.bytes_bars(BYTES, BYTES, did="held"))
+    figure = figures.curves({"a": [1, 2], "b": [2, 1]}, "x", "y", "title", widths=(2,))
+    assert {line.get_linewidth() for line in figure.axes[0].lines} == {2}
+
+
 def test_the_bytes_bars_say_whether_counted_is_predicted():
     assert "Counted and predicted agree to the byte" in words(figures.bytes_bars(BYTES, BYTES))
     more = {**BYTES, "rank 1": {"all_reduce": 9000}}
