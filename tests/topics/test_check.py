@@ -335,6 +335,22 @@ def neighbours(rank, world_size, how):
         return arrived[0].item()
 
 
+def test_a_watched_send_is_named_by_the_line_that_made_it():
+    run = launch(neighbours, 2, ("right",))
+    assert {event.source.partition(":")[0] for event in run.ledger.events} == {"test_check.py"}
+
+
+def noting(rank, world_size):
+    peers = []
+    with check.finished_sends(peers.append):
+        dist.send(torch.zeros(1), 1) if rank == 0 else dist.recv(torch.zeros(1), 0)
+    return peers
+
+
+def test_a_driver_can_ask_to_be_told_of_every_send():
+    assert launch(noting, 2).results == [[1], []]
+
+
 @pytest.mark.parametrize(
     ("how", "sentence"),
     [

@@ -222,6 +222,20 @@ def test_brackets_name_stretches_of_a_matrix():
     assert {"queries", "keys", "values"} <= set(shown)
 
 
+@pytest.mark.parametrize(
+    ("name", "axis"),
+    [("tp-pp", "tp"), ("expert-dp", "dp"), ("dp_shard", "dp"), ("embedding", "pp")],
+)
+def test_a_group_has_the_hue_of_its_axis(name, axis):
+    assert style.axis_colour(name) == style.AXIS_COLOURS[axis]
+
+
+def test_bytes_may_be_held_and_curves_equally_wide():
+    assert "KB held" in words(figures.bytes_bars(BYTES, BYTES, did="held"))
+    figure = figures.curves({"a": [1, 2], "b": [2, 1]}, "x", "y", "title", widths=(2,))
+    assert {line.get_linewidth() for line in figure.axes[0].lines} == {2}
+
+
 def test_the_bytes_bars_say_whether_counted_is_predicted():
     assert "Counted and predicted agree to the byte" in words(figures.bytes_bars(BYTES, BYTES))
     more = {**BYTES, "rank 1": {"all_reduce": 9000}}

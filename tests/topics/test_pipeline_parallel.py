@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from byhand import RankError, launch
 from byhand.model.mlp import GELU, MLP, mean_squared_error, random_weights, softmax_cross_entropy
 from byhand.model.optimizers import AdamW
-from byhand.pipeline_parallel import Pipeline, Step, cut, partition, timeline
+from byhand.pipeline_parallel import Pipeline, Stage, Step, cut, partition, timeline
 from byhand.pipeline_parallel.lab import Sleep, sleep_through
 from byhand.pipeline_schedules import (
     gpipe,
@@ -136,6 +136,29 @@ def test_any_shapes_and_any_number_of_micro_batches(world_size, sizes, num_rows,
     args = (weights, x, target, make(world_size, m), 1, mean_squared_error)
     run = launch(one_step, world_size, args)
     assert_unsplit(run.results, unsplit(weights, x, target, mean_squared_error))
+
+
+def one_stage(rank, world_size, weights, x, labels, m, schedule):
+    """One step of a Stage, in a schedule's order, as lecture 09 interprets it."""
+    layers = chunks_of(weights, rank, world_size)[0]
+    shape = (len(x) // m, weights[0][0].shape[0])
+    stage = Stage(layers, cut(x, m), cut(labels, m), softmax_cross_entropy, shape)
+    for action in schedule[rank]:
+        getattr(stage, action.kind)(action.micro_batch)
+    assert not stage.saved
+    return Step(stage.finish(), stage.spans), [layers.gradients()]
+
+
+@pytest.mark.parametrize("make", [gpipe, one_forward_one_backward])
+@pytest.mark.parametrize(("world_size", "m"), [(1, 4), (2, 3), (4, 2), (4, 6)])
+def test_a_stage_told_its_shape_gives_the_unsplit_models_loss_and_gradients(make, world_size, m):
+    weights, x, labels = digits_like([8] * 6, 2 * m)
+    schedule = make(world_size, m)
+    run = launch(one_stage, world_size, (weights, x, labels, m, schedule))
+    assert_unsplit(run.results, unsplit(weights, x, labels, softmax_cross_entropy))
+    assert run.ledger.sent_bytes() == 2 * (world_size - 1) * len(x) * 8 * 8
+    got = timeline(step for step, _ in run.results)
+    assert got.peak_in_flight == simulate(schedule).peak_in_flight
 
 
 def train(rank, world_size, weights, x, labels, schedule, num_chunks):

@@ -76,6 +76,12 @@ def test_forward_is_dark_backward_pale_and_the_weights_half_between():
     assert style.readable_on(COLOURS["backward_weight"]) == style.INK
 
 
+def test_chunks_that_follow_each_other_have_different_colours():
+    figure = schedule_timeline(simulate(interleaved(2, 2, 2), 0.5, 0.5, 0.5), unit="forwards")
+    bars = [patch for patch in figure.axes[1].patches if patch.get_height() > 0.5]
+    assert len({patch.get_facecolor() for patch in bars}) == 4
+
+
 def test_the_same_timeline_gives_the_same_svg(tmp_path):
     for name in ("a.svg", "b.svg"):
         save_svg(FIGURES["two"](), tmp_path / name)

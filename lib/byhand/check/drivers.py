@@ -1,6 +1,6 @@
 """What a driver asks, on its rank, while a student's function runs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pkgutil import resolve_name
 
@@ -11,10 +11,11 @@ from byhand.check.parts import CheckError
 
 
 @contextmanager
-def finished_sends() -> Iterator[None]:
+def finished_sends(on_send: Callable[[int], None] | None = None) -> Iterator[None]:
     """Every send ends in a wait(), and its tensor is the same until then.
 
     Without these a program may send what came later, by chance: seen here, by chance, too.
+    on_send(peer) is called when a send to that global rank begins.
 
     Raises:
         CheckError: a send was never waited for, or its tensor changed before the wait was over.
@@ -25,7 +26,10 @@ def finished_sends() -> Iterator[None]:
     def noting(group, tensors, peer, *rest):
         before = [tensor.clone() for tensor in tensors]
         work = send(group, tensors, peer, *rest)
-        open_sends[id(work)] = work, tensors, before, dist.get_global_rank(group, peer)
+        to = dist.get_global_rank(group, peer)
+        open_sends[id(work)] = work, tensors, before, to
+        if on_send:
+            on_send(to)
         return work
 
     def comparing(work, *rest):

@@ -12,11 +12,13 @@ PALE = 0.45  # the strength of a predicted bar's colour
 Bars = Mapping[str, Mapping[str, float]]  # row: {op: bytes}
 
 
-def bytes_bars(predicted: Bars, counted: Bars, title: str | None = None) -> Figure:
+def bytes_bars(
+    predicted: Bars, counted: Bars, title: str | None = None, did: str = "sent"
+) -> Figure:
     """Two stacked bars per row, predicted (pale) above counted, one colour per collective.
 
     predicted and counted have the same rows, such as {"rank 0": {"all_reduce": 6000}}.
-    The title, unless given, says whether the two agree.
+    The title, unless given, says whether the two agree; `did` what was done with the bytes.
     """
     if list(predicted) != list(counted):
         raise ValueError(f"rows differ: predicted {list(predicted)}, counted {list(counted)}")
@@ -30,7 +32,7 @@ def bytes_bars(predicted: Bars, counted: Bars, title: str | None = None) -> Figu
     title = finding(predicted, counted) if title is None else title
     with style.plot(height, title, left, TOP_INCHES, 1.5, BOTTOM_INCHES) as (figure, axes):
         axes.set(xlim=(0, most / factor or 1), ylim=(pair * len(counted), 0))
-        axes.set_xlabel(f"{unit} sent")
+        axes.set_xlabel(f"{unit} {did}")
         axes.set_yticks([index * pair + BAR_INCHES for index in range(len(counted))], names)
         for index, row in enumerate(counted):
             for line, kind, ops in ((0.5, "predicted", predicted), (1.5, "counted", counted)):

@@ -27,11 +27,13 @@ def curves(
     log_y: bool = False,
     from_zero: bool = False,
     points: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+    widths: Sequence[float] = WIDTHS,
 ) -> Figure:
     """A line for each name in `lines`, over `x` (1, 2, 3, ... when None); the first is thickest.
 
     spread: for some of the names, (least, most) at each point, drawn as a band.
     from_zero: whether y starts at 0, so that heights can be compared.
+    widths: of the lines in points, the last one for all that follow: (2,) where none hides another.
     points: (x, y) that were measured, for some of the names: circles, and their lines have no dots.
     """
     right = 0.35 + parts.CHARACTER_INCHES * max(map(len, lines))
@@ -47,7 +49,7 @@ def curves(
             places = range(1, len(values) + 1) if x is None else x
             look = {"color": COLOURS[number % len(COLOURS)], "solid_capstyle": "round"}
             marker = "o" if len(values) <= 12 and not points else ""
-            width = WIDTHS[min(number, len(WIDTHS) - 1)]
+            width = widths[min(number, len(widths) - 1)]
             axes.plot(places, values, marker=marker, markersize=width + 2, linewidth=width, **look)
             _draw_measured(axes, places, name, look["color"], points or {}, spread or {})
         _name_lines(axes, lines, from_zero)

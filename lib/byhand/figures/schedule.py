@@ -1,7 +1,8 @@
 """A pipeline's timeline: which stage computed which micro-batch when. Simulated or recorded, alike.
 
 Forward is dark, backward pale, the weight's half of a split backward between them; idle is white.
-Numbers are micro-batches; where stages have several chunks of the model, a letter names the chunk.
+Numbers are micro-batches; where stages have several chunks of the model, a letter names the chunk,
+and every second chunk is paler.
 """
 
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ COLOURS = {
     "backward_input": "#f7dd9c",
     "backward_weight": "#d08f3a",
 }
+CHUNK_STRENGTHS = (1.0, 0.62)  # every second chunk is paler
 KEY = {
     "forward": "forward",
     "backward": "backward",
@@ -89,7 +91,7 @@ def _draw_spans(axes: Axes, timeline, factor: float) -> None:
     zero = min(span.start for span in timeline.spans)
     chunks = {span.action.chunk for span in timeline.spans}
     for span in timeline.spans:
-        colour = COLOURS[span.action.kind]
+        colour = style.tint(COLOURS[span.action.kind], CHUNK_STRENGTHS[span.action.chunk % 2])
         left, width = (span.start - zero) * factor, (span.end - span.start) * factor
         look = {"facecolor": colour, "edgecolor": style.PAPER, "linewidth": 0.6}
         axes.add_patch(Rectangle((left, span.stage - BAR / 2), width, BAR, **look))

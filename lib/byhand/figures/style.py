@@ -6,6 +6,7 @@ colour-blind readers.
 """
 
 import io
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -116,11 +117,12 @@ def rank_colour(rank: int) -> str:
 
 
 def axis_colour(name: str) -> str:
-    """The hue of a mesh axis, or of groups such as "tp-pp" (the first's) and "expert-dp" (dp's).
+    """The hue of a mesh axis, or of groups such as "tp-pp": the first's.
 
-    Embedding groups, which are the ends of a pipeline, have that of pp.
+    "expert-dp" and "dp_shard" have dp's; embedding groups, the ends of a pipeline, have pp's.
     """
-    return AXIS_COLOURS["pp" if "embedding" in name else name.removeprefix("expert-").split("-")[0]]
+    first = re.split("[-_]", name.removeprefix("expert-"))[0]
+    return AXIS_COLOURS["pp" if "embedding" in name else first]
 
 
 def wire_colour(name: str) -> str:

@@ -1,6 +1,7 @@
 """Pipeline parallelism: the model cut by depth, and one worker that runs any schedule.
 
-worker     cut, and Pipeline: read this
+stage      Stage: one forward, one backward. Read this first
+worker     cut, and Pipeline: any schedule, several chunks, shapes that it learns
 partition  which layers each stage gets. Pure
 messages   what stages send each other
 shapes     the messages' shapes, told once
@@ -8,6 +9,7 @@ lab        what lecture 09 runs, draws and lets one drag
 """
 
 from byhand.pipeline_parallel.partition import partition
+from byhand.pipeline_parallel.stage import Stage
 from byhand.pipeline_parallel.worker import Pipeline, Step, cut, timeline
 
-__all__ = ["Pipeline", "Step", "cut", "partition", "timeline"]
+__all__ = ["Pipeline", "Stage", "Step", "cut", "partition", "timeline"]

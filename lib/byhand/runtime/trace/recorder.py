@@ -38,7 +38,13 @@ from byhand.runtime.trace.record import (
 COMPUTED_SECONDS = 500e-6
 BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
 _RUNTIME = os.path.dirname(os.path.dirname(__file__))
-_INTERNAL = (os.path.dirname(torch.__file__) + os.sep, _RUNTIME + os.sep, "<frozen")
+_CHECK = os.path.join(os.path.dirname(_RUNTIME), "check")
+_INTERNAL = (
+    os.path.dirname(torch.__file__) + os.sep,
+    _RUNTIME + os.sep,
+    _CHECK + os.sep,
+    "<frozen",
+)
 
 _future_of = dist.Work.get_future
 active: Recorder | None = None

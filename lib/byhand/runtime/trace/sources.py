@@ -10,7 +10,7 @@ from typing import Any
 
 MAX_LINE = 300
 _TORCH = re.compile(r"/(site|dist)-packages/torch/")
-_RUNTIME = re.compile(r"/byhand/runtime/|^<frozen ")
+_RUNTIME = re.compile(r"/byhand/(runtime|check)/|^<frozen ")
 
 
 def is_torch(filename: str) -> bool:

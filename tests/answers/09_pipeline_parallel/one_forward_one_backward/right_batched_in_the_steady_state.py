@@ -1,11 +1,11 @@
-"""Output down and gradient up are exchanged in one batch, as Megatron does."""
+"""Output and gradient go out in one batch, as in Megatron; only what arrives is waited for."""
 
 
-def one_forward_one_backward_step(stage, micro_batches, width):
+def one_forward_one_backward_step(stage, micro_batches, width, depth=1):
     rank, count = dist.get_rank(), len(micro_batches)
     last = dist.get_world_size() - 1
     rows = [len(labels) for _, labels in micro_batches]
-    queue, loss = [], torch.zeros((), dtype=torch.float64)
+    queue, leaving, loss = [], [], torch.zeros((), dtype=torch.float64)
 
     def exchange(sends, receives):
         sends = [(t, peer) for t, peer in sends if 0 <= peer <= last]
@@ -13,7 +13,9 @@ def one_forward_one_backward_step(stage, micro_batches, width):
         arrived = [(torch.empty(rows[i], width, dtype=torch.float64), peer) for i, peer in receives]
         ops = [dist.P2POp(dist.isend, t, peer) for t, peer in sends]
         ops += [dist.P2POp(dist.irecv, t, peer) for t, peer in arrived]
-        for pending in dist.batch_isend_irecv(ops) if ops else []:
+        works = dist.batch_isend_irecv(ops) if ops else []
+        leaving.extend(zip(works, sends))
+        for pending in works[len(sends) :]:
             pending.wait()
         return [t for t, _ in arrived] or [None]
 
@@ -31,7 +33,7 @@ def one_forward_one_backward_step(stage, micro_batches, width):
         saved, own = queue.pop(0)
         return stage.backward(own if rank == last else grad_y, saved)
 
-    warm_up = min(last - rank, count)
+    warm_up = min(depth * (last - rank), count)
     for i in range(warm_up):
         (x,) = exchange([], [(i, rank - 1)])
         exchange([(forward(i, x), rank + 1)], [])
@@ -46,4 +48,6 @@ def one_forward_one_backward_step(stage, micro_batches, width):
     for i in range(count - warm_up, count):
         (grad_y,) = exchange([], [(i, rank + 1)])
         exchange([(backward(grad_y), rank - 1)], [])
+    for pending, _ in leaving:
+        pending.wait()
     return loss if rank == last else None

@@ -1,10 +1,10 @@
 """The order of work is written down first, then done; receives are posted before their turn."""
 
 
-def one_forward_one_backward_step(stage, micro_batches, width):
+def one_forward_one_backward_step(stage, micro_batches, width, depth=1):
     rank, count = dist.get_rank(), len(micro_batches)
     last = dist.get_world_size() - 1
-    ahead = min(last - rank, count)
+    ahead = min(depth * (last - rank), count)
     order = "F" * ahead + "FB" * (count - ahead) + "B" * ahead
     global_batch = sum(len(labels) for _, labels in micro_batches)
     loss, sent, kept, numbers = 0, [], [], {"F": 0, "B": 0}

@@ -1,7 +1,7 @@
 """A blocking send down meets a blocking send up: both wait for ever."""
 
 
-def one_forward_one_backward_step(stage, micro_batches, width):
+def one_forward_one_backward_step(stage, micro_batches, width, depth=1):
     rank, count = dist.get_rank(), len(micro_batches)
     last = dist.get_world_size() - 1
     global_batch = sum(len(labels) for _, labels in micro_batches)
@@ -29,7 +29,7 @@ def one_forward_one_backward_step(stage, micro_batches, width):
         if rank > 0:
             dist.send(grad_x, rank - 1)
 
-    warm_up = min(last - rank, count)
+    warm_up = min(depth * (last - rank), count)
     for i in range(count):
         forward(i)
         if i >= warm_up:

@@ -1,7 +1,7 @@
 """All forwards, then all backwards: every micro-batch is in flight at once."""
 
 
-def one_forward_one_backward_step(stage, micro_batches, width):
+def one_forward_one_backward_step(stage, micro_batches, width, depth=1):
     rank, count = dist.get_rank(), len(micro_batches)
     last = dist.get_world_size() - 1
     global_batch = sum(len(labels) for _, labels in micro_batches)
