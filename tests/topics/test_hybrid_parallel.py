@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from byhand import RankError, launch
-from byhand.figures import layout_seconds
+from byhand.figures import layout_seconds, rank_cube
 from byhand.hybrid_parallel import GROUPS, HybridParallel, chunks_of
 from byhand.hybrid_parallel.cluster import (
     Plan,
@@ -381,8 +381,8 @@ def test_groups_share_the_links_of_their_host_and_a_rank_uses_one(groups, load):
 @pytest.mark.parametrize(
     ("measured", "title"),
     [
-        ((2.0, 3.3), "a is the fastest, as predicted; measured / predicted: 1.00 to 1.10"),
-        ((3.0, 2.9), "b is the fastest, predicted was a; measured / predicted: 0.97 to 1.50"),
+        ((2.0, 3.3), "a wins, as predicted; measured / predicted 1.00 to 1.10"),
+        ((3.0, 2.9), "b wins, not a; measured / predicted 0.97 to 1.50"),
         ((None, None), "a is predicted to be the fastest"),
     ],
 )
@@ -395,6 +395,14 @@ def test_the_figure_of_layouts_names_the_fastest_and_how_far_off_it_was(measured
         "2.00 s predicted",
         "3.00 s predicted",
     }
+
+
+def test_the_cube_shows_every_rank_once_and_the_group_of_one_along_each_axis():
+    places = {(d, t, p): t + 2 * d + 4 * p for d, t, p in itertools.product((0, 1), repeat=3)}
+    texts = [text.get_text() for text in rank_cube(places, 5).axes[0].texts]
+    assert sorted(texts[:8]) == list("01234567")
+    assert [word[:2] for word in texts[8:]] == ["dp", "tp", "pp"]
+    assert len(rank_cube({(d, 0, 0): d for d in range(2)}, 1).axes[0].lines) == 1
 
 
 # A cluster's

@@ -66,4 +66,7 @@ def _group(axes: Axes, places: list[Place], axis: str) -> None:
     axes.plot(*zip(*middles, strict=True), color=colour, linewidth=2.4, **marks)
     word = {"color": colour, "weight": "bold", "ha": "center", "va": "center", "zorder": 5}
     box = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.5}
-    axes.text((x + u) / 2, (y + v) / 2, WORDS[axis], bbox=box, fontsize=10, **word)
+    beside = 0.2 if axis == "dp" else 0.0  # the line is short, and near that of tp
+    axes.text(
+        (x + u) / 2 + beside, (y + v) / 2 - beside / 2, WORDS[axis], bbox=box, fontsize=10, **word
+    )

@@ -13,7 +13,7 @@ TITLE_INCHES, KEY_INCHES = 0.34, 0.34
 PARTS = {
     "computes": style.COMPUTE,
     "all-reduces over tp": style.AXIS_COLOURS["tp"],
-    "idles in the pipeline": style.PAPER,
+    "idles": style.PAPER,
     "sums gradients": style.AXIS_COLOURS["dp"],
     "software": style.FAINT,
     "measured": style.COMMUNICATION,
@@ -60,8 +60,8 @@ def finding(layouts: Layouts) -> str:
     measured = min(layouts, key=lambda name: layouts[name][1])
     ratios = [seconds / sum(shares) for shares, seconds in layouts.values()]
     range_of = f"{min(ratios):.2f} to {max(ratios):.2f}"
-    named = "as predicted" if measured == predicted else f"predicted was {predicted}"
-    return f"{measured} is the fastest, {named}; measured / predicted: {range_of}"
+    named = "as predicted" if measured == predicted else f"not {predicted}"
+    return f"{measured} wins, {named}; measured / predicted {range_of}"
 
 
 def _draw_pair(axes: Axes, top: float, seconds: Sequence[float], measured: float | None) -> None:
