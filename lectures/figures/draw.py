@@ -26,8 +26,8 @@ from byhand.communication_cost.lab import formula_race
 from byhand.figures import layout_seconds, save_svg, timeline
 from byhand.figures.recorded import FOLDER
 from byhand.hybrid_parallel import lab as hybrid
-from byhand.hybrid_parallel.cost import Machine
 from byhand.hybrid_parallel.layouts import layouts, predict_seconds
+from byhand.hybrid_parallel.machine import Machine
 from byhand.model.gpt import random_gpt
 from byhand.model.text import text_batches
 from byhand.runtime import why_no_network
@@ -87,14 +87,15 @@ def draw_layouts(path: Path) -> None:
     weights = random_gpt(128, 16, 32, 8, 4)
     (batch,) = text_batches(1, 16, 16)
     network = VirtualNetwork(2, 4, bytes_per_second=1.25e6)
-    machine = Machine(0.004, hybrid.measure_lines(8), 1.25e6, 4)
-    ways = layouts(8)
-    predicted = predict_seconds(hybrid.sizes_of(weights), ways, len(batch[0]), machine)
-    timed = hybrid.time_layouts(weights, ways, batch, machine.forward, network)
-    save_svg(
-        layout_seconds({str(at): (predicted[at].parts, timed[at].median) for at in ways}), path
-    )
-    print(f"{path}: {min(ways, key=lambda at: timed[at].median)} is the fastest")
+    ways, machine = layouts(8), Machine(between=1.25e6, ranks_per_host=4)
+    alone = hybrid.time_layouts(weights, ways, batch, 0.0)
+    software = {at: steps.software.median for at, steps in alone.items()}
+    sizes = hybrid.sizes_of(weights), ways, len(batch[0])
+    predicted = predict_seconds(*sizes, 0.004, software, machine)
+    timed = hybrid.time_layouts(weights, ways, batch, 0.004, network)
+    found = {str(at): (predicted[at].parts, timed[at].whole.median) for at in ways}
+    save_svg(layout_seconds(found), path)
+    print(f"{path}: {min(ways, key=lambda at: timed[at].whole.median)} is the fastest")
 
 
 DRAWN = {

@@ -92,6 +92,16 @@ def test_the_place_of_a_difference_in_nested_data_is_named():
     assert "first difference at [1]:" in text
 
 
+def test_a_difference_deep_in_lists_is_told_by_its_path_and_without_the_whole():
+    weights = [torch.arange(100.0) for _ in range(20)]
+    got, expected = [([[2.5, 1.0]], weights)], [([[2.5, 1.25]], weights)]
+    text = message(check.equal, got, expected)
+    assert "first difference at [0][0][0][1]:" in text
+    assert "got      1.0" in text
+    assert "expected 1.25" in text
+    assert len(text) < 300
+
+
 def test_the_first_different_element_is_named():
     text = message(
         check.equal, torch.arange(20.0), torch.arange(20.0).index_fill(0, floats(11).long(), 99)

@@ -14,6 +14,7 @@ from byhand.words import counted
 
 PLAIN_TYPES = (Tensor, int, float, str, bool, bytes, list, tuple, dict, type(None))
 NAN = "There is a nan in it: was something used that nothing was put or received into?"
+FIRST = "first difference at "
 MOST_SHOWN = 8  # elements of a tensor, characters of a string in tens
 
 
@@ -95,13 +96,18 @@ def _sequences_differ(got, expected, tolerance, world_size) -> list[str]:
         ]
     for index, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
         if lines := difference(mine, theirs, tolerance, world_size):
-            return [
-                f"got      {describe(got)}",
-                f"expected {describe(expected)}",
-                f"first difference at [{index}]:",
-                *(f"  {line}" for line in lines),
-            ]
+            where, inner = _innermost(lines)
+            whole = [f"got      {describe(got)}", f"expected {describe(expected)}"]
+            return [*([] if where else whole), f"{FIRST}[{index}]{where}:", *inner]
     return []
+
+
+def _innermost(lines: list[str]) -> tuple[str, list[str]]:
+    """The path that lines on a list begin or go on with, and what is told of its end."""
+    for number, line in enumerate(lines[:3]):
+        if line.startswith(FIRST):
+            return line.removeprefix(FIRST).removesuffix(":"), lines[number + 1 :]
+    return "", [f"  {line}" for line in lines]
 
 
 def _dicts_differ(got, expected, tolerance, world_size) -> list[str]:

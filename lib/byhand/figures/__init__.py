@@ -14,6 +14,7 @@ bucket_layout        which layer's gradient travels in which bucket
 layout_seconds       which layout of the ranks is fastest, and what the others wait for
 schedule_timeline    which stage of a pipeline computed which micro-batch, when
 leaving_bars         what leaves a node in a step, for each order of the axes
+rank_cube            ranks as blocks of a cube: layers, slices, rows
 rank_grid            which ranks form a group along each axis, and on which nodes
 block_flow           where a block's split begins and ends, forward and backward
 shard_picture        which rank holds which part of a matrix
@@ -31,6 +32,7 @@ from byhand.figures.block import Part, block_flow
 from byhand.figures.buckets import bucket_layout
 from byhand.figures.collective import Block, Picture, collective_picture, collective_pictures
 from byhand.figures.costs import costs
+from byhand.figures.cube import rank_cube
 from byhand.figures.curves import curves
 from byhand.figures.grid import rank_grid
 from byhand.figures.layouts import layout_seconds
@@ -66,6 +68,7 @@ __all__ = [
     "link_ladder",
     "message_diagram",
     "overlap",
+    "rank_cube",
     "rank_grid",
     "recorded",
     "round_picture",

@@ -10,12 +10,12 @@ from byhand.figures import parts, style
 BAR_INCHES, GAP_INCHES = 0.17, 0.12
 LEFT_INCHES, RIGHT_INCHES, BOTTOM_INCHES = 1.45, 1.5, 0.46
 TITLE_INCHES, KEY_INCHES = 0.34, 0.34
-CLOSE = 0.05  # predictions nearer to each other than this name no winner
 PARTS = {
     "computes": style.COMPUTE,
     "all-reduces over tp": style.AXIS_COLOURS["tp"],
-    "idles in the pipeline": style.PAPER,
+    "idles": style.PAPER,
     "sums gradients": style.AXIS_COLOURS["dp"],
+    "software": style.FAINT,
     "measured": style.COMMUNICATION,
 }
 
@@ -25,8 +25,9 @@ Layouts = Mapping[str, tuple[Sequence[float], float | None]]
 def layout_seconds(layouts: Layouts, title: str | None = None) -> Figure:
     """Two bars per layout: predicted, in parts, above measured.
 
-    layouts: by name, (seconds of each of the first four PARTS, measured seconds); without measured
-    ones, None, there is one bar. The title, unless given, names the fastest. A bar more than twice
+    layouts: by name, (seconds of each PART but the last, measured seconds); without measured ones,
+    None, there is one bar. The title, unless given, names the fastest, and how far off predictions
+    were. A bar more than twice
     as long as those of all other layouts is cut, and says so.
     """
     lengths = sorted(max(sum(shares), measured or 0) for shares, measured in layouts.values())
@@ -37,7 +38,10 @@ def layout_seconds(layouts: Layouts, title: str | None = None) -> Figure:
     with style.styled():
         height = head + pair * len(layouts) + BOTTOM_INCHES
         figure = style.new_figure(height, finding(layouts) if title is None else title)
-        entries = [(name, colour, 0.14) for name, colour in PARTS.items()][: 3 + bars]
+        columns = zip(*(shares for shares, _ in layouts.values()), strict=True)
+        seen = [any(column) for column in columns] + [bars == 2]
+        named = zip(PARTS.items(), seen, strict=True)
+        entries = [(name, colour, 0.14) for (name, colour), there in named if there]
         parts.key(figure, 0.1, TITLE_INCHES + 0.1, entries)
         axes = style.axes_at(figure, LEFT_INCHES, head, RIGHT_INCHES, BOTTOM_INCHES)
         axes.set(xlim=(0, longest), ylim=(pair * len(layouts), 0), xlabel="seconds of a step")
@@ -49,17 +53,15 @@ def layout_seconds(layouts: Layouts, title: str | None = None) -> Figure:
 
 
 def finding(layouts: Layouts) -> str:
-    """Which layout is fastest, as measured, and whether that was predicted."""
+    """Which layout is the fastest, and the range of measured over predicted seconds."""
     predicted = min(layouts, key=lambda name: sum(layouts[name][0]))
     if any(measured is None for _, measured in layouts.values()):
         return f"{predicted} is predicted to be the fastest"
     measured = min(layouts, key=lambda name: layouts[name][1])
-    if measured == predicted:
-        return f"{measured} is the fastest, as predicted"
-    more = sum(layouts[measured][0]) / sum(layouts[predicted][0]) - 1
-    if more < CLOSE:
-        return f"{measured} is the fastest, and predicted to be within {CLOSE:.0%} of it"
-    return f"{measured} is the fastest; predicted was {predicted}"
+    ratios = [seconds / sum(shares) for shares, seconds in layouts.values()]
+    range_of = f"{min(ratios):.2f} to {max(ratios):.2f}"
+    named = "as predicted" if measured == predicted else f"not {predicted}"
+    return f"{measured} wins, {named}; measured / predicted {range_of}"
 
 
 def _draw_pair(axes: Axes, top: float, seconds: Sequence[float], measured: float | None) -> None:

@@ -17,16 +17,14 @@ ends of a pipeline. L blocks, each with two all-reduces forward and two backward
 from __future__ import annotations
 
 import functools
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from byhand.communication_cost.model import AlphaBeta
+from byhand.hybrid_parallel.machine import Lists, Machine
 from byhand.pipeline_schedules.actions import Schedule
 from byhand.pipeline_schedules.simulation import Timeline, simulate
 
 SCALARS = "norm and loss"
-Lists = Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -93,44 +91,8 @@ def held_bytes(sizes: Sizes, tp: int, pp: int) -> int:
 
 
 @dataclass(frozen=True)
-class Machine:
-    """How fast one rank computes, and how fast messages are within a host and between hosts.
-
-    forward: seconds of half a block (an attention, or an MLP) for one sequence on one rank; its
-    backward takes twice as long. lines: by number of ranks in a group, an all-reduce within a host.
-    between: bytes per second of each host's link; all that its ranks send to others shares it.
-    """
-
-    forward: float
-    lines: Mapping[int, AlphaBeta]
-    between: float = math.inf
-    ranks_per_host: int = 1 << 30
-
-    def all_reduce(self, groups: Lists, num_bytes: float) -> float:
-        """Seconds of one all-reduce in each of these groups, all at once."""
-        num_ranks = len(groups[0])
-        if num_ranks == 1:
-            return 0.0
-        line = self.lines[num_ranks]
-        shared = AlphaBeta(line.alpha, max(line.beta, self.crossing(groups) / self.between))
-        return shared.seconds("all_reduce", num_ranks, num_bytes)
-
-    def send(self, pipelines: Lists, num_bytes: float, sender: int, receiver: int) -> float:
-        """Seconds of a message between two stages, in all pipelines at once."""
-        pairs = [(pipeline[sender], pipeline[receiver]) for pipeline in pipelines]
-        line = self.lines[2]
-        beta = max(line.beta, self.crossing(pairs) / self.between)
-        return line.alpha + beta * num_bytes
-
-    def crossing(self, groups: Lists) -> int:
-        """How many of the groups have ranks both on one host and elsewhere; the most of a host."""
-        hosts = [{rank // self.ranks_per_host for rank in group} for group in groups]
-        return max(sum(host in h and len(h) > 1 for h in hosts) for host in set().union(*hosts))
-
-
-@dataclass(frozen=True)
 class Prediction:
-    """The seconds of one step and its parts: pipeline (all-reduces over tp in it), then sums.
+    """The seconds of one step and its parts: pipeline (all-reduces over tp in it), sums, software.
 
     `computing`: the seconds in which a rank computes, of one step.
     """
@@ -139,17 +101,18 @@ class Prediction:
     all_reduces: float  # over tp, of one rank and step: within the pipeline's time
     sums: float  # of gradients, over dp and embedding
     computing: float
+    software: float = 0.0
 
     @property
     def seconds(self) -> float:
         """Of the whole step."""
-        return self.pipeline.seconds + self.sums
+        return self.pipeline.seconds + self.sums + self.software
 
     @property
-    def parts(self) -> tuple[float, float, float, float]:
-        """The seconds in which a rank computes, all-reduces over tp, idles, and sums gradients."""
+    def parts(self) -> tuple[float, float, float, float, float]:
+        """Seconds: a rank computes, all-reduces over tp, idles, sums gradients; software."""
         idle = self.pipeline.seconds - self.computing - self.all_reduces
-        return self.computing, self.all_reduces, max(0.0, idle), self.sums
+        return self.computing, self.all_reduces, max(0.0, idle), self.sums, self.software
 
     @property
     def idle_fraction(self) -> float:
@@ -163,17 +126,21 @@ def predict(
     machine: Machine,
     schedule: Schedule,
     num_sequences: int,
+    seconds: float,
+    software: float = 0.0,
 ) -> Prediction:
     """One step whose stages have equal shares of the blocks; groups: of byhand.rank_groups.
 
-    Left out: the batch's broadcast, the scalars, the embedding's and the head's own computation.
+    seconds: of half a block (an attention, or an MLP) for one sequence on one rank; its backward
+    takes twice as long. software: of a whole step whose blocks take no time, measured. It is added
+    at the end, as if nothing of it went on while other ranks compute.
     """
     dp, tp, pp = (len(groups[axis][0]) for axis in ("dp", "tp", "pp"))
     m = 1 + max(action.micro_batch for action in schedule[0])
     halves = 2 * sizes.num_blocks / pp  # of blocks, on one stage
     rows = num_sequences / dp / m
     message = sizes.activation_bytes(rows)
-    compute = halves * machine.forward * rows / tp
+    compute = halves * seconds * rows / tp
     reduce = halves * machine.all_reduce(groups["tp"], message)
 
     @functools.cache
@@ -185,4 +152,4 @@ def predict(
     sums = machine.all_reduce(groups["dp"], held_bytes(sizes, tp, pp) / (tp * pp))
     if pp > 1:
         sums += machine.all_reduce(groups["embedding"], sizes.table_bytes)
-    return Prediction(timeline, 2 * m * reduce, sums, 3 * m * compute)
+    return Prediction(timeline, 2 * m * reduce, sums, 3 * m * compute, software)

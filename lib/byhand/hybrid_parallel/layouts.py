@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from byhand.communication_cost.model import AlphaBeta
-from byhand.hybrid_parallel.cost import Machine, Prediction, Sizes, predict, sent_bytes
+from byhand.hybrid_parallel.cost import Prediction, Sizes, predict, sent_bytes
+from byhand.hybrid_parallel.machine import Machine
 from byhand.pipeline_schedules.actions import Schedule
 from byhand.pipeline_schedules.orders import one_forward_one_backward
 from byhand.rank_groups.grid import ORDER, rank_groups
 
 ROWS = 2  # of a micro-batch
-BILLION = Sizes(50304, 1024, 2048, 16, 24, itemsize=2)  # 1.3 billion parameters, in two bytes each
-FLOPS, NVLINK = 200e12, AlphaBeta(1e-5, 1 / 300e9)  # what a device of 2023 reaches in practice
+ONE_HOST = Machine()
 
 
 @dataclass(frozen=True)
@@ -62,35 +61,16 @@ def predict_bytes(
 
 
 def predict_seconds(
-    sizes: Sizes, layouts: Sequence[Layout], num_sequences: int, machine: Machine
+    sizes: Sizes,
+    layouts: Sequence[Layout],
+    num_sequences: int,
+    seconds: float,
+    software: Mapping[Layout, float],
+    machine: Machine = ONE_HOST,
 ) -> dict[Layout, Prediction]:
-    """How long a step takes under each layout, on that machine."""
+    """How long a step takes under each layout, on that machine: see `cost.predict`."""
     n = num_sequences
-    return {at: predict(sizes, at.groups, machine, at.schedule(n), n) for at in layouts}
-
-
-def fastest_layouts(
-    world_size: int, ranks_per_host: int, between: float, num_sequences: int, count: int = 10
-) -> list[tuple[str, Prediction]]:
-    """The layouts of a GPT of 1.3 billion parameters that are predicted to be fastest, by name.
-
-    Its halves of blocks are shared equally by the stages; a host's ranks share one link.
-
-    Raises:
-        ValueError: no layout has a sequence for each replica.
-    """
-    d = BILLION.num_features
-    forward = 12 * d * d * BILLION.num_positions / FLOPS  # 6 d² weights in half a block
-    lines = dict.fromkeys((2**k for k in range(1, 20)), NVLINK)
-    machine = Machine(forward, lines, between, ranks_per_host)
-    found = []
-    for layout in layouts(world_size):
-        fits = 2 * BILLION.num_blocks % layout.pp == 0 and BILLION.num_heads % layout.tp == 0
-        if fits and num_sequences >= layout.dp:
-            schedule = layout.schedule(num_sequences)
-            found.append(
-                (str(layout), predict(BILLION, layout.groups, machine, schedule, num_sequences))
-            )
-    if not found:
-        raise ValueError(f"{num_sequences} sequences are too few for {world_size} ranks")
-    return sorted(found, key=lambda pair: pair[1].seconds)[:count]
+    return {
+        at: predict(sizes, at.groups, machine, at.schedule(n), n, seconds, software[at])
+        for at in layouts
+    }

@@ -146,14 +146,16 @@ def _check_complete(schedule: Schedule) -> None:
         raise ScheduleError("a schedule has at least one stage, and every stage some action")
     pieces = sorted({(a.micro_batch, a.chunk) for actions in schedule for a in actions})
     for stage, actions in enumerate(schedule):
+        kinds_of: dict[tuple[int, int], set[str]] = {piece: set() for piece in pieces}
         for number, action in enumerate(actions, 1):
             if action.kind not in KINDS:
                 known = ", ".join(KINDS)
                 raise ScheduleError(f"stage {stage}, action {number}: no kind of {known}: {action}")
-            if action in actions[: number - 1]:
+            kinds = kinds_of[action.micro_batch, action.chunk]
+            if action.kind in kinds:
                 raise ScheduleError(f"stage {stage}, action {number}: {action} is there twice")
-        for piece in pieces:
-            kinds = {a.kind for a in actions if (a.micro_batch, a.chunk) == piece}
+            kinds.add(action.kind)
+        for piece, kinds in kinds_of.items():
             if kinds not in (_WHOLE, _SPLIT):
                 raise ScheduleError(
                     f"stage {stage} does {', '.join(sorted(kinds)) or 'nothing'} for micro-batch "

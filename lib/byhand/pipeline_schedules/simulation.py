@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from byhand.pipeline_schedules.actions import (
@@ -71,26 +71,25 @@ class Timeline:
 
 def simulate(
     schedule: Schedule,
-    forward: float = 1.0,
-    backward_input: float = 1.0,
-    backward_weight: float = 1.0,
+    forward: float | Sequence[float] = 1.0,
+    backward_input: float | Sequence[float] = 1.0,
+    backward_weight: float | Sequence[float] = 1.0,
     send: float | Callable[[int, int], float] = 0.0,
     shared_links: bool = False,
 ) -> Timeline:
-    """The schedule on paper: every action of a kind takes as long on every stage and chunk.
+    """The schedule on paper: every action of a kind takes as long, on each stage or on all.
 
-    A whole backward takes backward_input + backward_weight; what crosses to another stage arrives
-    `send` seconds after it was made, or send(sender, receiver) seconds where boundaries differ;
-    stages do not wait for their sends. With `shared_links` a message waits for those before it on
-    the link between the two stages.
+    Seconds are one number for all stages, or one for each. A whole backward takes backward_input +
+    backward_weight; what crosses to another stage arrives `send` seconds after it was made, or
+    send(sender, receiver) seconds where boundaries differ; stages do not wait for their sends. With
+    `shared_links` a message waits for those before it on the link between the two stages.
 
     Raises:
         ScheduleError: see `check`.
     """
     check(schedule)
     size = len(schedule), last_global_stage(schedule)
-    halves = {"backward_input": backward_input, "backward_weight": backward_weight}
-    seconds = {**halves, "forward": forward, "backward": backward_input + backward_weight}
+    seconds = _by_kind(len(schedule), forward, backward_input, backward_weight)
     made: dict[Product | None, float] = {}
     free, link_free = [0.0] * len(schedule), dict[tuple[int, int], float]()
     spans = []
@@ -102,7 +101,14 @@ def simulate(
                 begin = max(ready, link_free.get(link, 0.0)) if shared_links else ready
                 ready = link_free[link] = begin + (send(*link) if callable(send) else send)
             start = max(start, ready)
-        free[stage] = end = start + seconds[action.kind]
+        free[stage] = end = start + seconds[action.kind][stage]
         made[makes(action, stage)] = end
         spans.append(Span(stage, action, start, end))
     return Timeline(spans, len(schedule))
+
+
+def _by_kind(num_stages: int, *seconds: float | Sequence[float]) -> dict[str, Sequence[float]]:
+    """By kind of action, the seconds on each stage; given: those of the three kinds of halves."""
+    each = [some if isinstance(some, Sequence) else [some] * num_stages for some in seconds]
+    named = dict(zip(("forward", "backward_input", "backward_weight"), each, strict=True))
+    return {**named, "backward": [sum(pair) for pair in zip(*each[1:], strict=True)]}

@@ -10,24 +10,24 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.communication_cost import AlphaBeta, cost
-from byhand.communication_cost.timing import Timing, time_call
+from byhand.communication_cost.timing import Timing, take_turns
+from byhand.hybrid_parallel.cluster import estimate, fastest, parts
 from byhand.hybrid_parallel.cost import SCALARS, Sizes
-from byhand.hybrid_parallel.layouts import Layout, fastest_layouts
+from byhand.hybrid_parallel.layouts import Layout
+from byhand.hybrid_parallel.published import PUBLISHED
 from byhand.hybrid_parallel.step import GROUPS, HybridParallel, chunks_of
 from byhand.model.gpt import GPT, gpt_layers, next_token_loss
 from byhand.model.mlp import MLP
 from byhand.model.optimizers import AdamW
 from byhand.model.training import train_alone
 from byhand.model.transformer import Residual
-from byhand.rank_groups import rank_groups
 from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.runtime import Event, Run, VirtualNetwork, launch
 
@@ -49,9 +49,7 @@ def sizes_of(weights: GPT) -> Sizes:
 class Sleepy(MLP):
     """Layers that also sleep: `seconds` a sequence forward, twice that backward."""
 
-    def __init__(self, layers: list[Any], seconds: float):
-        super().__init__(layers)
-        self.seconds = seconds
+    seconds = 0.0
 
     def forward(self, x: Tensor) -> tuple[Tensor, list[Any]]:
         """x -> y; saves what the layers save."""
@@ -71,16 +69,9 @@ def model_on_rank(
     groups = groups_for_this_rank(layout.groups, GROUPS)
     costs = [0.0, *[1.0] * (2 * len(weights.blocks)), 0.0, 0.0]  # halves of blocks, shared equally
     chunks = chunks_of(weights, groups, costs=costs)
+    for chunk in chunks:
+        chunk.layers = [Sleepy([x]) if isinstance(x, Residual) else x for x in chunk.layers]
     return HybridParallel(chunks, groups, layout.schedule(num_sequences), optimizer)
-
-
-def slow_down(model: HybridParallel, seconds: float) -> None:
-    """From now on each half of a block on this rank sleeps for that long, a sequence."""
-    for chunk in model.pipeline.chunks:
-        chunk.layers = [
-            Sleepy([layer], seconds) if isinstance(layer, Residual) else layer
-            for layer in chunk.layers
-        ]
 
 
 def train(
@@ -146,6 +137,14 @@ def count_bytes(
     return {layout: {name: found[name] for name in BYTES_OF} for layout, found in pairs}
 
 
+@dataclass(frozen=True)
+class Steps:
+    """A layout's steps: whole ones, and those whose blocks do not sleep: `software`."""
+
+    software: Timing
+    whole: Timing
+
+
 def time_layouts(
     weights: GPT,
     layouts: Sequence[Layout],
@@ -153,66 +152,51 @@ def time_layouts(
     seconds: float,
     network: VirtualNetwork | None = None,
     repetitions: int = 3,
-) -> dict[Layout, Timing]:
-    """The time of a step under each layout, whose halves of blocks sleep.
+) -> dict[Layout, Steps]:
+    """The time of a step under each layout, with halves of blocks that sleep, and without.
 
-    seconds: of half a block for one sequence on one rank; see byhand.hybrid_parallel.cost.Machine.
+    They take turns, so that a machine busy with something else slows both. seconds: of half a
+    block for one sequence on one rank.
     """
 
-    def on_rank(rank: int, world_size: int) -> list[Timing]:
-        timings = []
+    def on_rank(rank: int, world_size: int) -> list[Steps]:
+        steps = []
         for layout in layouts:
             model = model_on_rank(weights, layout, len(batch[0]))
-            model.step(*batch)  # connects: not timed, and at full speed
-            slow_down(model, seconds / layout.tp)
-            timings.append(time_call(lambda m=model: m.step(*batch), repetitions, warm_up=0))
-        return timings
+            model.step(*batch)  # connects: not timed
+            awake = partial(step_asleep, model, 0.0, batch)
+            asleep = partial(step_asleep, model, seconds / layout.tp, batch)
+            found = take_turns({"software": awake, "whole": asleep}, repetitions, warm_up=0)
+            steps.append(Steps(**found))
+        return steps
 
     run = launch(on_rank, layouts[0].world_size, network=network, deadline=300)
     return dict(zip(layouts, run.results[0], strict=True))
 
 
-def measure_lines(world_size: int) -> dict[int, AlphaBeta]:
-    """By group size: alpha and beta of an all-reduce in all such groups at once, on this machine.
-
-    Each from two sizes. Eight ranks on two cores wait for a core as well as for each other: that
-    is in alpha.
-    """
-    from byhand.communication_cost.fit import least_squares  # ranks need not pay for scipy
-
-    group_sizes = [n for n in range(2, world_size + 1) if world_size % n == 0]
-    few_and_many = (1 << 10, 1 << 18)
-
-    def on_rank(rank: int, world_size: int) -> list[list[float]]:
-        found = []
-        for num_ranks in group_sizes:
-            group = groups_for_this_rank(rank_groups(world_size, tp=num_ranks), ["tp"])["tp"]
-            tensors = [torch.zeros(num_bytes // 4) for num_bytes in few_and_many]
-            calls = [partial(dist.all_reduce, tensor, group=group) for tensor in tensors]
-            found.append([time_call(call, 9).median for call in calls])
-        return found
-
-    run = launch(on_rank, world_size)
-    return {
-        n: least_squares([cost("all_reduce", n, num_bytes) for num_bytes in few_and_many], seconds)
-        for n, seconds in zip(group_sizes, run.results[0], strict=True)
-    }
+def step_asleep(model: HybridParallel, seconds: float, batch: tuple[Tensor, Tensor]) -> None:
+    """One step in which each half of a block sleeps for that long, a sequence."""
+    for chunk in model.pipeline.chunks:
+        for layer in chunk.layers:
+            if isinstance(layer, Sleepy):
+                layer.seconds = seconds
+    model.step(*batch)
 
 
-def layout_explorer(world_size: int = 64, gigabytes_per_second: float = 25) -> ipywidgets.VBox:
-    """Choose ranks, ranks per host, the host's link and the batch; see the ten best layouts.
+def layout_explorer(name: str = "1 T") -> ipywidgets.VBox:
+    """Choose a published model, the links of its hosts and its GPUs' memory; see the best layouts.
 
-    A GPT of 1.3 billion parameters, predicted: memory is not looked at.
+    Predicted by byhand.hybrid_parallel.cluster.
     """
     import ipywidgets
 
     from byhand.tools.explorer import explorer
 
     choices = {
-        "ranks": ([8, 16, 32, 64, 128], world_size),
-        "per host": ([1, 2, 4, 8, 16], 8),
-        "link GB/s": ([1, 5, 25, 100, 400], gigabytes_per_second),
-        "sequences": ([64, 256, 512], 256),
+        "model": (list(PUBLISHED), name),
+        "link GB/s": ([1, 5, 25, 50, 400], 25),
+        "links a host": ([1, 2, 4, 8], 8),
+        "memory GB": ([40, 80, 141], 80),
     }
     sliders = [
         ipywidgets.SelectionSlider(
@@ -224,14 +208,23 @@ def layout_explorer(world_size: int = 64, gigabytes_per_second: float = 25) -> i
 
 
 def draw_layouts(
-    world_size: int, ranks_per_host: int, gigabytes_per_second: float, num_sequences: int
+    name: str, gigabytes_per_second: float, links_per_host: int, gigabytes: float
 ) -> tuple[CourseFigure, str]:
-    """The ten fastest layouts, and a sentence on the first."""
+    """The ten fastest layouts, each with its best micro-batch, and a sentence on the first."""
     from byhand.figures import layout_seconds
 
-    between = 1e9 * gigabytes_per_second
-    best = fastest_layouts(world_size, ranks_per_host, between, num_sequences)
-    name, first = best[0]
-    idle = f"{first.idle_fraction:.0%} of the step in the pipeline"
-    text = f"With {name} a rank idles {idle}."
-    return layout_seconds({name: (p.parts, None) for name, p in best}), text
+    published = PUBLISHED[name]
+    links = {"between": 1e9 * gigabytes_per_second, "links_per_host": links_per_host}
+    machine = replace(published.cluster.machine, **links)
+    cluster = replace(published.cluster, machine=machine, memory=1e9 * gigabytes)
+    plans = fastest(published.model, cluster)
+    best = {plan.layout: plan for plan in reversed(plans)}
+    first, *others = sorted(best.values(), key=estimate)[:10]
+    full = max(map(first.memory, range(first.layout.pp))) / 1e9
+    idle = parts(first)[2] / estimate(first)
+    text = (
+        f"{name} parameters on {cluster.num_ranks} GPUs: {first.layout}, in micro-batches of "
+        f"{first.rows}, takes {estimate(first):.2f} s and {full:.0f} of {gigabytes:.0f} GB; a rank "
+        f"of the slowest stage idles {idle:.0%} of the step."
+    )
+    return layout_seconds({str(p.layout): (parts(p), None) for p in (first, *others)}), text

@@ -8,5 +8,5 @@ def clip_gradients(groups, gradients, placements, max_norm):
     square = sum(gradient.square().sum() / copies[word] for gradient, word in pairs)
     dist.all_reduce(square, group=groups["tp-pp"])
     norm = float(square) ** 0.5
-    torch._foreach_mul_(gradients, min(1.0, max_norm / norm))
+    torch._foreach_mul_(gradients, max_norm / max(norm, max_norm))
     return norm

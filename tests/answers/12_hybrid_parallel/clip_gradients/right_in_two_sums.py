@@ -11,5 +11,5 @@ def clip_gradients(groups, gradients, placements, max_norm):
     dist.all_reduce(square, group=groups["pp"])
     norm = square.sqrt().item()
     for gradient in gradients:
-        gradient.mul_(min(1.0, max_norm / norm))
+        gradient.mul_(max_norm / max(norm, max_norm))
     return norm

@@ -1,0 +1,72 @@
+"""Ranks as blocks of one cube: layers along pp, slices of each layer along tp, rows along dp."""
+
+from collections.abc import Mapping
+
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Polygon
+
+from byhand.figures import style
+
+Place = tuple[int, int, int]  # along dp, tp, pp
+STEPS = {"dp": (1.3, 0.72), "tp": (0.0, -1.55), "pp": (2.6, 0.0)}  # from one rank to the next
+WORDS = {"dp": "dp: rows", "tp": "tp: slices", "pp": "pp: layers"}
+SIDE, DEPTH = 0.78, 0.3
+
+
+def rank_cube(ranks: Mapping[Place, int], follow: int) -> Figure:
+    """Every rank at its place, and lines from `follow` to those it forms a group with, by axis.
+
+    ranks: by place along dp, tp and pp. The blocks of one replica have one shade.
+    """
+    sizes = [1 + max(place[k] for place in ranks) for k in range(3)]
+    with style.styled():
+        figure = style.new_figure(3.3, f"Rank {follow} has a group along each axis of the cube")
+        axes = style.axes_at(figure, 0.2, 0.42, 0.2, 0.08)
+        axes.set_axis_off()
+        axes.set_aspect("equal")
+        followed = next(place for place, rank in ranks.items() if rank == follow)
+        for place in sorted(ranks, key=lambda place: (-place[0], place[1], place[2])):
+            _block(axes, _corner(place), ranks[place], place[0] / max(1, sizes[0] - 1))
+        for number, axis in enumerate(STEPS):
+            if sizes[number] > 1:
+                _group(axes, [p for p in ranks if _same(p, followed, number)], axis)
+        axes.autoscale_view()
+    return figure
+
+
+def _corner(place: Place) -> tuple[float, float]:
+    pairs = list(zip(place, STEPS.values(), strict=True))
+    return sum(n * step[0] for n, step in pairs), sum(n * step[1] for n, step in pairs)
+
+
+def _same(place: Place, other: Place, but: int) -> bool:
+    return all(place[k] == other[k] for k in range(3) if k != but)
+
+
+def _block(axes: Axes, corner: tuple[float, float], rank: int, back: float) -> None:
+    x, y, s, d = *corner, SIDE, DEPTH
+    faces = [(x, y), (x + s, y), (x + s, y + s), (x, y + s)]
+    top = [(x, y + s), (x + s, y + s), (x + s + d, y + s + d), (x + d, y + s + d)]
+    side = [(x + s, y), (x + s + d, y + d), (x + s + d, y + s + d), (x + s, y + s)]
+    for corners, light in ((faces, 0.86), (top, 0.94), (side, 0.74)):
+        shade = [light - 0.22 * back + 0.1 * c for c in to_rgb(style.COMPUTE)]
+        shade = [min(1.0, c) for c in shade]
+        axes.add_patch(Polygon(corners, facecolor=shade, edgecolor=style.INK, linewidth=0.7))
+    label = {"ha": "center", "va": "center", "fontsize": 13, "weight": "bold", "zorder": 6}
+    axes.text(x + s / 2, y + s / 2, str(rank), **label)
+
+
+def _group(axes: Axes, places: list[Place], axis: str) -> None:
+    middles = [(x + SIDE / 2, y + SIDE / 2) for x, y in map(_corner, sorted(places))]
+    colour = style.AXIS_COLOURS[axis]
+    (x, y), (u, v) = middles[0], middles[-1]
+    marks = {"marker": "o", "markersize": 21, "markerfacecolor": style.PAPER, "zorder": 3}
+    axes.plot(*zip(*middles, strict=True), color=colour, linewidth=2.4, **marks)
+    word = {"color": colour, "weight": "bold", "ha": "center", "va": "center", "zorder": 5}
+    box = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.5}
+    beside = 0.2 if axis == "dp" else 0.0  # the line is short, and near that of tp
+    axes.text(
+        (x + u) / 2 + beside, (y + v) / 2 - beside / 2, WORDS[axis], bbox=box, fontsize=10, **word
+    )
