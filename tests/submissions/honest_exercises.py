@@ -108,13 +108,13 @@ ORDER = """def warm_then_steady(warm, count):
 
 
 print(list(warm_then_steady(2, 4)))"""
-STEPS = ("""    warm_up = min(last - rank, count)
+STEPS = ("""    warm_up = min(depth * (last - rank), count)
     for i in range(count):
         forward(i)
         if i >= warm_up:
             backward(i - warm_up)
     for i in range(count - warm_up, count):
-        backward(i)""", """    for kind, i in warm_then_steady(min(last - rank, count), count):
+        backward(i)""", """    for kind, i in warm_then_steady(min(depth * (last - rank), count), count):
         (forward if kind == "F" else backward)(i)""")
 WORLD = """import numpy as np
 import itertools as it
