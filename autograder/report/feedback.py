@@ -12,7 +12,7 @@ from nbformat import NotebookNode
 from autograder.cells import is_grade, is_solution
 from autograder.grade.journal import Judgement
 from autograder.grade.marks import Marks, everyone, read_marks
-from autograder.grade.verdicts import INFRASTRUCTURE, NO_ANSWER
+from autograder.grade.verdicts import FOREIGN, INFRASTRUCTURE, NO_ANSWER, UNREADABLE
 from autograder.pages import render, task_cells, task_titles, title_of, write_page
 from autograder.places import Places
 
@@ -63,7 +63,8 @@ def page_path(where: Places, judgement: Judgement) -> Path:
 
 def page(judgement: Judgement, source: NotebookNode, marks: Marks) -> str:
     """One student's page as HTML, every text escaped; of the source, only headings appear."""
-    written = {name: text for name, _, text in judgement.cells}
+    is_theirs = not {FOREIGN, UNREADABLE} & {verdict.verdict for verdict in judgement.verdicts}
+    written = {name: text for name, _, text in judgement.cells if is_theirs}
     cells = {test: [n for n in names if n in written] for test, names in task_cells(source).items()}
     own = [name for name in written if name not in {cell.id for cell in source.cells}]
     return render(

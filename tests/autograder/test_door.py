@@ -158,6 +158,8 @@ def test_the_students_page_says_what_happened_which_cell_and_what_to_do(graded):
     assert "Write your answer in its cell and hand in again." in pages["ben"]
     assert "Hand in tiny.ipynb of 01_tiny." in pages["cem"]
     assert "Save your notebook in Jupyter and hand in tiny.ipynb." in pages["dee"]
+    assert "Your cell" in pages["ben"]
+    assert "Your cell" not in pages["cem"] + pages["dee"], "what was given out is not theirs"
 
 
 def test_a_students_page_tells_no_seconds_and_no_seed(graded):

@@ -14,8 +14,8 @@ from byhand.check.parts import CheckError
 def finished_sends(on_send: Callable[[int], None] | None = None) -> Iterator[None]:
     """Every send ends in a wait(), and its tensor is the same until then.
 
-    Without these a program may send what came later, by chance: seen here, by chance, too.
-    on_send(peer) is called when a send to that global rank begins.
+    A program that breaks this may send what was written later, or end before a message has left,
+    and be right by chance. on_send(peer) is called when a send to that global rank begins.
 
     Raises:
         CheckError: a send was never waited for, or its tensor changed before the wait was over.
