@@ -173,11 +173,14 @@ def autograd_loss(weights, x, targets):
         normed = F.layer_norm(y, (d,), *b.attention_norm)
         parts = F.linear(normed, *b.qkv).chunk(3, dim=-1)
         q, k, v = (part.unflatten(-1, (heads, -1)).transpose(1, 2) for part in parts)
+        q, k = (
+            F.rms_norm(part, part.shape[-1:], gain[0], 1e-5)
+            for part, gain in zip((q, k), b.gain, strict=True)
+        )
         mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         y = y + F.linear(mixed.transpose(1, 2).flatten(2), *b.out)
         hidden = F.gelu(F.linear(F.layer_norm(y, (d,), *b.mlp_norm), *b.up))
-        hidden = F.rms_norm(hidden.unflatten(-1, (heads, -1)), b.gain.shape, b.gain, 1e-5)
-        y = y + F.linear(hidden.flatten(2), *b.down)
+        y = y + F.linear(hidden, *b.down)
     logits = F.layer_norm(y, (d,), *weights.norm) @ weights.table.T
     return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
@@ -186,7 +189,7 @@ def full_tensors(weights):
     """Every weight once, in the order of the layers' parameters."""
     found = [weights.table, weights.positions]
     for b in weights.blocks:
-        found += [*b.attention_norm, *b.qkv, *b.out, *b.mlp_norm, *b.up, b.gain, *b.down]
+        found += [*b.attention_norm, *b.qkv, b.gain, *b.out, *b.mlp_norm, *b.up, *b.down]
     return [*found, *weights.norm]
 
 

@@ -51,8 +51,8 @@ class Sizes:
 
     @property
     def gain_bytes(self) -> int:
-        """The gain of one block's HeadNorm, whose gradients are partial."""
-        return 4 * self.num_features // self.num_heads * self.itemsize
+        """The gains of one block's QKNorm, whose gradients are partial."""
+        return 2 * self.num_features // self.num_heads * self.itemsize
 
     @property
     def replicated_bytes(self) -> int:

@@ -3,7 +3,7 @@
     placement   example                      gradient after backward    counts in the norm
     SHARDED     weight of a split layer      this shard's, complete     on every tp rank
     REPLICATED  bias after a row, LayerNorm  equal on all tp ranks      on the first tp rank
-    PARTIAL     a norm among split features  one term of a sum over tp  on the first tp rank
+    PARTIAL     the gains of QK-norm         one term of a sum over tp  on the first tp rank
     TIED        the table of tokens          one of two uses'           ... of the first stage
 
 A replicated parameter needs no message over tp: the gradient that reaches it has been summed

@@ -1,15 +1,16 @@
 """A tiny GPT: full weights, and any of its layers built from them.
 
     layer 0                 Embedding
-    layers 1, 3, 5, ...     Residual: LayerNorm, causal attention
-    layers 2, 4, 6, ...     Residual: LayerNorm, Linear, GELU, HeadNorm, Linear
+    layers 1, 3, 5, ...     Residual: LayerNorm, Linear, QKNorm, causal attention, Linear
+    layers 2, 4, 6, ...     Residual: LayerNorm, Linear, GELU, Linear
     the last two            LayerNorm, TiedHead
 
 `gpt_layers` is given the attention and the MLP to use: those of one device, or
 byhand.tensor_parallel's, which keep one rank's share. So one model has one description.
 
 Shapes: B sequences, S positions, V tokens, D features, H heads.
-Sources: Radford et al. 2019 (GPT-2); Shleifer et al. 2021, arXiv:2110.09456 (a norm in the MLP).
+Sources: Radford et al. 2019 (GPT-2); Dehghani et al. 2023, arXiv:2302.05442 (queries and keys
+normed).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from torch import Tensor
 
 from byhand.model.attention import MultiHeadAttention
 from byhand.model.mlp import GELU, MLP, random_weights, softmax_cross_entropy
-from byhand.model.transformer import Embedding, HeadNorm, LayerNorm, Residual, TiedHead
+from byhand.model.transformer import Embedding, LayerNorm, QKNorm, Residual, TiedHead
 
 Pair = tuple[Tensor, Tensor]  # weight, bias; or a norm's gain, bias
 
@@ -34,10 +35,10 @@ class Block:
 
     attention_norm: Pair
     qkv: Pair  # [3D, D], [3D]
+    gain: Tensor  # [2, 1, D/H], of every head's queries and of its keys
     out: Pair
     mlp_norm: Pair
     up: Pair  # [4D, D], [4D]
-    gain: Tensor  # [4D/H], of every head
     down: Pair
 
 
@@ -78,8 +79,8 @@ def random_gpt(
             random_weights(sizes, 4 * (seed + number) + k, dtype)[0]
             for k, sizes in enumerate(([d, 3 * d], [d, d], [d, 4 * d], [4 * d, d]))
         )
-        gain = 1 + normal(4 * d // num_heads)
-        return Block(norm(), qkv, out, norm(), up, gain, down)
+        gain = 1 + normal(2, 1, d // num_heads)
+        return Block(norm(), qkv, gain, out, norm(), up, down)
 
     def norm() -> Pair:
         return 1 + normal(num_features), normal(num_features)
@@ -99,12 +100,12 @@ def gpt_layers(
     for number in range(weights.num_layers) if numbers is None else numbers:
         block = weights.blocks[(number - 1) // 2] if 0 < number < weights.num_layers - 2 else None
         if block is not None and number % 2:
-            inner = attention(block.qkv, block.out, weights.num_heads, causal=True)
-            layers.append(Residual([LayerNorm(*block.attention_norm), inner]))
+            qkv, heads, out = attention(block.qkv, block.out, weights.num_heads, causal=True).layers
+            inner = [qkv, QKNorm(block.gain), heads, out]
+            layers.append(Residual([LayerNorm(*block.attention_norm), *inner]))
         elif block is not None:
-            first, activation, second = mlp([block.up, block.down], GELU).layers
-            inner = [first, activation, HeadNorm(block.gain), second]
-            layers.append(Residual([LayerNorm(*block.mlp_norm), *inner]))
+            inner = mlp([block.up, block.down], GELU)
+            layers.append(Residual([LayerNorm(*block.mlp_norm), inner]))
         elif number == 0:
             layers.append(Embedding(weights.table, weights.positions))
         elif number == weights.num_layers - 2:
@@ -132,10 +133,10 @@ def gpt_weights(layers: list[Any], num_heads: int) -> GPT:
     embedding, *inner, norm, _ = layers
     blocks = []
     for attention, mlp in zip(inner[::2], inner[1::2], strict=True):
-        attention_norm, heads = attention.layers
-        mlp_norm, up, _, gain, down = mlp.layers
-        pairs = map(_pair, (attention_norm, heads.qkv, heads.out, mlp_norm, up))
-        blocks.append(Block(*pairs, gain.gain, _pair(down)))
+        attention_norm, qkv, norm_of_heads, _, out = attention.layers
+        mlp_norm, (up, _, down) = mlp.layers[0], mlp.layers[1].layers
+        pairs = map(_pair, (out, mlp_norm, up, down))
+        blocks.append(Block(_pair(attention_norm), _pair(qkv), norm_of_heads.gain, *pairs))
     return GPT(embedding.table, embedding.positions, blocks, _pair(norm), num_heads)
 
 

@@ -1,7 +1,7 @@
 """What a transformer has beside attention and linear layers, each backward pass written out.
 
     Embedding    token + position; the token table is *tied*: the head multiplies by it again
-    LayerNorm    over all features; HeadNorm: over every head of features by itself
+    LayerNorm    over all features; QKNorm: over each head's queries and keys by themselves
     Residual     y = x + inner(x)
     TiedHead     y = x Eᵀ, the scores of the tokens
 
@@ -10,7 +10,8 @@ Simplified: no dropout; the table is whole on every rank that has it.
 
 Shapes: B sequences, S positions, V tokens, D features, H heads.
 Sources: Radford et al. 2019 (GPT-2); Press and Wolf 2017, arXiv:1608.05859 (tied weights);
-Ba et al. 2016, arXiv:1607.06450 (LayerNorm); Shleifer et al. 2021, arXiv:2110.09456 (a norm there).
+Ba et al. 2016, arXiv:1607.06450 (LayerNorm); Zhang and Sennrich 2019, arXiv:1910.07467 (RMSNorm);
+Henry et al. 2020, arXiv:2010.04245 (norms of queries and keys).
 """
 
 from __future__ import annotations
@@ -76,40 +77,64 @@ class TiedHead(Layer):
         self.owner.grad_table.addmm_(grad_y.flatten(0, 1).T, x.flatten(0, 1))
 
 
-class HeadNorm(Layer):
-    """y = g ∘ x / √(mean of x²), over each head of features by itself; g [d] is every head's.
+class RMSNorm(Layer):
+    """y = g ∘ x / √(mean of x²), the mean over the last dimension."""
 
-    A rank that has only some of the heads norms them alone, but its grad_gain is only those heads'
-    term of the sum.
+    holds = {"gain": REPLICATED}
+
+    def __init__(self, gain: Tensor):
+        """Keep a copy of the gain [D], or of any shape that x can be multiplied by."""
+        self.gain, self.grad_gain = gain.clone(), torch.zeros_like(gain)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Pair]:
+        """x [..., D] -> y, of the same shape; saves 1/√ of each mean, and x over it."""
+        scale = x.square().mean(dim=-1, keepdim=True).add_(EPSILON).rsqrt_()
+        normed = x * scale
+        return normed * self.gain, (scale, normed)
+
+    def backward_input(self, grad_y: Tensor, saved: Pair) -> tuple[Tensor, Pair]:
+        """grad_y -> grad_x = scale · (h - n · mean(h ∘ n)), with h = grad_y ∘ g and n x normed."""
+        scale, normed = saved
+        grad = grad_y * self.gain
+        grad = scale * (grad - normed * (grad * normed).mean(dim=-1, keepdim=True))
+        return grad, (grad_y, normed)
+
+    def backward_weight(self, kept: Pair) -> None:
+        """Add to the gain's gradient."""
+        self.grad_gain += (kept[0] * kept[1]).sum_to_size(self.gain.shape)
+
+
+class QKNorm(RMSNorm):
+    """The queries and the keys of every head, each normed by itself; values pass.
+
+    All heads share one gain for queries and one for keys. A rank that has only some of the heads
+    norms them alone, but its grad_gain is only those heads' term of the sum.
     """
 
     holds = {"gain": PARTIAL}
 
     def __init__(self, gain: Tensor):
-        """Keep a copy of the gain [d]: x has H · d features."""
-        self.gain, self.grad_gain = gain.clone(), torch.zeros_like(gain)
+        """Keep a copy of the gains [2, 1, d]: the queries', then the keys'."""
+        super().__init__(gain)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Pair]:
-        """x [..., H·d] -> y, of the same shape; saves 1/√ of each head's mean, and x over it."""
-        heads = x.unflatten(-1, (-1, len(self.gain)))
-        scale = heads.square().mean(dim=-1, keepdim=True).add_(EPSILON).rsqrt_()
-        normed = heads * scale
-        return (normed * self.gain).flatten(-2), (scale, normed)
+        """x [B, S, 3·H·d], all queries, then keys, then values -> y, of the same shape."""
+        qk, v = self._parts(x)
+        y, saved = super().forward(qk)
+        return torch.cat([y, v], dim=-3).flatten(-3), saved
 
     def backward_input(self, grad_y: Tensor, saved: Pair) -> tuple[Tensor, Pair]:
-        """grad_y -> grad_x = scale · (h - n · mean(h ∘ n)), with h = grad_y ∘ g and n x normed."""
-        scale, normed = saved
-        grad_heads = grad_y.unflatten(-1, normed.shape[-2:])
-        grad = grad_heads * self.gain
-        grad = scale * (grad - normed * (grad * normed).mean(dim=-1, keepdim=True))
-        return grad.flatten(-2), (grad_heads, normed)
+        """grad_y [B, S, 3·H·d] -> grad_x, of the same shape."""
+        grad_qk, grad_v = self._parts(grad_y)
+        grad_qk, kept = super().backward_input(grad_qk, saved)
+        return torch.cat([grad_qk, grad_v], dim=-3).flatten(-3), kept
 
-    def backward_weight(self, kept: Pair) -> None:
-        """Add to the gain's gradient."""
-        self.grad_gain += (kept[0] * kept[1]).flatten(0, -2).sum(dim=0)
+    def _parts(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Queries and keys [B, S, 2, H, d], and values [B, S, 1, H, d]."""
+        return x.unflatten(-1, (3, -1, self.gain.shape[-1])).split([2, 1], dim=-3)
 
 
-class LayerNorm(HeadNorm):
+class LayerNorm(RMSNorm):
     """y = g ∘ (x - mean) / √variance + b, over all features."""
 
     holds = {"gain": REPLICATED, "bias": REPLICATED}
@@ -125,7 +150,7 @@ class LayerNorm(HeadNorm):
         return y + self.bias, saved
 
     def backward_input(self, grad_y: Tensor, saved: Pair) -> tuple[Tensor, Pair]:
-        """grad_y -> grad_x: as for HeadNorm, without its mean."""
+        """grad_y -> grad_x: as for RMSNorm, without its mean."""
         grad_x, kept = super().backward_input(grad_y, saved)
         return grad_x - grad_x.mean(dim=-1, keepdim=True), kept
 
