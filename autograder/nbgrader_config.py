@@ -41,6 +41,12 @@ def settings(where: Places) -> Config:
         "autograder.grade.gradebook.Judge",
         *_preprocessors("SaveAutoGrades", "AssignLatePenalties", "CheckCellMetadata"),
     ]
+    config.GenerateAssignment.preprocessors = [
+        *_preprocessors("LockCells", "ClearSolutions", "ClearOutput", "CheckCellMetadata"),
+        *_preprocessors("ComputeChecksums", "SaveCells"),
+        "autograder.release.hidden.HiddenTests",
+        *_preprocessors("ComputeChecksums", "CheckCellMetadata"),
+    ]
     config.GenerateFeedback.exporter_class = "autograder.report.exporter.FeedbackExporter"
     config.GenerateFeedback.preprocessors = []
     config.AssignLatePenalties.plugin_class = "autograder.grade.late.LatePenalty"

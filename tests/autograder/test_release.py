@@ -6,6 +6,7 @@ import tiny_course
 
 from autograder.places import CourseError, chosen_assignments, places
 from autograder.release import generate as release
+from autograder.release.hidden import HiddenTests
 from autograder.release.rules import problems
 
 
@@ -150,3 +151,13 @@ def test_an_unknown_assignment_is_answered_with_those_there_are(course):
 def test_a_class_directory_that_nbgrader_cannot_work_in_is_refused():
     with pytest.raises(CourseError, match="nbgrader reads paths as patterns"):
         places("/tmp/a+b[c]")
+
+
+def test_a_released_test_tells_how_many_parts_passed_and_how_many_are_hidden():
+    source = nbformat.read(places().source("01_ranks"), as_version=4)
+    cell = next(cell for cell in source.cells if cell.id == "test-share-and-mean")
+    released, _ = HiddenTests().preprocess_cell(cell, {}, 0)
+    last = released.source.splitlines()[-1]
+    assert (
+        last == 'print("2 visible parts passed; 5 hidden parts will vary ranks, sizes and inputs.")'
+    )
