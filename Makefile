@@ -3,6 +3,7 @@
 #   make test     what a change must pass: lint, tests, one run of every lecture; minutes
 #   make test-all the rest: every answer, hostile hand-ins, kills, Slurm, a browser
 #   make lab      JupyterLab on a copy of the course to work in, with nbgrader's formgrader
+#   make book     the course as pages for any web server, in build/book
 #   make bench    everything that claims to be fast, beside its rivals
 #   make mutants  small mistakes in the solutions: does every test notice?
 #   make soak     grading killed 100 times at random points
@@ -27,7 +28,7 @@ INSTALLED_FOR_BENCH := .venv/installed-for-bench-$(KEY)
 LONG := answers or corpus or soak or slurm or browser
 PYTEST := python -m pytest -n auto --maxprocesses 4
 
-.PHONY: help course test test-all lab bench mutants soak exercises figures format \
+.PHONY: help course test test-all lab book bench mutants soak exercises figures format \
 	sandbox network browser slurm python
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -50,6 +51,9 @@ test-all: $(INSTALLED) sandbox network browser slurm
 
 lab: $(INSTALLED) sandbox
 	@autograder serve
+
+book: $(INSTALLED) network
+	@python -m autograder.book.build
 
 bench: $(INSTALLED_FOR_BENCH)
 	@set -e; for bench in tests/benchmarks/*.py; do python $$bench; done
@@ -75,6 +79,7 @@ $(INSTALLED): | python
 	@[ -x .venv/bin/python ] && grep -qF "$(CURDIR)/.venv/bin/python" .venv/bin/pip 2>/dev/null \
 	  || $(BASE_PYTHON) -m venv --clear .venv
 	@echo "Installing into .venv; the first time this takes a few minutes."
+	@python -m pip install --quiet --upgrade pip  # Debian's own takes four times as long
 	@python -m pip install --quiet -c constraints.txt -e '.[dev]'
 	@rm -f .venv/installed-* && touch $@
 

@@ -10,6 +10,8 @@ ways to all-reduce send between two hosts, by ledger and kernel.
 formulas.svg, for readers of lecture 04 likewise: an all-reduce on two, four and eight hosts, and
 what two formulas fitted to two hosts say of the others.
 
+moving.svg, on the book's first page: four stages of a pipeline compute eight micro-batches by 1F1B.
+
 layouts.svg, for readers of lecture 12 likewise: the seconds of a step under each layout of eight
 ranks on two hosts.
 """
@@ -23,13 +25,21 @@ import torch.distributed as dist
 from byhand import VirtualNetwork, launch
 from byhand.all_reduce.lab import PLANS, compare_on_hosts
 from byhand.communication_cost.lab import formula_race
-from byhand.figures import layout_seconds, save_svg, timeline
+from byhand.figures import (
+    layout_seconds,
+    save_moving_svg,
+    save_svg,
+    schedule_timeline,
+    timeline,
+)
 from byhand.figures.recorded import FOLDER
 from byhand.hybrid_parallel import lab as hybrid
 from byhand.hybrid_parallel.layouts import layouts, predict_seconds
 from byhand.hybrid_parallel.machine import Machine
 from byhand.model.gpt import random_gpt
 from byhand.model.text import text_batches
+from byhand.pipeline_parallel.lab import sleep_through
+from byhand.pipeline_schedules import one_forward_one_backward
 from byhand.runtime import why_no_network
 
 TOKENS = ([2200, 1100, 3300, 1600], [1300, 2900, 1100, 2300])  # by step and rank
@@ -80,6 +90,13 @@ def draw_formulas(path: Path) -> None:
     print(f"{path}:\n{race}")
 
 
+def draw_moving(path: Path) -> None:
+    recorded = sleep_through(one_forward_one_backward(4, 8), 0.05, 0.05, 0.05)
+    figure = schedule_timeline(recorded, names=["Recorded, 1F1B"])
+    save_moving_svg(figure, path)
+    print(f"{path}: {figure.texts[0].get_text()}")
+
+
 def draw_layouts(path: Path) -> None:
     if (why := why_no_network()) is not None:
         print(f"{path} stays as it is: {why}")
@@ -102,6 +119,7 @@ DRAWN = {
     "timeline": draw_timeline,
     "two_hosts": draw_two_hosts,
     "formulas": draw_formulas,
+    "moving": draw_moving,
     "layouts": draw_layouts,
 }
 

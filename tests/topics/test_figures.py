@@ -1,6 +1,8 @@
 """Figures contain what they claim, can be read, and are the same file each time."""
 
 import base64
+import html
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -128,9 +130,11 @@ def test_the_same_figure_gives_the_same_svg(draw, tmp_path):
 
 @pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
 def test_a_figure_shows_itself_in_a_notebook(draw):
-    data, size = draw()._repr_png_()
-    assert data.startswith(b"\x89PNG")
-    assert size["width"] == 7 * style.SCREEN_DPI
+    figure = draw()
+    (title,) = re.findall("<dc:title>(.*)</dc:title>\n    <dc:format", figure._repr_svg_())
+    assert html.unescape(title) in [" ".join(word.split()) for word in words(figure)]
+    pixels, width = figure.png()
+    assert (pixels[:4], width) == (b"\x89PNG", 7 * style.SCREEN_DPI)
 
 
 def test_a_collective_picture_shows_every_block_of_every_rank():

@@ -438,7 +438,7 @@ def test_each_way_to_split_a_block_sends_what_its_formula_says(split, world_size
 
 def test_the_explorer_draws_or_says_why_not():
     figure, sentence = draw_split("row, then column", 2, 4, 6, 2)
-    assert (figure._repr_png_()[1]["width"], sentence) == (770, "")
+    assert (figure.png()[1], sentence) == (770, "")
     with pytest.raises(RankError, match="6 output features cannot be split over 4 ranks"):
         draw_split("column, then row", 4, 4, 6, 1)
 

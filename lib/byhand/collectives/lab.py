@@ -63,8 +63,8 @@ class Demonstration:
         """What the collective did, in a sentence."""
         return FINDINGS[self.name].format(root=self.root)
 
-    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        return picture(self)._repr_png_()
+    def _repr_svg_(self) -> str:
+        return picture(self)._repr_svg_()
 
 
 def picture(*demonstrations: Demonstration) -> CourseFigure:

@@ -85,8 +85,8 @@ class WatchedSteps:
         calls = counted(len(self.fastest[0].flights), "all-reduce")
         return f"{calls} a step, {1e3 * median(self.seconds):.1f} ms (median)"
 
-    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        return self.picture()._repr_png_()
+    def _repr_svg_(self) -> str:
+        return self.picture()._repr_svg_()
 
     def picture(self, title: str | None = None) -> CourseFigure:
         """The fastest step, drawn."""

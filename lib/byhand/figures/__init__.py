@@ -25,6 +25,7 @@ wirings              ranks, the wires between them, and what algorithms take the
 strips               every single value of several series
 recorded             the picture of an earlier run, where a machine cannot make its own
 save_svg             the same figure gives the same file
+save_moving_svg      a figure that time uncovers
 """
 
 from byhand.figures.bars import bytes_bars, leaving_bars
@@ -37,6 +38,7 @@ from byhand.figures.curves import curves
 from byhand.figures.grid import rank_grid
 from byhand.figures.layouts import layout_seconds
 from byhand.figures.messages import message_diagram
+from byhand.figures.moving import save_moving_svg
 from byhand.figures.overlap import overlap
 from byhand.figures.rates import bandwidth_over_time, link_ladder
 from byhand.figures.recorded import recorded
@@ -72,6 +74,7 @@ __all__ = [
     "rank_grid",
     "recorded",
     "round_picture",
+    "save_moving_svg",
     "save_svg",
     "schedule_timeline",
     "shard_picture",

@@ -71,13 +71,18 @@ def styled() -> AbstractContextManager:
 
 
 class CourseFigure(Figure):
-    """A Figure that shows itself in a notebook, with or without pyplot."""
+    """A Figure that shows itself in a notebook, with or without pyplot, crisp at any size."""
 
-    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+    def _repr_svg_(self) -> str:
+        buffer = io.StringIO()
+        save_svg(self, buffer)
+        return buffer.getvalue()
+
+    def png(self) -> tuple[bytes, int]:
+        """As pixels, and how wide it is meant to be seen: for a widget, which takes no SVG."""
         buffer = io.BytesIO()
         self.savefig(buffer, format="png", dpi=2 * SCREEN_DPI)
-        width, height = (round(inches * SCREEN_DPI) for inches in self.get_size_inches())
-        return buffer.getvalue(), {"width": width, "height": height}
+        return buffer.getvalue(), round(self.get_figwidth() * SCREEN_DPI)
 
 
 def new_figure(height_inches: float, title: str = "") -> CourseFigure:
@@ -155,7 +160,9 @@ def scaled(value: float, units: Mapping[float, str]) -> str:
     return f"{value / factor:.3g} {units[factor]}"
 
 
-def save_svg(figure: Figure, path: str | Path) -> None:
-    """Write `figure` as SVG; the same figure gives the same bytes, on any day."""
+def save_svg(figure: Figure, path: str | Path | io.StringIO) -> None:
+    """Write `figure` as SVG, with its first words as title; the same bytes on any day."""
+    texts = [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
+    title = next((" ".join(text.get_text().split()) for text in texts if text.get_text()), "")
     with matplotlib.rc_context({"svg.hashsalt": "byhand", "svg.fonttype": "path"}):
-        figure.savefig(path, format="svg", metadata={"Date": None})
+        figure.savefig(path, format="svg", metadata={"Date": None, "Title": title})

@@ -33,11 +33,11 @@ def explorer(rows: list[list[ipywidgets.Widget]], drawn: Callable) -> Explorer:
     def redraw(_=None) -> None:
         try:
             figure, text = drawn(*(control.value for control in controls))
-            png, size = figure._repr_png_()
+            png, width = figure.png()
         except Exception as error:
-            png, size, text = b"", {"width": 0}, why(error)
+            png, width, text = b"", 0, why(error)
         sentence.value = html.escape(text, quote=False)
-        shown.value, shown.width = png, str(size["width"])
+        shown.value, shown.width = png, str(width)
         shown.layout.display = None if png else "none"
 
     for control in controls:

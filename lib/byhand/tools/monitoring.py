@@ -49,8 +49,8 @@ class Rates:
         busiest = max((max(rates) for rates in self.by_rank), default=0.0)
         return f"{self.total_bytes:,.0f} bytes sent; {busiest / 1e6:.1f} MB/s by one rank at most"
 
-    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        return self.picture()._repr_png_()
+    def _repr_svg_(self) -> str:
+        return self.picture()._repr_svg_()
 
     def picture(self, title: str | None = None, limit: float | None = None) -> CourseFigure:
         """One row a rank; `limit` draws the link's rate."""

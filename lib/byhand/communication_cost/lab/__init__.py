@@ -114,8 +114,8 @@ class FormulaRace:
             lines.append(f"{hosts} hosts: {timing}; {told}")
         return "\n".join(lines)
 
-    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        return self.picture()._repr_png_()
+    def _repr_svg_(self) -> str:
+        return self.picture()._repr_svg_()
 
     def picture(self) -> CourseFigure:
         """Milliseconds over hosts."""

@@ -1,0 +1,146 @@
+"""Executed lectures and released exercises, the README and the reference, as Sphinx reads them.
+
+The tree is the repository's, so that a link from notebook to notebook is the same in the book.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell
+
+from autograder.book.reference import write_reference
+from autograder.places import Places
+from byhand.figures.recorded import FOLDER
+
+PAGES = Path(__file__).parent / "pages"
+WIDGET = "application/vnd.jupyter.widget-view+json"
+SVG, PNG = "image/svg+xml", "image/png"
+EXPLORER = "Explorer. Here it is shown as it starts; run this lecture to drag it."
+_TITLE = re.compile(r"<dc:title>(.*?)</dc:title>", re.DOTALL)
+_LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)\s#]+)(#[^)\s]*)?\)")
+# The README's chapters that are pages of the book: heading, file.
+GUIDES = {
+    "If you study": "study.md",
+    "If you teach": "teach.md",
+    "If you have a cluster": "cluster.md",
+    "If you carry it on": "carry_on.md",
+    "What this leaves out": "left_out.md",
+}
+
+
+def gather(where: Places, executed: Path, target: Path, address: str) -> None:
+    """Write all that Sphinx reads to `target`, a folder that is made anew.
+
+    executed: where the lectures lie, with their outputs. address: the course's repository on
+    GitHub, for links that open a notebook elsewhere; "" when it has none.
+    """
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    lectures = sorted((where.course / "lectures").glob("*.ipynb"))
+    for path in lectures:
+        notebook = nbformat.read(executed / path.name, as_version=4)
+        _write(shown(notebook, path.name, address), target / "lectures" / path.name)
+    for name in where.assignments():
+        path = where.released(name)
+        notebook = nbformat.read(path, as_version=4)
+        _write(folded(notebook), target / path.relative_to(where.course))
+    _guides(where.course, target)
+    names = [path.stem for path in lectures]
+    exercises = [where.released(name).relative_to(where.course) for name in where.assignments()]
+    reference = write_reference(target / "reference")
+    first = (PAGES / "index.md").read_text()
+    for word, entries in (
+        ("LECTURES", [f"lectures/{name}" for name in names]),
+        ("EXERCISES", [str(path.with_suffix("")) for path in exercises]),
+        ("REFERENCE", reference),
+    ):
+        first = first.replace(word, "\n".join(entries))
+    (target / "index.md").write_text(first)
+    shutil.copy(FOLDER / "moving.svg", target)
+
+
+def shown(notebook: NotebookNode, name: str, address: str) -> NotebookNode:
+    """An executed lecture: figures with their titles for those who cannot see them, and doors."""
+    cells = []
+    for cell in notebook.cells:
+        is_explorer = any(WIDGET in output.get("data", {}) for output in _outputs(cell))
+        for output in _outputs(cell):
+            _picture(cell, output)
+        cells.append(cell)
+        if is_explorer:
+            cells.append(new_markdown_cell(f"*{EXPLORER}*", id=f"{cell.id}-explorer"))
+    notebook.cells = [cells[0], new_markdown_cell(_doors(name, address), id="doors"), *cells[1:]]
+    return notebook
+
+
+def folded(notebook: NotebookNode) -> NotebookNode:
+    """An exercise, its test cells folded as Jupyter folds them."""
+    for cell in notebook.cells:
+        if cell.metadata.get("jupyter", {}).get("source_hidden"):
+            cell.metadata["tags"] = ["hide-input"]
+    return notebook
+
+
+def _outputs(cell: NotebookNode) -> Iterable[NotebookNode]:
+    return cell.get("outputs", [])
+
+
+def _picture(cell: NotebookNode, output: NotebookNode) -> None:
+    """Of an output, leave the picture alone, and have its title said."""
+    data = output.get("data", {})
+    kind = SVG if SVG in data else PNG
+    if kind not in data:
+        return
+    found = _TITLE.search(data[SVG]) if SVG in data else None
+    alt = " ".join((found[1] if found else EXPLORER).split())
+    output.data = NotebookNode({kind: data[kind]})
+    output.metadata = NotebookNode()
+    cell.metadata["mystnb"] = {"image": {"alt": alt, "width": "100%"}}
+
+
+def _doors(name: str, address: str) -> str:
+    """Where this page's notebook can be run."""
+    doors = [f"{{download}}`Download the notebook <{name}>`", "`make lab` opens it in JupyterLab"]
+    if address:
+        path = address.removeprefix("https://github.com/")
+        colab = f"https://colab.research.google.com/github/{path}/blob/main/lectures/{name}"
+        doors.insert(0, f"[Open in Colab]({colab})")
+    return " · ".join(doors)
+
+
+def _guides(course: Path, target: Path) -> None:
+    """A page for each chapter of the README that is about using the course."""
+    chapters = dict(_chapters((course / "README.md").read_text()))
+    for heading, name in GUIDES.items():
+        text = f"# {heading}\n{chapters[heading]}"
+        (target / name).write_text(_LINK.sub(lambda link: _kept(link, target), text))
+
+
+def _chapters(text: str) -> Iterator[tuple[str, str]]:
+    for chapter in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        heading, _, body = chapter.partition("\n")
+        yield heading.strip(), body
+
+
+def _kept(link: re.Match[str], target: Path) -> str:
+    """A link to what is in the book stays one; any other becomes its words."""
+    return link[0] if (target / link[2]).is_file() else f"{link[1]} (`{link[2]}`)"
+
+
+def _write(notebook: NotebookNode, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, path)
+    os.utime(path)
+
+
+def address_of(pyproject: dict[str, Any]) -> str:
+    """The one setting of where the course lives: pyproject.toml's [project.urls], Repository."""
+    return pyproject["project"].get("urls", {}).get("Repository", "")

@@ -1,0 +1,131 @@
+"""The book as a stranger opens it: in a real browser, wide and narrow, from the file system."""
+
+import shutil
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+import pytest
+from conftest import CHROMIUM
+from test_browser import CONTRAST, FLAGS
+
+from autograder.batch.notebooks import Options, find_notebooks, run_notebooks
+from autograder.places import COURSE
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytest.importorskip("myst_nb", reason="the book's extra is not installed: pip install .[book]")
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+
+WIDTHS = (1200, 390)
+LOOK = """() => {
+  const all = chosen => [...document.querySelectorAll(chosen)];
+  const scrolls = e => e && (['auto', 'scroll'].includes(getComputedStyle(e).overflowX)
+    || scrolls(e.parentElement.closest('article *')));
+  return {
+    wide: document.documentElement.scrollWidth,
+    wider: all('article *').filter(e => e.getBoundingClientRect().right > innerWidth + 1)
+      .filter(e => !scrolls(e)).map(e => e.outerHTML.slice(0, 120)),
+    silent: all('article img').filter(e => !e.alt.trim()).map(e => e.src),
+    broken: all('img').filter(e => e.complete && !e.naturalWidth).map(e => e.src),
+    links: all('a[href]').map(e => e.href).filter(h => h.startsWith('file:')),
+    ids: all('[id]').map(e => e.id),
+    raw: document.querySelector('article').innerText.match(/\\\\(frac|sum|cdot|text)/g) || [],
+  };
+}"""
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory) -> Path:
+    """The book, of the lectures that `make course` or `make test` executed, or executed now."""
+    from autograder.book.build import build
+
+    names = [path.name for path in find_notebooks([COURSE / "lectures"])]
+    for executed in (COURSE / "build" / "lectures", COURSE / "build" / "test" / "lectures"):
+        if all((executed / name).exists() for name in names):
+            break
+    else:
+        out = tmp_path_factory.mktemp("executed")
+        run_notebooks(find_notebooks([COURSE / "lectures"]), Options(out=out, html=False))
+        executed = out / "lectures"
+    target = tmp_path_factory.mktemp("book") / "html"
+    assert build(COURSE, executed, target) == []
+    return target
+
+
+@pytest.fixture(scope="module")
+def seen(book):
+    """What a browser finds on each page, by width and file; and what it complained of."""
+    found, complaints = {}, []
+    with playwright.sync_playwright() as starter:
+        program = next(filter(None, map(shutil.which, CHROMIUM)))
+        browser = starter.chromium.launch(
+            executable_path=program, args=[f"--{flag}" for flag in FLAGS]
+        )
+        for width in WIDTHS:
+            page = browser.new_page(viewport={"width": width, "height": 900})
+            page.on(
+                "console", lambda said: complaints.append(said.text) if said.type == "error" else 0
+            )
+            page.on("pageerror", lambda error: complaints.append(str(error)))
+            page.on(
+                "request", lambda asked: complaints.append(asked.url) if abroad(asked.url) else 0
+            )
+            for path in sorted(book.rglob("*.html")):
+                page.goto(path.as_uri())
+                found[width, path] = page.evaluate(LOOK)
+            page.close()
+        browser.close()
+    return found, complaints
+
+
+def abroad(address: str) -> bool:
+    return urlparse(address).scheme not in ("file", "data", "blob")
+
+
+def test_every_page_loads_without_an_error_or_a_request_elsewhere(seen):
+    found, complaints = seen
+    assert len(found) > 2 * 30
+    assert complaints == []
+
+
+def test_no_page_scrolls_sideways_and_every_figure_says_what_it_shows(seen):
+    for (width, path), look in seen[0].items():
+        about = f"{path.name} at {width} pixels"
+        assert look["wide"] <= width, about
+        assert look["wider"] == [], about
+        assert (look["silent"], look["broken"], look["raw"]) == ([], [], []), about
+
+
+def test_every_link_inside_leads_somewhere(seen):
+    pages = {path: look for (width, path), look in seen[0].items() if width == WIDTHS[0]}
+    for path, look in pages.items():
+        for address in look["links"]:
+            parts = urlparse(address)
+            target = Path(unquote(parts.path))
+            assert target.exists(), f"{path.name}: {address}"
+            if parts.fragment and target in pages:
+                assert unquote(parts.fragment) in pages[target]["ids"], f"{path.name}: {address}"
+
+
+def test_a_page_stays_below_a_megabyte(book):
+    assert max(path.stat().st_size for path in book.rglob("*.html")) < 1_000_000
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_word_stands_out_and_the_search_finds(book, theme):
+    with playwright.sync_playwright() as starter:
+        program = next(filter(None, map(shutil.which, CHROMIUM)))
+        browser = starter.chromium.launch(
+            executable_path=program, args=[f"--{flag}" for flag in FLAGS]
+        )
+        page = browser.new_page(color_scheme=theme)
+        for name in ("index", "lectures/02_collectives", "exercises/02_collectives/collectives"):
+            page.goto((book / f"{name}.html").as_uri())
+            assert page.evaluate(CONTRAST) == [], name
+        page.goto((book / "index.html").as_uri())
+        page.fill("input[name=q]", "reduce-scatter")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("ul.search li a")
+        assert "02_collectives" in " ".join(
+            link.get_attribute("href") for link in page.query_selector_all("ul.search li a")
+        )
+        browser.close()
