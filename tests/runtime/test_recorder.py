@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pytest
 import torch
@@ -12,6 +12,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import loss_parallel
+from torch.profiler import ProfilerActivity
 
 from byhand import DeadlockError, launch
 
@@ -114,18 +115,28 @@ def test_functional_and_coalesced_calls_are_recorded_once_each_with_their_line()
     assert all(event.source.startswith("test_recorder.py:") for event in run.ledger.events)
 
 
-def holds_shards(rank, world_size, widths):
-    model = sharded_model(*widths)
-    model(torch.ones(1, widths[0])).sum().backward()
+def profiled_step(rank, world_size, widths, root_only, kept):
+    """Two steps under torch's profiler; the most bytes that it saw held."""
+    with torch.profiler.profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profile:
+        model = torch.nn.Sequential(*(torch.nn.Linear(*pair) for pair in pairwise(widths)))
+        for module in [model] if root_only else [*model, model]:
+            fully_shard(module, reshard_after_forward=not kept)
+        optimizer = torch.optim.Adam(model.parameters())
+        for _ in range(2):
+            model(torch.ones(1, widths[0])).sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    events = [
+        event for event in profile.profiler.kineto_results.events() if event.name() == "[memory]"
+    ]
+    events.sort(key=lambda event: event.start_ns())
+    return max(accumulate(event.nbytes() for event in events))
 
 
-def test_memory_under_fsdp_is_that_of_what_is_gathered_and_sharded():
-    width, layers = 256, 4
-    run = launch(holds_shards, 2, ([width] * (layers + 1),), memory=True)
-    layer = 4 * width * (width + 1)
-    whole = layers * layer  # each rank has made every layer in full, before it kept its share
-    for peak in run.peak_bytes:
-        assert whole <= peak < 2 * whole, peak / whole
+@pytest.mark.parametrize(("root_only", "kept"), [(False, False), (False, True), (True, False)])
+def test_the_peak_under_fsdp_is_that_of_torchs_profiler(root_only, kept):
+    run = launch(profiled_step, 4, ([256] * 5, root_only, kept), memory=True)
+    assert run.peak_bytes == pytest.approx(run.results, rel=1e-3)
 
 
 def grows_a_storage(rank, world_size):

@@ -9,7 +9,7 @@
 Nothing of a call is kept on a layer: any number of micro-batches can be in flight.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -58,8 +58,14 @@ class Layer:
 
     def keep_gradients_in(self, tensors: Iterable[Tensor]) -> None:
         """From now on keep the gradients in the next of these tensors: pieces of a bucket, say."""
-        pieces = iter(tensors)
+        self._keep("grad_", iter(tensors))
+
+    def keep_parameters_in(self, tensors: Iterable[Tensor]) -> None:
+        """The same for the parameters. What they held is not copied."""
+        self._keep("", iter(tensors))
+
+    def _keep(self, prefix: str, pieces: Iterator[Tensor]) -> None:
         for name in self.holds:
-            setattr(self, f"grad_{name}", next(pieces))
+            setattr(self, prefix + name, next(pieces))
         for layer in self.layers:
-            layer.keep_gradients_in(pieces)
+            layer._keep(prefix, pieces)

@@ -1,0 +1,156 @@
+"""The flat parameter: a unit's parameters end to end in one tensor, of which each rank keeps 1/n.
+
+    whole     w₀ w₀ w₀ w₀ b₀ │ b₀ w₁ w₁ w₁ w₁ │ w₁ b₁ b₁ 0  0      N numbers, and zeros up to n · k
+    shard       rank 0's k   │   rank 1's k   │   rank 2's k
+
+Cuts take no notice of where one parameter ends and the next begins: all shards are equal, whatever
+the shapes, and one call moves them all. The zeros are nobody's: their gradient is zero, they stay
+zero, and so they count for nothing in a norm.
+
+n ranks in `group`, N parameters in the unit, k = ⌈N/n⌉.
+Source: Zhao et al. 2023, arXiv:2304.11277 (PyTorch FSDP), section 3.2.1 and figure 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from byhand.model.layer import Layer
+from byhand.model.mlp import MLP
+
+Group = dist.ProcessGroup | None
+
+
+def flatten(tensors: Sequence[Tensor], num_ranks: int) -> Tensor:
+    """The tensors end to end, and as many zeros as make n equal shards: [n · k].
+
+    Raises:
+        ValueError: they are of several dtypes.
+    """
+    if len({tensor.dtype for tensor in tensors}) > 1:
+        found = ", ".join(sorted({str(tensor.dtype) for tensor in tensors}))
+        raise ValueError(f"a unit's parameters are of {found}: a flat tensor has one dtype")
+    numbers = [tensor.flatten() for tensor in tensors]
+    missing = -sum(map(len, numbers)) % num_ranks
+    return torch.cat([*numbers, numbers[0].new_zeros(missing)])
+
+
+def pieces(whole: Tensor, shapes: Sequence[torch.Size]) -> Iterator[Tensor]:
+    """Views into `whole`, one of each shape; what is left of it is padding."""
+    begin = 0
+    for shape in shapes:
+        yield whole[begin : begin + shape.numel()].view(shape)
+        begin += shape.numel()
+
+
+class Flat:
+    """One unit's parameters and their gradient: this rank's shards, and the whole while needed.
+
+    shard [k]        its parameters, which its optimizer changes: the master copy
+    gradient [k]     the sum over ranks of their gradient, or None before there is one
+    whole [n · k]    everybody's parameters, in the dtype that is computed in; or None
+    grad [n · k]     this rank's gradient of all of them: a term of the sum; or None
+
+    The unit's own parameters and gradients are views into `whole` and `grad`, or empty tensors.
+    """
+
+    def __init__(self, unit: Layer, group: Group, replicas: Group, dtype, reduce_dtype):
+        """Take over the parameters of rank 0 of each group, and keep this rank's shard of them."""
+        self.unit, self.group = unit, group
+        self.rank, self.num_ranks = dist.get_rank(group), dist.get_world_size(group)
+        parameters = unit.parameters()
+        self.shapes = [parameter.shape for parameter in parameters]
+        whole = flatten(parameters, self.num_ranks)
+        if replicas is not None:
+            dist.broadcast(whole, group=replicas, group_src=0)
+        dist.broadcast(whole, group=group, group_src=0)
+        self.shard = self.mine(whole).clone()
+        self.dtype = dtype or whole.dtype
+        self.reduce_dtype = reduce_dtype or self.dtype
+        self.whole = self.grad = self.gradient = self.arriving = None
+        self.empty = whole.new_empty(0, dtype=self.dtype)
+        unit.keep_parameters_in(repeat(self.empty))
+        unit.keep_gradients_in(repeat(self.empty))
+
+    def mine(self, whole: Tensor) -> Tensor:
+        """This rank's [k] of an [n · k], as a view."""
+        return whole.chunk(self.num_ranks)[self.rank]
+
+    def start_gather(self) -> None:
+        """Begin to make `whole` of all shards, unless it is there. Sends (n-1) · k numbers."""
+        if self.whole is None:
+            self.whole = self.shard.new_empty(self.num_ranks * len(self.shard), dtype=self.dtype)
+            mine = self.shard.to(self.dtype)
+            self.arriving = dist.all_gather_single(self.whole, mine, self.group, async_op=True)
+
+    def finish_gather(self) -> None:
+        """Wait for it, and let the unit compute with it."""
+        if self.arriving is not None:
+            self.arriving.wait()
+            self.arriving = None
+            self.unit.keep_parameters_in(pieces(self.whole, self.shapes))
+
+    def free(self) -> None:
+        """Let go of `whole`; whoever computes with the unit now meets empty tensors."""
+        self.whole = None
+        self.unit.keep_parameters_in(repeat(self.empty))
+
+    def make_grad(self) -> None:
+        """Room for the whole gradient, all zeros, unless it is there."""
+        if self.grad is None:
+            self.grad = self.empty.new_zeros(self.num_ranks * len(self.shard))
+            self.unit.keep_gradients_in(pieces(self.grad, self.shapes))
+
+    def start_reduce(self) -> tuple[Any, Tensor]:
+        """Begin to sum `grad` over ranks, and let go of it. Sends (n-1) · k numbers.
+
+        The sum is made in place: what is under way is this rank's part of it, a view.
+        """
+        sent, self.grad = self.grad.to(self.reduce_dtype), None
+        self.unit.keep_gradients_in(repeat(self.empty))
+        mine = self.mine(sent)
+        return dist.reduce_scatter_single(mine, sent, group=self.group, async_op=True), mine
+
+    def finish_reduce(self, under_way: tuple[Any, Tensor]) -> None:
+        """Wait for the sum, and add it to `gradient`: replaces a whole tensor by a shard."""
+        work, mine = under_way
+        work.wait()
+        if self.gradient is None:
+            self.gradient = torch.zeros_like(mine)
+        self.gradient += mine
+
+
+def units(layers: Iterable[Layer]) -> Iterator[MLP]:
+    """Runs of layers that are gathered together, each as one layer.
+
+    A layer begins a unit if it has parameters or uses another's (a tied head); those without go
+    with the unit before them, for they give nobody time to send. `layers` is read as units are
+    asked for: where it makes its layers one by one, no two units are whole at once.
+
+    Raises:
+        ValueError: no layer has parameters.
+    """
+    run: list[Layer] = []
+    for layer in layers:
+        if run and begins_a_unit(layer) and any(map(begins_a_unit, run)):
+            yield MLP(run)
+            run = []
+        run.append(layer)
+    if not any(map(begins_a_unit, run)):
+        raise ValueError("no layer has parameters: there is nothing to shard")
+    yield MLP(run)
+
+
+def begins_a_unit(layer: Layer) -> bool:
+    return bool(layer.parameters()) or owner(layer) is not layer
+
+
+def owner(layer: Layer) -> Layer:
+    """The layer whose parameters this one computes with: itself, but for a tied head."""
+    return getattr(layer, "owner", layer)

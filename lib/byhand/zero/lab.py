@@ -1,0 +1,1 @@
+"""What lecture 06 runs and draws."""

@@ -1,0 +1,46 @@
+"""What a rank holds and sends under each stage of ZeRO, in bytes. Pure.
+
+    stage    weights   gradients   optimizer        sent for a step of m micro-batches
+    0        2 Ψ       2 Ψ         12 Ψ             2 · 2Ψ     data parallelism, for comparison
+    1        2 Ψ       2 Ψ         12 Ψ / n         2 · 2Ψ
+    2        2 Ψ       2 Ψ / n     12 Ψ / n         (m + 1) · 2Ψ
+    3        2 Ψ / n   2 Ψ / n     12 Ψ / n         3 m · 2Ψ
+
+Ψ parameters, n ranks; weights and gradients in two bytes; the optimizer's 12 are a master copy of
+the weights, Adam's mean and its square, in four bytes each. What is sent is to be multiplied by
+(n-1)/n. Activations come on top, and what is whole for a moment.
+Source: Rajbhandari et al. 2020, arXiv:1910.02054, sections 3.1, 5 and 7, figure 1, table 1.
+"""
+
+from __future__ import annotations
+
+
+def bytes_held(
+    stage: int,
+    num_parameters: float,
+    num_ranks: int,
+    weight: float = 2,
+    gradient: float = 2,
+    optimizer: float = 12,
+) -> dict[str, float]:
+    """Bytes of weights, gradients and optimizer that a rank holds; by default, mixed precision.
+
+    weight, gradient, optimizer: bytes for each parameter.
+    """
+    each = {"optimizer": optimizer, "gradients": gradient, "weights": weight}
+    kinds = list(each)[:stage]  # what this stage shards
+    return {
+        kind: num_parameters * num_bytes / (num_ranks if kind in kinds else 1)
+        for kind, num_bytes in reversed(each.items())
+    }
+
+
+def bytes_sent(
+    stage: int, num_bytes: float, num_ranks: int, micro_batches: int = 1, reshard: bool = True
+) -> float:
+    """Bytes that a rank sends for a step, of weights and gradients of num_bytes each.
+
+    reshard=False: of stage 3, whose weights stay whole from forward to backward.
+    """
+    times = {0: 2, 1: 2, 2: micro_batches + 1, 3: (2 + reshard) * micro_batches}[stage]
+    return times * num_bytes * (num_ranks - 1) / num_ranks

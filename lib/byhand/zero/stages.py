@@ -1,0 +1,203 @@
+"""ZeRO: data parallelism in which no two ranks keep the same number. Three stages, each one more.
+
+    stage  class               a rank keeps 1/n of               sends for a step, of S bytes
+    1      ShardedOptimizer    the optimizer's state             2 S (n-1)/n
+    2      ShardedGradients    ... and the gradients             2 S (n-1)/n
+    3      ShardedParameters   ... and the parameters            3 S (n-1)/n
+
+An all-reduce is a reduce-scatter and an all-gather. Between the two lies the optimizer's step: it
+works on each number by itself, so a rank that has 1/n of the sums can update 1/n of the weights.
+
+Losses are means over the global batch, as in byhand.data_parallel: gradients are summed, and
+nothing is divided. n ranks in `group`; with `replicas`, n is the size of a shard group, and
+replicas sum their shards of the gradient once a step: hybrid sharding (HSDP).
+Sources: Rajbhandari et al. 2020, arXiv:1910.02054 (ZeRO), sections 5 and 7; Zhao et al. 2023,
+arXiv:2304.11277 (FSDP), section 3.2.2 (hybrid) and 3.3 (prefetching).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from byhand.model.layer import Layer
+from byhand.zero.flat import Flat, Group, owner, units
+
+
+class ShardedOptimizer:
+    """Stage 1. Weights and gradients are whole; a rank's optimizer knows its shards only."""
+
+    def __init__(
+        self,
+        layers: Iterable[Layer],
+        optimizer: Callable[[list[Tensor]], Any],
+        group: Group = None,
+        replicas: Group = None,
+        dtype: torch.dtype | None = None,
+        reduce_dtype: torch.dtype | None = None,
+    ):
+        """Take over rank 0's parameters: a broadcast a unit.
+
+        layers: one after the other, as MLP.layers or gpt_layers; may be made as they are read.
+        optimizer: makes one of a list of tensors, as AdamW does.
+        replicas: the ranks that hold the same shard as this one; None: there are no others.
+        dtype: what is computed in and gathered; the parameters' own when None. They stay as they
+        are in the shards. reduce_dtype: what gradients are summed in; dtype when None.
+        """
+        self.group, self.replicas = group, replicas
+        self.units, self.flats, self.flat_of = [], [], []  # flat_of: for each unit, which it uses
+        for unit in units(layers):
+            if unit.parameters():
+                self.flats.append(Flat(unit, group, replicas, dtype, reduce_dtype))
+            self.units.append(unit)
+            self.flat_of.append(self._flat_with(owner(unit.layers[0]), unit))
+        self.optimizer = optimizer([flat.shard for flat in self.flats])
+        self.begin()
+
+    def _flat_with(self, layer: Layer, unit: Layer) -> Flat:
+        """The flat parameter of `unit`; or, of a head that has none, that of the table's owner."""
+        where = [f for f in self.flats if unit is f.unit or layer in f.unit.layers]
+        return where[-1]
+
+    def begin(self) -> None:
+        """What is whole from the start."""
+        self.gather()
+        for flat in self.flats:
+            flat.make_grad()
+
+    def gather(self) -> None:
+        """Make all weights whole: one all-gather a unit, S bytes together."""
+        for flat in self.flats:
+            flat.start_gather()
+            flat.finish_gather()
+
+    def in_use(self, numbers: Iterable[int], last: bool = True) -> Iterator[int]:
+        """These units, in this order, each while its weights are whole: here always."""
+        return iter(numbers)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, list[Any]]:
+        """x, this rank's rows, in the dtype that is computed in -> y, and what backward needs."""
+        saved = []
+        for number in self.in_use(range(len(self.units)), last=False):
+            x, item = self.units[number].forward(x)
+            saved.append(item)
+        return x, saved
+
+    def backward(self, grad_y: Tensor, saved: list[Any]) -> None:
+        """Add to this rank's gradients. Sends nothing, however many micro-batches there are."""
+        for number in reversed(range(len(self.units))):
+            grad_y = self.backward_of(number, grad_y, saved)
+
+    def backward_of(self, number: int, grad_y: Tensor, saved: list[Any]) -> Tensor | None:
+        """Backward of one unit; where it is the first, nobody needs its grad_x."""
+        if number > 0:
+            return self.units[number].backward(grad_y, saved[number])
+        return self.units[0].backward_first(grad_y, saved[0])
+
+    def sum_gradients(self) -> None:
+        """partial -> sharded: one reduce-scatter for each unit whose gradient is still whole."""
+        for flat in self.flats:
+            if flat.grad is not None:
+                flat.finish_reduce(flat.start_reduce())
+
+    def step(self, max_norm: float = math.inf) -> Tensor:
+        """Clip the gradients to max_norm, update, and forget them. Returns the norm before.
+
+        The global norm is one all-reduce of 8 bytes over `group`; every number is in one shard.
+        """
+        self.sum_gradients()
+        gradients = [flat.gradient.to(flat.shard.dtype) for flat in self.flats]
+        if self.replicas is not None:
+            for gradient in gradients:
+                dist.all_reduce(gradient, group=self.replicas)
+        norm = clip(gradients, max_norm, self.group)
+        self.optimizer.step(gradients)
+        for flat in self.flats:
+            flat.gradient = None
+            flat.free()
+        self.begin()
+        return norm
+
+    def parameters(self) -> list[Tensor]:
+        """Copies of all parameters, whole, in the dtype that is computed in: for a check."""
+        every = range(len(self.units))
+        return [p.clone() for number in self.in_use(every) for p in self.units[number].parameters()]
+
+
+class ShardedGradients(ShardedOptimizer):
+    """Stage 2. A unit's whole gradient lives from its backward until it has been summed."""
+
+    def begin(self) -> None:
+        """The weights alone are whole."""
+        self.gather()
+
+    def backward(self, grad_y: Tensor, saved: list[Any], synchronise: bool = True) -> None:
+        """Add to the shards of the gradients: S bytes, reduce-scattered unit by unit.
+
+        One unit's travel while the next one's are made, so two are whole at most. With
+        synchronise=False all of them stay whole, and nothing is sent: the bytes of stage 1 for
+        micro-batches, and its memory.
+        """
+        sending = None
+        for number in self.in_use(reversed(range(len(self.units)))):
+            flat = self.flat_of[number]
+            flat.make_grad()
+            grad_y = self.backward_of(number, grad_y, saved)
+            if synchronise:
+                if sending is not None:
+                    sending[0].finish_reduce(sending[1])
+                sending = flat, flat.start_reduce()
+        if sending is not None:
+            sending[0].finish_reduce(sending[1])
+
+
+class ShardedParameters(ShardedGradients):
+    """Stage 3. A unit's weights are gathered before each use, and freed after it."""
+
+    def __init__(self, *args: Any, prefetch: bool = True, reshard: bool = True, **options: Any):
+        """As stage 1. prefetch: gather the next unit's weights while this one computes.
+
+        reshard=False keeps weights from forward to backward: 2 S (n-1)/n sent, and all weights
+        held then. (FSDP2's reshard_after_forward.)
+        """
+        self.prefetch, self.reshard = prefetch, reshard
+        super().__init__(*args, **options)
+
+    def begin(self) -> None:
+        """Nothing is whole."""
+
+    def in_use(self, numbers: Iterable[int], last: bool = True) -> Iterator[int]:
+        """These units, in this order, each while its weights are whole: one, two with prefetch.
+
+        last: whether this is their last use before the optimizer's step.
+        """
+        numbers = list(numbers)
+        for number, following in zip_longest(numbers, numbers[1:]):
+            flat = self.flat_of[number]
+            flat.start_gather()
+            flat.finish_gather()
+            if self.prefetch and following is not None:
+                self.flat_of[following].start_gather()
+            yield number
+            if last or self.reshard:
+                flat.free()
+
+
+def clip(gradients: list[Tensor], max_norm: float, group: Group = None) -> Tensor:
+    """Scale the ranks' shards, in place, so that their norm together is at most max_norm.
+
+    Returns the norm before, the same on all ranks. One all-reduce of 8 bytes.
+    """
+    square = torch.stack([gradient.double().square().sum() for gradient in gradients]).sum()
+    dist.all_reduce(square, group=group)
+    norm = square.sqrt()
+    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)  # as torch.nn.utils.clip_grad_norm_
+    for gradient in gradients:
+        gradient.mul_(scale)
+    return norm

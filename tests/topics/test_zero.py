@@ -1,0 +1,396 @@
+"""Every stage of ZeRO equals one device, and torch's own; it holds and sends what formulas say."""
+
+from functools import partial
+
+import pytest
+import torch
+import torch.distributed as dist
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.distributed.device_mesh import init_device_mesh
+
+from byhand import launch
+from byhand.data_parallel import shard
+from byhand.model.gpt import gpt_layers, next_token_loss, random_gpt
+from byhand.model.mlp import GELU, MLP, Linear, ReLU, random_weights, softmax_cross_entropy
+from byhand.model.optimizers import SGD, AdamW
+from byhand.model.training import train_alone
+from byhand.zero import (
+    ShardedGradients,
+    ShardedOptimizer,
+    ShardedParameters,
+    bytes_held,
+    bytes_sent,
+    flatten,
+    pieces,
+    units,
+)
+
+WORLD_SIZES = (1, 2, 3, 4)
+STAGES = {1: ShardedOptimizer, 2: ShardedGradients, 3: ShardedParameters}
+NO_PREFETCH = partial(ShardedParameters, prefetch=False)
+KEPT = partial(ShardedParameters, reshard=False)
+WAYS = {**STAGES, "3 without prefetch": NO_PREFETCH, "3 kept": KEPT}
+SIZES = (6, 5, 7, 3)  # 35, 42 and 24 parameters: none a multiple of 4, 24 of 2 and 3
+TIGHT = {"rtol": 1e-10, "atol": 1e-10}
+ADAM = partial(AdamW, lr=0.01)
+MAX_NORM = 0.05  # less than the gradients' in every step
+
+
+def data(num_rows, sizes=SIZES, dtype=torch.float64, steps=5):
+    """Batches of x and labels."""
+    generator = torch.Generator().manual_seed(num_rows)
+    x = torch.randn(steps, num_rows, sizes[0], dtype=dtype, generator=generator)
+    labels = torch.randint(sizes[-1], (steps, num_rows), generator=generator)
+    return list(zip(x, labels, strict=True))
+
+
+def build(seed, sizes=SIZES, dtype=torch.float64):
+    return MLP.from_weights(random_weights(sizes, seed, dtype), GELU).layers
+
+
+def close(mine, theirs, **tolerance):
+    torch.testing.assert_close(mine, theirs, **(tolerance or TIGHT))
+
+
+def whole_gradients(model):
+    """All gradients, whole, whatever the stage: the shards' are gathered."""
+    model.sum_gradients()
+    for flat in model.flats:
+        whole = flat.gradient.new_empty(flat.num_ranks * len(flat.gradient))
+        dist.all_gather_single(whole, flat.gradient)
+        yield from (piece.clone() for piece in pieces(whole, flat.shapes))
+
+
+def one_step(model, x, targets, loss, micro_batches=1):
+    """Forward and backward of this rank's rows; its share of the loss."""
+    total = 0
+    rows = zip(*(shard(t).tensor_split(micro_batches) for t in (x, targets)), strict=True)
+    for part, answer in rows:
+        y, saved = model.forward(part)
+        value, grad_y = loss(y, answer, len(x))
+        model.backward(grad_y, saved)
+        total += value
+    return total
+
+
+def train(rank, world_size, way, build, batches, loss, micro_batches=1):
+    """Ranks begin unequal. Shares of the losses, norms, the last step's gradients, weights."""
+    model = WAYS[way](build(rank), ADAM)
+    losses, norms = [], []
+    for x, targets in batches:
+        losses.append(one_step(model, x, targets, loss, micro_batches))
+        norms.append(model.step(MAX_NORM))
+    one_step(model, *batches[0], loss, micro_batches)
+    gradients = list(whole_gradients(model))
+    return torch.stack(losses), torch.stack(norms), gradients, model.parameters()
+
+
+def alone(layers, batches, loss):
+    """What train returns, but of one device, and without the norms."""
+    model = MLP(layers)
+    losses = train_alone(model, ADAM(model.parameters()), batches, loss, MAX_NORM)
+    model.zero_gradients()
+    y, saved = model.forward(batches[0][0])
+    model.backward_first(loss(y, batches[0][1])[1], saved)
+    return torch.tensor(losses, dtype=torch.float64), model.gradients(), model.parameters()
+
+
+def assert_equals_one_device(run, wanted):
+    losses, gradients, parameters = wanted
+    close(sum(result[0] for result in run.results), losses)
+    for _, norms, mine, weights in run.results:
+        assert all(norm > MAX_NORM for norm in norms)
+        close(mine, gradients)
+        close(weights, parameters)
+
+
+@pytest.mark.parametrize("world_size", WORLD_SIZES)
+@pytest.mark.parametrize("way", WAYS)
+def test_five_clipped_steps_on_uneven_shards_equal_one_device(way, world_size):
+    batches = data(11)  # 11 rows divide by none of 2, 3, 4
+    run = launch(train, world_size, (way, build, batches, softmax_cross_entropy))
+    assert_equals_one_device(run, alone(build(0), batches, softmax_cross_entropy))
+
+
+@given(
+    st.lists(st.integers(1, 6), min_size=2, max_size=4),
+    st.integers(3, 9),
+    st.integers(1, 3),
+    st.sampled_from(list(WAYS)),
+)
+@settings(max_examples=10, deadline=None, derandomize=True)
+def test_any_shapes_and_micro_batches_equal_one_device(sizes, rows, micro_batches, way):
+    batches = data(rows, (*sizes, 4), steps=1)
+    made = partial(build, sizes=(*sizes, 4))
+    run = launch(train, 3, (way, made, batches, softmax_cross_entropy, micro_batches))
+    wanted = alone(made(0), batches, softmax_cross_entropy)
+    close(sum(result[0] for result in run.results), wanted[0])
+    for result in run.results:
+        close(result[2], wanted[1])
+
+
+def tiny_gpt(seed):
+    return gpt_layers(random_gpt(7, 3, 8, 2, 2, seed, torch.float64))
+
+
+@pytest.mark.parametrize("world_size", WORLD_SIZES)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_gpt_with_its_tied_table_trains_as_one_device_does(way, world_size):
+    tokens = torch.randint(7, (3, 2, 5, 3), generator=torch.Generator().manual_seed(0)).unbind()
+    run = launch(train, world_size, (way, tiny_gpt, tokens, next_token_loss))
+    assert_equals_one_device(run, alone(tiny_gpt(0), tokens, next_token_loss))
+
+
+# The flat parameter
+
+
+@given(st.lists(st.lists(st.integers(1, 4), max_size=3), min_size=1, max_size=4), st.integers(1, 7))
+@settings(deadline=None)
+def test_a_flat_tensor_holds_every_number_once_and_then_zeros(shapes, num_ranks):
+    tensors = [1 + torch.rand(shape) for shape in shapes]
+    whole = flatten(tensors, num_ranks)
+    found = list(pieces(whole, [tensor.shape for tensor in tensors]))
+    close(found, tensors, rtol=0, atol=0)
+    numbers = sum(tensor.numel() for tensor in tensors)
+    assert len(whole) % num_ranks == 0 <= len(whole) - numbers < num_ranks
+    assert not whole[numbers:].any()
+
+
+def test_a_unit_is_a_layer_with_parameters_and_those_without_that_follow():
+    found = [[type(layer).__name__ for layer in unit.layers] for unit in units([GELU(), *build(0)])]
+    assert found == [["GELU", "Linear", "GELU"], ["Linear", "GELU"], ["Linear"]]
+    tied = [[type(layer).__name__ for layer in unit.layers] for unit in units(tiny_gpt(0))]
+    assert tied == [["Embedding"], *4 * [["Residual"]], ["LayerNorm"], ["TiedHead"]]
+
+
+def test_what_cannot_be_sharded_is_refused():
+    with pytest.raises(ValueError, match="no layer has parameters"):
+        list(units([ReLU(), GELU()]))
+    with pytest.raises(ValueError, match=r"torch.float32, torch.float64: a flat tensor has one"):
+        flatten([torch.ones(2), torch.ones(2, dtype=torch.float64)], 2)
+
+
+def test_padding_does_not_count_in_the_norm_and_stays_zero():
+    def drive(rank, world_size, x, labels):
+        model = ShardedParameters(build(0), ADAM)
+        one_step(model, x, labels, softmax_cross_entropy)
+        norm = model.step()
+        return norm, [flat.shard[-1].item() for flat in model.flats]
+
+    ((x, labels),) = data(8, steps=1)
+    _, gradients, _ = alone(build(0), [(x, labels)], softmax_cross_entropy)
+    model = MLP(build(0))
+    y, saved = model.forward(x)
+    model.backward_first(softmax_cross_entropy(y, labels)[1], saved)
+    wanted = torch.stack([g.norm() for g in model.gradients()]).norm()
+    results = launch(drive, 4, (x, labels)).results
+    close([norm for norm, _ in results], [wanted] * 4)
+    assert results[-1][1][:2] == [0, 0]  # 35 and 42 numbers leave 1 and 2 of the last rank's
+    assert sum(g.numel() for g in gradients) == 101
+
+
+# What is sent
+
+
+def steps_of(way, micro_batches, sizes=(8, 16, 8), **options):
+    def drive(rank, world_size):
+        ((x, labels),) = data(8, sizes, steps=1)
+        model = WAYS[way](build(0, sizes), ADAM, **options)
+        dist.barrier()
+        one_step(model, x, labels, softmax_cross_entropy, micro_batches)
+        model.step()
+
+    return drive
+
+
+def calls_of_a_step(run, rank=0):
+    """Of one rank, after the barrier at which its step begins."""
+    events = run.ledger.select(rank=rank)
+    begin = next(i for i, event in enumerate(events) if event.op == "barrier")
+    return events[begin + 1 :]
+
+
+@pytest.mark.parametrize("micro_batches", [1, 2])
+@pytest.mark.parametrize("world_size", WORLD_SIZES)
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_step_sends_what_the_formula_says(stage, world_size, micro_batches):
+    run = launch(steps_of(stage, micro_batches), world_size)
+    padded = [-(-count // world_size) * world_size for count in (8 * 16 + 16, 16 * 8 + 8)]
+    wanted = bytes_sent(stage, 8 * sum(padded), world_size, micro_batches)
+    for rank in range(world_size):
+        calls = calls_of_a_step(run, rank)
+        sent = {op: sum(e.sent_bytes for e in calls if e.op == op) for op in {e.op for e in calls}}
+        assert sent["all_gather"] + sent["reduce_scatter"] == wanted
+        assert [e.payload_bytes for e in calls if e.op == "all_reduce"] == [8]  # the norm
+
+
+def test_weights_that_stay_whole_are_gathered_once():
+    gathered = [
+        sum(event.op == "all_gather" for event in calls_of_a_step(launch(steps_of(way, 1), 2)))
+        for way in (1, 2, 3, "3 kept")
+    ]
+    assert gathered == [2, 2, 4, 2]
+
+
+def test_micro_batches_that_do_not_synchronise_send_nothing():
+    def drive(rank, world_size, way, x, labels):
+        model = STAGES[way](build(rank), ADAM)
+        dist.barrier()
+        for number in range(3):
+            y, saved = model.forward(x)
+            model.backward(softmax_cross_entropy(y, labels, 60)[1], saved, number == 2)
+        return list(whole_gradients(model))
+
+    ((x, labels),) = data(10, steps=1)
+    runs = {stage: launch(drive, 2, (stage, x, labels)) for stage in (2, 3)}
+    _, gradients, _ = alone(build(0), [(x, labels)], softmax_cross_entropy)
+    model = MLP(build(0))
+    y, saved = model.forward(x)
+    model.backward_first(softmax_cross_entropy(y, labels)[1], saved)
+    for run in runs.values():
+        close(run.results[0], model.gradients())
+        assert sum(e.op == "reduce_scatter" for e in calls_of_a_step(run)) == 3
+    assert len(gradients) == 6
+
+
+class Marked(Linear):
+    """A linear layer whose computing shows in the ledger: a barrier."""
+
+    def forward(self, x):
+        dist.barrier()
+        return super().forward(x)
+
+    def backward(self, grad_y, saved):
+        dist.barrier()
+        return super().backward(grad_y, saved)
+
+    def backward_first(self, grad_y, saved):
+        self.backward(grad_y, saved)
+
+
+@pytest.mark.parametrize(
+    ("way", "order"),
+    [
+        ("3 without prefetch", "g| g| g|  g|r g|r g|r"),
+        (3, "gg| g| |  gg|r g|r |r"),
+        ("3 kept", "gg| g| |  |r |r |r"),
+        (2, "| | |  |r |r |r"),
+        (1, "| | |  | | |"),
+    ],
+)
+def test_the_next_units_weights_are_asked_for_before_this_one_computes(way, order):
+    def drive(rank, world_size):
+        layers = [Marked(*pair) for pair in random_weights([4, 4, 4, 4])]
+        model = WAYS[way](layers, ADAM)
+        dist.reduce(torch.ones(1), 0)
+        y, saved = model.forward(torch.ones(2, 4))
+        model.backward(y, saved)
+
+    events = launch(drive, 2).ledger.select(rank=0)
+    begin = next(i for i, event in enumerate(events) if event.op == "reduce")
+    sign = {"all_gather": "g", "barrier": "|", "reduce_scatter": "r"}
+    assert "".join(sign[e.op] for e in events[begin + 1 :]) == order.replace(" ", "")
+
+
+# What is held
+
+
+def states_held(model):
+    """Bytes of weights, gradients and optimizer on this rank."""
+    flats, optimizer = model.flats, model.optimizer
+    return {
+        "weights": sum(f.whole.nbytes for f in flats if f.whole is not None),
+        "gradients": sum(t.nbytes for f in flats for t in (f.grad, f.gradient) if t is not None),
+        "optimizer": sum(f.shard.nbytes for f in flats)
+        + sum(t.nbytes for t in optimizer.mean + optimizer.square),
+    }
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_what_is_kept_in_mixed_precision_is_what_the_papers_table_says(stage):
+    sizes = (16, 48, 16)
+
+    def drive(rank, world_size):
+        model = STAGES[stage](build(0, sizes, torch.float32), ADAM, dtype=torch.bfloat16)
+        y, saved = model.forward(torch.ones(4, 16, dtype=torch.bfloat16))
+        model.backward(y, saved)
+        return states_held(model)
+
+    parameters = 16 * 48 + 48 + 48 * 16 + 16
+    wanted = bytes_held(stage, parameters, 4, weight=2 if stage < 3 else 0)
+    assert launch(drive, 4).results == [wanted] * 4
+
+
+WIDTH, DEPTH = 64, 8
+
+
+def peak(way, world_size=4, steps=1):
+    """The most bytes held, by one rank, in units of a layer's; layers are made one by one."""
+
+    def drive(rank, world_size):
+        weight, bias = torch.zeros(WIDTH, WIDTH), torch.zeros(WIDTH)
+        model = WAYS[way]((Linear(weight, bias) for _ in range(DEPTH)), partial(SGD, lr=0.1))
+        for _ in range(steps):
+            y, saved = model.forward(torch.ones(1, WIDTH))
+            model.backward(y, saved)
+            model.step()
+
+    run = launch(drive, world_size, memory=True)
+    return max(run.peak_bytes) / (4 * WIDTH * (WIDTH + 1))
+
+
+def test_stage_3_holds_one_whole_unit_or_two_and_shards():
+    shards = DEPTH / 4
+    held = {way: peak(way) - 1 for way in WAYS}  # less the weight that all layers copy
+    # Whole in backward: weights of one unit, gradients of two, and gloo's own copy of what it sums.
+    assert held["3 without prefetch"] == pytest.approx(2 * shards + 1 + 2 + 1, abs=0.3)
+    assert held[3] == pytest.approx(2 * shards + 2 + 2 + 1, abs=0.6)
+    assert held["3 kept"] == pytest.approx(shards + DEPTH + 2, abs=0.6)
+    assert held[2] == pytest.approx(2 * shards + DEPTH + 2 + 1, abs=0.3)
+    assert held[1] == pytest.approx(shards + 2 * DEPTH + 1, abs=1.3)
+
+
+def test_nothing_stays_whole_between_steps_of_stage_3():
+    def drive(rank, world_size):
+        model = ShardedParameters(build(0), ADAM)
+        model.forward(torch.ones(1, 6, dtype=torch.float64))
+        return [p.numel() for unit in model.units for p in unit.parameters()], model.parameters()
+
+    run = launch(drive, 2)
+    for held, parameters in run.results:
+        assert set(held) == {0}
+        close(parameters, MLP(build(0)).parameters())
+
+
+# Hybrid sharding
+
+
+def hybrid(rank, world_size, way, build, batches, loss):
+    mesh = init_device_mesh("cpu", (2, world_size // 2), mesh_dim_names=("replicate", "shard"))
+    groups = {"group": mesh["shard"].get_group(), "replicas": mesh["replicate"].get_group()}
+    model = WAYS[way](build(rank), ADAM, **groups)
+    dist.barrier()
+    losses = []
+    for x, targets in batches:
+        losses.append(one_step(model, x, targets, loss))
+        model.step(MAX_NORM)
+    return torch.stack(losses), model.parameters()
+
+
+@pytest.mark.parametrize("way", [1, 2, 3])
+def test_shards_within_and_replicas_across_equal_one_device(way):
+    batches = data(11, steps=3)
+    run = launch(hybrid, 4, (way, build, batches, softmax_cross_entropy))
+    losses, _, parameters = alone(build(0), batches, softmax_cross_entropy)
+    close(sum(result[0] for result in run.results), losses)
+    for result in run.results:
+        close(result[1], parameters)
+
+
+def test_replicas_send_only_their_shards_once_a_step():
+    run = launch(hybrid, 4, (3, build, data(8, steps=1), softmax_cross_entropy))
+    calls = [e for e in calls_of_a_step(run) if e.op == "all_reduce"]
+    shards = [8 * -(-count // 2) for count in (35, 42, 24)]
+    assert [e.payload_bytes for e in calls] == [*shards, 8]
+    assert [e.group for e in calls] == [*3 * [(0, 2)], (0, 1)]
