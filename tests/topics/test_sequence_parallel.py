@@ -374,7 +374,7 @@ def test_a_ring_of_products_equals_the_collective_and_the_product(world_size):
 def test_a_layer_saves_and_sends_what_the_formulas_say_to_the_byte(world_size, way):
     run = run_layer(way, world_size, sequences=2)
     ranks = len(run.results)
-    assert saved_bytes(run) == predicted_bytes(way, world_size, 24, 48, 12, 2)
+    assert saved_bytes(run) == predicted_bytes(way, world_size, 24, 48, 24, 2)
     expected = sent_bytes(way, 2 * 24, 48, ranks)
     assert counted(run) == {
         phase: {op: round(n) for op, n in ops.items()} for phase, ops in expected.items()

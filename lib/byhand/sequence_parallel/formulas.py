@@ -23,7 +23,7 @@ def activation_bytes(
     way: str,
     num_tokens: int,
     num_features: int,
-    num_ranks: int,
+    num_ranks: float,
     itemsize: int = 2,
     scores: float = 0.0,
 ) -> float:

@@ -8,6 +8,7 @@ nothing, so its scores cost 2 bytes and not the paper's 5.
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -47,7 +48,7 @@ PARTS: dict[str, tuple[Any, Any, Any]] = {
 NAMES = {
     "alone": "one device",
     "tensor": "tensor parallel",
-    "sequence, whole": "and by token",
+    "sequence, whole": "sequence parallel",
     "sequence": "gathered twice",
 }
 LINK, SHARD_BYTES, PRODUCT = 25e6, 500_000, 0.02  # bytes a second; a message; seconds a product
@@ -72,7 +73,7 @@ def run_layer(
     world_size: int,
     positions: int = 24,
     features: int = 48,
-    num_heads: int = 12,
+    num_heads: int = 24,
     sequences: int = 1,
     backend: str = "auto",
 ) -> Run:
@@ -130,7 +131,7 @@ def copied_bytes(run: Run) -> int:
 
 
 def predicted_bytes(
-    way: str, world_size: int, positions: int, features: int, num_heads: int, sequences: int = 1
+    way: str, world_size: float, positions: int, features: int, num_heads: int, sequences: int = 1
 ) -> float:
     """What a rank saves by formula: the paper's, and the two numbers a token of the norms."""
     tokens, scores = sequences * positions, 2.0 * num_heads * positions
@@ -143,11 +144,21 @@ def memory_bars(ways: list[str], world_size: int, title: str = "", **sizes: int)
     """Bytes that a rank saves of one layer, predicted beside counted, a row for each way."""
     from byhand.figures import bytes_bars
 
-    full = {"positions": 24, "features": 48, "num_heads": 12, **sizes}
+    full = {"positions": 24, "features": 48, "num_heads": 24, **sizes}
     formula, weighed = {}, {}
     for way in ways:
-        formula[NAMES[way]] = {"activations": predicted_bytes(way, world_size, **full)}
-        weighed[NAMES[way]] = {"activations": saved_bytes(run_layer(way, world_size, **full))}
+        run = run_layer(way, world_size, **full)
+        pairs = (
+            (
+                formula,
+                predicted_bytes(way, math.inf, **full),
+                predicted_bytes(way, world_size, **full),
+            ),
+            (weighed, copied_bytes(run), saved_bytes(run)),
+        )
+        for bars, copies, saved in pairs:  # what no number of ranks divides is copies
+            copies = copies if way != "alone" else 0
+            bars[NAMES[way]] = {"copies": copies, "its own": saved - copies}
     return bytes_bars(formula, weighed, title or None, "saved by a rank")
 
 
