@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from byhand import launch
+from byhand.hybrid_parallel.gradients import Gradients, clip
 from byhand.model.attention import MultiHeadAttention
 from byhand.model.gpt import gpt_layers, gpt_weights, next_token_loss, random_gpt
 from byhand.model.layer import PARTIAL
@@ -341,6 +342,30 @@ def test_with_dropout_the_model_is_one_device_with_the_ranks_masks(world_size):
     MLP(layers).backward_first(grad, saved)
     for _, mine, grad_gain in results:
         assert_close([mine, grad_gain], [loss, layers[-2].grad_gain])
+
+
+def clip_together(rank, world_size):
+    model, alone = (
+        sequence_parallel_gpt(tiny()),
+        dist.new_group([rank], use_local_synchronization=True),
+    )
+    tokens, targets = batch()
+    logits, saved = model.forward(tokens)
+    model.backward_first(split_loss(logits, targets)[1], saved)
+    groups = {"tp": None, "tp-pp": None, "dp": alone, "pp": alone}
+    gradients = Gradients([model], groups)
+    gradients.sum_over_ranks()
+    return clip(gradients, 1.0)
+
+
+@pytest.mark.parametrize("world_size", [1, 3])
+def test_lecture_12_sums_and_counts_its_gradients_by_their_placements(world_size):
+    model = MLP(gpt_layers(tiny()))
+    tokens, targets = batch()
+    logits, saved = model.forward(tokens)
+    model.backward_first(next_token_loss(logits, targets)[1], saved)
+    norm = torch.stack([g.square().sum() for g in model.gradients()]).sum().sqrt()
+    assert_close(launch(clip_together, world_size).results, [norm] * world_size)
 
 
 # Overlap
