@@ -78,7 +78,7 @@ SHARDS = {
         Y,
     ],
 }
-BLOCK = [*map(figures.Part, ("norm", "f")), figures.Part("A", True), *map(figures.Part, "g+")]
+BLOCK = [*map(figures.Part, ("norm", "f")), figures.Part("A", "feature"), *map(figures.Part, "g+")]
 
 FIGURES = {
     "collective": lambda: figures.collective_picture(OWN, SUMS, "all_reduce", "A title"),

@@ -1,6 +1,6 @@
 """A block of layers split over ranks: where its lanes part and meet, forward and backward."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
@@ -11,53 +11,78 @@ from byhand.figures import parts, style
 
 TOP_INCHES, ABOVE_INCHES, BELOW_INCHES, LANE_INCHES = 0.72, 0.58, 0.5, 0.19
 LEFT_INCHES, GAP_INCHES = 0.12, 0.07
-NARROW = {"f": 0.3, "g": 0.3, "+": 0.2}  # inches; all others are WIDE
-WIDE = 0.5
+NARROW = {"+": 0.2}  # inches; meetings are 0.3, all others WIDE
+WIDE, MEETING, PALE = 0.5, 0.3, 0.35
+TENSOR = {"f": ("", "all_reduce"), "g": ("all_reduce", "")}  # forward, backward
+SEQUENCE = {"g": ("all_gather", "reduce_scatter"), "ḡ": ("reduce_scatter", "all_gather")}
 KEY = [
     ("replicated", style.FAINT, 0.16),
     ("sharded, a colour a rank", style.rank_colour(0), 0.16),
     ("partial in, replicated out", style.OP_COLOURS["all_reduce"], 0.16),
 ]
+SEQUENCE_KEY = [
+    ("sharded by token", style.tint(style.rank_colour(0), PALE), 0.16),
+    ("by feature", style.rank_colour(0), 0.16),
+    ("all-gather", style.OP_COLOURS["all_gather"], 0.16),
+    ("reduce-scatter", style.OP_COLOURS["reduce_scatter"], 0.16),
+]
 
 
 class Part(NamedTuple):
-    """What data passes, by its name; f and g are where replicated and sharded meet.
+    """What data passes, by its name; some names are meetings, where one placement becomes another.
 
-    sharded: whether each rank computes its own share of it, or all ranks the same.
+    sharded: by "feature" or "token" where each rank computes its own share; "" where all compute
+    the same.
     """
 
     name: str
-    sharded: bool = False
+    sharded: str = ""
 
 
-def block_flow(block: Sequence[Part], num_ranks: int, title: str) -> Figure:
+def block_flow(
+    block: Sequence[Part],
+    num_ranks: int,
+    title: str,
+    meetings: Mapping[str, tuple[str, str]] = TENSOR,
+) -> Figure:
     """The block once forward, from left to right, and once backward.
 
-    Grey is replicated, a rank's colour its own shard. f sums in backward and g in forward; the
-    other way each passes on what it gets. "+" takes in what came in before the last f.
+    Grey is replicated, a rank's colour its own shard. meetings: by name, the collective forward and
+    the one backward, "" where it sends nothing. "+" takes in what came in before the last meeting.
     """
     row = ABOVE_INCHES + num_ranks * LANE_INCHES + BELOW_INCHES
     with style.styled():
         figure = style.new_figure(TOP_INCHES + 2 * row, title)
-        parts.key(figure, LEFT_INCHES, 0.5, KEY)
+        parts.key(figure, LEFT_INCHES, 0.5, KEY if meetings is TENSOR else SEQUENCE_KEY)
         axes = style.canvas(figure)
-        _draw_row(axes, block, num_ranks, TOP_INCHES, forward=True)
-        _draw_row(axes, block, num_ranks, TOP_INCHES + row, forward=False)
+        for number in (0, 1):
+            ops = {name: both[number] for name, both in meetings.items()}
+            _draw_row(axes, block, num_ranks, TOP_INCHES + number * row, ops, not number)
     return figure
 
 
-def _draw_row(axes: Axes, block: Sequence[Part], num_ranks: int, top: float, forward: bool) -> None:
+def _draw_row(
+    axes: Axes,
+    block: Sequence[Part],
+    num_ranks: int,
+    top: float,
+    ops: Mapping[str, str],
+    forward: bool,
+) -> None:
     caption = "Forward  →" if forward else "←  Backward"
     axes.text(LEFT_INCHES, top + 0.1, caption, va="center", weight="bold")
     first, tall = top + ABOVE_INCHES, num_ranks * LANE_INCHES
     left, opened = LEFT_INCHES, LEFT_INCHES
+    widths = {**NARROW, **dict.fromkeys(ops, MEETING)}
+    total = sum(widths.get(part.name, WIDE) + GAP_INCHES for part in block)
+    scale = min(1.0, (style.WIDTH_INCHES - 2 * LEFT_INCHES) / total)
     for part in block:
-        wide = NARROW.get(part.name, WIDE)
+        wide = scale * (widths.get(part.name, WIDE) + GAP_INCHES) - GAP_INCHES
         span = (left, wide, first, tall)
-        if part.name in ("f", "g"):
-            _draw_meeting(axes, span, "y" if forward else "grad_x", (part.name == "g") == forward)
+        if part.name in ops:
+            _draw_meeting(axes, span, _said(ops[part.name], forward), ops[part.name])
         elif part.sharded:
-            _draw_lanes(axes, span, num_ranks)
+            _draw_lanes(axes, span, num_ranks, PALE if part.sharded == "token" else 1.0)
         else:
             _draw_box(axes, (left, first), (wide, tall), style.FAINT)
         if part.name == "+":
@@ -72,24 +97,31 @@ def _draw_box(axes: Axes, corner, size, colour: str) -> None:
     axes.add_patch(Rectangle(corner, *size, facecolor=colour, edgecolor=style.PAPER, linewidth=0.8))
 
 
-def _draw_lanes(axes: Axes, span, num_ranks: int) -> None:
+def _said(op: str, forward: bool) -> str:
+    if not op:
+        return "sends\nnothing"
+    what = {"all_reduce": "y", "reduce_scatter": "y", "all_gather": "x"}[op]
+    if not forward:
+        what = {"all_gather": "grad_y"}.get(op, "grad_x")
+    return f"{op.replace('_', '-')}\nof {what}"
+
+
+def _draw_lanes(axes: Axes, span, num_ranks: int, strength: float) -> None:
     left, wide, first, _ = span
     for rank in range(num_ranks):
-        colour = style.rank_colour(rank)
+        colour = style.tint(style.rank_colour(rank), strength)
         corner = (left, first + rank * LANE_INCHES)
         _draw_box(axes, corner, (wide, LANE_INCHES), colour)
 
 
-def _draw_meeting(axes: Axes, span, what: str, sums: bool) -> None:
+def _draw_meeting(axes: Axes, span, text: str, op: str) -> None:
     left, wide, first, tall = span
-    colour = style.OP_COLOURS["all_reduce"] if sums else style.PAPER
-    _draw_box(axes, (left, first), (wide, tall), colour)
-    if not sums:
+    _draw_box(axes, (left, first), (wide, tall), style.OP_COLOURS[op] if op else style.PAPER)
+    if not op:
         edge = {"facecolor": "none", "edgecolor": style.FAINT, "linewidth": 1}
         axes.add_patch(Rectangle((left, first), wide, tall, **edge))
-    text = f"all-reduce\nof {what}" if sums else "sends\nnothing"
     look = {"ha": "center", "va": "top", "fontsize": style.SMALL_POINTS, "linespacing": 1.2}
-    weight = "bold" if sums else "normal"
+    weight = "bold" if op else "normal"
     axes.text(left + wide / 2, first + tall + 0.06, text, weight=weight, **look)
 
 

@@ -35,6 +35,7 @@ OP_COLOURS = {
     "recv": "#dddddd",
     "barrier": "#bbbbbb",
 }
+HELD_COLOURS = {"copies": "#f2d49b", "its own": COMPUTE}  # what other ranks hold too, or not
 AXIS_COLOURS = {
     "tp": "#0072b2",
     "cp": "#cc79a7",
@@ -131,8 +132,8 @@ def axis_colour(name: str) -> str:
 
 
 def wire_colour(name: str) -> str:
-    """The colour of a collective, or of a mesh axis; grey for what is neither."""
-    return {**OP_COLOURS, **AXIS_COLOURS}.get(name, COMMUNICATION)
+    """The colour of a collective, a mesh axis, or of what is held; grey for what is none."""
+    return {**OP_COLOURS, **AXIS_COLOURS, **HELD_COLOURS}.get(name, COMMUNICATION)
 
 
 def tint(colour: str, strength: float) -> tuple[float, float, float]:

@@ -151,7 +151,7 @@ def layer_picture(num_ranks: int) -> CourseFigure:
     from byhand.figures import Part, block_flow
 
     def half(*inside: str) -> list[Part]:
-        sharded = [Part(name, sharded=True) for name in inside]
+        sharded = [Part(name, "feature") for name in inside]
         return [Part("norm"), Part("f"), *sharded, Part("g"), Part("+")]
 
     block = half("q k v", "heads", "out") + half("A", "GELU", "B")

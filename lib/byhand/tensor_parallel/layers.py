@@ -109,6 +109,8 @@ class TensorParallelMLP(MLP):
     with `backward_first` the first pair sends none backward.
     """
 
+    column, row = ColumnParallelLinear, RowParallelLinear
+
     def __init__(
         self,
         weights: Sequence[tuple[Tensor, Tensor]],
@@ -127,7 +129,7 @@ class TensorParallelMLP(MLP):
             )
         layers: list[Layer] = []
         for index, (weight, bias) in enumerate(weights):
-            split = RowParallelLinear if index % 2 else ColumnParallelLinear
+            split = self.row if index % 2 else self.column
             layers += [*([activation()] if layers else []), split(weight, bias, group)]
         super().__init__(layers)
 
@@ -138,6 +140,8 @@ class TensorParallelAttention(MultiHeadAttention):
     No head needs another, so only the two linear layers talk: one all-reduce of y [B, S, D] forward
     (the output layer's) and one of grad_x backward (the query-key-value layer's).
     """
+
+    column, row = ColumnParallelLinear, RowParallelLinear
 
     def __init__(
         self,
@@ -161,8 +165,8 @@ class TensorParallelAttention(MultiHeadAttention):
             )
         by_rank = [_ranks_together(tensor, world_size) for tensor in qkv]
         super().__init__(
-            ColumnParallelLinear(*by_rank, group),
-            RowParallelLinear(*out, group),
+            self.column(*by_rank, group),
+            self.row(*out, group),
             num_heads // world_size,
             causal,
         )

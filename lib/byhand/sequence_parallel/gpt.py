@@ -1,0 +1,62 @@
+"""The tiny GPT of byhand.model with everything split: layers by feature, the rest by token."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from torch import Tensor
+
+from byhand.model.gpt import GPT, gpt_layers
+from byhand.model.mlp import MLP
+from byhand.sequence_parallel.layers import (
+    Dropout,
+    SequenceParallelAttention,
+    SequenceParallelMLP,
+    SequenceParallelNorm,
+    generators,
+)
+from byhand.sequence_parallel.tokens import Group
+from byhand.sequence_parallel.vocabulary import (
+    VocabularyParallelEmbedding,
+    VocabularyParallelHead,
+    vocabulary_parallel_cross_entropy,
+)
+
+
+def sequence_parallel_gpt(
+    weights: GPT, group: Group = None, dropout: float = 0.0, seed: int = 0
+) -> MLP:
+    """This rank's share of a model: tokens [B, S] replicated -> logits [B, S, V_r] sharded.
+
+    Without dropout it is byhand.model.gpt's, but for where things lie. After the last backward of
+    a step comes `sum_partial_gradients`.
+
+    Raises:
+        ValueError: heads or hidden features are no multiple of the group's size; the same of S, in
+            forward.
+    """
+    split = (
+        partial(SequenceParallelAttention, group=group),
+        partial(SequenceParallelMLP, group=group),
+    )
+    *blocks, norm = gpt_layers(weights, range(1, weights.num_layers - 1), *split)
+    _, own = generators(seed, group, weights.table.device)
+    for residual in blocks:
+        residual.layers[0] = SequenceParallelNorm(*residual.layers[0].parameters())
+        if dropout:
+            residual.layers.append(Dropout(dropout, own))
+    embedding = VocabularyParallelEmbedding(weights.table, weights.positions, group)
+    head = VocabularyParallelHead(embedding)
+    return MLP([embedding, *blocks, SequenceParallelNorm(*norm.parameters()), head])
+
+
+def next_token_loss(
+    logits: Tensor, tokens: Tensor, group: Group = None, vocabulary: int | None = None
+) -> tuple[Tensor, Tensor]:
+    """logits [B, S, V_r], and the tokens [B, S] that follow -> the mean loss, and grad_logits.
+
+    As vocabulary_parallel_cross_entropy, of T = B·S rows.
+    """
+    rows = logits.flatten(0, 1), tokens.flatten()
+    loss, grad = vocabulary_parallel_cross_entropy(*rows, group, vocabulary)
+    return loss, grad.view(logits.shape)

@@ -1,0 +1,232 @@
+"""One transformer layer split in each way, run, weighed and counted; a gather timed and drawn.
+
+The layer is Korthikanti's: norm, attention, dropout and norm, MLP, dropout, with numbers of two
+bytes (bfloat16), so that what it saves can be held against the paper's table. Its attention drops
+nothing, so its scores cost 2 bytes and not the paper's 5.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from byhand.model.attention import MultiHeadAttention
+from byhand.model.gpt import Block, random_gpt
+from byhand.model.mlp import GELU, MLP
+from byhand.model.transformer import LayerNorm, Residual
+from byhand.runtime import Run, VirtualNetwork, launch, why_no_network
+from byhand.sequence_parallel.formulas import activation_bytes, sent_bytes
+from byhand.sequence_parallel.layers import (
+    Dropout,
+    SequenceColumnLinear,
+    SequenceParallelAttention,
+    SequenceParallelMLP,
+    SequenceParallelNorm,
+    generators,
+)
+from byhand.sequence_parallel.overlap import gather_while
+from byhand.sequence_parallel.tokens import gather, share
+from byhand.tensor_parallel import TensorParallelAttention, TensorParallelMLP
+from byhand.tensor_parallel.lab import counted
+
+if TYPE_CHECKING:  # ranks import this module
+    from byhand.figures.style import CourseFigure
+
+PARTS: dict[str, tuple[Any, Any, Any]] = {
+    "alone": (LayerNorm, MultiHeadAttention.from_weights, MLP.from_weights),
+    "tensor": (LayerNorm, TensorParallelAttention, TensorParallelMLP),
+    "sequence": (SequenceParallelNorm, SequenceParallelAttention, SequenceParallelMLP),
+}
+NAMES = {
+    "alone": "one device",
+    "tensor": "tensor parallel",
+    "sequence, whole": "sequence parallel",
+    "sequence": "gathered twice",
+}
+LINK, SHARD_BYTES, PRODUCT = 25e6, 500_000, 0.02  # bytes a second; a message; seconds a product
+
+
+def transformer_layer(weights: Block, num_heads: int, way: str, p: float = 0.1) -> MLP:
+    """Two residuals, each a norm, a split half and a dropout; `way` is one of formulas.WAYS."""
+    norm, attention, mlp = PARTS[way.partition(",")[0]]
+    common, own = generators(0)
+    drop = Dropout(p, own if way.startswith("sequence") else common)
+    heads = attention(weights.qkv, weights.out, num_heads, causal=True)
+    hidden = mlp([weights.up, weights.down], GELU)
+    for layer in (*heads.layers, *hidden.layers):
+        if isinstance(layer, SequenceColumnLinear):
+            layer.gather_again = way == "sequence"
+    halves = [[norm(*weights.attention_norm), heads], [norm(*weights.mlp_norm), hidden]]
+    return MLP([Residual([*half, drop]) for half in halves])
+
+
+def run_layer(
+    way: str,
+    world_size: int,
+    positions: int = 24,
+    features: int = 48,
+    num_heads: int = 24,
+    sequences: int = 1,
+    backend: str = "auto",
+) -> Run:
+    """One layer forward and backward on fresh ranks; results[rank] is what forward saved.
+
+    That is a list of (bytes, digest of their content), one for each storage.
+    """
+    sizes = (way, sequences, positions, features, num_heads)
+    return launch(_on_rank, 1 if way == "alone" else world_size, sizes, backend=backend)
+
+
+def _on_rank(
+    rank: int, world_size: int, way: str, sequences: int, positions: int, features: int, heads: int
+) -> list[tuple[int, str]]:
+    weights = random_gpt(2, 2, features, heads, 1, dtype=torch.bfloat16).blocks[0]
+    layer = transformer_layer(weights, heads, way)
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(2, sequences, positions, features, generator=generator).bfloat16()
+    x, grad_y = (share(t).clone() for t in x) if way.startswith("sequence") else x
+    _, saved = layer.forward(x)
+    held = [(s.nbytes(), _digest(s)) for s in storages(saved)]
+    dist.barrier()  # sends nothing, and tells forward from backward in the ledger
+    layer.backward(grad_y, saved)
+    return held
+
+
+def storages(saved: Any) -> list[torch.UntypedStorage]:
+    """What the tensors in nested lists and tuples lie in, each once: views share theirs."""
+    found = {t.untyped_storage().data_ptr(): t.untyped_storage() for t in _tensors(saved)}
+    return list(found.values())
+
+
+def _tensors(saved: Any) -> Iterator[Tensor]:
+    if isinstance(saved, Tensor):
+        yield saved
+    elif isinstance(saved, (list, tuple)):
+        for item in saved:
+            yield from _tensors(item)
+
+
+def _digest(storage: torch.UntypedStorage) -> str:
+    content = torch.empty(0, dtype=torch.uint8).set_(storage)
+    return hashlib.sha256(content.numpy().tobytes()).hexdigest()
+
+
+def saved_bytes(run: Run) -> int:
+    """The most that a rank saved."""
+    return max(sum(size for size, _ in held) for held in run.results)
+
+
+def copied_bytes(run: Run) -> int:
+    """Of what rank 0 saved: what every other rank saved too, to the bit."""
+    others = [{digest for _, digest in held} for held in run.results[1:]]
+    return sum(size for size, digest in run.results[0] if all(digest in seen for seen in others))
+
+
+def predicted_bytes(
+    way: str, world_size: float, positions: int, features: int, num_heads: int, sequences: int = 1
+) -> float:
+    """What a rank saves by formula: the paper's, and the two numbers a token of the norms."""
+    tokens, scores = sequences * positions, 2.0 * num_heads * positions
+    ranks = 1 if way == "alone" else world_size
+    norms = 2 * 2 * tokens / (ranks if way.startswith("sequence") else 1)
+    return activation_bytes(way, tokens, features, ranks, scores=scores) + norms
+
+
+def memory_bars(ways: list[str], world_size: int, title: str = "", **sizes: int) -> CourseFigure:
+    """Bytes that a rank saves of one layer, predicted beside counted, a row for each way."""
+    from byhand.figures import bytes_bars
+
+    full = {"positions": 24, "features": 48, "num_heads": 24, **sizes}
+    formula, weighed = {}, {}
+    for way in ways:
+        run = run_layer(way, world_size, **full)
+        pairs = (
+            (
+                formula,
+                predicted_bytes(way, math.inf, **full),
+                predicted_bytes(way, world_size, **full),
+            ),
+            (weighed, copied_bytes(run), saved_bytes(run)),
+        )
+        for bars, copies, saved in pairs:  # what no number of ranks divides is copies
+            copies = copies if way != "alone" else 0
+            bars[NAMES[way]] = {"copies": copies, "its own": saved - copies}
+    return bytes_bars(formula, weighed, title or None, "saved by a rank")
+
+
+def traffic_bars(ways: list[str], world_size: int, title: str = "") -> CourseFigure:
+    """Bytes that a rank sends for one layer, forward and backward, predicted beside counted."""
+    from byhand.figures import bytes_bars
+
+    formula, ledger = {}, {}
+    for way in ways:
+        sent, seen = sent_bytes(way, 24, 48, world_size), counted(run_layer(way, world_size))
+        for phase in ("forward", "backward"):
+            row = f"{NAMES[way]}, {phase}"
+            formula[row], ledger[row] = sent[phase], seen[phase]
+    return bytes_bars(formula, ledger, title or None)
+
+
+def slow_link(world_size: int) -> VirtualNetwork | None:
+    """Hosts of one rank each, joined by links of LINK; None where no network can be laid."""
+    return None if why_no_network() else VirtualNetwork(world_size, 1, LINK)
+
+
+def time_gather(
+    overlapped: bool, world_size: int, network: VirtualNetwork | None, num_steps: int = 5
+) -> Run:
+    """All tokens gathered and multiplied, at once or in rounds; results[rank]: seconds, by step.
+
+    A rank's tokens are SHARD_BYTES. Its product of a shard sleeps for PRODUCT seconds, and that of
+    all shards at once for n times that.
+    """
+    return launch(_gather_on_rank, world_size, (overlapped, num_steps), network=network)
+
+
+def _gather_on_rank(rank: int, world_size: int, overlapped: bool, num_steps: int) -> list[float]:
+    x, seconds = torch.zeros(SHARD_BYTES // 4, 1), []
+    for _ in range(num_steps + 1):  # in the first, ranks connect
+        dist.barrier()
+        begun = time.monotonic()
+        if overlapped:
+            gather_while(x, partial(asleep, PRODUCT))
+        else:
+            asleep(world_size * PRODUCT, gather(x))
+        seconds.append(time.monotonic() - begun)
+    return seconds[1:]
+
+
+def fastest(run: Run) -> tuple[int, float]:
+    """The step that other programs disturbed least, and the seconds of its slowest rank."""
+    steps = [max(seconds) for seconds in zip(*run.results, strict=True)]
+    return steps.index(min(steps)), min(steps)
+
+
+def gather_picture(run: Run, title: str) -> CourseFigure:
+    """The fastest step of `time_gather`, drawn."""
+    from byhand.figures import timeline
+
+    step, seconds = fastest(run)
+    begun = [run.ledger.select("barrier", rank)[step + 1].end for rank in range(len(run.results))]
+    zero, events = min(begun), []
+    for event in run.ledger.events:
+        if event.op != "barrier" and zero <= event.start < zero + seconds:
+            event.count_from(zero)
+            event.overlapped = event.op != "all_gather"  # sleep is no computing for the ledger
+            events.append(event)
+    spans = zip(begun, (seconds[step] for seconds in run.results), strict=True)
+    return timeline(events, [(b - zero, b - zero + took) for b, took in spans], title)
+
+
+def asleep(seconds: float, x: Tensor) -> Tensor:
+    """x, after that long: a product that two cores can make on any number of ranks."""
+    time.sleep(seconds)
+    return x

@@ -1,0 +1,114 @@
+"""Lecture 08's pictures that need no run, and its explorer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from byhand.figures import Matrix, Part, block_flow, curves, shard_picture
+from byhand.figures.block import SEQUENCE
+from byhand.figures.style import CourseFigure
+from byhand.sequence_parallel.formulas import activation_bytes
+
+if TYPE_CHECKING:
+    import ipywidgets
+
+
+def block_picture(num_ranks: int) -> CourseFigure:
+    """The MLP: tokens gathered, column, row, tokens of the sum scattered."""
+    x, y = Matrix("x", "T", "D"), Matrix("y", "T", "D")
+    hidden = Matrix("h", "T", "4D", "columns")
+    lines = {
+        "Column, for the tokens of all ranks": [
+            *(x._replace(split="rows"), "all-gather →", x, "·"),
+            *(Matrix("Aᵀ", "D", "4D", "columns"), "=", hidden),
+        ],
+        "Row; of the sum each rank keeps its tokens": [
+            *(hidden, "·", Matrix("Bᵀ", "4D", "D", "rows"), "="),
+            *(y._replace(split="partial"), "reduce-scatter →", y._replace(split="rows")),
+        ],
+    }
+    inches = {"T": 0.72, "D": 0.6, "4D": 1.3}
+    return shard_picture(
+        lines, inches, num_ranks, "What lies outside the split layers is split too"
+    )
+
+
+def layer_picture(num_ranks: int) -> CourseFigure:
+    """A transformer layer with g and ḡ, forward and backward."""
+
+    def half(*inside: str) -> list[Part]:
+        split = [Part(name, "feature") for name in inside]
+        outside = [Part(name, "token") for name in ("drop", "+")]
+        return [Part("norm", "token"), Part("g"), *split, Part("ḡ"), *outside]
+
+    block = half("q k v", "heads", "out") + half("A", "GELU", "B")
+    title = "Nothing is replicated: by feature inside, by token outside"
+    return block_flow(block, num_ranks, title, SEQUENCE)
+
+
+def vocabulary_picture(num_ranks: int) -> CourseFigure:
+    """The head and the loss: what is split, and what crosses."""
+    logits = Matrix("logits", "T", "V", "columns")
+    sums = Matrix("of a row", "T", "3", "partial")
+    lines = {
+        "Each rank has some columns of the logits": [
+            *(Matrix("x", "T", "D"), "·", Matrix("Eᵀ", "D", "V", "columns"), "=", logits),
+        ],
+        "Of each row three numbers cross: the largest, then two sums": [
+            *(logits, "→", sums, "all-reduce →", sums._replace(split="replicated")),
+        ],
+    }
+    inches = {"T": 0.72, "D": 0.6, "V": 2.2, "3": 0.2}
+    return shard_picture(lines, inches, num_ranks, "No rank ever has all scores of a token")
+
+
+MODELS = {"22B": (48, 6144, 64), "175B": (96, 12288, 96), "530B": (105, 20480, 128)}
+MODELS["1T"] = (128, 25600, 160)  # layers, features, heads: Korthikanti et al., table 3
+RANKS = [1, 2, 4, 8, 16, 32, 64]
+
+
+def activation_curves(
+    model: str = "175B", positions: int = 2048, scores: bool = False
+) -> CourseFigure:
+    """Gigabytes that a rank saves of one sequence, over ranks, by tensor and sequence parallelism.
+
+    model: one of MODELS. scores: whether attention saves its scores, 5 bytes each as in the paper;
+    flash attention computes them again.
+    """
+    layers, features, heads = MODELS[model]
+    sizes = {"scores": 5.0 * heads * positions if scores else 0.0}
+    lines = {
+        name: [layers * activation_bytes(way, positions, features, n, **sizes) / 1e9 for n in RANKS]
+        for name, way in (("tensor parallel", "tensor"), ("sequence parallel", "sequence"))
+    }
+    copies = 10e-9 * layers * positions * features
+    lines["copies"] = [copies] * len(RANKS)
+    held, split = (values[RANKS.index(8)] for values in list(lines.values())[:2])
+    title = f"On 8 ranks tensor parallelism holds {held:.0f} GB, {copies:.0f} of them copies"
+    title += f"; by token {split:.0f} GB"
+    return curves(
+        lines,
+        "ranks",
+        "GB a rank, of one sequence",
+        title,
+        RANKS,
+        log_x=True,
+        from_zero=True,
+        widths=(2,),
+    )
+
+
+def activation_explorer() -> ipywidgets.VBox:
+    """Choose a model, its sequences' length, and whether scores are kept; see what is saved."""
+    import ipywidgets
+
+    from byhand.tools.explorer import explorer
+
+    def draw(model: str, positions: int, scores: bool) -> tuple[CourseFigure, str]:
+        return activation_curves(model, positions, scores), ""
+
+    model = ipywidgets.Dropdown(options=list(MODELS), value="530B", description="model")
+    lengths = ipywidgets.Dropdown(options=[1024 * 2**k for k in range(8)], description="positions")
+    scores = ipywidgets.Checkbox(value=False, description="scores are saved")
+    lengths.value = 8192
+    return explorer([[model, lengths, scores]], draw)
