@@ -8,6 +8,7 @@ gathered   gather all keys and values: Llama 3's way
 scores     RingQK and RingAV: the first ring attention, which keeps every score
 gpt        positions and the loss right at the borders; the step of hybrid_parallel with a cp axis
 cost       what each way sends and holds, and how long it takes. Pure
+lab        what lecture 13 runs, draws and lets one drag
 """
 
 from byhand.context_parallel.gathered import gathered_attention, gathered_attention_backward

@@ -60,12 +60,12 @@ def seconds(
     key_bytes: float,
     line: AlphaBeta,
     layout: str = ZIGZAG,
+    queries_per_key: int = 1,
 ) -> float:
     """Seconds of a causal forward, for a way of WAYS but scores.
 
     compute: of the whole attention on one device. line: of each rank's link. A ring's round takes
-    as long as the slower of its message and of the busiest rank's block; the others wait for their
-    messages first and compute after, or the other way about.
+    as long as its message or the busiest rank's block, whichever takes longer.
     """
     check_way(way)
     n, message = num_ranks, 2 * key_bytes / num_ranks
@@ -75,7 +75,8 @@ def seconds(
         return sum(max(pair) for pair in zip(rounds, sends, strict=True))
     if way == "gathered":
         return line.seconds("all_gather", n, 2 * key_bytes) + sum(round_seconds(n, compute, layout))
-    there, back = (line.seconds("all_to_all", n, m * key_bytes / n) for m in (3, 1))
+    g = queries_per_key
+    there, back = (line.seconds("all_to_all", n, m * key_bytes / n) for m in (g + 2, g))
     return there + compute / n + back
 
 

@@ -31,7 +31,7 @@ def gathered_attention(
     """
     rank, length = dist.get_rank(group), q.shape[-2]
     y, lse = torch.zeros_like(q), q.new_full((*q.shape[:-1], 1), -math.inf)
-    for owner, (their_k, their_v) in enumerate(_gather(k, v, group)):
+    for owner, (their_k, their_v) in enumerate(gather(k, v, group)):
         attend(seen(rank, owner, length, layout, causal), q, their_k, their_v, y, lse)
     return y, Saved(q, k, v, y, lse, group, causal, layout)
 
@@ -43,7 +43,7 @@ def gathered_attention_backward(grad_y: Tensor, saved: Saved) -> Grads:
     """
     q, k, v, y, lse, group, causal, layout = saved
     rank, length = dist.get_rank(group), q.shape[-2]
-    blocks, grad_q, delta = _gather(k, v, group), torch.zeros_like(q), row_sums(grad_y, y)
+    blocks, grad_q, delta = gather(k, v, group), torch.zeros_like(q), row_sums(grad_y, y)
     grads = torch.empty_like(blocks)  # [n, 2, B, H, s, d], partial
     for owner, (their_k, their_v) in enumerate(blocks):
         part = seen(rank, owner, length, layout, causal)
@@ -53,7 +53,7 @@ def gathered_attention_backward(grad_y: Tensor, saved: Saved) -> Grads:
     return grad_q, *own
 
 
-def _gather(k: Tensor, v: Tensor, group: Group) -> Tensor:
+def gather(k: Tensor, v: Tensor, group: Group = None) -> Tensor:
     """[n, 2, B, H, s, d]: every rank's keys and values."""
     mine = torch.stack([k, v])
     blocks = mine.new_empty(2 * dist.get_world_size(group), *k.shape)
