@@ -15,17 +15,22 @@ from torch.nn import functional as F
 
 from byhand import RankError, launch
 from byhand import context_parallel as ways
+from byhand.communication_cost import AlphaBeta
 from byhand.context_parallel import CONTEXT_GROUPS, ContextHybrid, ring_attention, share
 from byhand.context_parallel.blocks import block_attention, merge
 from byhand.context_parallel.cost import (
     WAYS,
+    hides_from,
     imbalance,
     mixed_sent_bytes,
     scores_held,
+    seconds,
     sent_bytes,
 )
+from byhand.context_parallel.lab import asleep, compare_bytes, draw_ways, parts_of, way_explorer
 from byhand.context_parallel.places import LAYOUTS, pairs, positions, seen
 from byhand.context_parallel.ring import Homeward, around
+from byhand.figures import attention_map, ring_timeline
 from byhand.hybrid_parallel import chunks_of
 from byhand.model.gpt import gpt_layers, gpt_weights, next_token_loss, random_gpt
 from byhand.model.mlp import MLP
@@ -382,3 +387,82 @@ def test_a_share_of_the_gpt_holds_the_layers_it_held():
     before, after, placed = launch(on_rank, 1, (random_gpt(7, 8, 16, 4, 2),)).results[0]
     assert placed
     assert all(map(torch.equal, before, after))
+
+
+# Time, by formula; the lab
+
+
+FREE, SLOW = AlphaBeta(0.0, 0.0), AlphaBeta(0.0, 1e-3)
+
+
+@pytest.mark.parametrize("n", WORLDS)
+def test_where_messages_are_free_every_way_is_a_perfect_split(n):
+    for way in ("ring", "gathered", "ulysses"):
+        assert seconds(way, n, 1.0, 100, FREE) == pytest.approx(1 / n, rel=2e-3)
+    contiguous = seconds("ring", n, 1.0, 100, FREE, "contiguous")
+    assert contiguous == pytest.approx(imbalance(n, "contiguous") / n)
+
+
+def test_where_messages_are_slow_a_ring_and_gathering_take_as_long_as_their_bytes():
+    forward = sent_bytes("ring", 4, 100)[0]
+    assert seconds("ring", 4, 0.0, 100, SLOW) == pytest.approx(forward * SLOW.beta)
+    assert seconds("gathered", 4, 0.0, 100, SLOW) == pytest.approx(forward * SLOW.beta)
+    forward = sent_bytes("ulysses", 4, 100, queries_per_key=3)[0]
+    took = seconds("ulysses", 4, 0.0, 100, SLOW, queries_per_key=3)
+    assert took == pytest.approx(forward * SLOW.beta)
+
+
+@pytest.mark.parametrize(("width", "g"), [(128, 1), (4096, 1), (4096, 8)])
+def test_a_rings_messages_hide_from_the_length_of_the_formula_whatever_the_width(width, g):
+    n, rate, link = 4, 4e14, 50e9
+    for factor, hidden in ((0.9, False), (1.1, True)):
+        length = n * factor * hides_from(rate, link, queries_per_key=g)
+        compute = 2 * length**2 * width / rate
+        took = seconds("ring", n, compute, 2 * length * width / g, AlphaBeta(0.0, 1 / link))
+        assert (took < 1.01 * compute / n) == hidden
+
+
+def test_a_way_that_does_not_exist_is_told():
+    with pytest.raises(ValueError, match="no way 'star'; there are ring, gathered, scores, ulys"):
+        sent_bytes("star", 4, 100)
+
+
+def test_sleeping_ranks_work_on_every_block_once_in_the_order_of_the_ring():
+    for layout in LAYOUTS:
+        rows = asleep.ring_asleep(4, layout, 0.02)
+        assert [[one.owner for one in row] for row in rows] == [
+            [(rank - number) % 4 for number in range(4)] for rank in range(4)
+        ]
+        assert asleep.ring_seconds(rows) >= imbalance(4, layout) * 0.02 / 4
+        figure = ring_timeline({layout: rows}, "a title")
+        assert figure.axes[0].get_title(loc="left") == layout
+
+
+def test_every_way_sleeps_at_least_as_long_as_its_share_of_the_work():
+    measured = asleep.time_ways(2, [64, 128], lambda length: length * 1e-4, None, 1)
+    assert list(measured) == ["ring", "gathered", "ulysses"]
+    for found in measured.values():
+        assert all(t >= length * 0.5e-4 for t, length in zip(found, [64, 128], strict=True))
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_the_map_shows_all_that_is_computed_and_who_has_most_to_do(n):
+    for layout in LAYOUTS:
+        some = parts_of(n, layout)
+        areas = [(q[1] - q[0]) * (k[1] - k[0]) / (2 if half else 1) for *_, q, k, half in some]
+        assert sum(areas) == 840**2 / 2
+        figure = attention_map({layout: some}, "a title")
+        told = [text.get_text() for text in figure.axes[1].texts if text.get_text()]
+        busiest = f"rank {n - 1}: {imbalance(n, layout):.2f} ×"
+        assert told[-1] == busiest
+        assert len(told) == n
+
+
+def test_the_lectures_bytes_are_those_predicted_and_its_explorer_draws():
+    assert (
+        compare_bytes(2).texts[0].get_text() == "On 2 ranks Ulysses sends 1/1.5 of the ring's bytes"
+    )
+    figure, sentence = draw_ways(8, 50, 1)
+    assert figure.texts[0].get_text() == "The ring's messages hide from 16,000 positions a rank"
+    assert sentence == "Fastest by length: 4 Ki: Ulysses, 64 Ki: Ulysses, 1024 Ki: ring attention."
+    assert bytes(way_explorer().children[-2].value).startswith(b"\x89PNG")

@@ -21,6 +21,7 @@ from torch import Tensor
 from byhand.context_parallel.blocks import Grads, block_attention, block_backward, row_sums
 from byhand.context_parallel.places import ZIGZAG
 from byhand.context_parallel.ring import Group, Saved, ring_attention, ring_attention_backward
+from byhand.words import counted
 
 Kept = tuple[Saved, Group]
 
@@ -60,8 +61,8 @@ def to_heads(x: Tensor, group: Group = None) -> Tensor:
     n, num_heads = dist.get_world_size(group), x.shape[-3]
     if num_heads % n:
         raise ValueError(
-            f"{num_heads} heads cannot be dealt to {n} ranks: with Ulysses the heads must be a "
-            "multiple of the ranks; ring attention takes any number"
+            f"{counted(num_heads, 'head')} cannot be dealt to {n} ranks: with Ulysses "
+            "their number must be a multiple of the ranks'; a ring takes any"
         )
     by_heads = x.unflatten(-3, (n, -1)).movedim(-4, 0)  # [n, ..., H/n, s, d], one for each rank
     return _all_to_all(by_heads, group).movedim(0, -3).flatten(-3, -2)
