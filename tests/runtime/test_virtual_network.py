@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -91,6 +92,17 @@ def sending_rules(rank, world_size):
             if one.family == socket.AF_INET and one.getpeername()[0] != "127.0.0.1":
                 found.add(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16))
     return found
+
+
+def window(rank, world_size):
+    """The most bytes that a connection lets a peer send before an answer."""
+    return int(Path("/proc/sys/net/ipv4/tcp_rmem").read_text().split()[-1])
+
+
+@pytest.mark.parametrize(("rate", "most"), [(25e6, 100_000), (1e6, 65536)])
+def test_a_message_does_not_fill_a_links_queue_so_that_another_waits_behind_it(rate, most):
+    run = launch(window, 2, network=VirtualNetwork(2, 1, rate))
+    assert run.results == [most, most]
 
 
 def test_ranks_send_by_the_same_rule_of_tcp_on_every_machine():

@@ -22,12 +22,15 @@ costs                time over size: measured points, lines, and where lines cro
 bandwidth_over_time  what passes at each rank, when
 link_ladder          what kinds of links carry
 wirings              ranks, the wires between them, and what algorithms take there
+attention_map        which rank computes which scores, in which round of a ring
+ring_timeline        whose keys each rank worked on, and when it waited for the next
 strips               every single value of several series
 recorded             the picture of an earlier run, where a machine cannot make its own
 save_svg             the same figure gives the same file
 save_moving_svg      a figure that time uncovers
 """
 
+from byhand.figures.attention import attention_map, ring_timeline
 from byhand.figures.bars import bytes_bars, leaving_bars
 from byhand.figures.block import Part, block_flow
 from byhand.figures.buckets import bucket_layout
@@ -57,6 +60,7 @@ __all__ = [
     "Matrix",
     "Part",
     "Picture",
+    "attention_map",
     "bandwidth_over_time",
     "block_flow",
     "bucket_layout",
@@ -73,6 +77,7 @@ __all__ = [
     "rank_cube",
     "rank_grid",
     "recorded",
+    "ring_timeline",
     "round_picture",
     "save_moving_svg",
     "save_svg",

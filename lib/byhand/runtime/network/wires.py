@@ -25,6 +25,8 @@ _LATENCY_SECONDS = 1.0  # what may wait for a link: like a cluster's, it drops n
 _BURST_SECONDS = 0.001  # of what it missed in a pause, a link makes up for so much,
 _PEAK = 1.25  # going at this many times its rate meanwhile
 _AT_ONCE_SECONDS = 0.0003  # and lets so much pass at once: a timer may be late by that
+_UNDER_WAY_SECONDS = 0.004  # of a connection's bytes: so much at most is in a link's queue,
+_UNDER_WAY_BYTES = 1 << 16  # or so many bytes
 _FRAME_BYTES = MTU + 64  # it lets one frame through, however slow it is
 
 
@@ -101,7 +103,7 @@ def lay(network: Any) -> Wires:
         _in(namespace, [_rate(network, "uplink")], tool="tc")
     for rank, namespace in enumerate(ranks):
         _in(namespace, ["link set lo up", *_address(wires.address(rank))])
-        _send_once()
+        _suit_tcp(network)
     namespaces.set_network(switch)
     return wires
 
@@ -137,13 +139,17 @@ def _address(address: str) -> list[str]:
     return [given, *_up("eth0"), f"route replace {network} congctl reno"]
 
 
-def _send_once() -> None:
+def _suit_tcp(network: Any) -> None:
     """Have this namespace's TCP send nothing a second time: here nothing is lost, only late.
 
     An answer that waits in a queue, or packets that overtake each other between the machine's
-    cores, look like a loss.
+    cores, look like a loss. And have it send no more than a little before an answer: else a
+    message fills the link's queue, and the answers to another, which comes the other way, wait
+    behind it, so that the two take turns.
     """
-    for name, value in (("early_retrans", 0), ("recovery", 0), ("reordering", 300)):
+    most = max(_UNDER_WAY_BYTES, int(network.bytes_per_second * _UNDER_WAY_SECONDS))
+    rules = {"early_retrans": 0, "recovery": 0, "reordering": 300, "rmem": f"4096 {most} {most}"}
+    for name, value in rules.items():
         with contextlib.suppress(OSError):  # a container may forbid it: then a few go twice
             Path(f"/proc/sys/net/ipv4/tcp_{name}").write_text(str(value))
 

@@ -1,0 +1,103 @@
+"""Attention, a block of keys at a time: the online softmax, forward and backward.
+
+    block_attention     y and log-sum-exp of some queries over some keys
+    merge               two of those over different keys -> what attention over both would give
+    block_backward      the gradients of one block, from y's and the final log-sum-exp
+    attend, attend_backward    the same for the rectangle of a block that is seen at all
+
+Softmax divides by a sum over *all* keys. So a block's y is its own weighted mean of values, and
+its log-sum-exp says how much weight that mean has. With them no score need outlive its block.
+Backward computes each block's scores again: exp(score - log-sum-exp) is the final probability.
+
+Shapes: B sequences, H heads of size d, s queries, k keys.
+Sources: Milakov and Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022, arXiv:2205.14135.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from byhand.context_parallel.places import ALL, Seen
+
+Grads = tuple[Tensor, Tensor, Tensor]
+
+
+def block_attention(q: Tensor, k: Tensor, v: Tensor, masked: bool) -> tuple[Tensor, Tensor]:
+    """q [B, H, s, d], k and v [B, H, k, d] -> y [B, H, s, d], log-sum-exp [B, H, s, 1].
+
+    masked: query i sees keys 0 to i only, as among positions of one share.
+    """
+    scores = _scores(q, k, masked)
+    top = scores.amax(dim=-1, keepdim=True)  # taken off, so that exp cannot overflow
+    weights = scores.sub_(top).exp_()
+    total = weights.sum(dim=-1, keepdim=True)
+    return (weights @ v).div_(total), total.log_().add_(top)
+
+
+def merge(y: Tensor, lse: Tensor, other_y: Tensor, other_lse: Tensor) -> tuple[Tensor, Tensor]:
+    """Attention over two sets of keys, from that over each: y [.., s, d], log-sum-exp [.., s, 1].
+
+    Each y counts by its share of the whole sum of exponentials, which is at most 1, so nothing
+    overflows. A side that has seen no key yet has log-sum-exp -inf; both must not.
+    """
+    both = torch.logaddexp(lse, other_lse)
+    return (lse - both).exp_() * y + (other_lse - both).exp_() * other_y, both
+
+
+def block_backward(
+    grad_y: Tensor, q: Tensor, k: Tensor, v: Tensor, lse: Tensor, delta: Tensor, masked: bool
+) -> Grads:
+    """This block's terms of grad_q [B, H, s, d], and of grad_k and grad_v [B, H, k, d].
+
+    lse: over all keys, not this block's. delta [B, H, s, 1]: the sum of grad_y ∘ y over d, which
+    is Σ_k grad_p ∘ p over all keys, for y = p v.
+    """
+    scale = 1 / math.sqrt(q.shape[-1])
+    p = _scores(q, k, masked).sub_(lse).exp_()
+    grad_scores = (grad_y @ v.mT).sub_(delta).mul_(p).mul_(scale)
+    return grad_scores @ k, grad_scores.mT @ q, p.mT @ grad_y
+
+
+def attend(part: Seen | None, q: Tensor, k: Tensor, v: Tensor, y: Tensor, lse: Tensor) -> None:
+    """Merge into y and lse, in place, what the queries of `part` find among its keys."""
+    if part is None:
+        return
+    i, j = (..., part.queries, ALL), (..., part.keys, ALL)
+    y[i], lse[i] = merge(y[i], lse[i], *block_attention(q[i], k[j], v[j], part.masked))
+
+
+def attend_backward(
+    part: Seen | None,
+    grad_y: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    lse: Tensor,
+    delta: Tensor,
+    grad_q: Tensor,
+) -> Tensor:
+    """This rank's terms of grad_k and grad_v, [2, B, H, k, d] together. Adds to grad_q in place."""
+    grads = k.new_zeros(2, *k.shape)
+    if part is not None:
+        i, j = (..., part.queries, ALL), (..., part.keys, ALL)
+        inputs = grad_y[i], q[i], k[j], v[j], lse[i], delta[i]
+        terms = block_backward(*inputs, part.masked)
+        grad_q[i] += terms[0]
+        grads[0][j], grads[1][j] = terms[1:]
+    return grads
+
+
+def row_sums(grad_y: Tensor, y: Tensor) -> Tensor:
+    """delta [..., s, 1] for `block_backward`."""
+    return (grad_y * y).sum(dim=-1, keepdim=True)
+
+
+def _scores(q: Tensor, k: Tensor, masked: bool) -> Tensor:
+    scores = (q / math.sqrt(q.shape[-1])) @ k.mT  # [B, H, s, k]
+    if masked:
+        future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
+        scores.masked_fill_(future, -math.inf)
+    return scores

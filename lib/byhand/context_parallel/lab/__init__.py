@@ -1,0 +1,184 @@
+"""Ways to split a sequence, run, watched and drawn for lecture 13.
+
+Values, bytes and memory come from real attention; time from one that sleeps: see asleep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from byhand import context_parallel as library
+from byhand.communication_cost.model import AlphaBeta
+from byhand.context_parallel.cost import WAYS, hides_from, seconds, sent_bytes
+from byhand.context_parallel.lab.asleep import TIMED
+from byhand.context_parallel.places import CONTIGUOUS, ZIGZAG, chunks
+from byhand.context_parallel.ring import share
+from byhand.runtime import Run, launch
+
+if TYPE_CHECKING:  # ranks import this module
+    import ipywidgets
+
+    from byhand.figures.attention import Part
+    from byhand.figures.style import CourseFigure
+
+NAMES = {
+    "ring": "ring attention",
+    "gathered": "gather keys, values",
+    "scores": "RingQK, RingAV",
+    "ulysses": "Ulysses",
+}
+
+
+def random_inputs(num_positions: int, num_heads: int = 8, size: int = 8, **look) -> list[Tensor]:
+    """q, k, v and grad_y of a whole sequence, [1, num_heads, num_positions, size] each."""
+    generator = torch.Generator().manual_seed(0)
+    return list(torch.randn(4, 1, num_heads, num_positions, size, generator=generator, **look))
+
+
+def run_attention(
+    way: str, world_size: int, inputs: Sequence[Tensor], memory: bool = False, **how
+) -> Run:
+    """Forward and backward of one of WAYS on fresh ranks; results[rank] is y and the gradients.
+
+    inputs: q, k, v, grad_y of the whole sequence. A barrier stands between forward and backward.
+    """
+    return launch(_forward_backward, world_size, (way, inputs, how), memory=memory)
+
+
+def _forward_backward(
+    rank: int, world_size: int, way: str, inputs: Sequence[Tensor], how: dict
+) -> list[Tensor]:
+    forward = getattr(library, f"{way}_attention")
+    backward = getattr(library, f"{way}_attention_backward")
+    layout = CONTIGUOUS if way == "ulysses" else how.get("layout", ZIGZAG)
+    q, k, v, grad_y = (share(tensor, 2, layout=layout) for tensor in inputs)
+    y, saved = forward(q, k, v, **how)
+    dist.barrier()
+    return [y, *backward(grad_y, saved)]
+
+
+def counted(run: Run) -> dict[str, float]:
+    """What rank 0 sent, by op."""
+    ops = {event.op for event in run.ledger.select(rank=0) if event.sent_bytes}
+    return {op: float(run.ledger.sent_bytes(op, 0)) for op in sorted(ops)}
+
+
+def compare_bytes(world_size: int, num_positions: int = 96) -> CourseFigure:
+    """Bytes that a rank sends, predicted beside counted, in every way."""
+    from byhand.figures import bytes_bars
+
+    inputs = random_inputs(num_positions, 2 * world_size)
+    ledger = {NAMES[way]: counted(run_attention(way, world_size, inputs)) for way in WAYS}
+    formula = {}
+    for way in WAYS:
+        forward, backward = sent_bytes(way, world_size, inputs[1].nbytes)
+        parts = {"ulysses": {"all_to_all": forward + backward}}
+        parts["gathered"] = {"all_gather": 2 * forward, "reduce_scatter": backward / 2}
+        formula[NAMES[way]] = parts.get(way, {"send": forward + backward})
+    ring, ulysses = (sum(ledger[NAMES[way]].values()) for way in ("ring", "ulysses"))
+    title = f"On {world_size} ranks Ulysses sends 1/{ring / ulysses:.3g} of the ring's bytes"
+    return bytes_bars(formula, ledger, title)
+
+
+def peaks(
+    way: str, world_size: int, lengths: Sequence[int], limit: float = float("inf")
+) -> list[float]:
+    """Most bytes that a rank held at once, for each length; none after the first above limit."""
+    found = []
+    for length in lengths:
+        how = {} if way == "ulysses" else {"layout": CONTIGUOUS}
+        run = run_attention(way, world_size, random_inputs(length), memory=True, **how)
+        found.append(max(run.peak_bytes))
+        if found[-1] > limit:
+            break
+    return found
+
+
+# Who computes what
+
+
+def parts_of(world_size: int, layout: str, num_positions: int = 840) -> list[Part]:
+    """Every rectangle of scores that is computed, by rank and round."""
+    from byhand.figures.attention import Part
+
+    owned = [chunks(rank, world_size, layout) for rank in range(world_size)]
+    length = num_positions // sum(map(len, owned))
+
+    def span(chunk: int) -> tuple[int, int]:
+        return chunk * length, (chunk + 1) * length
+
+    return [
+        Part(rank, number, span(query), span(key), query == key)
+        for rank in range(world_size)
+        for number in range(world_size)
+        for query in owned[rank]
+        for key in owned[(rank - number) % world_size]
+        if key <= query
+    ]
+
+
+def map_layouts(world_size: int) -> CourseFigure:
+    """Both layouts, beside each other."""
+    from byhand.figures.attention import attention_map
+
+    panels = {f"{layout} shares": parts_of(world_size, layout) for layout in (CONTIGUOUS, ZIGZAG)}
+    return attention_map(panels, "Who computes which scores, in which round of the ring")
+
+
+# On GPUs, by formula
+
+GPU = {"heads": 32, "size": 128, "flops": 4e14, "alpha": 1e-5}  # in two-byte numbers
+LENGTHS = [1 << power for power in range(12, 21)]
+
+
+def way_explorer(num_ranks: int = 8) -> ipywidgets.VBox:
+    """Choose ranks, the link, and how many query heads share a key head; see which way is best."""
+    import ipywidgets
+
+    from byhand.tools.explorer import explorer
+
+    choices = {
+        "ranks": ([2, 4, 8, 16, 32], num_ranks),
+        "link GB/s": ([12.5, 50, 450], 50),
+        "q heads / k": ([1, 4, 8], 1),
+    }
+    sliders = [
+        ipywidgets.SelectionSlider(
+            options=options, value=value, description=name, continuous_update=False
+        )
+        for name, (options, value) in choices.items()
+    ]
+    return explorer([sliders], draw_ways)
+
+
+def draw_ways(
+    num_ranks: int, gigabytes_per_second: float, queries_per_key: int
+) -> tuple[CourseFigure, str]:
+    """How near each way comes to a perfect split's speed, by length; and a sentence."""
+    from byhand.figures import curves
+
+    rate, g = 1e9 * gigabytes_per_second, queries_per_key
+    line, width = AlphaBeta(GPU["alpha"], 1 / rate), GPU["heads"] * GPU["size"]
+
+    def speed(way: str, length: int, layout: str = ZIGZAG) -> float:
+        compute = 2 * length**2 * width / GPU["flops"]
+        took = seconds(way, num_ranks, compute, 2 * length * width / g, line, layout, g)
+        return 100 * compute / num_ranks / took
+
+    lines = {NAMES[way]: [speed(way, s) for s in LENGTHS] for way in TIMED}
+    lines["ring, contiguous"] = [speed("ring", s, CONTIGUOUS) for s in LENGTHS]
+    start = hides_from(GPU["flops"], rate, queries_per_key=g)
+    title = f"The ring's messages hide from {start:,.0f} positions a rank"
+    thousands = [length // 1024 for length in LENGTHS]
+    look = {"log_x": True, "from_zero": True, "widths": (2,)}
+    figure = curves(
+        lines, "1024 positions", "% of a perfect split's speed", title, thousands, **look
+    )
+    best = {s: max(lines, key=lambda name: lines[name][i]) for i, s in enumerate(LENGTHS)}
+    told = ", ".join(f"{s // 1024} Ki: {best[s]}" for s in LENGTHS[::4])
+    return figure, f"Fastest by length: {told}."
