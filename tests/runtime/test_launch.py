@@ -183,6 +183,17 @@ def test_the_ledger_tells_overlapped_calls_from_others():
     assert calls == [True, False, False]
 
 
+def by_old_names(rank, world_size):
+    dist.all_gather_into_tensor(torch.zeros(world_size), torch.zeros(1))
+    dist.reduce_scatter_tensor(torch.zeros(1), torch.zeros(world_size))
+
+
+def test_a_call_that_torch_has_renamed_is_told_by_the_readers_line():
+    first = by_old_names.__code__.co_firstlineno
+    events = launch(by_old_names, 2).ledger.select(rank=0)
+    assert [event.source for event in events] == [f"test_launch.py:{first + k}" for k in (1, 2)]
+
+
 def waits_twice(rank, world_size):
     alone = dist.new_group([rank], use_local_synchronization=True)
     works = [dist.all_reduce(torch.ones(4), async_op=True) for _ in range(3)]

@@ -46,13 +46,14 @@ _INTERNAL = (
     "<frozen",
 )
 
+_WRAPPERS = "contextlib.py", "functools.py", "typing_extensions.py"  # of what torch renamed
 _future_of = dist.Work.get_future
 active: Recorder | None = None
 
 
 @functools.cache
 def _is_internal(filename: str) -> bool:
-    return filename.startswith(_INTERNAL) or filename.endswith(("contextlib.py", "functools.py"))
+    return filename.startswith(_INTERNAL) or filename.endswith(_WRAPPERS)
 
 
 def caller() -> tuple[str, int]:

@@ -9,7 +9,7 @@ import sys
 from typing import Any
 
 MAX_LINE = 300
-_TORCH = re.compile(r"/(site|dist)-packages/torch/")
+_TORCH = re.compile(r"/(site|dist)-packages/(torch/|typing_extensions\.py$)")
 _RUNTIME = re.compile(r"/byhand/(runtime|check)/|^<frozen ")
 
 
