@@ -198,7 +198,7 @@ def loss_of(rank, world_size, logits, targets, vocabulary=None):
     return loss, grad
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     world_size=st.integers(1, 4),
     tokens=st.integers(1, 9),

@@ -71,12 +71,12 @@ class SequenceColumnLinear(ColumnParallelLinear):
         each: the all-gather under way while grad_x is computed, the reduce-scatter during the
         weight's gradient.
         """
-        whole = start_gather(saved, self.group) if self.gather_again else lambda: saved
-        grad_x = grad_y @ self.weight  # [B, S, I], this rank's term of the sum
-        x = whole()
-        mine = start_reduce_scatter(grad_x, self.group)
-        Linear.backward_weight(self, (grad_y, x))
-        return mine()
+        gathered = start_gather(saved, self.group) if self.gather_again else lambda: saved
+        grad_x = grad_y @ self.weight  # [B, S, I], partial; meanwhile the tokens of x travel
+        x = gathered()
+        scattered = start_reduce_scatter(grad_x, self.group)
+        Linear.backward_weight(self, (grad_y, x))  # meanwhile the sums of grad_x travel
+        return scattered()
 
     def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[Tensor, Pair]:
         """grad_y [B, S, O/n] -> grad_x [B, S/n, I]: one reduce-scatter; keeps grad_y and x."""
