@@ -57,12 +57,12 @@ def finding(predicted: Bars, counted: Bars) -> str:
 
 
 def leaving_bars(
-    leaving: Bars, title: str, did: str = "leave the busiest node in a step"
+    leaving: Bars, title: str, did: str = "that leave the busiest node in a step"
 ) -> Figure:
     """A stacked bar per row, such as {"tp-dp-pp": {"tp": 0, "dp": 4e9}}, in the axes' hues.
 
-    What leaves a node in a step, a row for each order of the axes; `did`: another thing that these
-    bytes do. A group over several axes has the hue of the first.
+    What leaves a node in a step, a row for each order of the axes; `did`: what else these bytes
+    do. A group over several axes has the hue of the first.
     """
     totals = {row: sum(ops.values()) for row, ops in leaving.items()}
     height = TOP_INCHES + 0.3 * len(leaving) + BOTTOM_INCHES
