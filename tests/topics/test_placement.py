@@ -105,6 +105,16 @@ def test_what_a_transformer_sends_is_the_papers():
     }
 
 
+def test_tp_ranks_that_share_out_a_message_send_a_share_and_gather_the_rest():
+    grid, shape = RankGrid(64, tp=8, pp=4), {"hidden": 10, "sequence": 6, "micro_batch": 2}
+    whole, shared = (
+        transformer_bytes(grid, 8, **shape, num_micro_batches=5, scatter_gather=shares)
+        for shares in (False, True)
+    )
+    assert shared["pp"] == whole["pp"] / 8
+    assert shared["tp"] - whole["tp"] == pytest.approx(2 * 7 / 8 * whole["pp"])  # there and back
+
+
 def test_ranks_must_fill_their_nodes():
     with pytest.raises(ValueError, match="16 ranks do not fill nodes of 6"):
         bytes_leaving(RankGrid(16), 6, SENT)

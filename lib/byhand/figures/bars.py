@@ -56,17 +56,19 @@ def finding(predicted: Bars, counted: Bars) -> str:
     return f"{row}: {got[row]:,.0f} bytes counted, {want[row]:,.0f} predicted"
 
 
-def leaving_bars(leaving: Bars, title: str) -> Figure:
+def leaving_bars(
+    leaving: Bars, title: str, did: str = "that leave the busiest node in a step"
+) -> Figure:
     """A stacked bar per row, such as {"tp-dp-pp": {"tp": 0, "dp": 4e9}}, in the axes' hues.
 
-    What leaves a node in a step, a row for each order of the axes; a group over several axes has
-    the hue of the first.
+    What leaves a node in a step, a row for each order of the axes; `did`: what else these bytes
+    do. A group over several axes has the hue of the first.
     """
     totals = {row: sum(ops.values()) for row, ops in leaving.items()}
     height = TOP_INCHES + 0.3 * len(leaving) + BOTTOM_INCHES
     with style.plot(height, title, 1.5, TOP_INCHES, 0.9, BOTTOM_INCHES) as (figure, axes):
         axes.set(xlim=(0, max(totals.values()) or 1.0), ylim=(len(leaving) - 0.5, -0.5))
-        axes.set_xlabel("bytes that leave the busiest node in a step")
+        axes.set_xlabel(f"bytes {did}")
         axes.xaxis.set_major_formatter(lambda value, _: style.num_bytes_text(value))
         axes.set_yticks(range(len(leaving)), list(leaving))
         for y, (row, ops) in enumerate(leaving.items()):

@@ -22,7 +22,7 @@ def rank_cube(ranks: Mapping[Place, int], follow: int) -> Figure:
     """
     sizes = [1 + max(place[k] for place in ranks) for k in range(3)]
     with style.styled():
-        figure = style.new_figure(3.3, f"Rank {follow} has a group along each axis of the cube")
+        figure = style.new_figure(3.3, _finding(ranks, follow))
         axes = style.axes_at(figure, 0.2, 0.42, 0.2, 0.08)
         axes.set_axis_off()
         axes.set_aspect("equal")
@@ -34,6 +34,17 @@ def rank_cube(ranks: Mapping[Place, int], follow: int) -> Figure:
                 _group(axes, [p for p in ranks if _same(p, followed, number)], axis)
         axes.autoscale_view()
     return figure
+
+
+def _finding(ranks: Mapping[Place, int], follow: int) -> str:
+    """With whom `follow` shares each of its groups, the axes in their order."""
+    mine = next(place for place, rank in ranks.items() if rank == follow)
+    told = []
+    for number, axis in enumerate(STEPS):
+        others = [rank for place, rank in ranks.items() if _same(place, mine, number)]
+        others.remove(follow)
+        told += [f"along {axis} {', '.join(map(str, sorted(others)))}"] if others else []
+    return f"Rank {follow}'s partners: {'; '.join(told)}" if told else "One rank has no partner"
 
 
 def _corner(place: Place) -> tuple[float, float]:

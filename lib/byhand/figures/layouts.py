@@ -27,8 +27,7 @@ def layout_seconds(layouts: Layouts, title: str | None = None) -> Figure:
 
     layouts: by name, (seconds of each PART but the last, measured seconds); without measured ones,
     None, there is one bar. The title, unless given, names the fastest, and how far off predictions
-    were. A bar more than twice
-    as long as those of all other layouts is cut, and says so.
+    were. A bar more than twice as long as those of all other layouts is cut, and says so.
     """
     lengths = sorted(max(sum(shares), measured or 0) for shares, measured in layouts.values())
     longest = min(lengths[-1], 2 * lengths[-2]) if len(lengths) > 1 else lengths[0]
@@ -53,15 +52,23 @@ def layout_seconds(layouts: Layouts, title: str | None = None) -> Figure:
 
 
 def finding(layouts: Layouts) -> str:
-    """Which layout is the fastest, and the range of measured over predicted seconds."""
+    """Which layout is the fastest, and the range of measured over predicted seconds.
+
+    Measured times within 5 % of the least are a tie.
+    """
     predicted = min(layouts, key=lambda name: sum(layouts[name][0]))
     if any(measured is None for _, measured in layouts.values()):
         return f"{predicted} is predicted to be the fastest"
     measured = min(layouts, key=lambda name: layouts[name][1])
     ratios = [seconds / sum(shares) for shares, seconds in layouts.values()]
     range_of = f"{min(ratios):.2f} to {max(ratios):.2f}"
+    close = [name for name in layouts if layouts[name][1] <= 1.05 * layouts[measured][1]]
     named = "as predicted" if measured == predicted else f"not {predicted}"
-    return f"{measured} wins, {named}; measured / predicted {range_of}"
+    told = f"{measured} wins, {named}"
+    if len(close) > 1:
+        there = "with" if predicted in close else "without"
+        told = f"{len(close)} layouts tie, {there} {predicted}"
+    return f"{told}; measured / predicted {range_of}"
 
 
 def _draw_pair(axes: Axes, top: float, seconds: Sequence[float], measured: float | None) -> None:

@@ -6,7 +6,7 @@ cost        what a step sends and how long it takes. Pure
 machine     how long messages take on hosts whose ranks share their links. Pure
 layouts     every way to lay out the ranks. Pure
 cluster     the fastest layout of a cluster for a large model. Pure
-published   four such models, as measured. Pure
+published   ten such models, and how they were run. Pure
 lab         what lecture 12 runs, draws and lets one drag
 """
 

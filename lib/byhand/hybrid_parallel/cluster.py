@@ -214,6 +214,14 @@ def fastest(model: Model, cluster: Cluster) -> list[Plan]:
     return found
 
 
+def by_layout(model: Model, cluster: Cluster) -> dict[Layout, Plan]:
+    """For each layout that fits its fastest plan; the fastest layout first."""
+    best: dict[Layout, Plan] = {}
+    for plan in fastest(model, cluster):
+        best.setdefault(plan.layout, plan)
+    return best
+
+
 # Thousands of ranks are looked up often: remembered by layout.
 
 

@@ -65,7 +65,7 @@ def clip(gradients: Gradients, max_norm: float) -> Tensor:
     device = gradients.tensors[0].device
     square = torch.zeros((), dtype=torch.float64, device=device)
     for tensor in gradients.counted:
-        square += tensor.double().square().sum()
+        square += torch.linalg.vector_norm(tensor, dtype=torch.float64).square()
     dist.all_reduce(square, group=gradients.groups["tp-pp"])
     norm = square.sqrt()
     scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)  # as torch.nn.utils.clip_grad_norm_

@@ -18,7 +18,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.communication_cost.timing import Timing, take_turns
-from byhand.hybrid_parallel.cluster import estimate, fastest, parts
+from byhand.hybrid_parallel.cluster import by_layout, estimate, parts
 from byhand.hybrid_parallel.cost import SCALARS, Sizes
 from byhand.hybrid_parallel.layouts import Layout
 from byhand.hybrid_parallel.published import PUBLISHED
@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # ranks import this module
     from byhand.figures.style import CourseFigure
 
 Batches = list[tuple[Tensor, Tensor]]  # of model.text
+TRAINED_BY = partial(AdamW, lr=3e-3)
 BYTES_OF = "tp", "pp", "dp", "embedding", SCALARS
 
 
@@ -79,7 +80,7 @@ def train(
     layout: Layout,
     batches: Batches,
     change: Callable[[HybridParallel], None] = lambda model: None,
-    lr: float = 3e-3,
+    optimizer: Any = TRAINED_BY,
 ) -> Run:
     """Each rank's result: the global loss of every step, and its copy of the table, or None.
 
@@ -87,7 +88,7 @@ def train(
     """
 
     def on_rank(rank: int, world_size: int) -> tuple[list[float], Tensor | None]:
-        model = model_on_rank(weights, layout, len(batches[0][0]), partial(AdamW, lr=lr))
+        model = model_on_rank(weights, layout, len(batches[0][0]), optimizer)
         change(model)
         losses = [float(model.step(x, targets).loss) for x, targets in batches]
         tables = [p for p in model.parameters() if p.shape == weights.table.shape]
@@ -183,7 +184,7 @@ def step_asleep(model: HybridParallel, seconds: float, batch: tuple[Tensor, Tens
     model.step(*batch)
 
 
-def layout_explorer(name: str = "1 T") -> ipywidgets.VBox:
+def layout_explorer(name: str = "1008 B", links_per_host: int = 8) -> ipywidgets.VBox:
     """Choose a published model, the links of its hosts and its GPUs' memory; see the best layouts.
 
     Predicted by byhand.hybrid_parallel.cluster.
@@ -195,7 +196,7 @@ def layout_explorer(name: str = "1 T") -> ipywidgets.VBox:
     choices = {
         "model": (list(PUBLISHED), name),
         "link GB/s": ([1, 5, 25, 50, 400], 25),
-        "links a host": ([1, 2, 4, 8], 8),
+        "links a host": ([1, 2, 4, 8], links_per_host),
         "memory GB": ([40, 80, 141], 80),
     }
     sliders = [
@@ -217,9 +218,7 @@ def draw_layouts(
     links = {"between": 1e9 * gigabytes_per_second, "links_per_host": links_per_host}
     machine = replace(published.cluster.machine, **links)
     cluster = replace(published.cluster, machine=machine, memory=1e9 * gigabytes)
-    plans = fastest(published.model, cluster)
-    best = {plan.layout: plan for plan in reversed(plans)}
-    first, *others = sorted(best.values(), key=estimate)[:10]
+    first, *others = list(by_layout(published.model, cluster).values())[:10]
     full = max(map(first.memory, range(first.layout.pp))) / 1e9
     idle = parts(first)[2] / estimate(first)
     text = (

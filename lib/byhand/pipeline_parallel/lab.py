@@ -1,4 +1,4 @@
-"""Pipelines on real ranks: stages that sleep, stages that train; and schedules in your hands.
+"""Pipelines on real ranks: stages that sleep, or hold activations; and schedules in your hands.
 
 A stage that sleeps takes its time and no core, so any number of stages runs at full speed on two
 cores: what is measured is the schedule and the messages, not the ranks' fight for the processor.
@@ -7,21 +7,16 @@ cores: what is measured is the schedule and the messages, not the ranks' fight f
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from byhand.data_parallel import batches
-from byhand.model.digits import Digits
 from byhand.model.layer import Layer
-from byhand.model.mlp import GELU, MLP, mean_squared_error, random_weights, softmax_cross_entropy
-from byhand.model.optimizers import AdamW
-from byhand.model.training import train_alone
-from byhand.pipeline_parallel.partition import partition
-from byhand.pipeline_parallel.worker import Pipeline, Step, cut, timeline
+from byhand.model.mlp import GELU, MLP, mean_squared_error, random_weights
+from byhand.pipeline_parallel.worker import Pipeline, Step, timeline
 from byhand.pipeline_schedules import (
     Schedule,
     Timeline,
@@ -31,15 +26,12 @@ from byhand.pipeline_schedules import (
     simulate,
     zero_bubble_h1,
 )
-from byhand.runtime import Run, launch
+from byhand.runtime import launch
 
 if TYPE_CHECKING:  # ranks import this module
     import ipywidgets
 
     from byhand.figures.style import CourseFigure
-
-Weights = list[tuple[Tensor, Tensor]]
-BATCH_ROWS, LEARNING_RATE = 128, 3e-3
 
 
 @dataclass
@@ -120,56 +112,6 @@ def _hold_on_rank(
     pipeline = Pipeline([stage], schedule)
     inputs = [x] * pipeline.num_micro_batches
     pipeline.step(inputs, inputs, mean_squared_error)
-
-
-def train_digits(
-    weights: Weights, digits: Digits, schedule: Schedule, num_epochs: int = 10
-) -> tuple[list[float], MLP, Run]:
-    """Train an MLP of these weights on the digits, its layers shared out over the stages.
-
-    Returns the loss of every step, the trained model put together again, and the run.
-    """
-    run = launch(_train_on_rank, len(schedule), (weights, digits, schedule, num_epochs))
-    layers = [layer for _, layers in run.results for layer in layers]
-    return run.results[-1][0], MLP(layers), run
-
-
-def _train_on_rank(
-    rank: int,
-    world_size: int,
-    weights: Weights,
-    digits: Digits,
-    schedule: Schedule,
-    num_epochs: int,
-) -> tuple[list[float], list[Layer]]:
-    layers = MLP.from_weights(weights).layers
-    mine = partition(len(layers), world_size)[rank]
-    stage = MLP([layers[number] for number in mine])
-    pipeline, optimizer = Pipeline([stage], schedule), AdamW(stage.parameters(), LEARNING_RATE)
-    m, losses = pipeline.num_micro_batches, []
-    for x, labels in _batches(digits, num_epochs):
-        stage.zero_gradients()
-        losses.append(pipeline.step(cut(x, m), cut(labels, m), softmax_cross_entropy).loss)
-        optimizer.step(stage.gradients())
-    return [float(loss) for loss in losses if loss is not None], stage.layers
-
-
-def train_on_one_device(
-    weights: Weights, digits: Digits, num_epochs: int = 10
-) -> tuple[list[float], MLP]:
-    """The same without a pipeline: the loss of every step, and the trained model."""
-    model = MLP.from_weights(weights)
-    optimizer = AdamW(model.parameters(), LEARNING_RATE)
-    losses = train_alone(model, optimizer, _batches(digits, num_epochs), softmax_cross_entropy)
-    return losses, model
-
-
-def _batches(digits: Digits, num_epochs: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Each epoch in an order of its own, whole batches only."""
-    for epoch in range(num_epochs):
-        for rows in batches(len(digits.train_x), BATCH_ROWS, epoch):
-            if len(rows) == BATCH_ROWS:
-                yield digits.train_x[rows], digits.train_labels[rows]
 
 
 SCHEDULES: dict[str, Callable[[int, int], Timeline]] = {

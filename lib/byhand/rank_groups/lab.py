@@ -1,10 +1,8 @@
-"""What lecture 11 counts between nodes, times, and lets one drag."""
+"""What lecture 11 counts between nodes, and lets one drag."""
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from byhand.rank_groups.grid import AXES, ORDER, RankGrid
@@ -51,16 +49,6 @@ def counted_leaving(
 def _members(grid: RankGrid, name: str, rank: int) -> tuple[int, ...]:
     group = grid.group(name, rank)
     return () if group is None else tuple(group.tolist())
-
-
-def seconds(task: Callable[[], object], repetitions: int) -> tuple[float, float, float]:
-    """The least, the median and the most that the task takes."""
-    found = []
-    for _ in range(repetitions):
-        start = time.perf_counter()
-        task()
-        found.append(time.perf_counter() - start)
-    return min(found), statistics.median(found), max(found)
 
 
 def show_grid(

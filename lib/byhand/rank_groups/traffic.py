@@ -83,25 +83,30 @@ def transformer_bytes(
     micro_batch: int,
     num_micro_batches: int,
     bytes_per_element: int = 2,
+    scatter_gather: bool = False,
 ) -> dict[str, float]:
     """What one rank sends in a training step of a dense transformer, by group name.
 
     Counted are a layer's four tensor-parallel all-reduces, the keys and values that travel round
     the context-parallel ring (three times: backward needs them again, with their gradients), the
     gradients of 12·hidden² weights a layer, and the activations between stages. Left out are
-    embeddings, recomputation, what several chunks per stage send more often, and the paper's
-    scatter/gather, by which the ranks of a tp group send each its share to the next stage.
+    embeddings, recomputation, and what several chunks per stage send more often.
+
+    scatter_gather: as in section 4.1 of the paper, each rank of a tp group sends 1/tp of what goes
+    to the next stage (or back), where the group gathers it.
     """
     tp, cp, pp = grid.tp, grid.cp, grid.pp
     copies, layers = grid.dp * cp, num_layers / pp
     activation = micro_batch * sequence * hidden / cp * bytes_per_element
     weights = 12 * hidden**2 * layers / tp * bytes_per_element
     passes = layers * num_micro_batches
+    between = num_micro_batches * activation if pp > 1 else 0.0
+    gathered = between * _all_reduce(tp) * scatter_gather  # half of it forward, half backward
     return {
-        "tp": passes * 4 * _all_reduce(tp) * activation,
+        "tp": passes * 4 * _all_reduce(tp) * activation + gathered,
         "cp": passes * 3 * (cp - 1) * 2 * activation / tp,
         "dp-cp": _all_reduce(copies) * weights,
-        "pp": num_micro_batches * activation if pp > 1 else 0.0,
+        "pp": between / tp if scatter_gather else between,
     }
 
 
