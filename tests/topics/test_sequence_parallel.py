@@ -435,7 +435,7 @@ def test_a_gather_is_drawn_with_its_messages_behind_the_products(overlapped):
     run = time_gather(overlapped, 2, None, num_steps=2)
     assert [len(seconds) for seconds in run.results] == [2, 2]
     assert run.ledger.count("send", 0) == (3 if overlapped else 0)
-    assert gather_picture(run, "")._repr_png_()[1]["width"] == 770
+    assert gather_picture(run, "").png()[1] == 770
 
 
 # Beside torch
