@@ -4,8 +4,8 @@ timeline.svg, the README's picture: four ranks take two training steps on batche
 The gradient of the second layer travels while the first layer's is computed; the gradient of the
 first layer is waited for.
 
-two_hosts.svg, for readers of lecture 03 whose kernel allows no virtual network: the bytes that two
-ways to all-reduce send between two hosts, by ledger and kernel.
+two_hosts.svg, for readers of lecture 03 whose kernel allows no virtual network: the bytes that
+three ways to all-reduce send out of a host, by ledger and kernel.
 
 formulas.svg, for readers of lecture 04 likewise: an all-reduce on two, four and eight hosts, and
 what two formulas fitted to two hosts say of the others.

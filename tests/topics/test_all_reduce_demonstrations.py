@@ -108,8 +108,9 @@ def test_between_two_hosts_ledger_and_kernel_agree_and_two_levels_send_two_third
             crossed = compared.crossed(name, host)
             assert crossed == share * num_bytes
             assert 1 < compared.runs[name].traffic.hosts[host].sent / crossed < 1.05
-    assert "ring, host 1" in words(compared.picture())
-    assert str(compared).count("% of it") == 2
+    assert f"ring, {compared.seconds('ring'):.2f} s" in words(compared.picture())
+    by_bytes = [float(line.split()[-2]) for line in str(compared).splitlines()[1:]]
+    assert by_bytes == [pytest.approx(s * num_bytes / 20e6, abs=0.005) for s in shares.values()]
 
 
 def test_plans_say_what_the_busiest_rank_sends_and_what_leaves_a_host():
@@ -121,6 +122,16 @@ def test_plans_say_what_the_busiest_rank_sends_and_what_leaves_a_host():
         assert levels.leaving(8) == 2 * (hosts - 1) / hosts
         assert levels.leaving(num_ranks) == 0
     assert trees.halving_doubling(64).leaving(8) == 8 * 2 * (1 / 2 + 1 / 4 + 1 / 8)
+
+
+@pytest.mark.parametrize("num_ranks", [1, 3, 8, 64])
+def test_with_the_near_partner_first_halving_leaves_a_host_with_as_little_as_two_levels(num_ranks):
+    near = trees.halving_doubling(num_ranks, near_first=True)
+    plans.check(near)
+    assert near.busiest() == trees.halving_doubling(num_ranks).busiest()
+    assert len(near.rounds) == len(trees.halving_doubling(num_ranks).rounds)
+    if num_ranks == 64:
+        assert near.leaving(8) == plans.hierarchical(64, 8).leaving(8)
 
 
 def test_a_crossing_is_where_lines_through_the_points_meet():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byhand import PerRank, collectives, launch
-from byhand.collectives.lab import NAMES, ROOTED, demonstrate
+from byhand.collectives.lab import NAMES, ROOTED, busiest, demonstrate, in_turn, matrix
 
 WORLD_SIZES = (1, 2, 3, 4)
 ROW = 3  # elements
@@ -286,3 +286,34 @@ def test_two_steps_give_every_rank_the_sum():
     run = launch(in_two_steps, 4, (PerRank(tensors),))
     assert all(torch.equal(result, sum(tensors)) for result in run.results)
     assert math.isclose(run.ledger.sent_bytes(rank=3), 2 * 3 / 4 * tensors[0].nbytes)
+
+
+@pytest.mark.parametrize("root", [0, 2])
+@pytest.mark.parametrize(
+    ("name", "mirror"),
+    [
+        ("broadcast", "reduce"),
+        ("scatter", "gather"),
+        ("all_gather", "reduce_scatter"),
+        ("all_reduce", "all_reduce"),
+        ("all_to_all", "all_to_all"),
+    ],
+)
+def test_a_collectives_matrix_transposed_is_that_of_its_mirror_image(name, mirror, root):
+    assert torch.equal(matrix(name, 3, root).T, matrix(mirror, 3, root))
+
+
+def test_what_passes_in_turn_is_the_longest_chain_of_messages():
+    def around(rank, world_size, tensor):
+        return collectives.all_reduce(tensor)
+
+    assert in_turn(around, 4) == pytest.approx(2 * 3 / 4)
+    assert in_turn(lambda rank, world_size, tensor: collectives.broadcast(tensor), 3) == 2
+
+
+def test_the_busiest_rank_sends_or_receives_the_most():
+    def to_rank_0(rank, world_size):
+        collectives.gather(torch.ones(5, dtype=torch.float64))
+
+    run = launch(to_rank_0, 3)
+    assert run.ledger.sent_bytes("send") == busiest(run) == 2 * 5 * 8

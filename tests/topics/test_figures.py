@@ -205,6 +205,12 @@ def test_the_message_diagram_counts_messages_bytes_and_rounds():
     assert [t for t in words(figure) if t.startswith("round")] == ["round 1", "round 2"]
 
 
+def test_two_message_diagrams_can_share_a_scale_and_show_their_halves():
+    figure = figures.message_diagram(CHAIN, 3, "A title", num_rounds=4, halves=True)
+    assert [t for t in words(figure) if t.startswith("round")][-1] == "round 4"
+    assert len(figure.axes[0].lines) == 1 + len(find_messages(CHAIN))
+
+
 def test_a_shard_picture_says_whose_each_piece_is_and_how_a_matrix_is_placed():
     shown = words(figures.shard_picture(SHARDS, {"T": 0.5, "I": 1.2}, 4))
     assert [shown.count(str(rank)) for rank in range(4)] == [3] * 4

@@ -163,26 +163,24 @@ class TwoHosts:
         )
 
     def __str__(self) -> str:
-        bound = self.num_bytes / self.network.bytes_per_second
-        lines = [f"{'':14}   seconds   bound S/rate is"]
+        lines = [f"{'':18}seconds by its bytes   measured"]
         for name in self.runs:
-            seconds = self.seconds(name)
-            lines.append(f"{name:14}{seconds:>10.2f}{bound / seconds:>16.0%} of it")
+            by_bytes = self.crossed(name, 0) / self.network.bytes_per_second
+            lines.append(f"{name:18}{by_bytes:>20.2f}{self.seconds(name):>11.2f}")
         return "\n".join(lines)
 
     def picture(self) -> CourseFigure:
-        """Bytes out of each host, by the ledger (above) and by the kernel's count (below)."""
+        """Bytes out of host 0, by the ledger (above) and by the kernel's count (below)."""
         from byhand.figures import bytes_bars
 
-        rows = [(name, host) for name in self.runs for host in range(self.network.hosts)]
-        ledger = {f"{name}, host {host}": {"send": self.crossed(name, host)} for name, host in rows}
-        kernel = {
-            f"{name}, host {host}": {"send": self.runs[name].traffic.hosts[host].sent}
-            for name, host in rows
-        }
+        rows = {name: f"{name}, {self.seconds(name):.2f} s" for name in self.runs}
+        ledger = {row: {"send": self.crossed(name, 0)} for name, row in rows.items()}
+        sent = {name: run.traffic.hosts[0].sent for name, run in self.runs.items()}
+        kernel = {row: {"send": sent[name]} for name, row in rows.items()}
         first, *_, last = self.runs
-        share = self.runs[last].traffic.hosts[0].sent / self.runs[first].traffic.hosts[0].sent
-        title = f"Between hosts, {last} sends {share:.2f} of what the {first} sends"
+        title = (
+            f"Out of a host, {last} sends {sent[last] / sent[first]:.2f} of what the {first} sends"
+        )
         return bytes_bars(ledger, kernel, title)
 
 

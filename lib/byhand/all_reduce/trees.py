@@ -51,17 +51,21 @@ def recursive_doubling(num_ranks: int) -> Plan:
     return Plan(num_ranks, 1, _with_the_rest(rounds, num_ranks, power, 1))
 
 
-def halving_doubling(num_ranks: int) -> Plan:
-    """A reduce-scatter that halves what it sends each round, then an all-gather that doubles it."""
+def halving_doubling(num_ranks: int, near_first: bool = False) -> Plan:
+    """A reduce-scatter that halves what it sends each round, then an all-gather that doubles it.
+
+    The largest messages go to the farthest partner, or with `near_first` to the nearest.
+    """
     power = 1 << (num_ranks.bit_length() - 1)
+    distances = [power >> k for k in range(1, power.bit_length())]
+    kept, length = [0] * power, power  # where the part that a rank sums up starts
     halving, doubling = [], []
-    distance = power // 2
-    while distance:
-        held = {r: r // distance * distance for r in range(power)}  # where the kept half starts
-        pairs = [(r, r ^ distance) for r in range(power)]
-        halving.append(tuple(Transfer(r, s, held[s], held[s] + distance, True) for r, s in pairs))
-        doubling.append(tuple(Transfer(r, s, held[r], held[r] + distance, False) for r, s in pairs))
-        distance //= 2
+    for distance in reversed(distances) if near_first else distances:
+        length //= 2
+        kept = [start + bool(rank & distance) * length for rank, start in enumerate(kept)]
+        ways = [(rank, rank ^ distance) for rank in range(power)]
+        halving.append(tuple(Transfer(r, s, kept[s], kept[s] + length, True) for r, s in ways))
+        doubling.append(tuple(Transfer(r, s, kept[r], kept[r] + length, False) for r, s in ways))
     rounds = halving + doubling[::-1]
     return Plan(num_ranks, power, _with_the_rest(rounds, num_ranks, power, power))
 

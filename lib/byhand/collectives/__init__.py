@@ -1,6 +1,7 @@
 """The collectives by hand: what a broadcast or an all-reduce is made of.
 
 algorithms   each collective from send and recv alone: read this
+with_torch   torch's own eight, called alike
 lab          what lecture 02 runs and draws
 """
 

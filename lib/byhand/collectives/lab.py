@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from byhand.collectives import algorithms as collectives
+from byhand.collectives.with_torch import WITH_TORCH
 from byhand.runtime import Run, launch
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
@@ -108,16 +108,59 @@ def _on_rank(rank: int, world_size: int, name: str, root: int, by_hand: bool) ->
     elif name in ("broadcast", "scatter") and rank != root:
         tensor = torch.zeros_like(tensor)
     before = tensor.tolist()
-    call = getattr(collectives, name) if by_hand else WITH_TORCH[name]
-    result = call(tensor, root) if name in ROOTED else call(tensor)
+    result = _called(
+        getattr(collectives, name) if by_hand else WITH_TORCH[name], name, tensor, root
+    )
     return _held(before), _held([] if result is None else result.tolist())
 
 
-def busiest_rank(all_reduce: Callable, world_size: int) -> float:
-    """Run `all_reduce(rank, world_size, tensor)`: what its busiest rank sent, in tensors."""
+def _called(call: Callable, name: str, tensor: Tensor, root: int) -> Tensor | None:
+    return call(tensor, root) if name in ROOTED else call(tensor)
+
+
+def matrix(name: str, world_size: int = 4, root: int = 0) -> Tensor:
+    """The collective as a matrix: from all ranks' numbers, in rank order, to all ranks' results.
+
+    Torch's own runs once for each number that goes in, with that one 1 and all others 0. What a
+    rooted call does not look at, the tensors of other ranks, has no column.
+    """
+    holders = [root] if name in ("broadcast", "scatter") else range(world_size)
+    width = 1 if name in ("gather", "all_gather") else world_size
+    places = [(rank, shard) for rank in holders for shard in range(width)]
+    return torch.cat(launch(_columns, world_size, (name, root, width, places)).results)
+
+
+def _columns(rank: int, world_size: int, name: str, root: int, width: int, places) -> Tensor:
+    columns = []
+    for holder, shard in places:
+        tensor = torch.zeros(width)
+        tensor[shard] = float(rank == holder)
+        result = _called(WITH_TORCH[name], name, tensor, root)
+        columns.append(torch.empty(0) if result is None else result)
+    return torch.stack(columns, dim=1)
+
+
+def in_turn(all_reduce: Callable, world_size: int) -> float:
+    """Run `all_reduce(rank, world_size, tensor)`: how many tensors pass one after the other.
+
+    The longest chain of messages that wait for each other, its largest message in each round.
+    """
+    from byhand.figures.messages import find_messages
+
     tensor = torch.ones(840)  # which 1 to 8 ranks divide
-    ledger = launch(all_reduce, world_size, (tensor,)).ledger
-    return max(ledger.sent_bytes(rank=rank) for rank in range(world_size)) / tensor.nbytes
+    rounds = {}
+    for message in find_messages(launch(all_reduce, world_size, (tensor,)).ledger.events):
+        rounds[message.step] = max(message.num_bytes, rounds.get(message.step, 0))
+    return sum(rounds.values()) / tensor.nbytes
+
+
+def busiest(run: Run) -> int:
+    """The most bytes that one rank sent, or that one received, by `send` and `recv`."""
+    through = Counter()
+    for event in run.ledger.events:
+        if event.op in ("send", "recv"):
+            through[event.op, event.rank] += event.payload_bytes
+    return max(through.values(), default=0)
 
 
 def links(run: Run) -> dict[tuple[int, int], float]:
@@ -126,73 +169,6 @@ def links(run: Run) -> dict[tuple[int, int], float]:
     for event in run.ledger.select("send"):
         sent[event.rank, event.peer] += event.sent_bytes / run.results[0].nbytes
     return dict(sent)
-
-
-def torch_broadcast(tensor: Tensor, root: int) -> Tensor:
-    """Overwrites every other rank's tensor with the root's."""
-    dist.broadcast(tensor, src=root)
-    return tensor
-
-
-def torch_scatter(tensor: Tensor, root: int) -> Tensor:
-    """Only the root names the shards; every rank brings room for one."""
-    shards = list(tensor.split(1)) if dist.get_rank() == root else None
-    shard = tensor.new_empty(1)
-    dist.scatter(shard, shards, src=root)
-    return shard
-
-
-def torch_gather(shard: Tensor, root: int) -> Tensor | None:
-    """Only the root brings room for the shards."""
-    is_root = dist.get_rank() == root
-    shards = [torch.empty_like(shard) for _ in range(dist.get_world_size())] if is_root else None
-    dist.gather(shard, shards, dst=root)
-    return torch.cat(shards) if is_root else None
-
-
-def torch_reduce(tensor: Tensor, root: int) -> Tensor | None:
-    """The sum overwrites the root's tensor; what the others are left with means nothing."""
-    dist.reduce(tensor, dst=root)
-    return tensor if dist.get_rank() == root else None
-
-
-def torch_all_gather(shard: Tensor) -> Tensor:
-    """Every rank brings room for all the shards."""
-    whole = shard.new_empty(dist.get_world_size())
-    dist.all_gather_single(whole, shard)
-    return whole
-
-
-def torch_reduce_scatter(tensor: Tensor) -> Tensor:
-    """Every rank brings its tensor, and room for one sum."""
-    shard = tensor.new_empty(1)
-    dist.reduce_scatter_single(shard, tensor)
-    return shard
-
-
-def torch_all_reduce(tensor: Tensor) -> Tensor:
-    """The sum overwrites every rank's tensor."""
-    dist.all_reduce(tensor)
-    return tensor
-
-
-def torch_all_to_all(tensor: Tensor) -> Tensor:
-    """Row s goes to rank s; row r of what arrives is from rank r."""
-    arrived = torch.empty_like(tensor)
-    dist.all_to_all_single(arrived, tensor)
-    return arrived
-
-
-WITH_TORCH: dict[str, Callable] = {
-    "broadcast": torch_broadcast,
-    "scatter": torch_scatter,
-    "gather": torch_gather,
-    "reduce": torch_reduce,
-    "all_gather": torch_all_gather,
-    "reduce_scatter": torch_reduce_scatter,
-    "all_reduce": torch_all_reduce,
-    "all_to_all": torch_all_to_all,
-}
 
 
 def _held(numbers: list[int]) -> list[int]:

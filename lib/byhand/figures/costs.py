@@ -26,7 +26,8 @@ def costs(
 ) -> Figure:
     """Points with their spread; for each name in `lines` the seconds of every size.
 
-    A line and points of one name share a colour; points without a line are joined. marks: sizes to
+    A line and points of one name share a colour; points without a line are joined, and
+    stand at their sizes, so that only their spreads are beside each other. marks: sizes to
     mark, with what happens there. reach: (least, most) bytes drawn.
     """
     names = dict.fromkeys([*lines, *points])
@@ -41,7 +42,7 @@ def costs(
         for number, (name, some) in enumerate(points.items()):
             look = {"color": colours[name], "zorder": 3 + number}
             aside = ASIDE ** (number - (len(points) - 1) / 2)
-            _draw_points(axes, some, MARKERS[number % len(MARKERS)], look, aside)
+            _draw_points(axes, some, MARKERS[number % len(MARKERS)], look, aside, name in lines)
             if name not in lines:
                 axes.plot(*list(zip(*some, strict=True))[:2], linewidth=1.2, **look)
         for text, size in (marks or {}).items():
@@ -81,10 +82,11 @@ def _between_powers(axes: Axes) -> Callable[[float, int], str]:
     return text
 
 
-def _draw_points(axes: Axes, some: Sequence[Point], marker: str, look: dict, aside: float) -> None:
+def _draw_points(axes: Axes, some, marker: str, look: dict, aside: float, alone: bool) -> None:
     sizes, seconds, low, high = zip(*some, strict=True)
-    sizes = [size * aside for size in sizes]
-    axes.vlines(sizes, low, high, linewidth=1.2, **look)
+    moved = [size * aside for size in sizes]
+    axes.vlines(moved, low, high, linewidth=1.2, **look)
+    sizes = moved if alone else sizes
     axes.plot(sizes, seconds, marker, markersize=5, markeredgecolor=style.PAPER, **look)
 
 

@@ -27,15 +27,20 @@ def message_diagram(
     num_ranks: int,
     title: str | None = None,
     label: Callable[[int, int], object] = lambda sender, step: "",
+    num_rounds: int = 1,
+    halves: bool = False,
 ) -> Figure:
     """A row per rank, a column per round, an arrow per message, in its sender's colour.
 
     events: a run's ledger.events. A message's round is one more than the longest chain of messages
     that its sender or its receiver had to finish first. So the columns show what depends on what,
     not seconds. `label` says, of (sender, round), what is written where an arrow begins.
+    num_rounds: the least to leave room for, so that two pictures have one scale. halves: whether a
+    line parts the first half of the rounds from the second.
     """
     messages = find_messages(events)
     num_steps = max((message.step for message in messages), default=0)
+    width = max(num_steps, num_rounds)
     if title is None:
         total = style.num_bytes_text(sum(message.num_bytes for message in messages))
         title = (
@@ -43,16 +48,17 @@ def message_diagram(
         )
     height = TOP + ROW_INCHES * num_ranks + BOTTOM
     with style.plot(height, title, LEFT, TOP, RIGHT, BOTTOM) as (figure, axes):
-        axes.set(xlim=(0, max(num_steps, 1)), ylim=(num_ranks - 0.5, -0.5))
+        axes.set(xlim=(0, width), ylim=(num_ranks - 0.5, -0.5))
         axes.spines["bottom"].set_visible(False)
         parts.rank_rows(axes, num_ranks)
         axes.xaxis.tick_top()
-        steps = [step + 0.5 for step in range(num_steps)]
-        axes.set_xticks(steps, [f"round {step + 1}" for step in range(num_steps)])
+        steps = [step + 0.5 for step in range(width)]
+        axes.set_xticks(steps, [f"round {step + 1}" for step in range(width)])
         axes.tick_params(length=0)
-        axes.hlines(
-            range(num_ranks), 0, max(num_steps, 1), color=style.FAINT, linewidth=1, zorder=0
-        )
+        look = {"linewidth": 1, "zorder": 0}
+        axes.hlines(range(num_ranks), 0, width, color=style.FAINT, **look)
+        if halves:
+            axes.axvline(num_steps / 2, color=style.INK, linestyle=(0, (3, 3)), **look)
         for message in messages:
             _draw_message(axes, message, str(label(message.sender, message.step)))
     return figure

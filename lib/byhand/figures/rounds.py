@@ -29,7 +29,11 @@ def round_picture(terms: Terms, transfers: Sequence, sent: Links, title: str) ->
     with style.styled():
         figure = style.new_figure(TOP_INCHES + ROW_INCHES * num_ranks + BOTTOM_INCHES, title)
         axes = style.canvas(figure)
-        headings = ("its shards: sums of how many", "sends shard", "has sent, in tensors, to rank")
+        headings = (
+            "shards after it: sums of how many",
+            "sends shard",
+            "has sent, in tensors, to rank",
+        )
         for (left, right), text in zip((PIECES, ARROWS, LINKS), headings, strict=True):
             axes.text((left + right) / 2, TOP_INCHES - 0.3, text, ha="center", va="center")
         for rank in range(num_ranks):

@@ -23,7 +23,7 @@ def tradeoff(points: Mapping[str, tuple[float, float]], title: str) -> Figure:
         axes = style.axes_at(figure, 0.72, 0.5, 0.25, 0.55)
         most = max(rounds for rounds, _ in places)
         axes.set(xscale="log", xlim=(0.6 * min(r for r, _ in places), 1.6 * most))
-        axes.set(xlabel="rounds", ylabel="tensors sent by the busiest rank")
+        axes.set(xlabel="rounds, on a logarithmic scale", ylabel="tensors sent by the busiest rank")
         axes.set_ylim(0, 1.25 * max(tensors for _, tensors in places))
         ticks = sorted({rounds for rounds, _ in places})
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
