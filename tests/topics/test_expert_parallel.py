@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from byhand import PerRank, RankError, launch
+from byhand import PerRank, RankError, VirtualNetwork, launch
 from byhand.expert_parallel import (
     ExpertParallelMLP,
     Experts,
@@ -19,8 +19,10 @@ from byhand.expert_parallel import (
     MixtureOfExperts,
     Router,
     capacity,
+    lab,
     make_plan,
 )
+from byhand.expert_parallel.lab import learning
 from byhand.expert_parallel.layer import LocalExperts, dense
 from byhand.expert_parallel.moving import move
 from byhand.expert_parallel.placement import (
@@ -46,6 +48,7 @@ from byhand.model.text import text_batches
 from byhand.model.training import train_alone
 from byhand.rank_groups import rank_groups
 from byhand.rank_groups.process_groups import groups_for_this_rank
+from byhand.runtime import why_no_network
 
 T, D, HIDDEN, E, K = 13, 6, 8, 5, 2  # tokens of the batch, features, experts, experts a token
 WORLDS = (1, 2, 3, 4)
@@ -531,3 +534,47 @@ def test_refusals_name_the_numbers_that_clash():
     chosen = torch.tensor([[0, 3]])
     assert "expert 3, which is on no rank" in refuse(lambda: make_plan(chosen, [[0], [1, 2]]))
     assert "on 3 ranks, in a group of 2" in refuse(lambda: make_plan(chosen, [[0], [1], [3]]))
+
+
+def test_the_labs_choices_are_as_uneven_as_asked():
+    flat, steep = (lab.loads_of(lab.popular(4000, 8, 2, skew), 8) for skew in (0, 1))
+    assert max(flat) < 1.1 * 1000
+    assert max(steep) > 2 * 1000
+    assert sum(flat) == sum(steep) == 8000
+
+
+def test_a_watched_step_is_drawn_from_its_barrier_on():
+    chosen = lab.popular(16, 4, 2, 1.0)
+    run, took = lab.watch(chosen, [[[0, 1], [2, 3]], [[3, 1], [2, 0]]], 1e-4)
+    assert len(took) == 3
+    for number in (0, 1):
+        assert "waits" in lab.picture(run, number).texts[0].get_text()
+
+
+@pytest.mark.skipif(why_no_network() is not None, reason=str(why_no_network()))
+@pytest.mark.parametrize("two_levels", [False, True])
+def test_the_kernel_counts_the_bytes_that_the_formula_predicts(two_levels):
+    chosen = lab.popular(128, 8, 4, 0.5)
+    run, _ = lab.cross(two_levels, chosen, 8, 256, VirtualNetwork(2, 2, 50e6))
+    predicted = lab.STEPS * lab.crossing_bytes(chosen, 8, 256)[two_levels]
+    assert 1 <= run.traffic.hosts[0].sent / predicted < 1.15
+
+
+def test_experts_placed_by_load_train_as_experts_that_stay():
+    weights, batches = (
+        random_gpt(16, 5, D, 2, 1),
+        [(x % 16, y % 16) for x, y in text_batches(4, 4, 5)],
+    )
+    stay, _, uneven = learning.train(weights, batches, 2, E, K)
+    move, _, evened = learning.train(weights, batches, 2, E, K, every=1)
+    assert move == pytest.approx(stay, abs=1e-5)
+    assert sum(evened[1:]) < sum(uneven[1:])
+    assert learning.train_alone_too(weights, batches, E, K) == pytest.approx(stay, abs=1e-5)
+
+
+def test_the_explorer_draws_three_placements_and_refuses_what_cannot_be():
+    figure, text = lab.draw_loads(1.0, 16, 2, 4, 4)
+    assert sum("× the mean" in word.get_text() for word in figure.axes[0].texts) == 3
+    assert "times as long as if even" in text
+    explorer = lab.load_explorer()
+    assert explorer._repr_mimebundle_()[0]["image/png"]

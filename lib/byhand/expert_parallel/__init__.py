@@ -7,7 +7,7 @@ hosts       two levels: a token crosses the slow link once, however many experts
 placement   which rank holds which expert, what that costs, and what evens it
 moving      experts change their rank, or are copied, between two steps
 training    a tiny GPT whose MLPs are experts
-lab         what lecture 14 runs and draws
+lab         what lecture 14 runs, draws, and lets one drag
 """
 
 from byhand.expert_parallel.dispatch import (
