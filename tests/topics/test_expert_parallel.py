@@ -22,7 +22,7 @@ from byhand.expert_parallel import (
     lab,
     make_plan,
 )
-from byhand.expert_parallel.lab import learning
+from byhand.expert_parallel.lab import learning, pictures
 from byhand.expert_parallel.layer import LocalExperts, dense
 from byhand.expert_parallel.moving import move
 from byhand.expert_parallel.placement import (
@@ -545,10 +545,10 @@ def test_the_labs_choices_are_as_uneven_as_asked():
 
 def test_a_watched_step_is_drawn_from_its_barrier_on():
     chosen = lab.popular(16, 4, 2, 1.0)
-    run, took = lab.watch(chosen, [[[0, 1], [2, 3]], [[3, 1], [2, 0]]], 1e-4)
-    assert len(took) == 3
+    watched = lab.watch(chosen, [[[0, 1], [2, 3]], [[3, 1], [2, 0]]], 1e-4)
+    assert (len(watched.steps), len(watched.moves)) == (2, 1)
     for number in (0, 1):
-        assert "waits" in lab.picture(run, number).texts[0].get_text()
+        assert "waits" in pictures.step_timeline(watched.run, number).texts[0].get_text()
 
 
 @pytest.mark.skipif(why_no_network() is not None, reason=str(why_no_network()))
@@ -573,8 +573,8 @@ def test_experts_placed_by_load_train_as_experts_that_stay():
 
 
 def test_the_explorer_draws_three_placements_and_refuses_what_cannot_be():
-    figure, text = lab.draw_loads(1.0, 16, 2, 4, 4)
+    figure, text = pictures.draw_loads(1.0, 16, 2, 4, 4)
     assert sum("× the mean" in word.get_text() for word in figure.axes[0].texts) == 3
     assert "times as long as if even" in text
-    explorer = lab.load_explorer()
+    explorer = pictures.load_explorer()
     assert explorer._repr_mimebundle_()[0]["image/png"]

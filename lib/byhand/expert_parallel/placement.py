@@ -15,17 +15,17 @@ Sources: DeepSeek's EPLB, https://github.com/deepseek-ai/EPLB; Graham 1969 (the 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-
-import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 Placement = Sequence[Sequence[int]]
 
 
 def in_order(num_experts: int, num_ranks: int) -> list[list[int]]:
     """Experts dealt out in order; the first ranks may hold one more."""
-    return [part.tolist() for part in np.array_split(np.arange(num_experts), num_ranks)]
+    each, more = divmod(num_experts, num_ranks)
+    edges = [rank * each + min(rank, more) for rank in range(num_ranks + 1)]
+    return [list(range(*both)) for both in itertools.pairwise(edges)]
 
 
 def even(loads: Sequence[float], num_ranks: int) -> list[list[int]]:
@@ -96,10 +96,20 @@ def moves(old: Placement, new: Placement) -> list[tuple[int, int, int]]:
 
 
 def relabelled(old: Placement, new: Placement) -> list[list[int]]:
-    """The same shares as `new`, each on the rank where the most of it lies already."""
-    kept = np.array([[len(set(held) & set(share)) for share in new] for held in old])
-    _, shares = linear_sum_assignment(-kept)
-    return [list(new[share]) for share in shares]
+    """The same shares as `new`, each on the rank where much of it lies already.
+
+    Greedy: of all ranks and shares that are free, the two with the most experts in common go
+    together.
+    """
+    ranks, shares = set(range(len(old))), [list(experts) for experts in new]
+    placed: list[list[int]] = [[] for _ in old]
+    while ranks:
+        pairs = itertools.product(sorted(ranks), shares)
+        rank, share = max(pairs, key=lambda pair: len(set(old[pair[0]]) & set(pair[1])))
+        placed[rank] = share
+        ranks.remove(rank)
+        shares.remove(share)
+    return placed
 
 
 def copy_bytes(placement: Placement, expert_bytes: float) -> float:

@@ -1,6 +1,7 @@
-"""Experts on real ranks, for lecture 14: who waits for whom, what crosses a link; loads to drag.
+"""Experts on real ranks, for lecture 14: who waits for whom, and what crosses a link.
 
-lab.learning trains a tiny GPT of experts.
+    learning   a tiny GPT of experts, and what each has to do while it learns
+    pictures   rows that travel, loads by rank, a step's timeline; loads to drag
 
 For its times, experts *sleep* as long as a slow device would compute their rows: a rank that
 sleeps takes no core, so eight ranks run at full speed on two. Rows, messages and weights are real.
@@ -10,8 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import torch
 import torch.distributed as dist
@@ -21,18 +21,12 @@ from byhand.expert_parallel.dispatch import Placement
 from byhand.expert_parallel.hosts import HostExperts
 from byhand.expert_parallel.layer import Experts
 from byhand.expert_parallel.moving import move
-from byhand.expert_parallel.placement import imbalance, in_order, replicated
 from byhand.expert_parallel.training import random_experts
 from byhand.model.layer import Layer
 from byhand.model.mlp import MLP
 from byhand.model.optimizers import AdamW
 from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.runtime import PerRank, Run, VirtualNetwork, launch, why_no_network
-
-if TYPE_CHECKING:  # ranks import this module
-    import ipywidgets
-
-    from byhand.figures.style import CourseFigure
 
 LINK = 25e6  # bytes a second
 STEPS = 4  # of `cross`
@@ -54,12 +48,6 @@ def popular(num_tokens: int, num_experts: int, top_k: int, skew: float, seed: in
 def loads_of(chosen: Tensor, num_experts: int) -> list[int]:
     """The rows of each expert."""
     return torch.bincount(chosen.flatten(), minlength=num_experts).tolist()
-
-
-def by_rank(placement: Placement, loads: Sequence[float]) -> list[dict[int, float]]:
-    """What `byhand.figures.expert_loads` draws: for each rank, the rows of each of its experts."""
-    copies = [sum(expert in held for held in placement) for expert in range(len(loads))]
-    return [{expert: loads[expert] / copies[expert] for expert in held} for held in placement]
 
 
 class Sleepy(MLP):
@@ -99,23 +87,36 @@ def step(experts: Layer, x: Tensor, chosen: Tensor) -> float:
     return time.perf_counter() - begun
 
 
+@dataclass(frozen=True)
+class Watched:
+    """Seconds by the slowest rank: of a step whose experts are awake, and cost nothing; of the
+    steps under each placement; of the moves between them.
+    """
+
+    run: Run
+    awake: float
+    steps: list[float]
+    moves: list[float]
+
+
 def watch(
     chosen: Tensor, placements: Sequence[Placement], seconds: float, link: float | None = None
-) -> tuple[Run, list[float]]:
+) -> Watched:
     """One step under each placement, on fresh ranks, with the experts' weights moved in between.
 
     chosen: of all ranks' tokens, dealt out in order. seconds: a row takes, forward. link: bytes a
-    second between ranks, each a host by itself.
-    The seconds of each step and move, by the slowest rank: step, move, step, ...
+    second between ranks, each a host by itself, where a network can be laid.
     """
     num_ranks = len(placements[0])
 
     def on_rank(rank: int, world_size: int, mine: Tensor) -> list[float]:
-        Sleepy.seconds = seconds
         _, weights = random_experts(int(chosen.max()) + 1, *SIZES)
         experts = SleepyExperts(weights, placement=placements[0])
         optimizer, x = AdamW(experts.parameters()), torch.ones(len(mine), SIZES[0])
+        step(experts, x, mine)  # ranks connect
         took = [step(experts, x, mine)]
+        Sleepy.seconds = seconds
+        took.append(step(experts, x, mine))
         for placement in placements[1:]:
             dist.barrier()
             begun = time.perf_counter()
@@ -126,24 +127,8 @@ def watch(
     network = VirtualNetwork(num_ranks, 1, link) if link and not why_no_network() else None
     shares = PerRank(list(chosen.tensor_split(num_ranks)))
     run = launch(on_rank, num_ranks, (shares,), network=network)
-    return run, [max(took) for took in zip(*run.results, strict=True)]
-
-
-def picture(run: Run, number: int = 0) -> CourseFigure:
-    """The timeline of one of the steps of `watch`, from its barrier on."""
-    from byhand.figures import timeline
-
-    events, spans = [], []
-    for rank in range(run.world_size):
-        mine = run.ledger.select(rank=rank)
-        barriers = [event.end for event in mine if event.op == "barrier"]
-        begin, end = [*barriers, run.spans[rank][1]][2 * number : 2 * number + 2]
-        events += [replace(e) for e in mine if begin <= e.start < end]
-        spans.append((begin, end))
-    zero = min(begin for begin, _ in spans)
-    for event in events:
-        event.count_from(zero)
-    return timeline(events, [(begin - zero, end - zero) for begin, end in spans])
+    awake, *took = [max(seconds) for seconds in zip(*run.results, strict=True)]
+    return Watched(run, awake, took[::2], took[1::2])
 
 
 def cross(
@@ -182,42 +167,3 @@ def crossing_bytes(chosen: Tensor, num_experts: int, features: int) -> tuple[int
         2 * features + chosen.shape[1]
     )  # x, weights and grad_y there; or all that back
     return 2 * 4 * features * sum(rows), both_ways * sum(tokens) + 8 * chosen.shape[1] * tokens[0]
-
-
-def load_explorer(skew: float = 1.0, world_size: int = 4) -> ipywidgets.VBox:
-    """Choose how uneven the router is, how many experts there are, and the spare places.
-
-    Shown is who works how much under three placements. No rank is started.
-    """
-    import ipywidgets
-
-    from byhand.tools.explorer import explorer, slider
-
-    uneven = ipywidgets.FloatSlider(
-        value=skew, min=0, max=2, step=0.1, description="skew", continuous_update=False
-    )
-    experts, top_k = slider("experts", 16, 8, 64), slider("k", 2, 1, 8)
-    ranks, spare = slider("ranks", world_size, 2, 8), slider("spare", world_size, 0, 32)
-    return explorer([[uneven, experts, top_k], [ranks, spare]], draw_loads)
-
-
-def draw_loads(
-    skew: float, num_experts: int, top_k: int, num_ranks: int, spare: int
-) -> tuple[CourseFigure, str]:
-    """The three placements, and what a spare place costs."""
-    from byhand.figures import expert_loads
-
-    loads = loads_of(popular(2048, num_experts, top_k, skew), num_experts)
-    num_slots = min(num_experts + spare, num_experts * num_ranks)
-    placements = {
-        "in order": in_order(num_experts, num_ranks),
-        "placed by load": replicated(loads, num_ranks, num_experts),
-        f"with {num_slots - num_experts} copies": replicated(loads, num_ranks, num_slots),
-    }
-    panels = {name: by_rank(placement, loads) for name, placement in placements.items()}
-    first, *_, last = (imbalance(placement, loads) for placement in placements.values())
-    text = (
-        f"Experts take {first:.2f} times as long as if even; at best here {last:.2f} times. A rank "
-        f"holds up to {max(map(len, placements[list(placements)[-1]]))} experts."
-    )
-    return expert_loads(panels), text
