@@ -24,7 +24,7 @@ from byhand.expert_parallel import (
 )
 from byhand.expert_parallel.lab import learning, pictures
 from byhand.expert_parallel.layer import LocalExperts, dense
-from byhand.expert_parallel.moving import move
+from byhand.expert_parallel.moving import move, sum_copies
 from byhand.expert_parallel.placement import (
     copy_bytes,
     even,
@@ -578,3 +578,19 @@ def test_the_explorer_draws_three_placements_and_refuses_what_cannot_be():
     assert "times as long as if even" in text
     explorer = pictures.load_explorer()
     assert explorer._repr_mimebundle_()[0]["image/png"]
+
+
+def summed_copies(rank, world_size, placement):
+    layer = Experts(random_experts(E, D, HIDDEN, dtype=FLOAT64)[1], placement=placement)
+    for gradient in layer.gradients():
+        gradient += rank + 1
+    sum_copies(layer)
+    return [float(expert.gradients()[0][0, 0]) for expert in layer.layers]
+
+
+def test_copies_gradients_are_summed_at_the_price_that_placement_names():
+    placement = [[0, 1], [1, 2, 4], [4, 3, 1]]
+    run = launch(summed_copies, 3, (placement,))
+    assert run.results == [[1, 6], [6, 2, 5], [5, 3, 6]]  # the sums of their holders' numbers
+    expert_bytes = 8 * (2 * D * HIDDEN + D + HIDDEN)
+    assert run.ledger.sent_bytes() == copy_bytes(placement, expert_bytes)

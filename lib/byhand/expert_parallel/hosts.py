@@ -23,15 +23,10 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.expert_parallel.dispatch import (
-    Placement,
-    dispatch,
-    dispatch_backward,
-    make_plan,
-    there,
-)
+from byhand.expert_parallel.dispatch import dispatch, dispatch_backward, there
 from byhand.expert_parallel.layer import Experts, Weights
 from byhand.expert_parallel.placement import in_order
+from byhand.expert_parallel.plan import Placement, make_plan
 from byhand.model.layer import Layer
 from byhand.model.mlp import GELU
 

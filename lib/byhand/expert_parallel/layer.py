@@ -26,15 +26,13 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.expert_parallel.dispatch import (
-    Placement,
-    capacity,
     combine,
     combine_backward,
     dispatch,
     dispatch_backward,
-    make_plan,
 )
 from byhand.expert_parallel.placement import in_order
+from byhand.expert_parallel.plan import Placement, capacity, make_plan
 from byhand.expert_parallel.router import Router
 from byhand.model.layer import Layer
 from byhand.model.mlp import GELU, MLP

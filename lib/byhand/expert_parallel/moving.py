@@ -20,9 +20,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.expert_parallel.dispatch import Placement
 from byhand.expert_parallel.layer import Experts
 from byhand.expert_parallel.placement import moves
+from byhand.expert_parallel.plan import Placement
 
 Group = dist.ProcessGroup | None
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from byhand.expert_parallel.dispatch import Placement
 from byhand.expert_parallel.lab import loads_of, popular
 from byhand.expert_parallel.placement import imbalance, in_order, replicated
+from byhand.expert_parallel.plan import Placement
 from byhand.figures import Block, collective_picture, expert_loads, timeline
 from byhand.runtime import Run
 
