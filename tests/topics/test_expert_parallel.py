@@ -517,6 +517,16 @@ def refuse(call):
     return error.value.traceback
 
 
+def on_two_hosts(experts):
+    groups = groups_for_this_rank({"within": [[0], [1]], "across": [[0, 1]]})
+    HostExperts(experts, **groups, placement=[[0, 1], [1, 2, 3, 4]])
+
+
+def move_split(experts):
+    layer = Experts(experts, placement=[[0, 1, 2, 3, 4], []], tp=dist.group.WORLD)
+    move(layer, [[], [0, 1, 2, 3, 4]], None)
+
+
 def test_refusals_name_the_numbers_that_clash():
     weight, experts = random_experts(E, D, HIDDEN)
     with pytest.raises(ValueError, match="7 of 5 experts"):
@@ -531,6 +541,8 @@ def test_refusals_name_the_numbers_that_clash():
     assert "among 5 experts, but there are 4" in refuse(
         lambda: ExpertParallelMLP(Router(weight, 2), experts[:4])
     )
+    assert "each of 5 experts needs one host" in refuse(lambda: on_two_hosts(experts))
+    assert "experts that are split" in refuse(lambda: move_split(experts))
     chosen = torch.tensor([[0, 3]])
     assert "expert 3, which is on no rank" in refuse(lambda: make_plan(chosen, [[0], [1, 2]]))
     assert "on 3 ranks, in a group of 2" in refuse(lambda: make_plan(chosen, [[0], [1], [3]]))

@@ -12,11 +12,14 @@ So a whole host is to the outer level what an expert is to the inner one, and bo
 four functions of dispatch.py.
 
 T tokens, D features, k experts a token, H hosts.
+Simplified: nothing is dropped, and an expert's copies share a host.
 Source: DeepSeek-V3, arXiv:2412.19437, section 3.2.2 (there a token visits at most 4 hosts).
 """
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -54,23 +57,15 @@ class HostExperts(Layer):
         """
         per_host, self.num_hosts = dist.get_world_size(within), dist.get_world_size(across)
         placement = placement or in_order(len(weights), per_host * self.num_hosts)
-        mine = slice(*(per_host * (dist.get_rank(across) + step) for step in (0, 1)))
-        homes = [
-            {expert for experts in placement[first : first + per_host] for expert in experts}
-            for first in range(0, len(placement), per_host)
-        ]
-        if sorted(expert for home in homes for expert in home) != list(range(len(weights))):
+        by_host = [placement[at : at + per_host] for at in range(0, len(placement), per_host)]
+        homes = [sorted(set().union(*held)) for held in by_host]
+        if sorted(itertools.chain(*homes)) != list(range(len(weights))):
             raise ValueError(f"each of {len(weights)} experts needs one host: they have {homes}")
-        device = weights[0][0][0].device
-        self.host_of = torch.zeros(len(weights), dtype=torch.int64, device=device)
-        self.local = torch.zeros_like(self.host_of)  # its number within the host
-        for host, home in enumerate(homes):
-            for number, expert in enumerate(sorted(home)):
-                self.host_of[expert], self.local[expert] = host, number
-        own = sorted(homes[dist.get_rank(across)])
-        inner = [[own.index(expert) for expert in experts] for experts in placement[mine]]
+        self.host_of, self.local = _numbered(homes, weights[0][0][0].device)
+        host = dist.get_rank(across)
+        inner = [[homes[host].index(expert) for expert in held] for held in by_host[host]]
         self.across = across
-        self.inner = Experts([weights[e] for e in own], activation, within, inner)
+        self.inner = Experts([weights[e] for e in homes[host]], activation, within, inner)
         self.layers = [self.inner]
 
     def forward(self, x: Tensor, weights: Tensor, chosen: Tensor) -> tuple[Tensor, tuple]:
@@ -101,3 +96,9 @@ class HostExperts(Layer):
     def backward_weight(self, kept: list) -> None:
         """Add to the gradients of this rank's experts."""
         self.inner.backward_weight(kept)
+
+
+def _numbered(homes: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
+    """For each expert: its host, and its number within the host."""
+    places = {e: (h, i) for h, home in enumerate(homes) for i, e in enumerate(home)}
+    return torch.tensor([places[e] for e in sorted(places)], device=device).unbind(dim=1)

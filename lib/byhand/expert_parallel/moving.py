@@ -34,9 +34,11 @@ def move(experts: Experts, placement: Placement, optimizer: Any) -> None:
     Sends each expert to each rank that gets it: 3 times its bytes, in one message.
 
     Raises:
-        ValueError: an expert would be on no rank.
+        ValueError: an expert would be on no rank, or experts are split over ranks.
     """
     experts.check(placement)
+    if experts.tp:
+        raise ValueError("experts that are split by tensor parallelism cannot be moved: tp is set")
     rank, num_numbers = dist.get_rank(experts.group), 3 * sum(map(math.prod, experts.shapes))
     held = _packed(experts, optimizer, experts.placement[rank])
     pending = []
