@@ -560,7 +560,7 @@ def test_a_watched_step_is_drawn_from_its_barrier_on():
     watched = lab.watch(chosen, [[[0, 1], [2, 3]], [[3, 1], [2, 0]]], 1e-4)
     assert (len(watched.steps), len(watched.moves)) == (2, 1)
     for number in (0, 1):
-        assert "waits" in pictures.step_timeline(watched.run, number).texts[0].get_text()
+        assert "waits" in pictures.step_timeline(watched, number).texts[0].get_text()
 
 
 @pytest.mark.skipif(why_no_network() is not None, reason=str(why_no_network()))

@@ -29,7 +29,7 @@ from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.runtime import PerRank, Run, VirtualNetwork, launch, why_no_network
 
 LINK = 25e6  # bytes a second
-STEPS = 4  # of `cross`
+STEPS, TRIES = 4, 3  # of `cross`, of `watch`
 SIZES = 64, 512  # features and hidden features of the sleeping experts
 
 
@@ -89,20 +89,23 @@ def step(experts: Layer, x: Tensor, chosen: Tensor) -> float:
 
 @dataclass(frozen=True)
 class Watched:
-    """Seconds by the slowest rank: of a step whose experts are awake, and cost nothing; of the
-    steps under each placement; of the moves between them.
+    """Seconds by the slowest rank, of the tries that other programs disturbed least.
+
+    awake: a step whose experts cost nothing. steps: under each placement; drawn: the number of
+    its barrier in the run. moves: from each placement to the next.
     """
 
     run: Run
     awake: float
     steps: list[float]
+    drawn: list[int]
     moves: list[float]
 
 
 def watch(
     chosen: Tensor, placements: Sequence[Placement], seconds: float, link: float | None = None
 ) -> Watched:
-    """One step under each placement, on fresh ranks, with the experts' weights moved in between.
+    """TRIES steps under each placement, on fresh ranks; the experts' weights move in between.
 
     chosen: of all ranks' tokens, dealt out in order. seconds: a row takes, forward. link: bytes a
     second between ranks, each a host by itself, where a network can be laid.
@@ -114,21 +117,25 @@ def watch(
         experts = SleepyExperts(weights, placement=placements[0])
         optimizer, x = AdamW(experts.parameters()), torch.ones(len(mine), SIZES[0])
         step(experts, x, mine)  # ranks connect
-        took = [step(experts, x, mine)]
+        took = [step(experts, x, mine) for _ in range(TRIES)]
         Sleepy.seconds = seconds
-        took.append(step(experts, x, mine))
-        for placement in placements[1:]:
+        for placement in placements:
             dist.barrier()
             begun = time.perf_counter()
-            move(experts, placement, optimizer)
-            took += [time.perf_counter() - begun, step(experts, x, mine)]
+            move(experts, placement, optimizer)  # the first one moves nothing
+            took.append(time.perf_counter() - begun)
+            took += [step(experts, x, mine) for _ in range(TRIES)]
         return took
 
     network = VirtualNetwork(num_ranks, 1, link) if link and not why_no_network() else None
     shares = PerRank(list(chosen.tensor_split(num_ranks)))
     run = launch(on_rank, num_ranks, (shares,), network=network)
-    awake, *took = [max(seconds) for seconds in zip(*run.results, strict=True)]
-    return Watched(run, awake, took[::2], took[1::2])
+    took = [max(tries) for tries in zip(*run.results, strict=True)]
+    moved = range(TRIES, len(took), TRIES + 1)
+    best = [min(range(at + 1, at + 1 + TRIES), key=took.__getitem__) for at in moved]
+    moves = [took[at] for at in moved[1:]]
+    steps = [took[number] for number in best]
+    return Watched(run, min(took[:TRIES]), steps, [number + 1 for number in best], moves)
 
 
 def cross(

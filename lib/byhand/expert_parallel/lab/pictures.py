@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from byhand.expert_parallel.lab import loads_of, popular
+from byhand.expert_parallel.lab import Watched, loads_of, popular
 from byhand.expert_parallel.placement import imbalance, in_order, replicated
 from byhand.expert_parallel.plan import Placement
 from byhand.figures import Block, collective_picture, expert_loads, timeline
-from byhand.runtime import Run
 
 if TYPE_CHECKING:
     import ipywidgets
@@ -47,13 +46,14 @@ def travel(chosen: Tensor, placement: Placement) -> CourseFigure:
     return collective_picture(*both, "all_to_all", title)
 
 
-def step_timeline(run: Run, number: int = 0) -> CourseFigure:
-    """The timeline of one of the steps of `watch`, from its barrier on."""
+def step_timeline(watched: Watched, number: int = 0) -> CourseFigure:
+    """The timeline of the step under a placement, from its barrier on."""
+    run, at = watched.run, watched.drawn[number]
     events, spans = [], []
     for rank in range(run.world_size):
         mine = run.ledger.select(rank=rank)
         barriers = [event.end for event in mine if event.op == "barrier"]
-        begin, end = [*barriers, run.spans[rank][1]][2 * number + 2 : 2 * number + 4]
+        begin, end = [*barriers, run.spans[rank][1]][at : at + 2]
         events += [replace(e) for e in mine if begin <= e.start < end]
         spans.append((begin, end))
     zero = min(begin for begin, _ in spans)
