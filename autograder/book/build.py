@@ -13,6 +13,7 @@ from pathlib import Path
 from autograder.book.gather import address_of, gather
 from autograder.course import run_lectures
 from autograder.places import COURSE, Places
+from byhand.words import counted
 
 NEEDED = ("sphinx", "myst_nb", "furo", "latex2mathml")
 
@@ -46,7 +47,7 @@ def main() -> int:
     for problem in problems:
         print(problem, file=sys.stderr)
     pages = len(list(target.rglob("*.html")))
-    print(f"{pages} pages in {time.monotonic() - began:.0f} s: open build/book/index.html")
+    print(f"{counted(pages, 'page')} in {time.monotonic() - began:.0f} s: open build/book/index.html")
     return 1 if problems else 0
 
 
