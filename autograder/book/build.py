@@ -47,7 +47,7 @@ def main() -> int:
     for problem in problems:
         print(problem, file=sys.stderr)
     pages = len(list(target.rglob("*.html")))
-    print(f"{counted(pages, 'page')} in {time.monotonic() - began:.0f} s: open build/book/index.html")
+    print(f"{counted(pages, 'page')} in {time.monotonic() - began:.0f} s: build/book/index.html")
     return 1 if problems else 0
 
 
