@@ -88,11 +88,11 @@ class WatchedSteps:
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         return self.picture()._repr_png_()
 
-    def picture(self, title: str | None = None) -> CourseFigure:
-        """The fastest step, drawn."""
+    def picture(self, title: str | None = None, axis_seconds: float | None = None) -> CourseFigure:
+        """The fastest step, drawn: arguments as for `overlap`."""
         from byhand.figures import overlap
 
-        return overlap(self.fastest, title)
+        return overlap(self.fastest, title, axis_seconds)
 
 
 def watch(
