@@ -39,7 +39,14 @@ from byhand.communication_cost.lab.pictures import (
     draw_roofline,
     draw_wirings,
 )
-from byhand.communication_cost.networks import TOPOLOGIES, double_ring, switch, two_level
+from byhand.communication_cost.networks import (
+    TOPOLOGIES,
+    depth_first,
+    double_ring,
+    renumbered,
+    switch,
+    two_level,
+)
 from byhand.communication_cost.rounds import rounds
 from byhand.communication_cost.timing import Timing, take_turns, time_call
 from byhand.figures import bandwidth_over_time, costs, link_ladder, strips
@@ -412,6 +419,19 @@ def test_a_wiring_draws_each_wire_once_and_the_fastest_algorithm_bold():
     assert [text.get_text() for text in texts].count("25") == 1  # direct, between all pairs
     arrows = [text for text in drawn.axes[0].texts if getattr(text, "arrow_patch", None)]
     assert len(arrows) == 16 + 8 + 16 + 14 + 56
+
+
+@pytest.mark.parametrize("p", [2, 5, 8, 13])
+def test_a_ring_in_depth_first_order_sends_one_message_over_each_link_of_a_tree(p):
+    network = renumbered(TOPOLOGIES["tree"](p, LINE), depth_first(p))
+    for at_once in rounds("ring", p, p):  # messages of one byte
+        assert set(network.link_bytes([at_once]).values()) == {1}
+    assert sorted(depth_first(p)) == list(range(p))
+
+
+def test_a_ring_numbered_by_level_has_three_messages_on_one_link_of_a_tree():
+    network = TOPOLOGIES["tree"](8, LINE)
+    assert max(network.link_bytes([rounds("ring", 8, 8)[0]]).values()) == 3
 
 
 def test_a_roofline_bends_where_the_link_keeps_up_with_the_gpu():

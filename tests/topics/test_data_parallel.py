@@ -473,6 +473,18 @@ def test_all_ranks_start_their_buckets_in_one_order():
         assert_close(gradients, [torch.full((n,), 3.0) for n in (3, 5)])
 
 
+def goes_back_twice(rank, world_size):
+    weight = nn.Parameter(torch.ones(3))
+    GradientHooks(nn.ParameterList([weight]))
+    for _ in range(2):
+        weight.sum().backward()
+
+
+def test_a_second_backward_before_finish_is_refused_and_sends_nothing_half_summed():
+    with pytest.raises(RankError, match="a second backward before finish"):
+        launch(goes_back_twice, 2)
+
+
 def leaves_a_parameter_out(rank, world_size):
     used, unused = nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(3))
     hooks = GradientHooks(nn.ParameterList([unused, used]), bucket_bytes=1)

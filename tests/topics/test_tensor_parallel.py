@@ -35,7 +35,7 @@ from byhand.tensor_parallel.convolution import (
     InputChannelParallelConv2d,
     OutputChannelParallelConv2d,
 )
-from byhand.tensor_parallel.gathered import GatheredLinear
+from byhand.tensor_parallel.gathered import Gather, GatheredLinear, GatheringLinear
 from byhand.tensor_parallel.lab import SPLITS, counted, draw_split, predicted, run_block
 from byhand.tensor_parallel.operators import copy_to_group, sum_over_group
 
@@ -250,6 +250,24 @@ def test_gathering_every_output_gives_the_same_for_more_bytes(world_size):
     assert run.ledger.sent_bytes("all_gather", 0) == gathered
     reduced = run.ledger.sent_bytes("all_reduce", 0)
     assert reduced == pytest.approx(all_reduce_bytes(5 * (4 + 12), world_size), abs=2)
+
+
+@pytest.mark.parametrize("world_size", WORLDS)
+def test_gathering_the_input_sends_back_a_reduce_scatter_and_gives_the_same(world_size):
+    weights = random_weights([4, 12, 24], **FLOAT64)
+    x, grad_y = torch.randn(5, 4, **FLOAT64), torch.randn(5, 24, **FLOAT64)
+
+    def build():
+        first, second = ColumnParallelLinear(*weights[0]), GatheringLinear(*weights[1])
+        return MLP([first, GELU(), second, Gather()])
+
+    run = split_run(world_size, build, x, grad_y)
+    one_device = forward_backward(0, 1, lambda: MLP.from_weights(weights, GELU), x, grad_y)
+    check_layer(run, one_device, None, None, [0, 0, 0, 0])
+    ops = [event.op for event in run.ledger.select(rank=0)]
+    assert ops == ["all_gather", "all_gather", "reduce_scatter", "all_reduce"]
+    half = all_reduce_bytes(5 * 12, world_size) // 2
+    assert run.ledger.sent_bytes("reduce_scatter", 0) == half
 
 
 @given(st.integers(1, 2), st.integers(1, 3), st.integers(1, 4), st.integers(1, 3), st.booleans())

@@ -29,21 +29,25 @@ class Link(NamedTuple):
 
 
 LINKS = (
+    Link("HBM3e, B200 SXM", "a GPU and its memory", 8e12, f"{GPU_PAGES}, haink.org"),
     Link("HBM3e, H200 SXM", "a GPU and its memory", 4.8e12, GPU_PAGES),
     Link("HBM3, H100 SXM", "a GPU and its memory", 3.35e12, GPU_PAGES),
     Link("HBM2e, A100 80 GB SXM", "a GPU and its memory", 2.039e12, GPU_PAGES),
+    Link("NVLink 5, B200", "GPUs of one host", 900e9, f"{INDEX}: 1800 GB/s both ways"),
     Link(
         "NVLink 4, H100 and H200", "GPUs of one host", 450e9, f"{H200_SYSTEM}: 900 GB/s both ways"
     ),
     Link("NVLink 3, A100", "GPUs of one host", 300e9, f"{INDEX}: 600 GB/s both ways"),
     Link("PCIe 5.0 ×16", "a GPU and its host", 64e9, INDEX),
     Link("PCIe 4.0 ×16", "a GPU and its host", 32e9, INDEX),
+    Link("InfiniBand XDR", "hosts", 100e9, f"{INDEX}: 800 Gb/s"),
     Link("InfiniBand NDR", "hosts", 50e9, f"{INDEX}: 400 Gb/s"),
     Link("InfiniBand HDR", "hosts", 25e9, f"{INDEX}: 200 Gb/s"),
     Link("10 Gb/s Ethernet", "hosts", 1.25e9, "its name"),
 )
 
 BF16_H100 = 989e12  # floating-point operations a second, dense, H100 SXM; NVIDIA's data sheet
+BF16_TRAINING = 400e12  # what an H100 reached in Llama 3's training, all waiting in it; its table 4
 
 # nccl-tests' all_reduce_perf, float32, out of place, on 16 H100 of two a3-megagpu-8g hosts: the
 # microseconds of 8 bytes, 16, 32 and so on to 8 GiB. Each host has eight cards of 200 Gb/s.
@@ -56,6 +60,8 @@ NCCL_MICROSECONDS = (
     *(977.6, 1059.9, 1261.6, 1652.2, 2360.9, 3817.5, 6759.0, 12646, 24361, 47535),
 )
 NCCL_SECONDS = {8 << power: 1e-6 * time for power, time in enumerate(NCCL_MICROSECONDS)}
+# The same call's first bytes on two hosts of eight H20 with InfiniBand: nccl issue 1244.
+NCCL_INFINIBAND_SOURCE = "https://github.com/NVIDIA/nccl/issues/1244"
 CARDS_BYTES_PER_SECOND = 8 * 200e9 / 8
 
 

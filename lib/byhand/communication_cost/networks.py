@@ -15,7 +15,7 @@ as its slowest message. Simplified: no round begins before the last one has ende
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -130,6 +130,21 @@ def two_level(hosts: int, ranks_per_host: int, inside: AlphaBeta, across: AlphaB
         return [*out, Hop(("host in", there, there), host), Hop(("in", b, b), port)]
 
     return Network(hosts * ranks_per_host, way)
+
+
+def renumbered(network: Network, order: Sequence[int]) -> Network:
+    """The same links, with rank r where `order[r]` was: an order is an algorithm too."""
+    return Network(network.num_ranks, lambda a, b: network.way(order[a], order[b]))
+
+
+def depth_first(num_ranks: int) -> list[int]:
+    """A tree's ranks, each before those below it: a ring in this order uses every link once."""
+    order, left = [], [0]
+    while left:
+        rank = left.pop()
+        order.append(rank)
+        left += [child for child in (2 * rank + 2, 2 * rank + 1) if child < num_ranks]
+    return order
 
 
 TOPOLOGIES: dict[str, Callable[[int, AlphaBeta], Network]] = {

@@ -1,7 +1,8 @@
 """What DistributedDataParallel adds to any nn.Module: hooks that send gradients during backward.
 
 Autograd calls a hook when a parameter's gradient is final. The hook counts its bucket down, and
-starts the bucket's all-reduce at zero. n ranks, S bytes of parameters.
+starts the bucket's all-reduce at zero. Gradients are copied into a bucket and out of it, S bytes
+more of memory; DDP's can be views of it. n ranks, S bytes of parameters.
 Source: Li et al. 2020, arXiv:2006.15704 (PyTorch Distributed), section 3.2.3 and algorithm 1.
 """
 
@@ -46,6 +47,8 @@ class GradientHooks:
 
     def count_down(self, bucket: Bucket, parameter: Tensor) -> None:
         """A gradient is final. Start every bucket that is now full, in one order on all ranks."""
+        if bucket.missing == 0:
+            raise RuntimeError("a second backward before finish(): this bucket has left already")
         bucket.missing -= 1
         while self.next < len(self.buckets) and self.buckets[self.next].missing == 0:
             full = self.buckets[self.next]

@@ -88,11 +88,11 @@ class WatchedSteps:
     def _repr_svg_(self) -> str:
         return self.picture()._repr_svg_()
 
-    def picture(self, title: str | None = None) -> CourseFigure:
-        """The fastest step, drawn."""
+    def picture(self, title: str | None = None, axis_seconds: float | None = None) -> CourseFigure:
+        """The fastest step, drawn: arguments as for `overlap`."""
         from byhand.figures import overlap
 
-        return overlap(self.fastest, title)
+        return overlap(self.fastest, title, axis_seconds)
 
 
 def watch(

@@ -11,6 +11,7 @@ from byhand.figures import parts, style
 HEIGHT, TOP, BOTTOM, LEFT = 3.4, 0.5, 0.55, 0.78  # inches
 WIDE = 3e3  # most over least seconds: from there on powers of ten alone are named
 ASIDE = 1.12  # points of one size stand beside each other, this factor apart
+MANY = 12  # points: from there on they touch, and have no white edge
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f", "#56b4e9", "#e69f00")
 MARKERS = ("o", "s", "^", "D")
 
@@ -87,7 +88,8 @@ def _draw_points(axes: Axes, some, marker: str, look: dict, aside: float, alone:
     moved = [size * aside for size in sizes]
     axes.vlines(moved, low, high, linewidth=1.2, **look)
     sizes = moved if alone else sizes
-    axes.plot(sizes, seconds, marker, markersize=5, markeredgecolor=style.PAPER, **look)
+    edge = {"mec": style.PAPER, "mew": 1.0 if len(some) <= MANY else 0.0}  # no line cut in dashes
+    axes.plot(sizes, seconds, marker, markersize=5 if len(some) <= MANY else 4, **edge, **look)
 
 
 def _mark(axes: Axes, text: str, size: float, least: float, most: float) -> None:

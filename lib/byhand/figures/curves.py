@@ -29,7 +29,7 @@ def curves(
     points: Mapping[str, Sequence[tuple[float, float]]] | None = None,
     widths: Sequence[float] = WIDTHS,
 ) -> Figure:
-    """A line for each name in `lines`, over `x` (1, 2, 3, ... when None); the first is thickest.
+    """A line for each name in `lines`, over `x` (None: 1, 2, ...) or its start; the first thickest.
 
     spread: for some of the names, (least, most) at each point, drawn as a band.
     from_zero: whether y starts at 0, so that heights can be compared.
@@ -46,7 +46,7 @@ def curves(
         axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
         axes.set_axisbelow(True)
         for number, (name, values) in enumerate(lines.items()):
-            places = range(1, len(values) + 1) if x is None else x
+            places = range(1, len(values) + 1) if x is None else x[: len(values)]
             look = {"color": COLOURS[number % len(COLOURS)], "solid_capstyle": "round"}
             marker = "o" if len(values) <= 12 and not points else ""
             width = widths[min(number, len(widths) - 1)]

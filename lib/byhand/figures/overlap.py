@@ -40,16 +40,19 @@ class Step(NamedTuple):
     flights: tuple[Flight, ...]
 
 
-def overlap(steps: Sequence[Step], title: str | None = None) -> Figure:
+def overlap(
+    steps: Sequence[Step], title: str | None = None, axis_seconds: float | None = None
+) -> Figure:
     """Two lanes per rank: what the rank does, and below it which buckets are in flight.
 
-    The title, unless given, says which share of the step the ranks stand still.
+    The title, unless given, says which share of the step the ranks stand still. axis_seconds: how
+    far the axis reaches, so that figures can be compared; None: to the step's end.
     """
     begin, end = min(step.start for step in steps), max(step.end for step in steps)
     height = TOP + ROW_INCHES * len(steps) + BOTTOM
     title = finding(steps) if title is None else title
     with style.plot(height, title, LEFT, TOP, RIGHT, BOTTOM) as (figure, axes):
-        axes.set(xlim=(0, 1e3 * (end - begin)), ylim=(len(steps) - 0.45, -0.35))
+        axes.set(xlim=(0, 1e3 * (axis_seconds or end - begin)), ylim=(len(steps) - 0.45, -0.35))
         axes.set_xlabel("milliseconds")
         parts.rank_rows(axes, len(steps))
         for rank, step in enumerate(steps):

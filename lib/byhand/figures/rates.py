@@ -75,15 +75,15 @@ def link_ladder(
         axes.xaxis.set_major_locator(LogLocator(10))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(_whole_thousands))
-        before = None
+        edge = axes.get_yaxis_transform()
+        _beside(axes, (1, -1), "would take", (50, 0), edge, ha="right")
+        _beside(axes, (1, -1), "between", (62, 0), edge)
         for number, (_, between, rate) in enumerate(ordered):
             axes.plot(rate, number, "o", markersize=8, color=PLACE_COLOURS.get(between, style.INK))
             _beside(axes, (rate, number), _rate_text(rate), (8, 0), axes.transData)
             told = duration_text(second / rate)
-            edge = axes.get_yaxis_transform()
             _beside(axes, (1, number), told, (50, 0), edge, ha="right")
-            _beside(axes, (1, number), between if between != before else "", (62, 0), edge)
-            before = between
+            _beside(axes, (1, number), between, (62, 0), edge)
     return figure
 
 

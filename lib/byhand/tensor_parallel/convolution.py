@@ -12,7 +12,7 @@ One of each in a row sends one all-reduce forward, one backward, as in TensorPar
 Simplified: square kernels, equal padding on all sides, no dilation, no channel groups of its own.
 
 Shapes: T images, C input and O output channels, h × w pixels, k × k kernel, n ranks in `group`.
-Source: Krizhevsky 2014, One weird trick, arXiv:1404.5997 (model parallelism by channel).
+Source: Krizhevsky, Sutskever and Hinton 2012 (AlexNet), whose channels lay on two GPUs.
 """
 
 from __future__ import annotations

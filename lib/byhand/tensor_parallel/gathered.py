@@ -1,11 +1,13 @@
 """The all-gather variant of tensor parallelism: every layer's output is made whole at once.
 
 Each rank computes its own columns of y and all-gathers them, so that any layer can come next.
-Simple, found in many first implementations, and dear: it sends something for every layer, and the
-widest activation too, where column and row together send only the narrow ones.
+Simple, and dear: it sends something for every layer, and the widest activation too, where column
+and row together send only the narrow ones.
 
     Gather, Slice     whole from slices, and back: each is the other's backward pass
     GatheredLinear    a column-parallel layer, then Gather
+    GatheringLinear   a column-parallel layer that gathers its input: where slices arrive, an
+                      all-gather's backward pass is a reduce-scatter, and half of an all-reduce
 
 Shapes: T rows, F features, n ranks in `group`.
 """
@@ -57,6 +59,29 @@ class GatheredLinear(MLP):
     def __init__(self, weight: Tensor, bias: Tensor, group: Group = None):
         """Keep this rank's share of the full weight [O, I] and bias [O]."""
         super().__init__([ColumnParallelLinear(weight, bias, group), Gather(group)])
+
+
+class GatheringLinear(ColumnParallelLinear):
+    """y_r = x W_rᵀ + b_r, where x arrives sharded too: both x and its gradient travel."""
+
+    def check_input(self, x: Tensor) -> None:
+        """None: x has I/n features."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """x [T, I/n] sharded -> y [T, O/n] sharded: one all-gather, (n-1)/n · T·I elements."""
+        return super().forward(gather(x, self.group))
+
+    def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
+        """grad_y [T, O/n] sharded -> grad_x [T, I/n] sharded. Adds to the gradients.
+
+        Sends (n-1)/n · T·I elements per rank: one reduce-scatter, for a rank needs its slice only.
+        """
+        self.backward_weight((grad_y, saved))
+        terms = (grad_y @ self.weight).chunk(dist.get_world_size(self.group), dim=1)
+        terms = [term.contiguous() for term in terms]
+        grad_x = torch.empty_like(terms[0])
+        dist.reduce_scatter(grad_x, terms, group=self.group)
+        return grad_x
 
 
 def gather(x: Tensor, group: Group = None) -> Tensor:

@@ -1,7 +1,7 @@
 """One MLP block split over ranks in three ways, run and counted, and drawn for lecture 07.
 
     column, then row      one all-reduce of y forward, one of grad_x backward
-    gather every output   both layers by column, and each output made whole at once
+    gather every output   both layers by column, and each output made whole
     row, then column      the same two splits in the other order: the wide layer is what travels
 
 D features, H hidden, T rows; every rank has x and grad_y whole, and ends with y and grad_x whole.
@@ -17,8 +17,12 @@ from torch import Tensor
 
 from byhand.model.mlp import GELU, MLP, random_weights
 from byhand.runtime import Run, launch
-from byhand.tensor_parallel.gathered import GatheredLinear, Slice
-from byhand.tensor_parallel.layers import RowParallelLinear, TensorParallelMLP
+from byhand.tensor_parallel.gathered import Gather, GatheredLinear, GatheringLinear, Slice
+from byhand.tensor_parallel.layers import (
+    ColumnParallelLinear,
+    RowParallelLinear,
+    TensorParallelMLP,
+)
 
 if TYPE_CHECKING:  # ranks import this module
     import ipywidgets
@@ -31,7 +35,7 @@ Sent = dict[str, float]  # bytes by op
 SPLITS = {
     "column, then row": lambda weights: TensorParallelMLP(weights, GELU),
     "gather every output": lambda weights: MLP(
-        [GatheredLinear(*weights[0]), GELU(), GatheredLinear(*weights[1])]
+        [ColumnParallelLinear(*weights[0]), GELU(), GatheringLinear(*weights[1]), Gather()]
     ),
     "row, then column": lambda weights: MLP(
         [Slice(), RowParallelLinear(*weights[0]), GELU(), GatheredLinear(*weights[1])]
@@ -70,7 +74,7 @@ def predicted(
     if split == "column, then row":
         return {"forward": {"all_reduce": 2 * narrow}, "backward": {"all_reduce": 2 * narrow}}
     if split == "gather every output":
-        backward = {"all_reduce": 2 * (narrow + wide)}
+        backward = {"all_reduce": 2 * narrow, "reduce_scatter": wide}
         return {"forward": {"all_gather": narrow + wide}, "backward": backward}
     both = {"all_reduce": 2 * wide, "all_gather": narrow}
     return {"forward": both, "backward": dict(both)}
@@ -126,7 +130,9 @@ def linear_picture(num_ranks: int) -> CourseFigure:
         ],
     }
     inches = {"T": 0.55, "I": 0.75, "O": 0.95}
-    return shard_picture(lines, inches, num_ranks, "One product, cut in two ways")
+    return shard_picture(
+        lines, inches, num_ranks, "By column nothing is sent; by row, a sum at the end"
+    )
 
 
 def block_picture(num_ranks: int) -> CourseFigure:
@@ -163,18 +169,19 @@ def attention_picture(num_ranks: int) -> CourseFigure:
     from byhand.figures import Matrix, shard_picture
 
     own, thirds = list(range(num_ranks)) * 3, ("queries", "keys", "values")
-    x, y = Matrix("x", "S", "D"), Matrix("y", "S", "D")
-    weight, qkv = Matrix("Wᵀ", "D", "3D"), Matrix("q k v", "S", "3D")
+    x, y = Matrix("x", "T", "D"), Matrix("y", "T", "D")
+    weight, qkv = Matrix("Wᵀ", "D", "3D"), Matrix("q k v", "T", "3D")
     weight, qkv = (m._replace(split="columns", ranks=own, brackets=thirds) for m in (weight, qkv))
     lines = {
         "Queries, keys, values": [x, "·", weight, "=", qkv],
         "Each head alone, then the output layer": [
-            *(Matrix("mixed", "S", "D", "columns"), "·", Matrix("Vᵀ", "D", "D", "rows"), "="),
+            *(Matrix("mixed", "T", "D", "columns"), "·", Matrix("outᵀ", "D", "D", "rows"), "="),
             *(y._replace(split="partial"), "all-reduce →", y),
         ],
     }
-    inches = {"S": 0.55, "D": 0.75, "3D": 2.2}
-    return shard_picture(lines, inches, num_ranks, "Attention is column, heads, row")
+    inches = {"T": 0.55, "D": 0.75, "3D": 2.2}
+    title = "Attention is column, heads, row: nothing is sent before its end"
+    return shard_picture(lines, inches, num_ranks, title)
 
 
 def block_bytes(

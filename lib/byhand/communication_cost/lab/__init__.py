@@ -127,7 +127,7 @@ class FormulaRace:
         band = {"measured": [tuple(1e3 * s for s in timing.quartiles) for timing in timings]}
         off = max(found[-1] for found in self.predicted.values()) / timings[-1].median
         title = (
-            f"Fitted to {hosts[0]} hosts, one formula is {off:.1f} times too slow at {hosts[-1]}"
+            f"Fitted to {hosts[0]} hosts, one formula says {off:.1f} times the time of {hosts[-1]}"
         )
         axes = {"xlabel": "hosts", "ylabel": "milliseconds", "x": hosts, "log_x": True}
         return curves(lines, title=title, spread=band, from_zero=True, **axes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from byhand.communication_cost import AlphaBeta, crossover
 from byhand.communication_cost.lab import Sweep
-from byhand.communication_cost.networks import TOPOLOGIES
+from byhand.communication_cost.networks import TOPOLOGIES, depth_first, renumbered
 
 if TYPE_CHECKING:
     from ipywidgets import VBox
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from byhand.figures.style import CourseFigure
 
 WIRED = ("ring", "double_ring", "halving_doubling", "recursive_doubling", "direct")
+WIRES = {"ring": "one-way circle", "double_ring": "two-way circle"}  # as they are named in pictures
 NUM_RANKS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
@@ -48,14 +49,12 @@ def draw_costs(
 ) -> tuple[CourseFigure, str]:
     """The picture, and what it says in a sentence."""
     from byhand.figures import costs
-    from byhand.figures.costs import seconds_text
     from byhand.figures.style import num_bytes_text
 
     name = rival.replace("_", " ").replace("halving doubling", "halving-doubling")
     named = {"ring": "ring", name: rival}
     lines = {text: partial(line.seconds, each, num_ranks) for text, each in named.items()}
     crossing = crossover(line, "ring", rival, num_ranks)
-    title = f"{num_ranks} ranks: alpha {seconds_text(line.alpha)}, {1e-6 / line.beta:,.3g} MB/s"
     marks = {"equal": crossing} if crossing else {}
     here = measured is not None and measured.num_ranks == num_ranks
     points = {"measured": measured.points()} if here else {}
@@ -66,21 +65,30 @@ def draw_costs(
     else:
         winner = name.capitalize() if lines[name](1) < lines["ring"](1) else "The ring"
         text = f"{winner} wins at every size."
+    title = f"{num_ranks} ranks: {text[0].lower()}{text[1:-1]}"
     return costs(points, lines, title, marks, (4, 1 << 30)), text
 
 
 def draw_wirings(num_ranks: int, num_bytes: float, line: AlphaBeta) -> CourseFigure:
-    """Five topologies, and the milliseconds of five all-reduces on each."""
+    """Five topologies, and the milliseconds of five all-reduces on each; of the ring's, two orders.
+
+    The ring goes by rank number, and depth first through what is drawn as a tree.
+    """
     from byhand.figures import wirings
 
     wires, table = {}, {}
-    for name, build in TOPOLOGIES.items():
-        network = build(num_ranks, line)
+    for topology, build in TOPOLOGIES.items():
+        name, network = WIRES.get(topology, topology), build(num_ranks, line)
         ways = [network.way(a, b) for a in range(num_ranks) for b in range(num_ranks) if a != b]
         hops = {hop.link for way in ways for hop in way}
         wires[name] = {_ends(*link) for link in hops}
-        table[name] = {each: 1e3 * network.seconds(each, num_bytes) for each in WIRED}
-    title = f"Milliseconds to all-reduce {num_bytes / 1e9:g} GB on {num_ranks} ranks, by wires"
+        another = renumbered(network, depth_first(num_ranks))
+        taken = {"ring": network.seconds("ring", num_bytes)}
+        taken["ring, depth first"] = another.seconds("ring", num_bytes)
+        taken |= {each: network.seconds(each, num_bytes) for each in WIRED[1:]}
+        table[name] = {each: 1e3 * seconds for each, seconds in taken.items()}
+    what = f"Milliseconds to all-reduce {num_bytes / 1e9:g} GB"
+    title = f"{what}: a ring loses where it leaves wires idle"
     return wirings(wires, table, num_ranks, title)
 
 
