@@ -295,6 +295,17 @@ def test_a_run_does_and_holds_what_its_schedule_says(name):
         assert [span.action for span in ran] == actions
 
 
+def test_with_a_barrier_no_stage_begins_a_step_before_all_have_ended_the_last():
+    got = sleep_through(one_forward_one_backward(2, 3), *[0.001] * 3, num_steps=2, barrier=True)
+    steps = [[], []]
+    for stage in range(2):
+        own = [span for span in got.spans if span.stage == stage]
+        steps[0] += own[:6]
+        steps[1] += own[6:]
+    assert len(steps[1]) == 12
+    assert max(span.end for span in steps[0]) <= min(span.start for span in steps[1])
+
+
 def slow_receiver(rank, world_size, schedule):
     chunk = Sleep(*[0.03 * rank] * 3)  # stage 0 makes eight messages before stage 1 takes one
     batches = [torch.zeros(1, 1000)] * 8
