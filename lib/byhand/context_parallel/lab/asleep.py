@@ -77,8 +77,9 @@ def _rounds(
         zero, marks = time.monotonic(), []
         for owner, _ in around(block):
             start = time.monotonic() - zero
-            time.sleep(_block_seconds(rank, owner, total, layout, compute))
-            marks.append((owner, start, time.monotonic() - zero))
+            work = _block_seconds(rank, owner, total, layout, compute)
+            time.sleep(work)
+            marks.append((owner, start, time.monotonic() - zero if work else start))
         ends = [start for _, start, _ in marks[1:]] + [marks[-1][2]]
         every.append([(*mark, end) for mark, end in zip(marks, ends, strict=True)])
     return every
