@@ -81,11 +81,9 @@ def seen(rank: int, owner: int, length: int, layout: str, causal: bool) -> Seen 
     half = length // 2
     if not causal or owner == rank:
         return Seen(ALL, ALL, causal)
-    if layout == ZIGZAG:
-        return (
-            Seen(ALL, slice(half), False) if owner < rank else Seen(slice(half, None), ALL, False)
-        )
-    return Seen(ALL, ALL, False) if owner < rank else None
+    if owner < rank:
+        return Seen(ALL, slice(half) if layout == ZIGZAG else ALL, False)
+    return Seen(slice(half, None), ALL, False) if layout == ZIGZAG else None
 
 
 def pairs(rank: int, owner: int, length: int, layout: str, causal: bool) -> int:
