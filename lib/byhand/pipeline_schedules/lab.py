@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from byhand.model.mlp import MLP, softmax_cross_entropy
 from byhand.pipeline_parallel import Pipeline, cut, partition
-from byhand.pipeline_parallel.lab import Weights, sleep_through
+from byhand.pipeline_parallel.lab import sleep_through
 from byhand.pipeline_schedules.actions import Schedule, messages, route_of
 from byhand.pipeline_schedules.orders import (
     breadth_first,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # ranks import this module
 
     from byhand.figures.style import CourseFigure
 
+Weights = list[tuple[Tensor, Tensor]]
 NAMED: dict[str, Callable[[int, int], Schedule]] = {
     "GPipe": gpipe,
     "1F1B": one_forward_one_backward,
