@@ -11,6 +11,8 @@ bytes_bars           bytes predicted beside bytes counted
 curves               loss curves, and what a setting does to a time
 overlap              one training step: what hides behind backward
 bucket_layout        which layer's gradient travels in which bucket
+lanes                what a rank computes, unit by unit, and what travels meanwhile
+flat_shards          parameters end to end, and the shards that ranks keep of them
 layout_seconds       which layout of the ranks is fastest, and what the others wait for
 schedule_timeline    which stage of a pipeline computed which micro-batch, when
 leaving_bars         what leaves a node in a step, for each order of the axes
@@ -34,7 +36,9 @@ from byhand.figures.collective import Block, Picture, collective_picture, collec
 from byhand.figures.costs import costs
 from byhand.figures.cube import rank_cube
 from byhand.figures.curves import curves
+from byhand.figures.flat import flat_shards
 from byhand.figures.grid import rank_grid
+from byhand.figures.lanes import Span, lanes
 from byhand.figures.layouts import layout_seconds
 from byhand.figures.messages import message_diagram
 from byhand.figures.overlap import overlap
@@ -55,6 +59,7 @@ __all__ = [
     "Matrix",
     "Part",
     "Picture",
+    "Span",
     "bandwidth_over_time",
     "block_flow",
     "bucket_layout",
@@ -63,6 +68,8 @@ __all__ = [
     "collective_pictures",
     "costs",
     "curves",
+    "flat_shards",
+    "lanes",
     "layout_seconds",
     "leaving_bars",
     "link_ladder",

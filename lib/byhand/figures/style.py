@@ -42,6 +42,11 @@ AXIS_COLOURS = {
     "dp": "#d55e00",
     "pp": "#009e73",
 }  # one hue per mesh axis, everywhere in the course
+STATE_COLOURS = {
+    "weights": "#1f4e79",
+    "gradients": "#d08f3a",
+    "optimizer": "#9aa5b1",
+}  # what training holds besides activations
 WIDTH_INCHES = 7.0
 TEXT_POINTS, SMALL_POINTS, SCREEN_DPI = 9, 8, 110
 TITLE = {"fontsize": 10.5, "weight": "bold"}
@@ -126,8 +131,8 @@ def axis_colour(name: str) -> str:
 
 
 def wire_colour(name: str) -> str:
-    """The colour of a collective, or of a mesh axis; grey for what is neither."""
-    return {**OP_COLOURS, **AXIS_COLOURS}.get(name, COMMUNICATION)
+    """The colour of a collective, a mesh axis or a state of training; grey for what is none."""
+    return {**OP_COLOURS, **AXIS_COLOURS, **STATE_COLOURS}.get(name, COMMUNICATION)
 
 
 def tint(colour: str, strength: float) -> tuple[float, float, float]:

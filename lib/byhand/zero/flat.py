@@ -8,7 +8,7 @@ the shapes, and one call moves them all. The zeros are nobody's: their gradient 
 zero, and so they count for nothing in a norm.
 
 n ranks in `group`, N parameters in the unit, k = ⌈N/n⌉.
-Source: Zhao et al. 2023, arXiv:2304.11277 (PyTorch FSDP), section 3.2.1 and figure 4.
+Source: Zhao et al. 2023, arXiv:2304.11277 (PyTorch FSDP), section 3.2.1.
 """
 
 from __future__ import annotations

@@ -194,7 +194,8 @@ def clip(gradients: list[Tensor], max_norm: float, group: Group = None) -> Tenso
 
     Returns the norm before, the same on all ranks. One all-reduce of 8 bytes.
     """
-    square = torch.stack([gradient.double().square().sum() for gradient in gradients]).sum()
+    norms = [torch.linalg.vector_norm(gradient, dtype=torch.float64) for gradient in gradients]
+    square = torch.stack(norms).square().sum()
     dist.all_reduce(square, group=group)
     norm = square.sqrt()
     scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)  # as torch.nn.utils.clip_grad_norm_
