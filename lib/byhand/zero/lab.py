@@ -71,7 +71,7 @@ def held(model: ShardedOptimizer) -> dict[str, int]:
     state = [*getattr(optimizer, "mean", []), *getattr(optimizer, "square", [])]
     return {
         "weights": sum(flat.whole.nbytes for flat in model.flats if flat.whole is not None),
-        "gradients": sum(_bytes(flat.grad) + _bytes(flat.gradient) for flat in model.flats),
+        "gradients": sum(_bytes(flat.grad_whole) + _bytes(flat.grad_shard) for flat in model.flats),
         "optimizer": sum(map(_bytes, [*(flat.shard for flat in model.flats), *state])),
     }
 
@@ -126,7 +126,9 @@ class WatchedLayer(SleepingLayer):
 
     def _noted(self, kind: str, compute: Any, *args: Any) -> Any:
         start = time.monotonic()
-        whole = [t for flat in self.model.flats for t in (flat.whole, flat.grad) if t is not None]
+        whole = [
+            t for flat in self.model.flats for t in (flat.whole, flat.grad_whole) if t is not None
+        ]
         out = compute(*args)
         num_bytes = sum(tensor.nbytes for tensor in whole)
         self.diary.append((kind, self.number, start, time.monotonic(), num_bytes))
@@ -194,7 +196,7 @@ def _steps(rank: int, world_size: int, way: str, num_steps: int) -> list[list[tu
             [(*entry[:2], entry[2] - begin, entry[3] - begin, entry[4]) for entry in diary]
         )
         for flat in model.flats:
-            flat.gradient = None
+            flat.grad_shard = None
     return diaries
 
 
