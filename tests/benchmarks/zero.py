@@ -8,6 +8,7 @@ both with resharding and without, and our hooks on the same modules over the sam
 everything: forward, loss, backward, SGD with momentum. All start from a barrier, take turns in one
 launch, and the slowest rank counts. The ratio is the median of the repetitions' ratios, with its
 quartiles; that of processor time, summed over ranks, is beside it: other programs disturb it less.
+A second table counts what each sends in a step, and the most it holds.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from torch.nn.parallel import DistributedDataParallel
 from byhand import launch
 from byhand.model.mlp import MLP, random_weights, softmax_cross_entropy
 from byhand.model.optimizers import SGD
+from byhand.runtime.trace import recorder
 from byhand.zero import ShardedGradients, ShardedModule, ShardedOptimizer, ShardedParameters
 
 WORLD_SIZE, REPETITIONS, WARM_UP = 2, 30, 3
@@ -116,7 +118,11 @@ def with_deepspeed(stage, weights, x, labels):
         optimizer=torch.optim.SGD(model.parameters(), foreach=True, **RATE),
         config={
             "train_micro_batch_size_per_gpu": len(x),
-            "zero_optimization": {"stage": stage, "reduce_bucket_size": 10_000_000},
+            "zero_optimization": {
+                "stage": stage,
+                "reduce_bucket_size": sum(weight.numel() for weight, _ in weights),
+                "stage3_param_persistence_threshold": 0,  # else small parameters stay whole
+            },
             "zero_allow_untested_optimizer": True,
         },
         dist_init_required=False,
@@ -164,6 +170,36 @@ def race(rank, world_size, sizes, num_rows, repetitions):
     return measured
 
 
+def one_way(rank, world_size, name, sizes, num_rows):
+    """Three steps; the peak is that of the last two."""
+    os.environ["DS_ACCELERATOR"] = "cpu"
+    x, labels = torch.ones(num_rows, sizes[0]), torch.zeros(num_rows, dtype=torch.long)
+    step = ways()[name](random_weights(sizes), x, labels)
+    step()
+    recorder.active.memory.peak_bytes = 0  # all models were built from whole weights
+    dist.barrier()
+    step()
+    dist.barrier()
+    step()
+
+
+def count() -> None:
+    """Print what every way sends in its third step, and the most that it holds, on four ranks."""
+    sizes, num_ranks = [256] * 7, 4
+    num_bytes = 4 * 6 * 256 * 257  # S
+    print(
+        f"\nthe third step on {num_ranks} ranks, 6 × 256², SGD with momentum; peak of the last two"
+    )
+    print(f"{'':<25}{'calls':>6}{'sent / S (n-1)/n':>18}{'peak / S':>10}")
+    for name in ways():
+        run = launch(one_way, num_ranks, (name, sizes, 8), memory=True, deadline=120)
+        calls = run.ledger.select(rank=0)
+        last = max(place for place, event in enumerate(calls) if event.op == "barrier")
+        sent = sum(event.sent_bytes for event in calls[last + 1 :]) * num_ranks / (num_ranks - 1)
+        row = f"{len(calls) - last - 1:>6}{sent / num_bytes:>18.2f}"
+        print(f"{name:<25}{row}{max(run.peak_bytes) / num_bytes:>10.2f}", flush=True)
+
+
 def together(by_rank, name):
     """Of each repetition: the slowest rank's seconds, and all ranks' processor seconds."""
     repetitions = list(zip(*(measured[name] for measured in by_rank), strict=True))
@@ -198,3 +234,4 @@ def report(repetitions: int) -> None:
 
 if __name__ == "__main__":
     report(int(sys.argv[1]) if len(sys.argv) > 1 else REPETITIONS)
+    count()
