@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -73,7 +72,8 @@ class Flat:
         self.shard = self.mine(whole).clone()
         self.dtype = dtype or whole.dtype
         self.reduce_dtype = reduce_dtype or self.dtype
-        self.whole = self.grad_whole = self.grad_shard = self.arriving = None
+        self.whole = self.grad_whole = self.grad_shard = None
+        self.arriving = self.sending = None  # what is under way
         self.empty = whole.new_empty(0, dtype=self.dtype)
         unit.keep_parameters_in(repeat(self.empty))
         unit.keep_gradients_in(repeat(self.empty))
@@ -117,18 +117,19 @@ class Flat:
         self.grad_whole = None
         self.unit.keep_gradients_in(repeat(self.empty))
 
-    def start_reduce(self) -> tuple[Any, Tensor]:
+    def start_reduce(self) -> None:
         """Begin to sum `grad_whole` over ranks. Sends (n-1) · k numbers.
 
         The sum is made in place: what is under way is this rank's part of it, a view.
         """
         sent = self.grad_whole.to(self.reduce_dtype)
         mine = self.mine(sent)
-        return dist.reduce_scatter_single(mine, sent, group=self.group, async_op=True), mine
+        work = dist.reduce_scatter_single(mine, sent, group=self.group, async_op=True)
+        self.sending = work, mine
 
-    def finish_reduce(self, under_way: tuple[Any, Tensor]) -> None:
+    def finish_reduce(self) -> None:
         """Wait for the sum, and add it to `grad_shard`."""
-        work, mine = under_way
+        (work, mine), self.sending = self.sending, None
         work.wait()
         if self.grad_shard is None:
             self.grad_shard = torch.zeros_like(mine)

@@ -104,7 +104,8 @@ class ShardedOptimizer:
         """partial -> sharded: one reduce-scatter for each unit whose gradient is still whole."""
         for flat in self.flats:
             if flat.grad_whole is not None:
-                flat.finish_reduce(flat.start_reduce())
+                flat.start_reduce()
+                flat.finish_reduce()
 
     def step(self, max_norm: float | None = None) -> Tensor | None:
         """Update, and forget the gradients; before that, if asked to, clip them to max_norm.
@@ -158,11 +159,12 @@ class ShardedGradients(ShardedOptimizer):
             grad_y = self.backward_of(number, grad_y, saved)
             if synchronise:
                 if sending is not None:
-                    sending[0].finish_reduce(sending[1])
-                sending = flat, flat.start_reduce()
+                    sending.finish_reduce()
+                flat.start_reduce()
                 flat.free_grad()
+                sending = flat
         if sending is not None:
-            sending[0].finish_reduce(sending[1])
+            sending.finish_reduce()
 
 
 class ShardedParameters(ShardedGradients):
