@@ -56,6 +56,7 @@ CHAIN = [*message(0, 1, 0.0, 1.0), *message(1, 2, 1.0, 2.0)]
 SUMS = [[Block(0, (0, 1), "11"), Block(1, (0, 1), "22")]] * 2
 OWN = [[Block(0, (0,), "1"), Block(1, (0,), "2")], [Block(0, (1,), "10"), Block(1, (1,), "20")]]
 WIDE = [[Block(column, (0, 7), str(column)) for column in range(8)] for _ in range(8)]
+HELD = {"stage 1": {"weights": 9, "optimizer": 1}}
 BYTES = {"rank 0": {"reduce_scatter": 3000, "all_gather": 3000}, "rank 1": {"all_reduce": 6000}}
 
 LOSSES = [4.0, 2.0, 1.0]
@@ -79,6 +80,7 @@ SHARDS = {
     ],
 }
 HOT = [{0: 90, 1: 20}, {2: 5, 3: 0}, {4: 12, 5: 30}]
+SPAN = [("forward", 0, 0.0, 0.1), ("all_gather", 1, 0.0, 0.05), ("reduce_scatter", 0, 0.1, 0.2)]
 BLOCK = [*map(figures.Part, ("norm", "f")), figures.Part("A", "feature"), *map(figures.Part, "g+")]
 
 FIGURES = {
@@ -94,6 +96,9 @@ FIGURES = {
     "buckets": lambda: figures.bucket_layout([9, 0, 60, 1, 30], [[4, 3], [2], [0]]),
     "overlap": lambda: figures.overlap(STEPS),
     "experts": lambda: figures.expert_loads({"in order": HOT, "even": HOT[::-1]}),
+    "lanes": lambda: figures.lanes({"one": [figures.Span(*span) for span in SPAN]}, "A title"),
+    "flat": lambda: figures.flat_shards({"weight": 70, "bias": 3}, 4),
+    "held": lambda: figures.bytes_bars(HELD, HELD, "A title", "held", key=True),
     "one bucket": lambda: figures.bucket_layout([1] * 20, [list(range(20))]),
 }
 
@@ -304,6 +309,11 @@ def test_a_rank_that_imports_a_lab_does_not_pay_for_pictures_or_fits():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert len(labs) > 5
     assert run.stdout.split() == []
+
+
+def test_a_flat_parameter_says_what_is_padding():
+    assert figures.flat_shards({"w": 7}, 4).texts[0].get_text().endswith("of 2: 1 zero of padding")
+    assert figures.flat_shards({"w": 8}, 4).texts[0].get_text().endswith("of 2: no padding")
 
 
 def test_overlap_says_how_long_the_ranks_stand_still():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.distributed.device_mesh import init_device_mesh
 
-from byhand import launch
+from byhand import RankError, launch
 from byhand.data_parallel import shard
 from byhand.model.gpt import gpt_layers, next_token_loss, random_gpt
 from byhand.model.mlp import GELU, MLP, Linear, ReLU, random_weights, softmax_cross_entropy
@@ -22,6 +22,7 @@ from byhand.zero import (
     bytes_held,
     bytes_sent,
     flatten,
+    lab,
     pieces,
     units,
 )
@@ -57,8 +58,8 @@ def whole_gradients(model):
     """All gradients, whole, whatever the stage: the shards' are gathered."""
     model.sum_gradients()
     for flat in model.flats:
-        whole = flat.gradient.new_empty(flat.num_ranks * len(flat.gradient))
-        dist.all_gather_single(whole, flat.gradient)
+        whole = flat.grad_shard.new_empty(flat.num_ranks * len(flat.grad_shard))
+        dist.all_gather_single(whole, flat.grad_shard)
         yield from (piece.clone() for piece in pieces(whole, flat.shapes))
 
 
@@ -171,11 +172,20 @@ def test_what_cannot_be_sharded_is_refused():
         flatten([torch.ones(2), torch.ones(2, dtype=torch.float64)], 2)
 
 
+@pytest.mark.parametrize("stage", [2, 3])
+def test_a_step_without_a_backward_is_refused(stage):
+    def drive(rank, world_size):
+        STAGES[stage](build(0), ADAM).step()
+
+    with pytest.raises(RankError, match="3 of 3 units have no gradient: call backward before step"):
+        launch(drive, 2)
+
+
 def test_padding_does_not_count_in_the_norm_and_stays_zero():
     def drive(rank, world_size, x, labels):
         model = ShardedParameters(build(0), ADAM)
         one_step(model, x, labels, softmax_cross_entropy)
-        norm = model.step()
+        norm = model.step(max_norm=1e9)
         return norm, [flat.shard[-1].item() for flat in model.flats]
 
     ((x, labels),) = data(8, steps=1)
@@ -199,7 +209,7 @@ def steps_of(way, micro_batches, sizes=(8, 16, 8), **options):
         model = WAYS[way](build(0, sizes), ADAM, **options)
         dist.barrier()
         one_step(model, x, labels, softmax_cross_entropy, micro_batches)
-        model.step()
+        model.step(max_norm=1.0)
 
     return drive
 
@@ -301,7 +311,9 @@ def states_held(model):
     flats, optimizer = model.flats, model.optimizer
     return {
         "weights": sum(f.whole.nbytes for f in flats if f.whole is not None),
-        "gradients": sum(t.nbytes for f in flats for t in (f.grad, f.gradient) if t is not None),
+        "gradients": sum(
+            t.nbytes for f in flats for t in (f.grad_whole, f.grad_shard) if t is not None
+        ),
         "optimizer": sum(f.shard.nbytes for f in flats)
         + sum(t.nbytes for t in optimizer.mean + optimizer.square),
     }
@@ -348,7 +360,7 @@ def test_stage_3_holds_one_whole_unit_or_two_and_shards():
     assert held[3] == pytest.approx(2 * shards + 2 + 2 + 1, abs=0.6)
     assert held["3 kept"] == pytest.approx(shards + DEPTH + 2, abs=0.6)
     assert held[2] == pytest.approx(2 * shards + DEPTH + 2 + 1, abs=0.3)
-    assert held[1] == pytest.approx(shards + 2 * DEPTH + 1, abs=1.3)
+    assert held[1] == pytest.approx(2 * shards + 2 * DEPTH + 1, abs=0.3)
 
 
 def test_nothing_stays_whole_between_steps_of_stage_3():
@@ -394,3 +406,56 @@ def test_replicas_send_only_their_shards_once_a_step():
     shards = [8 * -(-count // 2) for count in (35, 42, 24)]
     assert [e.payload_bytes for e in calls] == [*shards, 8]
     assert [e.group for e in calls] == [*3 * [(0, 2)], (0, 1)]
+
+
+# What the lecture shows
+
+
+def test_counted_states_are_the_papers_but_for_weights_that_stage_3_makes_when_it_sends():
+    predicted, counted = lab.states(2)
+    for stage in ("no stage", "stage 1", "stage 2"):
+        assert counted[stage] == predicted[stage]
+    assert counted["stage 3"] == {**predicted["stage 3"], "weights": 0}
+
+
+def kinds(step):
+    """What was computed and called, in order of its beginning."""
+    return [(span.kind, span.unit) for span in sorted(step.spans, key=lambda span: span.start)]
+
+
+def test_a_watched_step_gathers_the_next_layer_while_one_computes():
+    order = kinds(lab.watch("stage 3", num_steps=1))
+    assert [unit for kind, unit in order if kind == "forward"] == [0, 1, 2, 3, 4, 5]
+    assert [unit for kind, unit in order if kind == "reduce_scatter"] == [5, 4, 3, 2, 1, 0]
+    gathers = [unit for kind, unit in order if kind == "all_gather"]
+    assert gathers == [0, 1, 2, 3, 4, 5, 5, 4, 3, 2, 1, 0]
+    assert order.index(("all_gather", 1)) < order.index(("forward", 0)) + 2
+    assert order.index(("all_gather", 2)) > order.index(("forward", 0))
+
+
+def test_without_prefetch_every_layer_waits_for_its_weights():
+    step = lab.watch("stage 3, no prefetch", num_steps=1)
+    order = kinds(step)
+    for unit in range(5):
+        assert order.index(("forward", unit)) < order.index(("all_gather", unit + 1))
+    assert max(step.held) == 2 * lab.LAYER_BYTES
+
+
+def test_a_watched_step_of_stage_1_sends_after_backward():
+    order = kinds(lab.watch("stage 1", num_steps=1))
+    assert order[:12] == [(kind, unit) for kind, unit in order if kind.endswith("ward")]
+    assert order[12:] == [(op, u) for op in ("reduce_scatter", "all_gather") for u in range(6)]
+
+
+def test_the_explorer_draws_a_step():
+    shown = lab.step_explorer("stage 2", 1).children[-2]
+    assert bytes(shown.value).startswith(b"\x89PNG")
+
+
+def test_the_table_adds_up_to_sixteen_bytes_a_parameter():
+    assert [round(sum(bytes_held(s, 7.5e9, 64).values()) / 1e8) for s in range(4)] == [
+        1200,
+        314,
+        166,
+        19,
+    ]

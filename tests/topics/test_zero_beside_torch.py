@@ -233,7 +233,7 @@ def test_hooks_call_as_often_as_fsdp2_and_send_as_much():
     rest = 2 * 8 * (144 + 144 + 10 * 144) * 3 / 4
     sent = [sum(e.sent_bytes for e in calls_of_a_step(run)) for run in runs]
     assert sent[0] - rest == pytest.approx(sent[1], rel=0.02)
-    assert max(ours.peak_bytes) <= 1.02 * max(theirs.peak_bytes)
+    assert max(ours.peak_bytes) <= 1.05 * max(theirs.peak_bytes)
 
 
 def test_the_hooks_fit_on_three_slides():

@@ -34,21 +34,22 @@ NAIVE = 0  # as bucket_bytes: every gradient by itself, after backward
 
 
 class SleepingLayer(Layer):
-    """A layer of LAYER_BYTES that computes nothing, in the time of a forward or a backward."""
+    """A layer of LAYER_BYTES that computes nothing, in the seconds of a forward or a backward."""
 
     holds = {"weight": REPLICATED}
 
-    def __init__(self) -> None:
+    def __init__(self, forward_seconds: float = FORWARD, backward_seconds: float = BACKWARD):
         self.weight, self.grad_weight = torch.zeros(2, LAYER_BYTES // 4)
+        self.forward_seconds, self.backward_seconds = forward_seconds, backward_seconds
 
     def forward(self, x: Tensor) -> tuple[Tensor, None]:
         """x -> x."""
-        time.sleep(FORWARD)
+        time.sleep(self.forward_seconds)
         return x, None
 
     def backward_input(self, grad_y: Tensor, saved: None) -> tuple[Tensor, None]:
         """grad_y -> grad_y, in the time of a whole backward."""
-        time.sleep(BACKWARD)
+        time.sleep(self.backward_seconds)
         return grad_y, None
 
 

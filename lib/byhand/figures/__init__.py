@@ -11,6 +11,8 @@ bytes_bars           bytes predicted beside bytes counted
 curves               loss curves, and what a setting does to a time
 overlap              one training step: what hides behind backward
 bucket_layout        which layer's gradient travels in which bucket
+lanes                what a rank computes, unit by unit, and what travels meanwhile
+flat_shards          parameters end to end, and the shards that ranks keep of them
 layout_seconds       which layout of the ranks is fastest, and what the others wait for
 schedule_timeline    which stage of a pipeline computed which micro-batch, when
 leaving_bars         what leaves a node in a step, for each order of the axes
@@ -40,7 +42,9 @@ from byhand.figures.costs import costs
 from byhand.figures.cube import rank_cube
 from byhand.figures.curves import curves
 from byhand.figures.experts import expert_loads
+from byhand.figures.flat import flat_shards
 from byhand.figures.grid import rank_grid
+from byhand.figures.lanes import Span, lanes
 from byhand.figures.layouts import layout_seconds
 from byhand.figures.messages import message_diagram
 from byhand.figures.moving import save_moving_svg
@@ -63,6 +67,7 @@ __all__ = [
     "Part",
     "Picture",
     "attention_map",
+    "Span",
     "bandwidth_over_time",
     "block_flow",
     "bucket_layout",
@@ -72,6 +77,8 @@ __all__ = [
     "costs",
     "curves",
     "expert_loads",
+    "flat_shards",
+    "lanes",
     "layout_seconds",
     "leaving_bars",
     "link_ladder",

@@ -7,18 +7,20 @@ from matplotlib.figure import Figure
 from byhand.figures import parts, style
 
 BAR_INCHES, GAP_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.23, 0.14, 0.5, 0.5
+KEY_INCHES = 0.26
 PALE = 0.45  # the strength of a predicted bar's colour
 
 Bars = Mapping[str, Mapping[str, float]]  # row: {op: bytes}
 
 
 def bytes_bars(
-    predicted: Bars, counted: Bars, title: str | None = None, did: str = "sent"
+    predicted: Bars, counted: Bars, title: str | None = None, did: str = "sent", key: bool = False
 ) -> Figure:
     """Two stacked bars per row, predicted (pale) above counted, one colour per collective.
 
     predicted and counted have the same rows, such as {"rank 0": {"all_reduce": 6000}}.
-    The title, unless given, says whether the two agree; `did` what was done with the bytes.
+    The title, unless given, says whether the two agree; `did` what was done with the bytes. With
+    `key`, the colours are named above the bars.
     """
     if list(predicted) != list(counted):
         raise ValueError(f"rows differ: predicted {list(predicted)}, counted {list(counted)}")
@@ -28,10 +30,15 @@ def bytes_bars(
     pair = 2 * BAR_INCHES + GAP_INCHES
     names = [row.replace("_", "-") for row in counted]
     left = 0.25 + parts.CHARACTER_INCHES * max(map(len, names))
-    height = TOP_INCHES + pair * len(counted) + BOTTOM_INCHES
+    top = TOP_INCHES + KEY_INCHES * key
+    height = top + pair * len(counted) + BOTTOM_INCHES
     title = finding(predicted, counted) if title is None else title
-    with style.plot(height, title, left, TOP_INCHES, 1.5, BOTTOM_INCHES) as (figure, axes):
+    with style.plot(height, title, left, top, 1.5, BOTTOM_INCHES) as (figure, axes):
         axes.set(xlim=(0, most / factor or 1), ylim=(pair * len(counted), 0))
+        if key:
+            names_of = dict.fromkeys(op for ops in counted.values() for op in ops)
+            entries = [(op.replace("_", "-"), style.wire_colour(op), 0.16) for op in names_of]
+            parts.key(figure, left, 0.48, entries)
         axes.set_xlabel(f"{unit} {did}")
         axes.set_yticks([index * pair + BAR_INCHES for index in range(len(counted))], names)
         for index, row in enumerate(counted):

@@ -43,6 +43,11 @@ AXIS_COLOURS = {
     "dp": "#d55e00",
     "pp": "#009e73",
 }  # one hue per mesh axis, everywhere in the course
+STATE_COLOURS = {
+    "weights": "#1f4e79",
+    "gradients": "#d08f3a",
+    "optimizer": "#9aa5b1",
+}  # what training holds besides activations
 WIDTH_INCHES = 7.0
 TEXT_POINTS, SMALL_POINTS, SCREEN_DPI = 9, 8, 110
 TITLE = {"fontsize": 10.5, "weight": "bold"}
@@ -133,7 +138,8 @@ def axis_colour(name: str) -> str:
 
 def wire_colour(name: str) -> str:
     """The colour of a collective, a mesh axis, or of what is held; grey for what is none."""
-    return {**OP_COLOURS, **AXIS_COLOURS, **HELD_COLOURS}.get(name, COMMUNICATION)
+    known = {**OP_COLOURS, **AXIS_COLOURS, **HELD_COLOURS, **STATE_COLOURS}
+    return known.get(name, COMMUNICATION)
 
 
 def tint(colour: str, strength: float) -> tuple[float, float, float]:

@@ -8,14 +8,13 @@ the shapes, and one call moves them all. The zeros are nobody's: their gradient 
 zero, and so they count for nothing in a norm.
 
 n ranks in `group`, N parameters in the unit, k = ⌈N/n⌉.
-Source: Zhao et al. 2023, arXiv:2304.11277 (PyTorch FSDP), section 3.2.1 and figure 4.
+Source: Zhao et al. 2023, arXiv:2304.11277 (PyTorch FSDP), section 3.2.1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -52,12 +51,12 @@ def pieces(whole: Tensor, shapes: Sequence[torch.Size]) -> Iterator[Tensor]:
 class Flat:
     """One unit's parameters and their gradient: this rank's shards, and the whole while needed.
 
-    shard [k]        its parameters, which its optimizer changes: the master copy
-    gradient [k]     the sum over ranks of their gradient, or None before there is one
-    whole [n · k]    everybody's parameters, in the dtype that is computed in; or None
-    grad [n · k]     this rank's gradient of all of them: a term of the sum; or None
+    shard [k]            its parameters, which its optimizer changes: the master copy
+    grad_shard [k]       the sum over ranks of their gradient; None before there is one
+    whole [n · k]        everybody's parameters, in the dtype that is computed in; or None
+    grad_whole [n · k]   this rank's gradient of all of them: a term of the sum; or None
 
-    The unit's own parameters and gradients are views into `whole` and `grad`, or empty tensors.
+    The unit's parameters and gradients are views into whole and grad_whole, or empty tensors.
     """
 
     def __init__(self, unit: Layer, group: Group, replicas: Group, dtype, reduce_dtype):
@@ -73,7 +72,8 @@ class Flat:
         self.shard = self.mine(whole).clone()
         self.dtype = dtype or whole.dtype
         self.reduce_dtype = reduce_dtype or self.dtype
-        self.whole = self.grad = self.gradient = self.arriving = None
+        self.whole = self.grad_whole = self.grad_shard = None
+        self.arriving = self.sending = None  # what is under way
         self.empty = whole.new_empty(0, dtype=self.dtype)
         unit.keep_parameters_in(repeat(self.empty))
         unit.keep_gradients_in(repeat(self.empty))
@@ -83,11 +83,16 @@ class Flat:
         return whole.chunk(self.num_ranks)[self.rank]
 
     def start_gather(self) -> None:
-        """Begin to make `whole` of all shards, unless it is there. Sends (n-1) · k numbers."""
+        """Begin to fill `whole` with all shards. Sends (n-1) · k numbers."""
         if self.whole is None:
-            self.whole = self.shard.new_empty(self.num_ranks * len(self.shard), dtype=self.dtype)
-            mine = self.shard.to(self.dtype)
-            self.arriving = dist.all_gather_single(self.whole, mine, self.group, async_op=True)
+            self.whole = self.empty.new_empty(self.num_ranks * len(self.shard))
+        mine = self.shard.to(self.dtype)
+        self.arriving = dist.all_gather_single(self.whole, mine, self.group, async_op=True)
+
+    def fetch(self) -> None:
+        """The same, unless `whole` is there or under way."""
+        if self.whole is None:
+            self.start_gather()
 
     def finish_gather(self) -> None:
         """Wait for it, and let the unit compute with it."""
@@ -103,27 +108,32 @@ class Flat:
 
     def make_grad(self) -> None:
         """Room for the whole gradient, all zeros, unless it is there."""
-        if self.grad is None:
-            self.grad = self.empty.new_zeros(self.num_ranks * len(self.shard))
-            self.unit.keep_gradients_in(pieces(self.grad, self.shapes))
+        if self.grad_whole is None:
+            self.grad_whole = self.empty.new_zeros(self.num_ranks * len(self.shard))
+            self.unit.keep_gradients_in(pieces(self.grad_whole, self.shapes))
 
-    def start_reduce(self) -> tuple[Any, Tensor]:
-        """Begin to sum `grad` over ranks, and let go of it. Sends (n-1) · k numbers.
+    def free_grad(self) -> None:
+        """Let go of `grad_whole`; what is under way of it stays until it has arrived."""
+        self.grad_whole = None
+        self.unit.keep_gradients_in(repeat(self.empty))
+
+    def start_reduce(self) -> None:
+        """Begin to sum `grad_whole` over ranks. Sends (n-1) · k numbers.
 
         The sum is made in place: what is under way is this rank's part of it, a view.
         """
-        sent, self.grad = self.grad.to(self.reduce_dtype), None
-        self.unit.keep_gradients_in(repeat(self.empty))
+        sent = self.grad_whole.to(self.reduce_dtype)
         mine = self.mine(sent)
-        return dist.reduce_scatter_single(mine, sent, group=self.group, async_op=True), mine
+        work = dist.reduce_scatter_single(mine, sent, group=self.group, async_op=True)
+        self.sending = work, mine
 
-    def finish_reduce(self, under_way: tuple[Any, Tensor]) -> None:
-        """Wait for the sum, and add it to `gradient`: replaces a whole tensor by a shard."""
-        work, mine = under_way
+    def finish_reduce(self) -> None:
+        """Wait for the sum, and add it to `grad_shard`."""
+        (work, mine), self.sending = self.sending, None
         work.wait()
-        if self.gradient is None:
-            self.gradient = torch.zeros_like(mine)
-        self.gradient += mine
+        if self.grad_shard is None:
+            self.grad_shard = torch.zeros_like(mine)
+        self.grad_shard += mine
 
 
 def units(layers: Iterable[Layer]) -> Iterator[MLP]:
@@ -131,7 +141,7 @@ def units(layers: Iterable[Layer]) -> Iterator[MLP]:
 
     A layer begins a unit if it has parameters or uses another's (a tied head); those without go
     with the unit before them, for they give nobody time to send. `layers` is read as units are
-    asked for: where it makes its layers one by one, no two units are whole at once.
+    asked for: where it makes layers one by one, one unit is whole, and the layer that follows it.
 
     Raises:
         ValueError: no layer has parameters.

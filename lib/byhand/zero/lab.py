@@ -1,1 +1,243 @@
-"""What lecture 06 runs and draws."""
+"""What lecture 06 runs and draws: states counted on real ranks, and a step watched on a slow link.
+
+The watched step's layers sleep, as in lecture 05, so any number of ranks computes at full speed on
+two cores; their weights and gradients are real, and travel over a link as slow as one asks for.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from byhand.data_parallel.lab import LAYER_BYTES, SleepingLayer, slow_link
+from byhand.model.mlp import MLP, Linear, random_weights
+from byhand.model.optimizers import SGD, AdamW
+from byhand.runtime import Event, Run, VirtualNetwork, launch
+from byhand.zero.memory import bytes_held
+from byhand.zero.stages import ShardedGradients, ShardedOptimizer, ShardedParameters
+
+if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
+    import ipywidgets
+
+    from byhand.figures import Span
+    from byhand.figures.bars import Bars
+    from byhand.figures.style import CourseFigure
+
+NUM_LAYERS, FORWARD, BACKWARD = 6, 0.015, 0.04  # seconds a layer
+WAYS = {
+    "stage 1": ShardedOptimizer,
+    "stage 2": ShardedGradients,
+    "stage 3": ShardedParameters,
+    "stage 3, no prefetch": partial(ShardedParameters, prefetch=False),
+    "stage 3, kept": partial(ShardedParameters, reshard=False),
+}
+SIZES = [256, 1024, 1024, 256]  # the model whose states are counted
+
+
+def states(world_size: int, backend: str = "auto") -> tuple[Bars, Bars]:
+    """Bytes of weights, gradients and optimizer on rank 0, by the paper's table and counted.
+
+    After a backward in bfloat16, with AdamW's state and master weights in float32. A row is a
+    stage; the first is one rank alone, whose shards are the whole.
+    """
+    num_parameters = sum(i * o + o for i, o in pairwise(SIZES))
+    predicted, counted = {}, {}
+    for stage, name in enumerate(["no stage", "stage 1", "stage 2", "stage 3"]):
+        predicted[name] = bytes_held(stage, num_parameters, world_size)
+        ranks = world_size if stage else 1
+        run = launch(_count, ranks, (name if stage else "stage 1",), backend=backend)
+        counted[name] = run.results[0]
+    return predicted, counted
+
+
+def _count(rank: int, world_size: int, way: str) -> dict[str, int]:
+    layers = MLP.from_weights(random_weights(SIZES)).layers
+    model = WAYS[way](layers, AdamW, dtype=torch.bfloat16)
+    y, saved = model.forward(torch.ones(8, SIZES[0], dtype=torch.bfloat16))
+    model.backward(y, saved)
+    return held(model)
+
+
+def held(model: ShardedOptimizer) -> dict[str, int]:
+    """Bytes of weights, gradients and the optimizer's tensors that this rank holds now."""
+    optimizer = model.optimizer
+    state = [*getattr(optimizer, "mean", []), *getattr(optimizer, "square", [])]
+    return {
+        "weights": sum(flat.whole.nbytes for flat in model.flats if flat.whole is not None),
+        "gradients": sum(_bytes(flat.grad_whole) + _bytes(flat.grad_shard) for flat in model.flats),
+        "optimizer": sum(map(_bytes, [*(flat.shard for flat in model.flats), *state])),
+    }
+
+
+def _bytes(tensor: Tensor | None) -> int:
+    return 0 if tensor is None else tensor.nbytes
+
+
+def peaks(way: str, world_size: int, width: int = 128, depth: int = 12) -> float:
+    """The most that a rank holds in two steps of AdamW, over all its layers' weights, measured.
+
+    Float32; the layers are made one by one, and eight rows of activations hardly count.
+    """
+    run = launch(_two_steps, world_size, (way, width, depth), memory=True)
+    return max(run.peak_bytes) / (4 * depth * width * (width + 1))
+
+
+def _two_steps(rank: int, world_size: int, way: str, width: int, depth: int) -> None:
+    weights = ((torch.zeros(width, width), torch.zeros(width)) for _ in range(depth))
+    model = WAYS[way]((Linear(*pair) for pair in weights), AdamW)
+    for _ in range(2):
+        y, saved = model.forward(torch.ones(8, width))
+        model.backward(y, saved)
+        model.step()
+
+
+def last_step(run: Run, rank: int | None = None) -> list[Event]:
+    """The calls of all ranks, or of one, each rank's after its last barrier."""
+    calls: list[Event] = []
+    for one in range(run.world_size) if rank is None else [rank]:
+        own = run.ledger.select(rank=one)
+        last = max(place for place, event in enumerate(own) if event.op == "barrier")
+        calls += own[last + 1 :]
+    return calls
+
+
+class WatchedLayer(SleepingLayer):
+    """A sleeping layer that tells a diary when it computed, and what was whole then."""
+
+    def __init__(self, number: int, diary: list):
+        super().__init__(FORWARD, BACKWARD)
+        self.number, self.diary = number, diary
+        self.model: ShardedOptimizer | None = None
+
+    def forward(self, x: Tensor) -> tuple[Tensor, None]:
+        """x -> x."""
+        return self._noted("forward", super().forward, x)
+
+    def backward_input(self, grad_y: Tensor, saved: None) -> tuple[Tensor, None]:
+        """grad_y -> grad_y."""
+        return self._noted("backward", super().backward_input, grad_y, saved)
+
+    def _noted(self, kind: str, compute: Any, *args: Any) -> Any:
+        start = time.monotonic()
+        whole = [
+            t for flat in self.model.flats for t in (flat.whole, flat.grad_whole) if t is not None
+        ]
+        out = compute(*args)
+        num_bytes = sum(tensor.nbytes for tensor in whole)
+        self.diary.append((kind, self.number, start, time.monotonic(), num_bytes))
+        return out
+
+
+@dataclass(repr=False)
+class WatchedStep:
+    """One step on real ranks: what rank 0 computed and when, what travelled, what it held whole.
+
+    spans: as `byhand.figures.lanes` draws them. held: bytes, at each of the computing spans.
+    """
+
+    way: str
+    spans: list[Span]
+    held: list[int]
+    run: Run
+
+    @property
+    def seconds(self) -> float:
+        """From the first thing that rank 0 did to the last."""
+        return max(span.end for span in self.spans)
+
+    @property
+    def exposed(self) -> float:
+        """Seconds in which rank 0 did not compute: exposed communication."""
+        computing = [span for span in self.spans if span.kind in ("forward", "backward")]
+        return self.seconds - sum(span.end - span.start for span in computing)
+
+    def __repr__(self) -> str:
+        exposed = f"{self.exposed / self.seconds:.0%} of it exposed"
+        return f"{self.way}: {1e3 * self.seconds:.0f} ms, {exposed} communication"
+
+
+def watch(
+    way: str, world_size: int = 2, network: VirtualNetwork | None = None, num_steps: int = 3
+) -> WatchedStep:
+    """The fastest of `num_steps` steps of six layers that sleep, under one of WAYS.
+
+    The step of the optimizer is left out of stage 3, for it sends nothing; stages 1 and 2 end
+    with it.
+    """
+    run = launch(_steps, world_size, (way, num_steps), network=network)
+    steps = [_step(run, way, number) for number in range(1, num_steps + 1)]  # 0: ranks connect
+    return min(steps, key=lambda step: step.seconds)
+
+
+def _steps(rank: int, world_size: int, way: str, num_steps: int) -> list[list[tuple]]:
+    """The diary of each step, whose moments count from the barrier at its start."""
+    diary: list[tuple] = []
+    layers = [WatchedLayer(number, diary) for number in range(NUM_LAYERS)]
+    model = WAYS[way](layers, partial(SGD, lr=0.1))
+    for layer in layers:
+        layer.model = model
+    diaries = []
+    for _ in range(num_steps + 1):
+        diary.clear()
+        dist.barrier()
+        begin = time.monotonic()
+        y, saved = model.forward(torch.zeros(1))
+        model.backward(y, saved)
+        if not way.startswith("stage 3"):
+            model.step()
+        diaries.append(
+            [(*entry[:2], entry[2] - begin, entry[3] - begin, entry[4]) for entry in diary]
+        )
+        for flat in model.flats:
+            flat.grad_shard = None
+    return diaries
+
+
+def _step(run: Run, way: str, number: int) -> WatchedStep:
+    """Rank 0's step of this number: its diary, and the ledger's calls since the step's barrier."""
+    from byhand.figures import Span
+
+    diary = run.results[0][number]
+    spans = [Span(*entry[:4]) for entry in diary]
+    barriers = run.ledger.select("barrier", 0)
+    begin = barriers[number].end
+    end = barriers[number + 1].start if number + 1 < len(barriers) else float("inf")
+    for op in ("all_gather", "reduce_scatter"):
+        calls = [event for event in run.ledger.select(op, 0) if begin <= event.start < end]
+        order = _order(op, len(calls), way)
+        for unit, event in zip(order, calls, strict=True):
+            spans.append(Span(op, unit, event.start - begin, event.end - begin))
+    return WatchedStep(way, spans, [entry[4] for entry in diary], run)
+
+
+def _order(op: str, count: int, way: str) -> list[int]:
+    """Which unit each of a step's calls is for: forward, then backward."""
+    down, up = list(range(NUM_LAYERS)), list(reversed(range(NUM_LAYERS)))
+    return (up if op == "reduce_scatter" and way != "stage 1" else down + up)[:count]
+
+
+def step_explorer(way: str = "stage 3", world_size: int = 2) -> ipywidgets.VBox:
+    """Choose a stage and the number of ranks; see one real step, and what it held."""
+    import ipywidgets
+
+    from byhand.tools.explorer import explorer, slider
+
+    which = ipywidgets.Dropdown(options=list(WAYS), value=way, description="way")
+    return explorer([[which, slider("ranks", world_size, 1, 4)]], draw_step)
+
+
+def draw_step(way: str, world_size: int) -> tuple[CourseFigure, str]:
+    """A step's picture, and what it took."""
+    from byhand.figures import lanes
+
+    step = watch(way, world_size, slow_link(world_size))
+    whole = max(step.held) / LAYER_BYTES
+    sentence = f"At most {whole:.0f} layers' weights and gradients were whole at once."
+    return lanes({"rank 0": step.spans}, repr(step)), sentence

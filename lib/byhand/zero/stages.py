@@ -17,7 +17,6 @@ arXiv:2304.11277 (FSDP), section 3.2.2 (hybrid) and 3.3 (prefetching).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator
 from itertools import zip_longest
 from typing import Any
@@ -66,13 +65,14 @@ class ShardedOptimizer:
         return where[-1]
 
     def begin(self) -> None:
-        """What is whole from the start."""
+        """Make everything whole that this stage keeps so: weights, and gradients of 0."""
         self.gather()
         for flat in self.flats:
             flat.make_grad()
+            flat.grad_whole.zero_()
 
     def gather(self) -> None:
-        """Make all weights whole: one all-gather a unit, S bytes together."""
+        """New weights for everybody: one all-gather a unit, S bytes together."""
         for flat in self.flats:
             flat.start_gather()
             flat.finish_gather()
@@ -103,24 +103,30 @@ class ShardedOptimizer:
     def sum_gradients(self) -> None:
         """partial -> sharded: one reduce-scatter for each unit whose gradient is still whole."""
         for flat in self.flats:
-            if flat.grad is not None:
-                flat.finish_reduce(flat.start_reduce())
+            if flat.grad_whole is not None:
+                flat.start_reduce()
+                flat.finish_reduce()
 
-    def step(self, max_norm: float = math.inf) -> Tensor:
-        """Clip the gradients to max_norm, update, and forget them. Returns the norm before.
+    def step(self, max_norm: float | None = None) -> Tensor | None:
+        """Update, and forget the gradients; before that, if asked to, clip them to max_norm.
 
-        The global norm is one all-reduce of 8 bytes over `group`; every number is in one shard.
+        Returns their norm before, if it was asked for: of all numbers, each in one rank's shard.
+
+        Raises:
+            RuntimeError: there was no backward since the last step.
         """
         self.sum_gradients()
-        gradients = [flat.gradient.to(flat.shard.dtype) for flat in self.flats]
+        if missing := sum(flat.grad_shard is None for flat in self.flats):
+            count = f"{missing} of {len(self.flats)} units"
+            raise RuntimeError(f"{count} have no gradient: call backward before step")
+        gradients = [flat.grad_shard.to(flat.shard.dtype) for flat in self.flats]
         if self.replicas is not None:
             for gradient in gradients:
                 dist.all_reduce(gradient, group=self.replicas)
-        norm = clip(gradients, max_norm, self.group)
+        norm = None if max_norm is None else clip(gradients, max_norm, self.group)
         self.optimizer.step(gradients)
         for flat in self.flats:
-            flat.gradient = None
-            flat.free()
+            flat.grad_shard = None
         self.begin()
         return norm
 
@@ -136,6 +142,8 @@ class ShardedGradients(ShardedOptimizer):
     def begin(self) -> None:
         """The weights alone are whole."""
         self.gather()
+        for flat in self.flats:
+            flat.free_grad()
 
     def backward(self, grad_y: Tensor, saved: list[Any], synchronise: bool = True) -> None:
         """Add to the shards of the gradients: S bytes, reduce-scattered unit by unit.
@@ -151,10 +159,12 @@ class ShardedGradients(ShardedOptimizer):
             grad_y = self.backward_of(number, grad_y, saved)
             if synchronise:
                 if sending is not None:
-                    sending[0].finish_reduce(sending[1])
-                sending = flat, flat.start_reduce()
+                    sending.finish_reduce()
+                flat.start_reduce()
+                flat.free_grad()
+                sending = flat
         if sending is not None:
-            sending[0].finish_reduce(sending[1])
+            sending.finish_reduce()
 
 
 class ShardedParameters(ShardedGradients):
@@ -171,6 +181,9 @@ class ShardedParameters(ShardedGradients):
 
     def begin(self) -> None:
         """Nothing is whole."""
+        for flat in self.flats:
+            flat.free()
+            flat.free_grad()
 
     def in_use(self, numbers: Iterable[int], last: bool = True) -> Iterator[int]:
         """These units, in this order, each while its weights are whole: one, two with prefetch.
@@ -180,10 +193,10 @@ class ShardedParameters(ShardedGradients):
         numbers = list(numbers)
         for number, following in zip_longest(numbers, numbers[1:]):
             flat = self.flat_of[number]
-            flat.start_gather()
+            flat.fetch()
             flat.finish_gather()
             if self.prefetch and following is not None:
-                self.flat_of[following].start_gather()
+                self.flat_of[following].fetch()
             yield number
             if last or self.reshard:
                 flat.free()
@@ -194,7 +207,8 @@ def clip(gradients: list[Tensor], max_norm: float, group: Group = None) -> Tenso
 
     Returns the norm before, the same on all ranks. One all-reduce of 8 bytes.
     """
-    square = torch.stack([gradient.double().square().sum() for gradient in gradients]).sum()
+    norms = [torch.linalg.vector_norm(gradient, dtype=torch.float64) for gradient in gradients]
+    square = torch.stack(norms).square().sum()
     dist.all_reduce(square, group=group)
     norm = square.sqrt()
     scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)  # as torch.nn.utils.clip_grad_norm_
