@@ -14,7 +14,7 @@ from pathlib import Path
 
 TOPICS = (
     "collectives all_reduce communication_cost data_parallel tensor_parallel "
-    "pipeline_schedules pipeline_parallel rank_groups hybrid_parallel"
+    "pipeline_schedules pipeline_parallel rank_groups hybrid_parallel expert_parallel"
 ).split()  # in the order in which one builds on another
 
 MAY_IMPORT = {

@@ -78,6 +78,7 @@ SHARDS = {
         Y,
     ],
 }
+HOT = [{0: 90, 1: 20}, {2: 5, 3: 0}, {4: 12, 5: 30}]
 BLOCK = [*map(figures.Part, ("norm", "f")), figures.Part("A", True), *map(figures.Part, "g+")]
 
 FIGURES = {
@@ -92,6 +93,7 @@ FIGURES = {
     "band": lambda: figures.curves({"step": LOSSES}, "KB", "ms", "A title", LOSSES, BAND, True),
     "buckets": lambda: figures.bucket_layout([9, 0, 60, 1, 30], [[4, 3], [2], [0]]),
     "overlap": lambda: figures.overlap(STEPS),
+    "experts": lambda: figures.expert_loads({"in order": HOT, "even": HOT[::-1]}),
     "one bucket": lambda: figures.bucket_layout([1] * 20, [list(range(20))]),
 }
 
@@ -314,3 +316,8 @@ def test_traffic_matrices_show_each_plan_with_what_its_links_carried():
     shown = words(figures.traffic_matrices(sent, 2, "A title"))
     assert [word for word in shown if word in ("1.5", "1")].count("1.5") == 2
     assert "tree: sent, in tensors, to rank" in shown
+
+
+def test_expert_loads_name_the_busiest_rank_before_and_after():
+    figure = figures.expert_loads({"in order": HOT, "even": [{0: 52}, {1: 52}, {2: 53}]})
+    assert "Busiest rank: 2.10 × the mean in order, 1.01 × even" in words(figure)

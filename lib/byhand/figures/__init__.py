@@ -16,6 +16,7 @@ schedule_timeline    which stage of a pipeline computed which micro-batch, when
 leaving_bars         what leaves a node in a step, for each order of the axes
 rank_cube            ranks as blocks of a cube: layers, slices, rows
 rank_grid            which ranks form a group along each axis, and on which nodes
+expert_loads         rows of each expert by rank, under several placements
 block_flow           where a block's split begins and ends, forward and backward
 shard_picture        which rank holds which part of a matrix
 costs                time over size: measured points, lines, and where lines cross
@@ -35,6 +36,7 @@ from byhand.figures.collective import Block, Picture, collective_picture, collec
 from byhand.figures.costs import costs
 from byhand.figures.cube import rank_cube
 from byhand.figures.curves import curves
+from byhand.figures.experts import expert_loads
 from byhand.figures.grid import rank_grid
 from byhand.figures.layouts import layout_seconds
 from byhand.figures.messages import message_diagram
@@ -65,6 +67,7 @@ __all__ = [
     "collective_pictures",
     "costs",
     "curves",
+    "expert_loads",
     "layout_seconds",
     "leaving_bars",
     "link_ladder",

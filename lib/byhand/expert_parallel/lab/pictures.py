@@ -1,0 +1,99 @@
+"""Pictures of experts: rows that travel, loads by rank, a step's timeline; and loads to drag."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from torch import Tensor
+
+from byhand.expert_parallel.lab import loads_of, popular
+from byhand.expert_parallel.placement import imbalance, in_order, replicated
+from byhand.expert_parallel.plan import Placement
+from byhand.figures import Block, collective_picture, expert_loads, timeline
+from byhand.runtime import Run
+
+if TYPE_CHECKING:
+    import ipywidgets
+
+    from byhand.figures.style import CourseFigure
+
+
+def by_rank(placement: Placement, loads: Sequence[float]) -> list[dict[int, float]]:
+    """What `byhand.figures.expert_loads` draws: for each rank, the rows of each of its experts."""
+    copies = [sum(expert in held for held in placement) for expert in range(len(loads))]
+    return [{expert: loads[expert] / copies[expert] for expert in held} for held in placement]
+
+
+def travel(chosen: Tensor, placement: Placement) -> CourseFigure:
+    """Rows before and after dispatch: of each the token's rank, by hue, and its expert, by number.
+
+    chosen: of all ranks' tokens, dealt out in order.
+    """
+    home = {expert: rank for rank, held in enumerate(placement) for expert in held}
+    before = [
+        [(expert, rank) for token in mine.tolist() for expert in token]
+        for rank, mine in enumerate(chosen.tensor_split(len(placement)))
+    ]
+    every = [row for rows in before for row in rows]
+    after = [sorted(row for row in every if home[row[0]] == rank) for rank in range(len(placement))]
+    both = [
+        [[Block(i, (r,), f"{e}") for i, (e, r) in enumerate(rows)] for rows in ranks]
+        for ranks in (before, after)
+    ]
+    least, most = (f(map(len, after)) for f in (min, max))
+    title = f"{len(every)} rows to {len(home)} experts: a rank receives {least} to {most}"
+    return collective_picture(*both, "all_to_all", title)
+
+
+def step_timeline(run: Run, number: int = 0) -> CourseFigure:
+    """The timeline of one of the steps of `watch`, from its barrier on."""
+    events, spans = [], []
+    for rank in range(run.world_size):
+        mine = run.ledger.select(rank=rank)
+        barriers = [event.end for event in mine if event.op == "barrier"]
+        begin, end = [*barriers, run.spans[rank][1]][2 * number + 2 : 2 * number + 4]
+        events += [replace(e) for e in mine if begin <= e.start < end]
+        spans.append((begin, end))
+    zero = min(begin for begin, _ in spans)
+    for event in events:
+        event.count_from(zero)
+    return timeline(events, [(begin - zero, end - zero) for begin, end in spans])
+
+
+def load_explorer(skew: float = 1.0, world_size: int = 4) -> ipywidgets.VBox:
+    """Choose how uneven the router is, how many experts there are, and the spare places.
+
+    Shown is who works how much under three placements. No rank is started.
+    """
+    import ipywidgets
+
+    from byhand.tools.explorer import explorer, slider
+
+    uneven = ipywidgets.FloatSlider(
+        value=skew, min=0, max=2, step=0.1, description="skew", continuous_update=False
+    )
+    experts, top_k = slider("experts", 16, 8, 64), slider("k", 2, 1, 8)
+    ranks, spare = slider("ranks", world_size, 2, 8), slider("spare", world_size, 0, 32)
+    return explorer([[uneven, experts, top_k], [ranks, spare]], draw_loads)
+
+
+def draw_loads(
+    skew: float, num_experts: int, top_k: int, num_ranks: int, spare: int
+) -> tuple[CourseFigure, str]:
+    """The three placements, and what a spare place costs."""
+    loads = loads_of(popular(2048, num_experts, top_k, skew), num_experts)
+    num_slots = min(num_experts + spare, num_experts * num_ranks)
+    placements = {
+        "in order": in_order(num_experts, num_ranks),
+        "placed by load": replicated(loads, num_ranks, num_experts),
+        f"with {num_slots - num_experts} copies": replicated(loads, num_ranks, num_slots),
+    }
+    panels = {name: by_rank(placement, loads) for name, placement in placements.items()}
+    first, *_, last = (imbalance(placement, loads) for placement in placements.values())
+    text = (
+        f"Experts take {first:.2f} times as long as if even; at best here {last:.2f} times. A rank "
+        f"holds up to {max(map(len, placements[list(placements)[-1]]))} experts."
+    )
+    return expert_loads(panels), text
