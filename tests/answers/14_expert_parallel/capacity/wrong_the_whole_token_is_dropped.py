@@ -1,0 +1,11 @@
+"""A token that loses one row loses all."""
+
+
+def within_capacity(chosen, num_experts, factor):
+    num_tokens, top_k = chosen.shape
+    limit = math.ceil(factor * num_tokens * top_k / num_experts)
+    flat = chosen.T.flatten()
+    asked = torch.nn.functional.one_hot(flat, num_experts).cumsum(dim=0)
+    places = asked.gather(1, flat[:, None])
+    mask = (places <= limit).view(top_k, num_tokens).T
+    return mask.all(dim=1, keepdim=True).expand(num_tokens, top_k)

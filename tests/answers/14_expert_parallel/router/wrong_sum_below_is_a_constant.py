@@ -1,0 +1,11 @@
+"""The sum below the fraction is taken as a constant."""
+
+
+def sigmoid_gate_backward(grad_weights, saved):
+    x, weight, scores, chosen, _, total, scale = saved
+    grad_picked = scale * grad_weights / total
+    grad_scores = torch.zeros_like(scores).scatter(1, chosen, grad_picked)
+    grad_scores = grad_scores * scores * (1 - scores)
+    grad_weight = (grad_scores.T @ x).contiguous()
+    dist.all_reduce(grad_weight)
+    return grad_scores @ weight, grad_weight
