@@ -17,6 +17,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from byhand.collectives.with_torch import ALL_GATHER, REDUCE_SCATTER
 from byhand.context_parallel.blocks import Grads, attend, attend_backward, row_sums
 from byhand.context_parallel.places import ZIGZAG, seen
 from byhand.context_parallel.ring import Group, Saved
@@ -49,7 +50,7 @@ def gathered_attention_backward(grad_y: Tensor, saved: Saved) -> Grads:
         part = seen(rank, owner, length, layout, causal)
         grads[owner] = attend_backward(part, grad_y, q, their_k, their_v, lse, delta, grad_q)
     own = torch.empty_like(grads[0])
-    dist.reduce_scatter_tensor(own, grads.flatten(0, 1), group=group)
+    REDUCE_SCATTER(own, grads.flatten(0, 1), group=group)
     return grad_q, *own
 
 
@@ -57,5 +58,5 @@ def gather(k: Tensor, v: Tensor, group: Group = None) -> Tensor:
     """[n, 2, B, H, s, d]: every rank's keys and values."""
     mine = torch.stack([k, v])
     blocks = mine.new_empty(2 * dist.get_world_size(group), *k.shape)
-    dist.all_gather_into_tensor(blocks, mine, group=group)
+    ALL_GATHER(blocks, mine, group=group)
     return blocks.unflatten(0, (-1, 2))

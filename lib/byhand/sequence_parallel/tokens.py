@@ -21,6 +21,7 @@ from collections.abc import Callable
 import torch.distributed as dist
 from torch import Tensor
 
+from byhand.collectives.with_torch import ALL_GATHER, REDUCE_SCATTER
 from byhand.words import counted
 
 Group = dist.ProcessGroup | None
@@ -49,8 +50,7 @@ def reduce_scatter(x: Tensor, group: Group = None) -> Tensor:
 def start_gather(x: Tensor, group: Group = None) -> Finish:
     """As `gather`, in two steps: the all-gather is under way until what this returns is called."""
     whole = x.new_empty(dist.get_world_size(group), *x.shape)
-    call = getattr(dist, "all_gather_single", dist.all_gather_into_tensor)  # until torch 2.13
-    pending = call(whole.flatten(0, 1), x.contiguous(), group=group, async_op=True)
+    pending = ALL_GATHER(whole.flatten(0, 1), x.contiguous(), group=group, async_op=True)
 
     def finish() -> Tensor:
         pending.wait()
@@ -64,8 +64,7 @@ def start_reduce_scatter(x: Tensor, group: Group = None) -> Finish:
     by_rank = x.unflatten(-2, (dist.get_world_size(group), _tokens_of_one(x, group)))
     by_rank = by_rank.movedim(-3, 0).contiguous()  # [n, ..., S/n, D]
     mine = by_rank.new_empty(by_rank.shape[1:])
-    call = getattr(dist, "reduce_scatter_single", dist.reduce_scatter_tensor)
-    pending = call(mine, by_rank.flatten(0, 1), group=group, async_op=True)
+    pending = REDUCE_SCATTER(mine, by_rank.flatten(0, 1), group=group, async_op=True)
 
     def finish() -> Tensor:
         pending.wait()

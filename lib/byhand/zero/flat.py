@@ -20,6 +20,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from byhand.collectives.with_torch import ALL_GATHER, REDUCE_SCATTER
 from byhand.model.layer import Layer
 from byhand.model.mlp import MLP
 
@@ -87,7 +88,7 @@ class Flat:
         if self.whole is None:
             self.whole = self.empty.new_empty(self.num_ranks * len(self.shard))
         mine = self.shard.to(self.dtype)
-        self.arriving = dist.all_gather_single(self.whole, mine, self.group, async_op=True)
+        self.arriving = ALL_GATHER(self.whole, mine, self.group, async_op=True)
 
     def fetch(self) -> None:
         """The same, unless `whole` is there or under way."""
@@ -124,7 +125,7 @@ class Flat:
         """
         sent = self.grad_whole.to(self.reduce_dtype)
         mine = self.mine(sent)
-        work = dist.reduce_scatter_single(mine, sent, group=self.group, async_op=True)
+        work = REDUCE_SCATTER(mine, sent, group=self.group, async_op=True)
         self.sending = work, mine
 
     def finish_reduce(self) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from byhand.collectives.with_torch import ALL_GATHER, REDUCE_SCATTER
 from byhand.zero.flat import Group, flatten, pieces
 
 
@@ -47,7 +48,7 @@ class Unit:
         if self.whole.untyped_storage().nbytes() == 0:
             self.whole.untyped_storage().resize_(self.num_bytes)
             shard = self.shard.detach()
-            self.arriving = dist.all_gather_single(self.whole, shard, self.group, async_op=True)
+            self.arriving = ALL_GATHER(self.whole, shard, self.group, async_op=True)
 
     def free(self) -> None:
         """Give the storage back; every tensor that looks at it stays as it is."""
@@ -63,7 +64,7 @@ class Unit:
             for parameter in self.parameters:
                 parameter.grad = None
             mine = grad.chunk(self.num_ranks)[self.rank]
-            work = dist.reduce_scatter_single(mine, grad, group=self.group, async_op=True)
+            work = REDUCE_SCATTER(mine, grad, group=self.group, async_op=True)
             self.sending.append((self, work, mine))
             self.missing = len(self.parameters)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 
+from byhand.collectives.with_torch import ALL_GATHER, REDUCE_SCATTER
 from byhand.communication_cost import bus_bandwidth, cost, literature_formula
 from byhand.communication_cost.timing import Timing, device, take_turns
 from byhand.runtime import Run, VirtualNetwork, launch
@@ -161,8 +162,8 @@ def _call(collective: str, count: int) -> Callable[[], Any]:
     return {
         "all_reduce": lambda: dist.all_reduce(whole),
         "broadcast": lambda: dist.broadcast(whole, 0),
-        "all_gather": lambda: dist.all_gather_into_tensor(whole, shard),
-        "reduce_scatter": lambda: dist.reduce_scatter_tensor(shard, whole),
+        "all_gather": lambda: ALL_GATHER(whole, shard),
+        "reduce_scatter": lambda: REDUCE_SCATTER(shard, whole),
         "all_to_all": lambda: dist.all_to_all_single(other, whole),
         "send": lambda: dist.send(whole, world_size - 1),
     }[collective]
