@@ -5,6 +5,7 @@ Ranks share two cores, so nothing here is compared with a clock except where chu
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from functools import partial
 
@@ -20,44 +21,52 @@ from byhand.model.optimizers import AdamW
 from byhand.pipeline_parallel import Pipeline, Stage, Step, cut, partition, timeline
 from byhand.pipeline_parallel.lab import Sleep, sleep_through
 from byhand.pipeline_schedules import (
+    Route,
+    breadth_first,
+    dual_pipe_v,
+    find,
     gpipe,
     interleaved,
     one_forward_one_backward,
     simulate,
+    there_and_back,
     zero_bubble_h1,
+    zero_bubble_h2,
+    zero_bubble_v,
 )
-from byhand.pipeline_schedules.actions import (
-    incoming,
-    last_global_stage,
-    makes,
-    receiver,
-)
+from byhand.pipeline_schedules.actions import ScheduleError, incoming, makes, receiver, route_of
 
 SIZES = [6, 9, 7, 8, 11, 5, 9, 4, 5]  # 8 linear layers and 7 activations
 SPLIT = {
     "gpipe": (gpipe, 1),
     "1f1b": (one_forward_one_backward, 1),
     "zero bubble": (zero_bubble_h1, 1),
+    "zero bubble H2": (zero_bubble_h2, 1),
     "interleaved 2": (partial(interleaved, num_chunks=2), 2),
     "interleaved 3": (partial(interleaved, num_chunks=3), 3),
+    "breadth first": (partial(breadth_first, num_chunks=2), 2),
+    "zero bubble V": (zero_bubble_v, 2),
+    "DualPipe V": (dual_pipe_v, 2),
+    "found on a V": (lambda p, m: find(there_and_back(p), m, p + 1, width=1), 2),
+    "down, up, down": (lambda p, m: find([*range(p), *range(p)[::-1], *range(p)], m, 3), 3),
 }
 
 
 def cases(world_size, counts):
-    """(schedule, chunks per rank) for each schedule and number of micro-batches that fit."""
-    for (make, num_chunks), m in itertools.product(SPLIT.values(), counts):
-        if num_chunks == 1 or m % world_size == 0:
-            yield make(world_size, m), num_chunks
+    """The schedules of these numbers of micro-batches, as far as they fit."""
+    for (make, _), m in itertools.product(SPLIT.values(), counts):
+        with contextlib.suppress(ScheduleError):
+            yield make(world_size, m)
 
 
-def chunks_of(weights, rank, world_size, num_chunks=1, activation=GELU):
-    layers = MLP.from_weights(weights, activation).layers
-    parts = partition(len(layers), world_size * num_chunks)
-    return [MLP([layers[i] for i in parts[c * world_size + rank]]) for c in range(num_chunks)]
+def chunks_of(weights, rank, schedule, activation=GELU):
+    layers, route = MLP.from_weights(weights, activation).layers, route_of(schedule)
+    parts = partition(len(layers), len(route))
+    return [MLP([layers[i] for i in parts[place]]) for place in route.places(rank)]
 
 
-def one_step(rank, world_size, weights, x, targets, schedule, num_chunks, loss, activation=GELU):
-    chunks = chunks_of(weights, rank, world_size, num_chunks, activation)
+def one_step(rank, world_size, weights, x, targets, schedule, loss, activation=GELU):
+    chunks = chunks_of(weights, rank, schedule, activation)
     pipeline = Pipeline(chunks, schedule)
     m = pipeline.num_micro_batches
     step = pipeline.step(cut(x, m), cut(targets, m), loss)
@@ -65,10 +74,7 @@ def one_step(rank, world_size, weights, x, targets, schedule, num_chunks, loss, 
 
 
 def many_steps(rank, world_size, weights, x, targets, some, loss):
-    return [
-        one_step(rank, world_size, weights, x, targets, schedule, num_chunks, loss)
-        for schedule, num_chunks in some
-    ]
+    return [one_step(rank, world_size, weights, x, targets, schedule, loss) for schedule in some]
 
 
 def unsplit(weights, x, targets, loss, activation=GELU):
@@ -80,10 +86,10 @@ def unsplit(weights, x, targets, loss, activation=GELU):
     return value, model.gradients()
 
 
-def in_order(per_rank):
+def in_order(per_rank, route):
     """Lists by rank and chunk as one list, first layer first."""
-    num_chunks = len(per_rank[0])
-    return [t for c in range(num_chunks) for of_rank in per_rank for t in of_rank[c]]
+    by_place = sorted((place, chunk) for chunk, place in route.place.items())
+    return [t for _, (rank, chunk) in by_place for t in per_rank[rank][chunk]]
 
 
 def assert_close(mine, theirs, tolerance=1e-10):
@@ -91,12 +97,14 @@ def assert_close(mine, theirs, tolerance=1e-10):
         torch.testing.assert_close(a, b, rtol=tolerance, atol=tolerance)
 
 
-def assert_unsplit(results, expected, tolerance=1e-10):
-    """Every rank's (step, gradients) are those of the unsplit model."""
+def assert_unsplit(results, expected, schedule=None, tolerance=1e-10):
+    """Every rank's (step, gradients) are those of the unsplit model; a line, if no schedule."""
     loss, gradients = expected
     steps, mine = zip(*results, strict=True)
-    assert [step.loss for step in steps[:-1]] == [None] * (len(steps) - 1)
-    assert_close([steps[-1].loss, *in_order(mine)], [loss, *gradients], tolerance)
+    route = route_of(schedule) if schedule else Route(range(len(steps)))
+    assert [r for r, step in enumerate(steps) if step.loss is not None] == [route[-1]]
+    got = [steps[route[-1]].loss, *in_order(mine, route)]
+    assert_close(got, [loss, *gradients], tolerance)
 
 
 def digits_like(sizes, num_rows, dtype=torch.float64):
@@ -113,19 +121,20 @@ def digits_like(sizes, num_rows, dtype=torch.float64):
 def test_every_schedule_gives_the_unsplit_models_loss_and_gradients(world_size):
     weights, x, labels = digits_like(SIZES, 13)
     some = list(cases(world_size, (1, 2, 3, 4, 8)))
+    assert len(some) > 40
     run = launch(
         many_steps, world_size, (weights, x, labels, some, softmax_cross_entropy), deadline=110
     )
     expected = unsplit(weights, x, labels, softmax_cross_entropy)
-    for number in range(len(some)):
-        assert_unsplit([result[number] for result in run.results], expected)
+    for number, schedule in enumerate(some):
+        assert_unsplit([result[number] for result in run.results], expected, schedule)
 
 
 @given(
     st.integers(1, 4),
     st.lists(st.integers(1, 7), min_size=5, max_size=7),
     st.integers(1, 9),
-    st.sampled_from([gpipe, one_forward_one_backward, zero_bubble_h1]),
+    st.sampled_from([gpipe, one_forward_one_backward, zero_bubble_h1, zero_bubble_h2]),
     st.data(),
 )
 @settings(max_examples=8, deadline=None)
@@ -133,14 +142,14 @@ def test_any_shapes_and_any_number_of_micro_batches(world_size, sizes, num_rows,
     m = data.draw(st.integers(1, num_rows))
     weights, x, _ = digits_like(sizes, num_rows)
     target = torch.randn(num_rows, sizes[-1], dtype=torch.float64)
-    args = (weights, x, target, make(world_size, m), 1, mean_squared_error)
+    args = (weights, x, target, make(world_size, m), mean_squared_error)
     run = launch(one_step, world_size, args)
     assert_unsplit(run.results, unsplit(weights, x, target, mean_squared_error))
 
 
 def one_stage(rank, world_size, weights, x, labels, m, schedule):
     """One step of a Stage, in a schedule's order, as lecture 09 interprets it."""
-    layers = chunks_of(weights, rank, world_size)[0]
+    layers = chunks_of(weights, rank, schedule)[0]
     shape = (len(x) // m, weights[0][0].shape[0])
     stage = Stage(layers, cut(x, m), cut(labels, m), softmax_cross_entropy, shape)
     for action in schedule[rank]:
@@ -161,8 +170,8 @@ def test_a_stage_told_its_shape_gives_the_unsplit_models_loss_and_gradients(make
     assert got.peak_in_flight == simulate(schedule).peak_in_flight
 
 
-def train(rank, world_size, weights, x, labels, schedule, num_chunks):
-    chunks = chunks_of(weights, rank, world_size, num_chunks)
+def train(rank, world_size, weights, x, labels, schedule):
+    chunks = chunks_of(weights, rank, schedule)
     pipeline = Pipeline(chunks, schedule)
     m = pipeline.num_micro_batches
     parameters = [tensor for chunk in chunks for tensor in chunk.parameters()]
@@ -176,7 +185,7 @@ def train(rank, world_size, weights, x, labels, schedule, num_chunks):
 
 
 def train_on_each(rank, world_size, weights, x, labels, some):
-    return [train(rank, world_size, weights, x, labels, *case) for case in some]
+    return [train(rank, world_size, weights, x, labels, schedule) for schedule in some]
 
 
 @pytest.mark.parametrize("world_size", [1, 2, 3, 4])
@@ -191,24 +200,26 @@ def test_weights_after_five_adamw_steps_are_the_unsplit_models(world_size):
         y, saved = model.forward(x)
         model.backward(softmax_cross_entropy(y, labels)[1], saved)
         optimizer.step(model.gradients())
-    for number in range(len(some)):
-        assert_close(in_order([result[number] for result in run.results]), model.parameters())
+    for number, schedule in enumerate(some):
+        got = in_order([result[number] for result in run.results], route_of(schedule))
+        assert_close(got, model.parameters())
 
 
-def in_a_group(rank, world_size, weights, x, labels):
+def in_a_group(rank, world_size, weights, x, labels, schedule):
     group, reverse_group = (dist.new_group([1, 2]) for _ in range(2))
     if rank == 0:
         return None
-    chunks = chunks_of(weights, rank - 1, 2, 2)
-    pipeline = Pipeline(chunks, interleaved(2, 4, 2), group, reverse_group)
+    chunks = chunks_of(weights, rank - 1, schedule)
+    pipeline = Pipeline(chunks, schedule, group, reverse_group)
     step = pipeline.step(cut(x, 4), cut(labels, 4), softmax_cross_entropy)
     return step, [chunk.gradients() for chunk in chunks]
 
 
-def test_stages_may_be_some_of_the_ranks_and_have_a_group_for_each_direction():
+@pytest.mark.parametrize("schedule", [interleaved(2, 4, 2), zero_bubble_v(2, 4)], ids=["loop", "V"])
+def test_stages_may_be_some_of_the_ranks_and_have_a_group_for_each_direction(schedule):
     weights, x, labels = digits_like(SIZES, 13)
-    run = launch(in_a_group, 3, (weights, x, labels))
-    assert_unsplit(run.results[1:], unsplit(weights, x, labels, softmax_cross_entropy))
+    run = launch(in_a_group, 3, (weights, x, labels, schedule))
+    assert_unsplit(run.results[1:], unsplit(weights, x, labels, softmax_cross_entropy), schedule)
 
 
 def with_torch(rank, world_size, weights, x, labels, name, m):
@@ -236,7 +247,7 @@ def with_torch(rank, world_size, weights, x, labels, name, m):
 def test_torchs_own_pipelining_gives_the_same(name, make):
     weights, x, labels = digits_like(SIZES, 8, torch.float32)
     theirs = launch(with_torch, 2, (weights, x, labels, name, 4), deadline=110)
-    run = launch(one_step, 2, (weights, x, labels, make(2, 4), 1, softmax_cross_entropy))
+    run = launch(one_step, 2, (weights, x, labels, make(2, 4), softmax_cross_entropy))
     assert_close([run.results[-1][0].loss], [theirs.results[-1][0]], 1e-6)
     for (_, gradients), (_, expected) in zip(run.results, theirs.results, strict=True):
         assert_close(gradients[0], expected, 1e-6)
@@ -247,34 +258,34 @@ def test_torchs_own_pipelining_gives_the_same(name, make):
 
 @pytest.mark.parametrize("name", SPLIT)
 def test_each_boundary_carries_each_micro_batch_once_each_way(name):
-    make, num_chunks = SPLIT[name]
-    width, num_rows, m, p = 4, 7, 3, 3
+    width, num_rows, m, p = 4, 7, 6, 3
+    schedule = SPLIT[name][0](p, m)
     weights, x, labels = digits_like([width] * 10, num_rows)
-    args = (weights, x, labels, make(p, m), num_chunks, softmax_cross_entropy)
-    run = launch(one_step, p, args)
-    boundaries = p * num_chunks - 1
+    run = launch(one_step, p, (weights, x, labels, schedule, softmax_cross_entropy))
+    boundaries = sum(a != b for a, b in itertools.pairwise(route_of(schedule)))
     headers = 8 * (7 + m)
     assert run.ledger.count("send") == run.ledger.count("recv") == 2 * boundaries * (m + 1)
     assert run.ledger.count() == 4 * boundaries * (m + 1)
     assert run.ledger.sent_bytes() == 2 * boundaries * (8 * width * num_rows + headers)
 
 
-@given(st.integers(1, 5), st.integers(1, 3), st.integers(1, 4))
-def test_what_one_stage_sends_another_needs(p, groups, v):
-    schedule = interleaved(p, groups * p, v)
-    last = last_global_stage(schedule)
-    actions = [(a, stage) for stage, some in enumerate(schedule) for a in some]
+@given(st.integers(1, 5), st.integers(2, 4), st.sampled_from([*SPLIT]))
+@settings(deadline=None)
+def test_what_one_stage_sends_another_needs(p, groups, name):
+    schedule, m = SPLIT[name][0](p, groups * p), groups * p
+    route = route_of(schedule)
+    actions = [(a, stage, route) for stage, some in enumerate(schedule) for a in some]
     made = {makes(*action) for action in actions} - {None}
-    sent = {product for product in made if receiver(product, p, last) is not None}
-    needed = {incoming(*action, p, last) for action in actions} - {None}
+    sent = {product for product in made if receiver(product, route) is not None}
+    needed = {incoming(*action) for action in actions} - {None}
     assert sent == needed
-    assert len(sent) == 2 * groups * p * last
+    assert len(sent) == 2 * m * (len(route) - 1)
 
 
 # When, and how much is held
 
 
-@pytest.mark.parametrize("name", ["gpipe", "1f1b", "interleaved 2"])
+@pytest.mark.parametrize("name", ["gpipe", "1f1b", "interleaved 2", "zero bubble V", "DualPipe V"])
 def test_a_run_does_and_holds_what_its_schedule_says(name):
     schedule = SPLIT[name][0](3, 6)
     got = sleep_through(schedule, *[0.001] * 3)
@@ -314,7 +325,7 @@ def hold(rank, world_size, weights, x, target, schedule):
     pipeline.step(cut(x, m), cut(target, m), mean_squared_error)
 
 
-@pytest.mark.parametrize("make", [gpipe, one_forward_one_backward, zero_bubble_h1])
+@pytest.mark.parametrize("make", [gpipe, one_forward_one_backward, zero_bubble_h1, zero_bubble_h2])
 def test_only_micro_batches_in_flight_are_held(make):
     p, m, rows = 3, 9, 64
     saved = rows * (16 + 256 + 256 + 16) * 4  # x, both sides of the first GELU, the second's x
@@ -448,4 +459,4 @@ def test_on_cuda_tensors_over_gloo_the_same_holds(world_size):
     run = launch(on_gpu, world_size, (weights, x, labels, some), backend="gloo", deadline=110)
     expected = unsplit(weights, x, labels, softmax_cross_entropy)
     for number in range(len(some)):
-        assert_unsplit([result[number] for result in run.results], expected)
+        assert_unsplit([result[number] for result in run.results], expected, some[number])

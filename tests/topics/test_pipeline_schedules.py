@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
+import itertools
+import math
+import typing
+from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
+
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byhand.pipeline_schedules import (
     Action,
+    Schedule,
     ScheduleError,
+    breadth_first,
     check,
+    dual_pipe_v,
+    find,
     gpipe,
     interleaved,
+    loop,
     one_forward_one_backward,
     simulate,
+    there_and_back,
     zero_bubble_h1,
+    zero_bubble_h2,
+    zero_bubble_v,
 )
+from byhand.pipeline_schedules.actions import KINDS
 
 stages, batches = st.integers(1, 7), st.integers(1, 16)
 costs = st.tuples(st.floats(0.5, 2), st.floats(0.5, 2), st.floats(0.5, 2))
@@ -58,6 +77,56 @@ def test_zero_bubble_h1_idles_f_plus_b_minus_w_and_holds_p(p, m, cost):
     if m >= p and backward_weight <= min(forward, backward_input):
         expected = (p - 1) * (forward + backward_input - backward_weight)
         assert timeline.idle_seconds == pytest.approx([expected] * p)
+
+
+@given(stages, st.integers(0, 9), st.integers(2, 4))
+@many
+def test_breadth_first_idles_as_interleaved_does_and_holds_everything(p, more, v):
+    m = p + more
+    timeline = simulate(breadth_first(p, m, v), 1 / v, 1 / v, 1 / v)
+    assert timeline.idle_seconds == pytest.approx([(p - 1) * 3 / v] * p)
+    assert timeline.peak_in_flight == [v * m] * p
+
+
+@given(stages, st.integers(0, 9))
+@many
+def test_zero_bubble_h2_never_waits_between_its_first_and_last_action(p, more):
+    m = 2 * p - 1 + more
+    timeline = simulate(zero_bubble_h2(p, m))
+    assert timeline.period == pytest.approx(3 * m)
+    assert timeline.seconds == pytest.approx(3 * m + p - 1)  # with a barrier: not above H1's
+    assert timeline.peak_in_flight == [2 * p - 1] * p
+
+
+@given(stages, st.integers(0, 9))
+@many
+def test_zero_bubble_v_does_so_with_the_memory_of_1f1b(p, more):
+    m = 2 * p - 1 + more
+    timeline = simulate(zero_bubble_v(p, m), 0.5, 0.5, 0.5)
+    assert timeline.period == pytest.approx(3 * m)
+    assert timeline.seconds == pytest.approx(3 * m + (p - 1) / 2)
+    assert max(timeline.peak_in_flight) <= 2 * p  # halves of a stage
+
+
+@given(stages, st.integers(0, 9))
+@many
+def test_dual_pipe_v_idles_half_a_forward_for_each_stage_behind_the_first(p, more):
+    m = 2 * p + more
+    timeline = simulate(dual_pipe_v(p, m), 0.5, 0.5, 0.5)
+    assert timeline.seconds == pytest.approx(3 * m + (p - 1) / 2)
+    assert max(timeline.peak_in_flight) == 2 * p + 1
+
+
+@given(stages, batches)
+@many
+def test_every_schedule_runs_with_few_micro_batches_too(p, m):
+    for schedule in (
+        zero_bubble_h1(p, m),
+        zero_bubble_h2(p, m),
+        zero_bubble_v(p, m),
+        breadth_first(p, m, 3),
+    ):
+        check(schedule)
 
 
 @given(stages, batches, st.data())
@@ -118,3 +187,210 @@ def test_counts_that_make_no_pipeline_are_refused():
 def test_a_send_that_takes_time_delays_only_the_receiver():
     timeline = simulate(gpipe(2, 1), send=0.5)
     assert timeline.seconds == pytest.approx(6 + 2 * 0.5)
+
+
+# Where the parts of the model are
+
+
+def test_a_route_says_who_keeps_what():
+    route = there_and_back(3)
+    assert route == (0, 1, 2, 2, 1, 0)
+    assert route.places(1) == [1, 4]
+    assert route.place[0, 1] == 5
+    assert loop(2, 3) == (0, 1, 0, 1, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "words"),
+    [
+        (Schedule(gpipe(2, 1), [0, 1, 2]), "visits each of them, 0 to 1, .* route is 0, 1, 2"),
+        (Schedule(gpipe(2, 1), [0, 0]), "its route is 0, 0"),
+        (Schedule(breadth_first(2, 1, 2), [0, 1]), "of chunk 1, but the route comes by 1 times"),
+        (Schedule(zero_bubble_v(2, 4), loop(2, 2)), "stage 0 cannot do its action"),
+    ],
+)
+def test_a_route_that_does_not_fit_is_refused(schedule, words):
+    with pytest.raises(ScheduleError, match=words):
+        check(schedule)
+
+
+# Unequal parts, and messages
+
+
+def test_a_head_and_an_embedding_are_seconds_of_their_global_stage():
+    forward = [2, 1, 1, 3]  # a V of two stages: both ends are on stage 0
+    timeline = simulate(zero_bubble_v(2, 4), forward, 0.0, 0.0)
+    assert timeline.idle_seconds[0] == pytest.approx(timeline.seconds - 4 * (2 + 3))
+    assert timeline.idle_seconds[1] == pytest.approx(timeline.seconds - 4 * (1 + 1))
+
+
+def test_seconds_that_are_not_one_for_each_part_are_refused():
+    with pytest.raises(
+        ScheduleError, match=r"2 numbers of seconds for forward, .* 4 global stages"
+    ):
+        simulate(zero_bubble_v(2, 4), [1, 2])
+
+
+@given(st.integers(2, 6), st.floats(0.1, 2))
+def test_each_boundary_that_is_crossed_adds_a_message_to_the_way_of_one_micro_batch(p, send):
+    assert simulate(gpipe(p, 1), send=send).seconds == pytest.approx(3 * p + 2 * (p - 1) * send)
+    there = simulate(zero_bubble_v(p, 1), send=send).seconds  # the turn of the V costs none
+    assert there == pytest.approx(simulate(zero_bubble_v(p, 1)).seconds + 4 * (p - 1) * send)
+
+
+# The published orders
+
+
+def of_torch(name, p, m, chunks, style):
+    """By rank, the actions of torch's schedule of that name: pipeline_order, pairs taken apart."""
+    from torch.distributed import pipelining
+
+    route = there_and_back(p) if style == "v" else loop(p, chunks)
+    sizes = {"group_size": p, "group_rank": 0, "num_stages": p * chunks, "submod": torch.nn.ReLU()}
+    made = [SimpleNamespace(stage_index=place, is_last=False, **sizes) for place in route.places(0)]
+    order = getattr(pipelining.schedules, name)(made, m, lambda: None).pipeline_order
+    kinds = dict(zip("FBIW", KINDS, strict=True))
+    found = []
+    for rank in range(p):
+        single = [b for a in order[rank] if a is not None for b in (a.sub_actions or [a])]
+        found.append(
+            [
+                Action(
+                    kinds[a.computation_type.value],
+                    a.microbatch_index,
+                    route.places(rank).index(a.stage_index),
+                )
+                for a in single
+            ]
+        )
+    return found
+
+
+@pytest.mark.parametrize("p", [1, 2, 3, 4, 6])
+@pytest.mark.parametrize(
+    ("name", "make", "chunks", "style"),
+    [
+        ("ScheduleInterleaved1F1B", lambda p, m: interleaved(p, m, 2), 2, "loop"),
+        ("ScheduleInterleaved1F1B", lambda p, m: interleaved(p, m, 3), 3, "loop"),
+        ("ScheduleLoopedBFS", lambda p, m: breadth_first(p, m, 3), 3, "loop"),
+        ("ScheduleInterleavedZeroBubble", zero_bubble_h1, 1, "loop"),
+        ("ScheduleZBVZeroBubble", zero_bubble_v, 2, "v"),
+        ("ScheduleDualPipeV", dual_pipe_v, 2, "v"),
+    ],
+)
+def test_every_action_stands_where_torch_has_it(name, make, chunks, style, p):
+    for m in (p, 2 * p, 4 * p, 3 * p + (style == "v")):
+        if name != "ScheduleDualPipeV" or m >= 2 * p:
+            assert list(make(p, m)) == of_torch(name, p, m, chunks, style)
+
+
+def megatrons_functions():
+    """get_schedule_table and get_pp_rank_microbatches of the published megatron-core, alone."""
+    spec = importlib.util.find_spec("megatron")
+    if spec is None:
+        pytest.skip("megatron-core is not installed")
+    path = Path(spec.submodule_search_locations[0], "core/pipeline_parallel/schedules.py")
+    names = {"get_schedule_table", "get_pp_rank_microbatches"}
+    tree = ast.parse(path.read_text())
+    tree.body = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in names]
+    found = {"Optional": typing.Optional, "P2PCommunicator": object}
+    exec(compile(tree, path, "exec"), found)
+    return found
+
+
+@pytest.mark.parametrize(("p", "v"), [(2, 2), (2, 3), (4, 2), (4, 4), (8, 2)])
+def test_every_action_stands_where_megatron_has_it(p, v):
+    published = megatrons_functions()
+    for m, r in itertools.product((p, 2 * p, 5 * p), range(p)):
+        table = published["get_schedule_table"](m, v, p)
+        published["parallel_state"] = mock.Mock(
+            get_pipeline_model_parallel_world_size=lambda: p,
+            get_pipeline_model_parallel_rank=lambda r=r: r,
+            get_virtual_pipeline_model_parallel_world_size=lambda: v,
+        )
+        warm_up = published["get_pp_rank_microbatches"](m, v, p)[2]
+        forwards = [Action("forward", *entry) for entry in table]
+        backwards = [Action("backward", i, v - 1 - c) for i, c in table]
+        expected = forwards[:warm_up]
+        for k in range(warm_up, m * v):
+            expected += [forwards[k], backwards[k - warm_up]]
+        assert interleaved(p, m, v)[r] == expected + backwards[m * v - warm_up :]
+
+
+# What a search finds
+
+
+routes = st.sampled_from(
+    [loop(2), loop(3), loop(4), loop(3, 2), there_and_back(2), (0, 1, 1, 0, 1)]
+)
+
+
+@given(routes, st.integers(1, 5), st.integers(0, 4), costs, st.floats(0, 1), st.integers(0, 2))
+@settings(max_examples=40, deadline=None)
+def test_a_found_schedule_runs_and_holds_no_more_than_it_may(route, m, more, cost, send, width):
+    limit = max(map(route.count, set(route))) + more
+    schedule = find(route, m, limit, *cost, send=send, width=width)
+    timeline = simulate(schedule, *cost, send=send)
+    assert max(timeline.peak_in_flight) <= limit
+    shortest = m * sum(cost) * route.count(route[0])
+    assert timeline.seconds >= shortest - 1e-9
+
+
+@pytest.mark.parametrize("p", [2, 3, 4])
+def test_the_named_schedules_are_points_of_the_search(p):
+    m = 2 * p
+    for route, limit, named in (
+        (loop(p), p, zero_bubble_h1),
+        (loop(p), 2 * p - 1, zero_bubble_h2),
+        (there_and_back(p), 2 * p, zero_bubble_v),
+    ):
+        found, known = simulate(find(route, m, limit)), simulate(named(p, m))
+        assert found.seconds == known.seconds
+        assert max(found.peak_in_flight) <= max(known.peak_in_flight)
+    assert simulate(find(loop(p), m, 2 * p - 1)).period == 3 * m
+
+
+def shortest(p, m, limit):
+    """The shortest seconds of any schedule of a line with actions of one second: all are tried."""
+    best, start = [math.inf], tuple((0, 0, 0) for _ in range(p))
+
+    def go(time, done):
+        left = max(3 * m - sum(counts) for counts in done)
+        if time + left >= best[0]:
+            return
+        if not left:
+            best[0] = time
+            return
+        choices = []
+        for r, (f, i, w) in enumerate(done):
+            can = [(f, i, w)]
+            if f < m and f - w < limit and (r == 0 or done[r - 1][0] > f):
+                can.append((f + 1, i, w))
+            if i < f and (r == p - 1 or done[r + 1][1] > i):
+                can.append((f, i + 1, w))
+            if w < i:
+                can.append((f, i, w + 1))
+            choices.append(can[::-1])
+        for after in itertools.product(*choices):
+            if after != done:
+                go(time + 1, after)
+
+    go(0, start)
+    return best[0]
+
+
+@pytest.mark.parametrize(("p", "m", "limit"), [(2, 2, 1), (2, 3, 2), (2, 4, 2), (3, 2, 2)])
+def test_no_schedule_at_all_is_shorter_than_the_one_that_is_found(p, m, limit):
+    assert simulate(find(loop(p), m, limit)).seconds == shortest(p, m, limit)
+
+
+def test_looking_ahead_finds_what_greed_does_not():
+    seconds = [simulate(find(loop(4), 8, 4, width=width)).seconds for width in (0, 2)]
+    assert seconds == [29, 27]  # with 27 the last stage waits for its first input only
+
+
+def test_a_search_that_cannot_succeed_is_refused():
+    with pytest.raises(ScheduleError, match=r"1 in flight, 3 micro-batches: .* holds at least 2"):
+        find(there_and_back(2), 3, 1)
+    with pytest.raises(ScheduleError, match="dual_pipe_v fills 4 stages with 8 micro-batches"):
+        dual_pipe_v(4, 7)

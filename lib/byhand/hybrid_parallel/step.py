@@ -84,8 +84,8 @@ class HybridParallel:
         self.groups, self.loss, self.max_norm = groups, loss, max_norm
         self.gradients = Gradients(self.pipeline.chunks, groups)
         self.optimizer = optimizer(self.parameters())
-        self.is_first = self.pipeline.stage == 0
-        self.is_last = self.pipeline.stage == self.pipeline.num_stages - 1
+        self.is_first = self.pipeline.is_first
+        self.is_last = self.pipeline.is_last
 
     def parameters(self) -> list[Tensor]:
         """This rank's shards and replicas of its stage's parameters."""

@@ -24,10 +24,10 @@ from byhand.pipeline_schedules.actions import (
     Product,
     Schedule,
     incoming,
-    last_global_stage,
     makes,
     messages,
     receiver,
+    route_of,
 )
 
 
@@ -84,22 +84,21 @@ class Routes:
     """The messages of one stage, the same in every step."""
 
     def __init__(self, schedule: Schedule, stage: int):
-        self.stage, self.size = stage, (len(schedule), last_global_stage(schedule))
+        self.stage, self.route = stage, route_of(schedule)
         self.made_at: dict[Product | None, int] = {}  # the number of the action that makes it,
         self.needed_at: dict[Product | None, int] = {}  # or needs it, on its stage
         for here, actions in enumerate(schedule):
             for number, action in enumerate(actions):
-                self.made_at[makes(action, here)] = number
-                self.needed_at[incoming(action, here, *self.size)] = number
+                self.made_at[makes(action, here, self.route)] = number
+                self.needed_at[incoming(action, here, self.route)] = number
         self.arriving: dict[int, list[Product]] = {}  # by sender, in the order of its sends
         for product, to in messages(schedule):
             if to == stage:
-                self.arriving.setdefault(product.stage, []).append(product)
+                self.arriving.setdefault(self.route[product.place], []).append(product)
 
     def boundary(self, product: Product) -> int:
         """The global stage before which the message passes."""
-        here = product.chunk * self.size[0] + product.stage
-        return here + 1 if product.kind == "output" else here
+        return product.place + 1 if product.kind == "output" else product.place
 
 
 class Mailbox:
@@ -117,7 +116,7 @@ class Mailbox:
 
     def send(self, product: Product, tensor: Tensor) -> None:
         """Begin to send to the stage that needs it, if one does, and return at once."""
-        to = receiver(product, *self._routes.size)
+        to = receiver(product, self._routes.route)
         if to == self.stage:
             self._own[product] = tensor
         elif to is not None:
@@ -125,14 +124,14 @@ class Mailbox:
 
     def receive(self, product: Product) -> Tensor:
         """The tensor, as soon as it is here."""
-        sender = product.stage
+        sender = self._routes.route[product.place]
         if sender == self.stage:
             return self._own.pop(product)
         while product not in self._posted:
             self._post_next(sender)
         work, tensor = self._posted.pop(product)
         work.wait()
-        if not any(posted.stage == sender for posted in self._posted):
+        if not any(self._routes.route[posted.place] == sender for posted in self._posted):
             self._post_next(sender)
         self._release(product)
         return tensor
@@ -155,7 +154,7 @@ class Mailbox:
         known = [
             product
             for product in self._sent
-            if receiver(product, *routes.size) == arrived.stage
+            if receiver(product, routes.route) == routes.route[arrived.place]
             and routes.needed_at[product] <= routes.made_at[arrived]
         ]
         for product in known:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from byhand.model.layer import Layer
 from byhand.pipeline_parallel.messages import Wire
+from byhand.pipeline_schedules.routes import Route
 
 MOST_DIMENSIONS = 6  # of an activation, rows included
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int64)
@@ -53,7 +54,7 @@ def read(header: Tensor) -> Shape:
 
 def learn_shapes(
     chunks: Sequence[Layer],
-    num_stages: int,
+    route: Route,
     num_micro_batches: int,
     wire: Wire,
     device: torch.device,
@@ -66,27 +67,24 @@ def learn_shapes(
     without which NCCL could wait for ever.
     Sends two headers of 8 · (7 + micro-batches) bytes over each boundary between two stages.
     """
-    shapes, last = {}, len(chunks) * num_stages - 1
-    before, after = (wire.stage - 1) % num_stages, (wire.stage + 1) % num_stages
+    shapes, last, me = {}, len(route) - 1, wire.stage
     blank = torch.zeros(HEADER_NUMBERS + num_micro_batches, dtype=torch.int64)
-    for here in range(wire.stage, last + 1, num_stages):
+    for chunk, here in zip(chunks, route.places(me), strict=True):
         if here == 0:
             x, rows = micro_batches[0], tuple(len(x) for x in micro_batches)
             shapes[0] = Shape(x.dtype, tuple(x.shape[1:]), rows)
-        elif num_stages > 1:
-            shapes[here] = read(wire.receive(blank, before))
+        elif route[here - 1] != me:
+            shapes[here] = read(wire.receive(blank, route[here - 1]))
         dtype, behind_rows, rows = shapes[here]
-        y, _ = chunks[here // num_stages].forward(
-            torch.empty(0, *behind_rows, dtype=dtype, device=device)
-        )
+        y, _ = chunk.forward(torch.empty(0, *behind_rows, dtype=dtype, device=device))
         shapes[here + 1] = Shape(y.dtype, tuple(y.shape[1:]), rows)
-        if here < last and num_stages > 1:
-            wire.send(shapes[here + 1].header(), after)
-    for here in reversed(range(wire.stage, last + 1, num_stages) if num_stages > 1 else ()):
-        if here < last:
-            wire.receive(blank, after)
-        if here > 0:
-            wire.send(blank, before)
+        if here < last and route[here + 1] != me:
+            wire.send(shapes[here + 1].header(), route[here + 1])
+    for here in reversed(route.places(me)):
+        if here < last and route[here + 1] != me:
+            wire.receive(blank, route[here + 1])
+        if here > 0 and route[here - 1] != me:
+            wire.send(blank, route[here - 1])
     return shapes
 
 

@@ -30,8 +30,8 @@ from byhand.pipeline_schedules.actions import (
     Schedule,
     check,
     incoming,
-    last_global_stage,
     makes,
+    route_of,
 )
 from byhand.words import counted
 
@@ -52,7 +52,7 @@ def cut(tensor: Tensor, num_micro_batches: int) -> list[Tensor]:
 
 @dataclass
 class Step:
-    """One stage's part of a step: the loss (None but on the last stage), and when it computed."""
+    """A stage's part of a step: the loss (None but where the model ends), and when it computed."""
 
     loss: Tensor | None
     spans: list[Span]
@@ -73,7 +73,7 @@ class _Work:
 class Pipeline:
     """A stage's chunks of the model and the schedule that it runs.
 
-    Every chunk is a byhand.model.Layer. Chunk c of stage r is global stage c·p + r, of p stages.
+    Every chunk is a byhand.model.Layer; the schedule's route says which part of the model it is.
     """
 
     def __init__(
@@ -91,15 +91,16 @@ class Pipeline:
         """
         check(schedule)
         num_ranks, self.num_stages = dist.get_world_size(group), len(schedule)
-        self.last = last_global_stage(schedule)
-        num_chunks = (self.last + 1) // self.num_stages
+        self.stage, self.route = dist.get_rank(group), route_of(schedule)
+        num_chunks = self.route.count(self.stage % self.num_stages)
         if self.num_stages != num_ranks or num_chunks != len(chunks):
             raise ValueError(
                 f"the schedule is for {counted(self.num_stages, 'stage')} of"
                 f" {counted(num_chunks, 'chunk')}, the group of {counted(num_ranks, 'rank')}, and"
                 f" this one has {counted(len(chunks), 'chunk')}: a rank is a stage"
             )
-        self.chunks, self.schedule, self.stage = list(chunks), schedule, dist.get_rank(group)
+        self.chunks, self.schedule = list(chunks), schedule
+        self.is_first, self.is_last = (self.stage == end for end in (self.route[0], self.route[-1]))
         self.num_micro_batches = 1 + max(action.micro_batch for action in schedule[0])
         parameters = [tensor for chunk in self.chunks for tensor in chunk.parameters()]
         self.device = parameters[0].device if parameters else torch.device("cpu")
@@ -116,7 +117,8 @@ class Pipeline:
     ) -> Step:
         """Forward and backward of one batch: adds to the chunks' gradients.
 
-        micro_batches: counts on the first stage; targets: on the last; both may be empty elsewhere.
+        micro_batches: counts on the route's first stage; targets: on its last one; both may be
+        empty elsewhere.
         loss(y, target, global_batch) -> (share of the loss, grad_y), as those in `mlp`.
         global_batch: all rows of all data-parallel replicas; the rows of this step when None.
 
@@ -128,12 +130,10 @@ class Pipeline:
         """
         self._check(micro_batches, targets)
         if not self._shapes:
-            counts = self.num_stages, self.num_micro_batches
-            self._shapes = learn_shapes(
-                self.chunks, *counts, self._wire, self.device, micro_batches
-            )
-        shape = self._shapes[self.stage]
-        if self.stage == 0:
+            known = self.route, self.num_micro_batches
+            self._shapes = learn_shapes(self.chunks, *known, self._wire, self.device, micro_batches)
+        shape = self._shapes[self.route.index(self.stage)]
+        if self.is_first:
             check_shapes(micro_batches, shape)
         num_rows = sum(shape.rows) if global_batch is None else global_batch
 
@@ -147,33 +147,33 @@ class Pipeline:
         return Step(torch.stack(work.losses).sum() if work.losses else None, spans)
 
     def _check(self, micro_batches: Sequence[Tensor], targets: Sequence[Tensor]) -> None:
-        given = {"micro-batches": (0, micro_batches), "targets": (self.num_stages - 1, targets)}
-        for name, (stage, tensors) in given.items():
-            if self.stage == stage and len(tensors) != self.num_micro_batches:
+        given = ("micro-batches", self.is_first, micro_batches), ("targets", self.is_last, targets)
+        for name, counts, tensors in given:
+            if counts and len(tensors) != self.num_micro_batches:
                 raise ValueError(
-                    f"stage {stage} is given {len(tensors)} {name}, but the schedule runs "
+                    f"stage {self.stage} is given {len(tensors)} {name}, but the schedule runs "
                     f"{counted(self.num_micro_batches, 'micro-batch')}"
                 )
 
     def _do(self, action: Action, work: _Work) -> Span:
         """Wait for what `action` needs, do it, and begin to send what it makes."""
-        needed = incoming(action, self.stage, self.num_stages, self.last)
+        needed = incoming(action, self.stage, self.route)
         arrived = work.mail.receive(needed).to(self.device) if needed else None
         start = time.monotonic()
         result = getattr(self, "_" + action.kind)(action, arrived, work)
         end = time.monotonic()
-        if made := makes(action, self.stage):
+        if made := makes(action, self.stage, self.route):
             work.mail.send(made, result)
         return Span(self.stage, action, start, end)
 
-    def _is(self, action: Action, global_stage: int) -> bool:
-        return action.chunk * self.num_stages + self.stage == global_stage
+    def _place(self, action: Action) -> int:
+        return self.route.place[self.stage, action.chunk]
 
     def _forward(self, action: Action, x: Tensor | None, work: _Work) -> Tensor:
         place = (action.micro_batch, action.chunk)
         x = work.inputs[action.micro_batch] if x is None else x
         y, work.saved[place] = self.chunks[action.chunk].forward(x)
-        if self._is(action, self.last):
+        if self._place(action) == len(self.route) - 1:
             loss, y = work.score(action.micro_batch, y)
             work.losses.append(loss)
             work.grad_y[action.micro_batch] = y
@@ -183,7 +183,7 @@ class Pipeline:
         grad_y = work.grad_y.pop(action.micro_batch) if grad_y is None else grad_y
         saved = work.saved.pop((action.micro_batch, action.chunk))
         chunk = self.chunks[action.chunk]
-        if self._is(action, 0):
+        if self._place(action) == 0:
             return chunk.backward_first(grad_y, saved)  # nobody needs the gradient of the data
         return chunk.backward(grad_y, saved)
 

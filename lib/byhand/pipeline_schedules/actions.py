@@ -1,16 +1,18 @@
 """What a pipeline schedule is made of: actions, what each needs and makes. Pure.
 
-Pure integers, no torch. A schedule is a list of actions per stage: `schedule[stage]`. Stage r of p
-keeps model chunks r, p + r, 2p + r, ... of the model: chunk number c on stage r is *global stage*
-c·p + r. A forward makes an "output" for the next global stage; a backward, or its input half, makes
-a "gradient" for the one before. `pipeline_schedules` has the schedules themselves.
+Pure integers, no torch. A schedule is a list of actions per stage: `schedule[stage]`, and the route
+of a micro-batch through the stages, see `routes`. A forward makes an "output" for the next global
+stage; a backward, or its input half, makes a "gradient" for the one before. `orders` has the
+schedules themselves.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
+
+from byhand.pipeline_schedules.routes import Route, loop
 
 KINDS = ("forward", "backward", "backward_input", "backward_weight")
 PRODUCTS = {"forward": "output", "backward": "gradient", "backward_input": "gradient"}
@@ -28,7 +30,15 @@ class Action(NamedTuple):
         return f"{self.kind} {self.micro_batch}{chunk}"
 
 
-Schedule = list[list[Action]]
+class Schedule(list):
+    """A list of actions for each stage, and `route`, where that is no loop.
+
+    A plain list of lists is a schedule too: a loop of as many chunks as its actions name.
+    """
+
+    def __init__(self, stages: Iterable[Sequence[Action]], route: Sequence[int]):
+        super().__init__(stages)
+        self.route = Route(route)
 
 
 class ScheduleError(ValueError):
@@ -36,49 +46,58 @@ class ScheduleError(ValueError):
 
 
 class Product(NamedTuple):
-    """What a stage makes of a micro-batch with a chunk: an "output", or a "gradient"."""
+    """What a global stage makes of a micro-batch: an "output", or a "gradient"."""
 
-    stage: int
+    place: int
     kind: str
     micro_batch: int
-    chunk: int
 
 
-def makes(action: Action, stage: int) -> Product | None:
+def route_of(schedule: Schedule) -> Route:
+    """Its own route, or a loop."""
+    if isinstance(schedule, Schedule):
+        return schedule.route
+    chunks = max((action.chunk for actions in schedule for action in actions), default=0) + 1
+    return loop(len(schedule), chunks)
+
+
+def makes(action: Action, stage: int, route: Route) -> Product | None:
     """The product of `action` on `stage`; nobody waits for that of a backward_weight."""
     kind = PRODUCTS.get(action.kind)
-    return Product(stage, kind, action.micro_batch, action.chunk) if kind else None
+    place = route.place[stage, action.chunk]
+    return Product(place, kind, action.micro_batch) if kind else None
 
 
-def incoming(action: Action, stage: int, num_stages: int, last: int) -> Product | None:
-    """What `action` on `stage` needs of another global stage, of which `last` is the last one."""
+def incoming(action: Action, stage: int, route: Route) -> Product | None:
+    """What `action` on `stage` needs of another global stage."""
     kind = PRODUCTS.get(action.kind)
-    before = action.chunk * num_stages + stage + (-1 if kind == "output" else 1)
-    if kind is None or not 0 <= before <= last:
+    before = route.place[stage, action.chunk] + (-1 if kind == "output" else 1)
+    if kind is None or not 0 <= before < len(route):
         return None
-    return Product(before % num_stages, kind, action.micro_batch, before // num_stages)
+    return Product(before, kind, action.micro_batch)
 
 
-def receiver(product: Product, num_stages: int, last: int) -> int | None:
+def receiver(product: Product, route: Route) -> int | None:
     """The stage that needs a product of another global stage; None when none does."""
-    after = product.chunk * num_stages + product.stage + (1 if product.kind == "output" else -1)
-    return after % num_stages if 0 <= after <= last else None
+    after = product.place + (1 if product.kind == "output" else -1)
+    return route[after] if 0 <= after < len(route) else None
 
 
-def needs(action: Action, stage: int, num_stages: int, last: int) -> list[Product]:
+def needs(action: Action, stage: int, route: Route) -> list[Product]:
     """All that must be made before `action` on `stage`."""
     own = {"forward": None, "backward_weight": "gradient"}.get(action.kind, "output")
-    found = [Product(stage, own, action.micro_batch, action.chunk)] if own else []
-    other = incoming(action, stage, num_stages, last)
+    place = route.place[stage, action.chunk]
+    found = [Product(place, own, action.micro_batch)] if own else []
+    other = incoming(action, stage, route)
     return [*found, other] if other else found
 
 
 def messages(schedule: Schedule) -> Iterator[tuple[Product, int]]:
     """Every product that travels, with the stage that receives it, in the order of the sends."""
-    size = len(schedule), last_global_stage(schedule)
+    route = route_of(schedule)
     for stage, actions in enumerate(schedule):
-        for product in filter(None, (makes(action, stage) for action in actions)):
-            to = receiver(product, *size)
+        for product in filter(None, (makes(action, stage, route) for action in actions)):
+            to = receiver(product, route)
             if to not in (None, stage):
                 yield product, to
 
@@ -104,15 +123,15 @@ def in_order(schedule: Schedule) -> Iterator[tuple[int, Action]]:
     Raises:
         ScheduleError: no stage can go on; the message names the actions that wait.
     """
-    size = len(schedule), last_global_stage(schedule)
+    route = route_of(schedule)
     queues = [deque(actions) for actions in schedule]
     made: set[Product | None] = set()
     while any(queues):
         went_on = False
         for stage, queue in enumerate(queues):
-            while queue and made.issuperset(needs(queue[0], stage, *size)):
+            while queue and made.issuperset(needs(queue[0], stage, route)):
                 action = queue.popleft()
-                made.add(makes(action, stage))
+                made.add(makes(action, stage, route))
                 went_on = True
                 yield stage, action
         if not went_on:
@@ -122,10 +141,10 @@ def in_order(schedule: Schedule) -> Iterator[tuple[int, Action]]:
 def _blocked(schedule: Schedule, queues: list[deque], made: set) -> str:
     stage = next(s for s, queue in enumerate(queues) if queue)
     action = queues[stage][0]
-    number = len(schedule[stage]) - len(queues[stage]) + 1
+    number, route = len(schedule[stage]) - len(queues[stage]) + 1, route_of(schedule)
     missing = [
-        f"the {product.kind} of micro-batch {product.micro_batch} on stage {product.stage}"
-        for product in needs(action, stage, len(schedule), last_global_stage(schedule))
+        f"the {product.kind} of micro-batch {product.micro_batch} on stage {route[product.place]}"
+        for product in needs(action, stage, route)
         if product not in made
     ]
     waiting = sum(1 for queue in queues if queue)
@@ -135,30 +154,36 @@ def _blocked(schedule: Schedule, queues: list[deque], made: set) -> str:
     )
 
 
-def last_global_stage(schedule: Schedule) -> int:
-    """The number of the last global stage: stages times chunks, less one."""
-    chunks = max((a.chunk for actions in schedule for a in actions), default=0) + 1
-    return len(schedule) * chunks - 1
-
-
 def _check_complete(schedule: Schedule) -> None:
     if not schedule or not all(schedule):
         raise ScheduleError("a schedule has at least one stage, and every stage some action")
-    pieces = sorted({(a.micro_batch, a.chunk) for actions in schedule for a in actions})
+    route, batches = route_of(schedule), {a.micro_batch for actions in schedule for a in actions}
+    if set(route) != set(range(len(schedule))):
+        raise ScheduleError(
+            f"a schedule of {len(schedule)} stages visits each of them, 0 to {len(schedule) - 1}, "
+            f"and no other: its route is {', '.join(map(str, route))}"
+        )
     for stage, actions in enumerate(schedule):
-        kinds_of: dict[tuple[int, int], set[str]] = {piece: set() for piece in pieces}
+        chunks = route.count(stage)
+        kinds_of = {(i, c): set() for i in sorted(batches) for c in range(chunks)}
         for number, action in enumerate(actions, 1):
+            here = f"stage {stage}, action {number}"
             if action.kind not in KINDS:
-                known = ", ".join(KINDS)
-                raise ScheduleError(f"stage {stage}, action {number}: no kind of {known}: {action}")
+                raise ScheduleError(f"{here}: no kind of {', '.join(KINDS)}: {action}")
+            if not 0 <= action.chunk < chunks:
+                raise ScheduleError(f"{here}: {action}, but the route comes by {chunks} times")
             kinds = kinds_of[action.micro_batch, action.chunk]
             if action.kind in kinds:
-                raise ScheduleError(f"stage {stage}, action {number}: {action} is there twice")
+                raise ScheduleError(f"{here}: {action} is there twice")
             kinds.add(action.kind)
-        for piece, kinds in kinds_of.items():
-            if kinds not in (_WHOLE, _SPLIT):
-                raise ScheduleError(
-                    f"stage {stage} does {', '.join(sorted(kinds)) or 'nothing'} for micro-batch "
-                    f"{piece[0]}, chunk {piece[1]}: each needs one forward and one backward, whole "
-                    "or as backward_input and backward_weight"
-                )
+        _check_kinds(stage, kinds_of)
+
+
+def _check_kinds(stage: int, kinds_of: dict[tuple[int, int], set[str]]) -> None:
+    for (micro_batch, chunk), kinds in kinds_of.items():
+        if kinds not in (_WHOLE, _SPLIT):
+            raise ScheduleError(
+                f"stage {stage} does {', '.join(sorted(kinds)) or 'nothing'} for micro-batch "
+                f"{micro_batch}, chunk {chunk}: each needs one forward and one backward, whole "
+                "or as backward_input and backward_weight"
+            )

@@ -12,11 +12,12 @@ from byhand.pipeline_schedules.actions import (
     Action,
     Product,
     Schedule,
+    ScheduleError,
     check,
     in_order,
-    last_global_stage,
     makes,
     needs,
+    route_of,
 )
 
 
@@ -41,6 +42,16 @@ class Timeline:
     def seconds(self) -> float:
         """From the first action's start to the last one's end."""
         return max(span.end for span in self.spans) - min(span.start for span in self.spans)
+
+    @property
+    def period(self) -> float:
+        """From step to step, where no stage waits at a step's end for the others.
+
+        It is the longest time between a stage's own first action and its own last one: the next
+        step fits into the corners of this one.
+        """
+        spans = [[s for s in self.spans if s.stage == r] for r in range(self.num_stages)]
+        return max(max(s.end for s in own) - min(s.start for s in own) for own in spans)
 
     @property
     def idle_seconds(self) -> list[float]:
@@ -69,46 +80,60 @@ class Timeline:
         return peaks
 
 
+Seconds = float | Sequence[float]
+
+
 def simulate(
     schedule: Schedule,
-    forward: float | Sequence[float] = 1.0,
-    backward_input: float | Sequence[float] = 1.0,
-    backward_weight: float | Sequence[float] = 1.0,
+    forward: Seconds = 1.0,
+    backward_input: Seconds = 1.0,
+    backward_weight: Seconds = 1.0,
     send: float | Callable[[int, int], float] = 0.0,
     shared_links: bool = False,
 ) -> Timeline:
-    """The schedule on paper: every action of a kind takes as long, on each stage or on all.
+    """The schedule on paper: every action of a kind takes as long, in each part of the model.
 
-    Seconds are one number for all stages, or one for each. A whole backward takes backward_input +
-    backward_weight; what crosses to another stage arrives `send` seconds after it was made, or
-    send(sender, receiver) seconds where boundaries differ; stages do not wait for their sends. With
-    `shared_links` a message waits for those before it on the link between the two stages.
+    Seconds are one number for all parts, or one for each global stage: a head or an embedding makes
+    the last or the first one longer. A whole backward takes backward_input + backward_weight; what
+    crosses to another stage arrives `send` seconds after it was made, or send(sender, receiver)
+    seconds where boundaries differ; stages do not wait for their sends. With `shared_links` a
+    message waits for those before it on the link between the two stages.
 
     Raises:
-        ScheduleError: see `check`.
+        ScheduleError: see `check`; or not one number for each global stage.
     """
     check(schedule)
-    size = len(schedule), last_global_stage(schedule)
-    seconds = _by_kind(len(schedule), forward, backward_input, backward_weight)
+    route = route_of(schedule)
+    seconds = seconds_by_kind(len(route), forward, backward_input, backward_weight)
     made: dict[Product | None, float] = {}
     free, link_free = [0.0] * len(schedule), dict[tuple[int, int], float]()
     spans = []
     for stage, action in in_order(schedule):
         start = free[stage]
-        for product in needs(action, stage, *size):
-            ready, link = made[product], (product.stage, stage)
-            if product.stage != stage:
+        for product in needs(action, stage, route):
+            ready, link = made[product], (route[product.place], stage)
+            if link[0] != stage:
                 begin = max(ready, link_free.get(link, 0.0)) if shared_links else ready
                 ready = link_free[link] = begin + (send(*link) if callable(send) else send)
             start = max(start, ready)
-        free[stage] = end = start + seconds[action.kind][stage]
-        made[makes(action, stage)] = end
+        free[stage] = end = start + seconds[action.kind][route.place[stage, action.chunk]]
+        made[makes(action, stage, route)] = end
         spans.append(Span(stage, action, start, end))
     return Timeline(spans, len(schedule))
 
 
-def _by_kind(num_stages: int, *seconds: float | Sequence[float]) -> dict[str, Sequence[float]]:
-    """By kind of action, the seconds on each stage; given: those of the three kinds of halves."""
-    each = [some if isinstance(some, Sequence) else [some] * num_stages for some in seconds]
+def seconds_by_kind(num_places: int, *seconds: Seconds) -> dict[str, Sequence[float]]:
+    """By kind of action, the seconds in each global stage; given: those of forward and halves.
+
+    Raises:
+        ScheduleError: not one number for each.
+    """
+    each = [some if isinstance(some, Sequence) else [some] * num_places for some in seconds]
     named = dict(zip(("forward", "backward_input", "backward_weight"), each, strict=True))
+    for kind, some in named.items():
+        if len(some) != num_places:
+            raise ScheduleError(
+                f"{len(some)} numbers of seconds for {kind}, but the model has {num_places} global "
+                "stages: one for each, or a single number for all"
+            )
     return {**named, "backward": [sum(pair) for pair in zip(*each[1:], strict=True)]}
