@@ -2,8 +2,6 @@
 
 
 def place_weight_halves(orders, most, delay):
-    from byhand.pipeline_schedules.actions import makes, needs
-
     num_chunks = 1 + max(chunk for order in orders for _, _, chunk in order)
     route, made, p = loop(len(orders), num_chunks), {}, len(orders)
     queues = [[("F" if kind == "F" else "I", i, c) for kind, i, c in o] for o in orders]

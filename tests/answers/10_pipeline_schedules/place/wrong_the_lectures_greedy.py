@@ -2,8 +2,6 @@
 
 
 def place_weight_halves(orders, most, delay):
-    from byhand.pipeline_schedules.actions import makes, needs
-
     p, m = len(orders), 1 + max(i for order in orders for _, i, _ in order)
     schedule, made, route = [[] for _ in range(p)], set(), loop(p)
     urgent = "IFW"
