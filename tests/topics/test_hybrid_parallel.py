@@ -43,6 +43,7 @@ from byhand.pipeline_schedules import (
     interleaved,
     one_forward_one_backward,
     zero_bubble_h1,
+    zero_bubble_v,
 )
 from byhand.rank_groups import rank_groups
 from byhand.rank_groups.process_groups import groups_for_this_rank
@@ -492,6 +493,17 @@ def test_layouts_are_all_the_factorisations(world_size):
 def test_ranks_are_told_what_does_not_fit():
     with pytest.raises(RankError, match="5 layers cannot make 6 stages"):
         launch(held, 6, (tiny(SHORT), 1, 6))
+
+
+def on_a_v(rank, world_size, weights):
+    groups = groups_for_this_rank(rank_groups(world_size, pp=2), GROUPS)
+    chunks, schedule = built(weights, (zero_bubble_v, 4, 2), groups)
+    HybridParallel(chunks, groups, schedule, MOMENTUM, MAX_NORM)
+
+
+def test_a_route_that_is_no_loop_is_refused_for_its_layers_would_be_others():
+    with pytest.raises(RankError, match=r"in a loop, .* this schedule's route is 0, 1, 1, 0"):
+        launch(on_a_v, 2, (tiny(SHORT),))
 
 
 def on_gpu(rank, world_size, weights, some):

@@ -295,6 +295,17 @@ def test_a_run_does_and_holds_what_its_schedule_says(name):
         assert [span.action for span in ran] == actions
 
 
+def test_with_a_barrier_no_stage_begins_a_step_before_all_have_ended_the_last():
+    got = sleep_through(one_forward_one_backward(2, 3), *[0.001] * 3, num_steps=2, barrier=True)
+    steps = [[], []]
+    for stage in range(2):
+        own = [span for span in got.spans if span.stage == stage]
+        steps[0] += own[:6]
+        steps[1] += own[6:]
+    assert len(steps[1]) == 12
+    assert max(span.end for span in steps[0]) <= min(span.start for span in steps[1])
+
+
 def slow_receiver(rank, world_size, schedule):
     chunk = Sleep(*[0.03 * rank] * 3)  # stage 0 makes eight messages before stage 1 takes one
     batches = [torch.zeros(1, 1000)] * 8
@@ -310,9 +321,9 @@ def test_no_stage_stands_still_for_a_send():
 
 def peaks(make, p, m, rows):
     """peak_bytes by rank, of chunks that save 512 numbers a row."""
-    weights = random_weights([16, *[256, 16] * p])
-    x, target = torch.zeros(m * rows, 16), torch.zeros(m * rows, 16)
     schedule = make(p, m)
+    weights = random_weights([16, *[256, 16] * len(route_of(schedule))])
+    x, target = torch.zeros(m * rows, 16), torch.zeros(m * rows, 16)
     run = launch(hold, p, (weights, x, target, schedule), memory=True)
     return run.peak_bytes
 
@@ -320,14 +331,15 @@ def peaks(make, p, m, rows):
 def hold(rank, world_size, weights, x, target, schedule):
     layers = MLP.from_weights(weights, GELU).layers
     layers.append(GELU())
-    pipeline = Pipeline([MLP(layers[4 * rank : 4 * rank + 4])], schedule)
+    places = route_of(schedule).places(rank)
+    pipeline = Pipeline([MLP(layers[4 * place : 4 * place + 4]) for place in places], schedule)
     m = pipeline.num_micro_batches
     pipeline.step(cut(x, m), cut(target, m), mean_squared_error)
 
 
-@pytest.mark.parametrize("make", [gpipe, one_forward_one_backward, zero_bubble_h1, zero_bubble_h2])
-def test_only_micro_batches_in_flight_are_held(make):
-    p, m, rows = 3, 9, 64
+@pytest.mark.parametrize("name", [*[*SPLIT][:4], "breadth first", "zero bubble V", "found on a V"])
+def test_only_micro_batches_in_flight_are_held(name):
+    p, m, rows, make = 3, 9, 64, SPLIT[name][0]
     saved = rows * (16 + 256 + 256 + 16) * 4  # x, both sides of the first GELU, the second's x
     held = simulate(make(p, m)).peak_in_flight
     more = simulate(make(p, 1)).peak_in_flight

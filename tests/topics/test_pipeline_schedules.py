@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from byhand.pipeline_schedules import (
     Action,
+    Route,
     Schedule,
     ScheduleError,
     breadth_first,
@@ -35,6 +36,7 @@ from byhand.pipeline_schedules import (
     zero_bubble_v,
 )
 from byhand.pipeline_schedules.actions import KINDS
+from byhand.pipeline_schedules.drafts import Draft
 
 stages, batches = st.integers(1, 7), st.integers(1, 16)
 costs = st.tuples(st.floats(0.5, 2), st.floats(0.5, 2), st.floats(0.5, 2))
@@ -336,6 +338,17 @@ def test_a_found_schedule_runs_and_holds_no_more_than_it_may(route, m, more, cos
     assert timeline.seconds >= shortest - 1e-9
 
 
+@given(routes, st.integers(1, 5), st.integers(0, 4), costs, st.floats(0, 1))
+@settings(max_examples=40, deadline=None)
+def test_a_draft_ends_when_the_simulation_of_its_schedule_does(route, m, more, cost, send):
+    limit = max(map(route.count, set(route))) + more
+    seconds = dict(zip(("forward", "backward_input", "backward_weight"), cost, strict=True))
+    by_place = {kind: [some] * len(route) for kind, some in seconds.items()}
+    draft = Draft(Route(route), m, limit, by_place, send).finished()
+    timeline = simulate(draft.schedule(), *cost, send=send)
+    assert draft.score()[:2] == (pytest.approx(timeline.seconds), pytest.approx(timeline.period))
+
+
 @pytest.mark.parametrize("p", [2, 3, 4])
 def test_the_named_schedules_are_points_of_the_search(p):
     m = 2 * p
@@ -390,7 +403,9 @@ def test_looking_ahead_finds_what_greed_does_not():
 
 
 def test_a_search_that_cannot_succeed_is_refused():
-    with pytest.raises(ScheduleError, match=r"1 in flight, 3 micro-batches: .* holds at least 2"):
+    with pytest.raises(
+        ScheduleError, match=r"1 in flight, 3 micro-batches: .* of 2 chunks holds as many"
+    ):
         find(there_and_back(2), 3, 1)
     with pytest.raises(ScheduleError, match="dual_pipe_v fills 4 stages with 8 micro-batches"):
         dual_pipe_v(4, 7)

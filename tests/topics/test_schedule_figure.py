@@ -15,6 +15,7 @@ from byhand.pipeline_schedules import (
     simulate,
     zero_bubble_h1,
 )
+from byhand.pipeline_schedules.lab import NAMED, bill, schedule_explorer
 
 FIGURES = {
     "one": lambda: schedule_timeline(simulate(gpipe(3, 4)), unit="forwards"),
@@ -106,3 +107,21 @@ def test_the_explorer_draws_what_is_chosen_and_says_what_cannot_be():
     choices.children[2].value = 7
     assert bytes(shown.value) == b""
     assert "7 micro-batches are not a multiple of 4 stages" in sentence.value
+
+
+def test_the_search_explorer_draws_what_is_named_and_what_is_found():
+    first, _, shown, sentence = schedule_explorer("found on a V", 4, 8).children
+    assert "25.5 forwards" in sentence.value
+    assert "up to 4 micro-batches" in sentence.value
+    first.children[0].value = "ZB-H2"
+    assert "27 forwards, and without a barrier at its end 24" in sentence.value
+    assert bytes(shown.value).startswith(b"\x89PNG")
+    first.children[2].value = 7
+    first.children[0].value = "DualPipe's V"
+    assert "4 stages with 8 micro-batches, two per stage, and has 7" in sentence.value
+
+
+def test_the_bill_counts_idle_time_memory_and_messages():
+    row = bill(NAMED["interleaved, v 2"](4, 8))
+    assert row == (pytest.approx(4.5 / 28.5), pytest.approx(4.5 / 28.5), 5.5, 2 * 7 * 8)
+    assert bill(NAMED["ZB-V"](4, 8))[1:] == (pytest.approx(0), 4, 2 * 6 * 8)

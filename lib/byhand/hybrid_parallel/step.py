@@ -32,7 +32,7 @@ from byhand.model.gpt import GPT, gpt_layers, next_token_loss
 from byhand.model.mlp import MLP
 from byhand.model.optimizers import AdamW
 from byhand.pipeline_parallel import Pipeline, cut, partition
-from byhand.pipeline_schedules import Span
+from byhand.pipeline_schedules import Span, loop
 from byhand.pipeline_schedules.actions import Schedule
 from byhand.tensor_parallel import TensorParallelAttention, TensorParallelMLP
 
@@ -78,9 +78,16 @@ class HybridParallel:
 
         Raises:
             ScheduleError, ValueError: see Pipeline.
+            ValueError: the schedule's route is no loop, as a V's is not.
         """
         pipes = groups["pp"], groups.get("pp-reverse")
         self.pipeline = Pipeline(chunks, schedule, *pipes)
+        if self.pipeline.route != loop(len(schedule), len(chunks)):
+            raise ValueError(
+                "chunks_of shares the layers out in a loop, and the embedding group ties the first "
+                "stage to the last; this schedule's route is "
+                f"{', '.join(map(str, self.pipeline.route))}"
+            )
         self.groups, self.loss, self.max_norm = groups, loss, max_norm
         self.gradients = Gradients(self.pipeline.chunks, groups)
         self.optimizer = optimizer(self.parameters())

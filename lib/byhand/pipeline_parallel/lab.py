@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 
 from byhand.data_parallel import batches
@@ -31,7 +32,9 @@ from byhand.pipeline_schedules import (
     simulate,
     zero_bubble_h1,
 )
-from byhand.runtime import Run, launch
+from byhand.pipeline_schedules.actions import route_of
+from byhand.pipeline_schedules.simulation import Seconds, seconds_by_kind
+from byhand.runtime import Run, VirtualNetwork, launch
 
 if TYPE_CHECKING:  # ranks import this module
     import ipywidgets
@@ -67,26 +70,46 @@ class Sleep(Layer):
 
 def sleep_through(
     schedule: Schedule,
-    forward: float = 0.01,
-    backward_input: float = 0.01,
-    backward_weight: float = 0.01,
+    forward: Seconds = 0.01,
+    backward_input: Seconds = 0.01,
+    backward_weight: Seconds = 0.01,
+    message_bytes: int = 8192,
+    network: VirtualNetwork | None = None,
+    num_steps: int = 1,
+    barrier: bool = False,
 ) -> Timeline:
-    """The recorded timeline of one step whose stages sleep these seconds per forward, and so on.
+    """The recorded timeline of a step whose stages sleep these seconds per forward, and so on.
 
-    As in `simulate`, they are those of one chunk. A rank is a stage; a message holds 8 KB.
+    As in `simulate`, they are those of one global stage. A rank is a stage. With a `barrier`, all
+    ranks add a number up after each of the steps, as they must to know the gradient's norm.
     """
     seconds = (forward, backward_input, backward_weight)
-    run = launch(_sleep_on_rank, len(schedule), (schedule, seconds))
-    return timeline(run.results)
+    args = (schedule, seconds, message_bytes, num_steps, barrier)
+    return timeline(launch(_sleep_on_rank, len(schedule), args, network=network).results)
 
 
-def _sleep_on_rank(rank: int, world_size: int, schedule: Schedule, seconds: tuple) -> Step:
-    num_chunks = 1 + max(action.chunk for action in schedule[0])
-    pipeline = Pipeline([Sleep(0, 0, 0) for _ in range(num_chunks)], schedule)
-    inputs = [torch.zeros(1, 2048)] * pipeline.num_micro_batches
+def _sleep_on_rank(
+    rank: int,
+    world_size: int,
+    schedule: Schedule,
+    seconds: tuple[Seconds, Seconds, Seconds],
+    message_bytes: int,
+    num_steps: int,
+    barrier: bool,
+) -> Step:
+    route = route_of(schedule)
+    by_kind = seconds_by_kind(len(route), *seconds)
+    each = [by_kind[kind] for kind in ("forward", "backward_input", "backward_weight")]
+    pipeline = Pipeline([Sleep(0, 0, 0) for _ in route.places(rank)], schedule)
+    inputs, spans = [torch.zeros(1, message_bytes // 4)] * pipeline.num_micro_batches, []
     pipeline.step(inputs, inputs, mean_squared_error)  # learns shapes, and connects
-    pipeline.chunks = [Sleep(*seconds) for _ in range(num_chunks)]
-    return pipeline.step(inputs, inputs, mean_squared_error)
+    pipeline.chunks = [Sleep(*(some[g] for some in each)) for g in route.places(rank)]
+    dist.barrier()
+    for _ in range(num_steps):
+        spans += pipeline.step(inputs, inputs, mean_squared_error).spans
+        if barrier:
+            dist.all_reduce(torch.zeros(1))
+    return Step(None, spans)
 
 
 def held_activations(

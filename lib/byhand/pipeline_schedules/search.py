@@ -16,6 +16,7 @@ from byhand.pipeline_schedules.actions import Schedule, ScheduleError
 from byhand.pipeline_schedules.drafts import Draft
 from byhand.pipeline_schedules.routes import Route
 from byhand.pipeline_schedules.simulation import Seconds, seconds_by_kind
+from byhand.words import counted
 
 
 def find(
@@ -42,7 +43,7 @@ def find(
     if num_micro_batches < 1 or most_in_flight < chunks:
         raise ScheduleError(
             f"{most_in_flight} in flight, {num_micro_batches} micro-batches: there is at least one,"
-            f" and a stage of {chunks} chunks holds at least {chunks}, one micro-batch's"
+            f" and a stage of {counted(chunks, 'chunk')} holds as many, one micro-batch's"
         )
     seconds = seconds_by_kind(len(route), forward, backward_input, backward_weight)
     start = Draft(route, num_micro_batches, most_in_flight, seconds, send)

@@ -1,0 +1,220 @@
+"""Every schedule on real ranks: its idle time beside the paper's, its messages, its gradients.
+
+Stages that sleep take no core, so four of them run at full speed on two: see
+`pipeline_parallel.lab`. Messages, gradients and losses are real.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from torch import Tensor, nn
+
+from byhand.model.mlp import MLP, softmax_cross_entropy
+from byhand.pipeline_parallel import Pipeline, cut, partition
+from byhand.pipeline_parallel.lab import Weights, sleep_through
+from byhand.pipeline_schedules.actions import Schedule, messages, route_of
+from byhand.pipeline_schedules.orders import (
+    breadth_first,
+    dual_pipe_v,
+    gpipe,
+    interleaved,
+    one_forward_one_backward,
+    zero_bubble_h1,
+    zero_bubble_h2,
+    zero_bubble_v,
+)
+from byhand.pipeline_schedules.routes import Route, loop, there_and_back
+from byhand.pipeline_schedules.search import find
+from byhand.pipeline_schedules.simulation import Timeline, simulate
+from byhand.runtime import launch
+
+if TYPE_CHECKING:  # ranks import this module
+    import ipywidgets
+
+    from byhand.figures.style import CourseFigure
+
+NAMED: dict[str, Callable[[int, int], Schedule]] = {
+    "GPipe": gpipe,
+    "1F1B": one_forward_one_backward,
+    "interleaved, v 2": partial(interleaved, num_chunks=2),
+    "breadth-first, v 2": partial(breadth_first, num_chunks=2),
+    "ZB-H1": zero_bubble_h1,
+    "ZB-H2": zero_bubble_h2,
+    "ZB-V": zero_bubble_v,
+    "DualPipe's V": dual_pipe_v,
+}
+ROUTES: dict[str, Callable[[int], Route]] = {
+    "a line": loop,
+    "a loop of 2": partial(loop, num_chunks=2),
+    "a V": there_and_back,
+}
+
+
+def chunks_per_stage(schedule: Schedule) -> int:
+    """The most parts of the model that one stage keeps."""
+    route = route_of(schedule)
+    return max(map(route.count, route))
+
+
+def on_paper(schedule: Schedule, send: float = 0.0) -> Timeline:
+    """Simulated where a forward of a whole stage takes 1, and each half of a backward too."""
+    return simulate(schedule, *[1 / chunks_per_stage(schedule)] * 3, send=send)
+
+
+class Row(NamedTuple):
+    """What a schedule costs: shares of the step, whole micro-batches, messages of a boundary."""
+
+    idle: float
+    idle_without_barrier: float
+    held: float
+    messages: int
+
+
+def bill(schedule: Schedule) -> Row:
+    """On paper. Without a barrier a step takes its period; held: whole stages' micro-batches."""
+    paper, chunks = on_paper(schedule), chunks_per_stage(schedule)
+    busy = sum(span.end - span.start for span in paper.spans) / len(schedule)
+    held = max(paper.peak_in_flight) / chunks
+    return Row(paper.idle_fraction, 1 - busy / paper.period, held, len(list(messages(schedule))))
+
+
+def measured_idle(schedule: Schedule, seconds: float, repetitions: int = 3) -> list[float]:
+    """The idle fractions of real steps, the least first; a whole stage's forward takes `seconds`.
+
+    One launch, and between two steps all ranks wait for each other.
+    """
+    each = [seconds / chunks_per_stage(schedule)] * 3
+    recorded = sleep_through(schedule, *each, num_steps=repetitions, barrier=True)
+    found = []
+    for number in range(repetitions):
+        spans = []
+        for stage, actions in enumerate(schedule):
+            own = [span for span in recorded.spans if span.stage == stage]
+            spans += own[number * len(actions) : (number + 1) * len(actions)]
+        found.append(Timeline(spans, len(schedule)).idle_fraction)
+    return sorted(found)
+
+
+def compare(num_stages: int, num_micro_batches: int, seconds: float, repetitions: int = 3) -> str:
+    """A table of all schedules, on paper and measured: the median, the least and the most."""
+    lines = [f"{'':18}idle %: paper  measured       no barrier  held  messages"]
+    for name, make in NAMED.items():
+        schedule = make(num_stages, num_micro_batches)
+        row, found = bill(schedule), measured_idle(schedule, seconds, repetitions)
+        spread = (
+            f"{100 * statistics.median(found):.1f} ({100 * found[0]:.1f}-{100 * found[-1]:.1f})"
+        )
+        lines.append(
+            f"{name:18}{100 * row.idle:13.1f}  {spread:16}{100 * row.idle_without_barrier:9.1f}"
+            f"{row.held:6.1f}{row.messages:10}"
+        )
+    return "\n".join(lines)
+
+
+def idle_by_memory(num_stages: int, num_micro_batches: int, most: int) -> dict[str, list[float]]:
+    """By route: the idle share in percent of what `find` finds with 1, 2, ... `most` held."""
+    found = {}
+    for name, make in ROUTES.items():
+        route = make(num_stages)
+        chunks = len(route) // num_stages
+        limits = [chunks * held for held in range(1, most + 1)]
+        schedules = [find(route, num_micro_batches, n, *[1 / chunks] * 3) for n in limits]
+        found[name] = [100 * on_paper(schedule).idle_fraction for schedule in schedules]
+    return found
+
+
+def chunks_of(weights: Weights, schedule: Schedule, rank: int) -> list[MLP]:
+    """This rank's chunks of an MLP of these weights."""
+    layers, route = MLP.from_weights(weights).layers, route_of(schedule)
+    parts = partition(len(layers), len(route))
+    return [MLP([layers[number] for number in parts[place]]) for place in route.places(rank)]
+
+
+class Trained(NamedTuple):
+    """A step's loss, all gradients in the model's order, and its messages."""
+
+    loss: float
+    gradients: list[Tensor]
+    messages: int
+
+
+def torch_part(weights: Weights, place: int, num_places: int) -> nn.Sequential:
+    """The same for torch: one global stage's layers as modules of torch's."""
+    layers: list[nn.Module] = []
+    for weight, bias in weights:
+        linear = nn.Linear(*weight.T.shape)
+        linear.weight.data, linear.bias.data = weight.clone(), bias.clone()
+        layers += [nn.ReLU(), linear] if layers else [linear]
+    return nn.Sequential(*[layers[i] for i in partition(len(layers), num_places)[place]])
+
+
+def train_once(weights: Weights, x: Tensor, labels: Tensor, schedule: Schedule) -> Trained:
+    """One step on real ranks."""
+    run = launch(_train_on_rank, len(schedule), (weights, x, labels, schedule))
+    route = route_of(schedule)
+    by_place = sorted((place, rank, chunk) for (rank, chunk), place in route.place.items())
+    gradients = [g for _, rank, chunk in by_place for g in run.results[rank][1][chunk]]
+    headers = 2 * sum(a != b for a, b in itertools.pairwise(route))
+    sends = run.ledger.count("send") - headers
+    return Trained(float(run.results[route[-1]][0]), gradients, sends)
+
+
+def _train_on_rank(
+    rank: int, world_size: int, weights: Weights, x: Tensor, labels: Tensor, schedule: Schedule
+) -> tuple[Tensor | None, list[list[Tensor]]]:
+    chunks = chunks_of(weights, schedule, rank)
+    pipeline = Pipeline(chunks, schedule)
+    m = pipeline.num_micro_batches
+    step = pipeline.step(cut(x, m), cut(labels, m), softmax_cross_entropy)
+    return step.loss, [chunk.gradients() for chunk in chunks]
+
+
+def schedule_explorer(
+    which: str = "found on a V", num_stages: int = 4, num_micro_batches: int = 8
+) -> ipywidgets.VBox:
+    """Choose a schedule, or a route and what a stage may hold; see the simulated timeline.
+
+    A forward of a whole stage takes 1, the halves of its backward together 2. What goes wrong is
+    shown as a sentence.
+    """
+    import ipywidgets
+
+    from byhand.tools.explorer import explorer, slider
+
+    names = [*NAMED, *(f"found on {route}" for route in ROUTES)]
+    choice = ipywidgets.Dropdown(options=names, value=which, description="schedule")
+    stages, m = slider("stages", num_stages, 1, 8), slider("batches", num_micro_batches, 1, 16)
+    held = slider("may hold", num_stages, 1, 16)
+    weight = ipywidgets.FloatSlider(1.0, min=0, max=2, step=0.1, description="weight half")
+    send = ipywidgets.FloatSlider(0.0, min=0, max=2, step=0.1, description="message")
+    for control in (weight, send):
+        control.continuous_update = False
+    return explorer([[choice, stages, m], [held, weight, send]], draw_schedule)
+
+
+def draw_schedule(
+    which: str, num_stages: int, num_micro_batches: int, held: int, weight: float, send: float
+) -> tuple[CourseFigure, str]:
+    """A simulated step's picture, and a sentence; `held` counts where the schedule is found."""
+    from byhand.figures import schedule_timeline
+
+    if which in NAMED:
+        schedule = NAMED[which](num_stages, num_micro_batches)
+        costs = [part / chunks_per_stage(schedule) for part in (1, 2 - weight, weight)]
+    else:
+        route = ROUTES[which.removeprefix("found on ")](num_stages)
+        chunks = len(route) // num_stages
+        costs = [part / chunks for part in (1, 2 - weight, weight)]
+        schedule = find(route, num_micro_batches, chunks * held, *costs, send=send, width=1)
+    timeline = simulate(schedule, *costs, send=send)
+    least = max(timeline.peak_in_flight) / chunks_per_stage(schedule)
+    text = (
+        f"The step takes the time of {timeline.seconds:.4g} forwards, and without a barrier at its "
+        f"end {timeline.period:.4g}. A stage holds up to {least:g} micro-batches' activations."
+    )
+    return schedule_timeline(timeline, unit="forwards"), text
