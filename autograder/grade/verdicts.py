@@ -44,6 +44,7 @@ class Verdict:
 
     Of its launches: `ranks` is the most that one started, `peak_bytes` the most bytes of tensors
     that one rank held, by its own account. `suspicion` is a sentence for the instructor.
+    `record`: a number for the class's board, of what `record_of` says; from a test that passed.
     """
 
     question: str
@@ -58,6 +59,8 @@ class Verdict:
     peak_bytes: int = 0
     ranks: int = 0
     suspicion: str = ""
+    record: float | None = None
+    record_of: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, for the journal and for a notebook's output."""
@@ -69,9 +72,20 @@ class Verdict:
         return cls(**data)
 
 
-def passed(question: str, points: int, seconds: float) -> Verdict:
-    """All parts of the question passed."""
-    return Verdict(question, PASSED, points, points, seconds=round(seconds, 3))
+def passed(
+    question: str, points: int, seconds: float, recorded: tuple[str, float] | None = None
+) -> Verdict:
+    """All parts of the question passed; `recorded`: for the class's board, what and how much."""
+    what, number = recorded or ("", None)
+    return Verdict(
+        question,
+        PASSED,
+        points,
+        points,
+        seconds=round(seconds, 3),
+        record=number,
+        record_of=what,
+    )
 
 
 def failed(

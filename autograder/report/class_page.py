@@ -82,6 +82,7 @@ def _sheet(
         "counts": {number: points.count(number) for number in range(best + 1)},
         "hardest": min(tasks, key=lambda task: task["passed"]),
         "tasks": tasks,
+        "boards": [_board(q, titles.get(q, q), rows) for q in questions],
         "questions": {question: titles.get(question, question) for question in questions},
         "rows": rows,
         "alike": [_alike(group, rows, source) for group in groups if len(group.students) > 1],
@@ -116,6 +117,18 @@ def _task(title: str, verdicts: list[Verdict]) -> dict[str, Any]:
         "median": median(v.seconds for v in verdicts),
         "peak": num_bytes_text(peak) if peak else "",
         "limits": sum(counts[v] for v in LIMITS),
+    }
+
+
+def _board(question: str, title: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Who came how far in a task that records it, the least first; equal ones share a place."""
+    given = [(row["verdicts"][question], row) for row in rows if question in row["verdicts"]]
+    ranked = sorted((v.record, row["student"], row) for v, row in given if v.record is not None)
+    numbers = [number for number, *_ in ranked]
+    return {
+        "title": title,
+        "what": next((v.record_of for v, _ in given if v.record_of), ""),
+        "places": [(1 + numbers.index(number), number, row) for number, _, row in ranked],
     }
 
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ def judge(released):
             found = kernel.judge(planned(released, limit, **answers), seed=0).verdicts
             return {verdict.question: verdict for verdict in found}
 
+        judge.kernel = kernel
         yield judge
 
 
@@ -53,6 +55,16 @@ def planned(released, limit: float, **answers: str):
 def test_right_answers_pass(judge):
     found = judge()
     assert [(v.verdict, v.points) for v in found.values()] == [("passed", 2), ("passed", 3)]
+
+
+@pytest.mark.parametrize(("last", "record"), [("", (11.111, "idle, %")), ("1 / 0", (None, ""))])
+def test_what_a_test_records_stays_with_its_verdict_if_it_passed(released, judge, last, record):
+    asked = planned(released, 6)
+    first, second = asked.questions
+    source = f"{first.source}\ncheck.record('idle, %', 100 / 9)\n{last}"
+    recording = replace(asked, questions=[replace(first, source=source), second])
+    found = judge.kernel.judge(recording, seed=0).verdicts
+    assert [(v.record, v.record_of) for v in found] == [record, (None, "")]
 
 
 ENDS = {

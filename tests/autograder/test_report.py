@@ -136,6 +136,20 @@ def test_notes_to_the_instructor_are_on_the_page_and_cost_no_point(where):
     assert text_of(page).partition("Every verdict")[2] == before.partition("Every verdict")[2]
 
 
+def test_a_board_ranks_those_who_passed_a_task_that_records_and_costs_no_point(where):
+    before = text_of(write_report(where, where.class_dir / "before.html").read_text())
+    for student, number in {"ada": 11.2, "ben": 9.5, "cem": 11.2, "dee": 20}.items():
+        own = next(one for one in CLASS if one.student == student)
+        recorded = replace(DOUBLE, record=number, record_of=f"idle {SCRIPT}")
+        Journal(where.journal).append(replace(own, verdicts=[recorded, own.verdicts[1]]))
+    page = write_report(where, where.class_dir / "grades.html").read_text()
+    board = text_of(page).partition("Class board: Task 1 · Double")[2]
+    assert f"idle {SCRIPT} 1 ben 9.50 2 ada 11.20 2 cem 11.20 4 dee 20.00" in board
+    assert "<script" not in page
+    assert "Class board" not in before
+    assert text_of(page).partition("Every verdict")[2] == before.partition("Every verdict")[2]
+
+
 def test_regrades_are_on_the_page(where):
     row = ["2026-03-09", "ben", NAME, f"{SCRIPT} please", "2", "5", "the tests changed", "total"]
     (where.class_dir / FILE).write_text(",".join(COLUMNS) + "\n" + ",".join(row) + "\n")

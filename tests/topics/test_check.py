@@ -380,3 +380,17 @@ def test_a_driver_lets_a_send_pass_that_is_waited_for_and_unlocks_the_library():
     with check.locked("byhand.collectives.broadcast"), pytest.raises(AssertionError, match="own"):
         collectives.broadcast(torch.ones(2))
     assert collectives.broadcast.__code__.co_name == "broadcast"
+
+
+def test_a_record_is_printed_and_taken_once(capsys):
+    check.record("idle, %", 100 / 9)
+    assert capsys.readouterr().out == "idle, %: 11.11\n"
+    assert check.take_record() == ("idle, %", 11.111)
+    assert check.take_record() is None
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_what_cannot_be_ranked_is_no_record(number):
+    with pytest.raises(ValueError, match="no number for a board"):
+        check.record("idle, %", number)
+    assert check.take_record() is None

@@ -14,7 +14,15 @@ time it runs with the same seed, whatever ran before it.
 """
 
 from byhand.check.drivers import finished_sends, locked
-from byhand.check.parts import CheckError, part, random, set_seed, whole_numbers
+from byhand.check.parts import (
+    CheckError,
+    part,
+    random,
+    record,
+    set_seed,
+    take_record,
+    whole_numbers,
+)
 from byhand.check.traffic import communication, messages, peak_bytes, sent_bytes
 from byhand.check.values import close, equal, results, that
 
@@ -29,9 +37,11 @@ __all__ = [
     "part",
     "peak_bytes",
     "random",
+    "record",
     "results",
     "sent_bytes",
     "set_seed",
+    "take_record",
     "that",
     "whole_numbers",
 ]

@@ -1,9 +1,10 @@
 """The part of a test that is running: its name, its random inputs, and how it fails.
 
-The one place with state: which part it is, and the seed that its inputs are drawn from.
+The one place with state: which part it is, the seed that its inputs are drawn from, and a record.
 """
 
 import hashlib
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from torch import Tensor
 class _State:
     seed: int = 0
     part: str | None = None
+    record: tuple[str, float] | None = None
     generator: torch.Generator = field(default_factory=lambda: torch.Generator().manual_seed(0))
 
     def restart(self) -> None:
@@ -78,6 +80,26 @@ def whole_numbers(
 ) -> Tensor:
     """A tensor of whole numbers from `low` to `high` - 1: their sums are exact in any order."""
     return torch.randint(low, high, shape, generator=_state.generator).to(dtype)
+
+
+def record(what: str, number: float) -> None:
+    """Print how far an answer came, and keep it for the class's board, where fewer is better.
+
+    `what`, with its unit, is the instructor's word; no points depend on it.
+
+    Raises:
+        ValueError: the number is none that others can be set beside.
+    """
+    if not math.isfinite(number):
+        raise ValueError(f"{what}: {number} is no number for a board")
+    _state.record = what, round(number, 3)
+    print(f"{what}: {number:.2f}")
+
+
+def take_record() -> tuple[str, float] | None:
+    """What a test recorded last, once: then it is forgotten."""
+    taken, _state.record = _state.record, None
+    return taken
 
 
 def fail(sentence: str, lines: Iterable[str] = ()) -> None:

@@ -1,0 +1,17 @@
+"""Keeps what forward saved, too: five tensors of [T, H]."""
+
+
+def block_backward_input(grad_y, saved, weights):
+    _, g, u = saved
+    gate, up, down = weights
+    grad_h = grad_y @ down
+    grad_g, grad_u = grad_h * u * (g > 0), grad_h * g
+    grad_x = grad_y + grad_g @ gate + grad_u @ up
+    return grad_x, (saved, g * u, grad_y, grad_g, grad_u)
+
+
+def block_backward_weight(kept, gradients):
+    (x, _, _), h, grad_y, grad_g, grad_u = kept
+    gradients[0] += grad_g.T @ x
+    gradients[1] += grad_u.T @ x
+    gradients[2] += grad_y.T @ h

@@ -1,0 +1,16 @@
+"""Each weight gradient is divided by the number of rows."""
+
+
+def block_backward_input(grad_y, saved, weights):
+    x, g, u = saved
+    gate, up, down = weights
+    grad_h = grad_y @ down
+    grad_g, grad_u = grad_h * u * (g > 0), grad_h * g
+    return grad_y + grad_g @ gate + grad_u @ up, (x, g * u, grad_y, grad_g, grad_u)
+
+
+def block_backward_weight(kept, gradients):
+    x, h, grad_y, grad_g, grad_u = kept
+    gradients[0] += grad_g.T @ x / len(x)
+    gradients[1] += grad_u.T @ x / len(x)
+    gradients[2] += grad_y.T @ h / len(h)
