@@ -227,6 +227,20 @@ def test_a_shard_picture_says_whose_each_piece_is_and_how_a_matrix_is_placed():
         figures.shard_picture({"": [X._replace(split="diagonal")]}, {"T": 1, "I": 1}, 4)
 
 
+def test_a_wait_that_would_be_a_hair_line_is_not_drawn():
+    late = Event(0, "recv", 0.0, 1.0, peer=1, waited=0.015, overlapped=True)
+    assert {segment.kind for segment in find_segments([late], [(0.0, 2.0)])} == {"compute"}
+
+
+def test_the_sheets_of_a_sum_stay_below_the_line_above_them():
+    partial = figures.Matrix("y", "T", "3", "partial")
+    figure = figures.shard_picture({"a caption": [partial]}, {"T": 0.7, "3": 0.2}, 8)
+    (caption,) = (text for text in figure.axes[0].texts if text.get_text() == "a caption")
+    figure.draw_without_rendering()
+    bottom = caption.get_window_extent().y0
+    assert max(sheet.get_window_extent().y1 for sheet in figure.axes[0].patches) < bottom
+
+
 def test_a_block_sends_at_its_end_forward_and_at_its_begin_backward():
     shown = words(figures.block_flow(BLOCK, 3, "A title"))
     assert shown.count("all-reduce\nof y") == shown.count("all-reduce\nof grad_x") == 1
@@ -337,3 +351,9 @@ def test_traffic_matrices_show_each_plan_with_what_its_links_carried():
 def test_expert_loads_name_the_busiest_rank_before_and_after():
     figure = figures.expert_loads({"in order": HOT, "even": [{0: 52}, {1: 52}, {2: 53}]})
     assert "Busiest rank: 2.10 × the mean in order, 1.01 × even" in words(figure)
+    assert "dashed: the mean" in figure.axes[0].get_xlabel()
+
+
+def test_eighty_steps_have_a_tick_every_twenty():
+    axes = figures.curves({"a": range(80)}, "step", "", "A title").axes[0]
+    assert list(axes.get_xticks()) == [0, 20, 40, 60, 80]

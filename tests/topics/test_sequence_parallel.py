@@ -37,6 +37,7 @@ from byhand.sequence_parallel.formulas import WAYS, activation_bytes, sent_bytes
 from byhand.sequence_parallel.lab import (
     copied_bytes,
     gather_picture,
+    loss_as_saved,
     predicted_bytes,
     run_layer,
     saved_bytes,
@@ -307,6 +308,19 @@ def test_norms_and_positions_are_partial():
         "gain and bias of two norms a block, and of the last"
     )
     assert (POSITIONS, 24) in found
+
+
+def saved_by_rank_0(rank, world_size):
+    model = sequence_parallel_gpt(tiny())
+    for parameter, how in zip(model.parameters(), model.placements, strict=True):
+        if how == PARTIAL and rank:
+            parameter += rank  # as where their gradients are never summed
+    return loss_as_saved(model, *batch(), vocabulary=len(tiny().table))
+
+
+def test_the_model_that_is_saved_has_rank_0s_copies():
+    (whole,) = launch(saved_by_rank_0, 1).results
+    assert launch(saved_by_rank_0, 3).results == [pytest.approx(whole, abs=1e-9)] * 3
 
 
 def drop_in_training(rank, world_size):

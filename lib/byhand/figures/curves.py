@@ -42,7 +42,7 @@ def curves(
         axes.set_xscale("log" if log_x else "linear")
         axes.set_yscale("log" if log_y else "linear")
         if x is None:
-            axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+            axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
         axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
         axes.set_axisbelow(True)
         for number, (name, values) in enumerate(lines.items()):

@@ -9,6 +9,7 @@ from byhand.figures import parts, style
 
 ROW_INCHES, HEAD_INCHES, TOP, BOTTOM = 0.25, 0.32, 0.36, 0.5
 LEFT, RIGHT = 0.68, 0.55
+XLABEL = "rows in this step (dashed: the mean; hue: of an expert's rank in the first panel)"
 TINTS = (1.0, 0.62, 0.82, 0.45)  # of a rank's experts, one after the other
 
 Loads = Sequence[Mapping[int, float]]  # by rank: the rows of each expert there
@@ -25,7 +26,7 @@ def expert_loads(panels: Mapping[str, Loads], title: str | None = None) -> Figur
     blocks = sum(HEAD_INCHES + ROW_INCHES * len(loads) for loads in panels.values())
     title = finding(panels) if title is None else title
     with style.plot(TOP + blocks + BOTTOM, title, LEFT, TOP, RIGHT, BOTTOM) as (figure, axes):
-        axes.set(xlim=(0, most), ylim=(blocks, 0), xlabel="rows in this step")
+        axes.set(xlim=(0, most), ylim=(blocks, 0), xlabel=XLABEL)
         ticks, top = {}, 0.0
         for name, loads in panels.items():
             axes.text(0, top + 0.2, f"{name}: {worst(loads):.2f} × the mean", va="center")

@@ -57,7 +57,9 @@ def shard_picture(
 
 
 def _draw_line(axes: Axes, middle, height, terms: Terms, inches, num_ranks: int) -> None:
-    left = LEFT_INCHES
+    left, below = LEFT_INCHES, middle + height / 2 + 0.07
+    if any(isinstance(term, Matrix) and term.split == "partial" for term in terms):
+        middle += SHEET_INCHES * num_ranks / 2  # the sheets' room is above them all
     for term in terms:
         if isinstance(term, str):
             width = CHARACTER_INCHES * len(term)
@@ -71,7 +73,7 @@ def _draw_line(axes: Axes, middle, height, terms: Terms, inches, num_ranks: int)
         label = f"{term.name} [{term.rows} × {term.columns}]\n{placement(term)}"
         place = {"ha": "center", "va": "top", "fontsize": style.SMALL_POINTS, "linespacing": 1.3}
         room = max(wide, _label_width(term))
-        axes.text(left + wide / 2, middle + height / 2 + 0.07, label, **place)
+        axes.text(left + wide / 2, below, label, **place)
         left += (wide + room) / 2 + sheets + GAP_INCHES
 
 

@@ -17,7 +17,7 @@ from byhand.figures import parts, style
 
 ROW_INCHES, BAR, BAND = 0.44, 0.62, 0.12  # BAR and BAND: shares of a row
 LEFT, TOP, RIGHT, BOTTOM = 0.68, 0.86, 0.2, 0.5  # inches
-LEAST_WAIT = 0.01  # of a call's length: less is not drawn
+LEAST_WAIT = 0.02  # of a call's length: less is not drawn
 COLOURS = {
     "compute": style.COMPUTE,
     "waiting": style.WAITING,

@@ -20,10 +20,12 @@ from torch import Tensor
 
 from byhand.model.attention import MultiHeadAttention
 from byhand.model.gpt import Block, random_gpt
+from byhand.model.layer import PARTIAL, Layer
 from byhand.model.mlp import GELU, MLP
 from byhand.model.transformer import LayerNorm, Residual
 from byhand.runtime import Run, VirtualNetwork, launch, why_no_network
 from byhand.sequence_parallel.formulas import activation_bytes, sent_bytes
+from byhand.sequence_parallel.gpt import next_token_loss
 from byhand.sequence_parallel.layers import (
     Dropout,
     SequenceColumnLinear,
@@ -173,6 +175,14 @@ def traffic_bars(ways: list[str], world_size: int, title: str = "") -> CourseFig
             row = f"{NAMES[way]}, {phase}"
             formula[row], ledger[row] = sent[phase], seen[phase]
     return bytes_bars(formula, ledger, title or None)
+
+
+def loss_as_saved(model: Layer, tokens: Tensor, targets: Tensor, vocabulary: int) -> float:
+    """The loss once all ranks have rank 0's norms and positions, as in a checkpoint of its."""
+    for parameter, how in zip(model.parameters(), model.placements, strict=True):
+        if how == PARTIAL:
+            dist.broadcast(parameter, 0)
+    return next_token_loss(model.forward(tokens)[0], targets, vocabulary=vocabulary)[0].item()
 
 
 def slow_link(world_size: int) -> VirtualNetwork | None:

@@ -42,14 +42,14 @@ def layer_picture(num_ranks: int) -> CourseFigure:
         return [Part("norm", "token"), Part("g"), *split, Part("ḡ"), *outside]
 
     block = half("q k v", "heads", "out") + half("A", "GELU", "B")
-    title = "Nothing is replicated: by feature inside, by token outside"
+    title = "Nothing replicated is saved: by feature inside, by token outside"
     return block_flow(block, num_ranks, title, SEQUENCE)
 
 
 def vocabulary_picture(num_ranks: int) -> CourseFigure:
     """The head and the loss: what is split, and what crosses."""
     logits = Matrix("logits", "T", "V", "columns")
-    sums = Matrix("of a row", "T", "3", "partial")
+    sums = Matrix("three of a row", "T", "3", "partial")
     lines = {
         "Each rank has some columns of the logits": [
             *(Matrix("x", "T", "D"), "·", Matrix("Eᵀ", "D", "V", "columns"), "=", logits),
@@ -84,8 +84,8 @@ def activation_curves(
     copies = 10e-9 * layers * positions * features
     lines["copies"] = [copies] * len(RANKS)
     held, split = (values[RANKS.index(8)] for values in list(lines.values())[:2])
-    title = f"On 8 ranks tensor parallelism holds {held:.0f} GB, {copies:.0f} of them copies"
-    title += f"; by token {split:.0f} GB"
+    title = f"{model}, {positions} tokens, 8 ranks: {held:.0f} GB, of them {copies:.0f} copies"
+    title += f"; by token {split:.0f}"
     return curves(
         lines,
         "ranks",
