@@ -436,6 +436,9 @@ def test_sleeping_ranks_work_on_every_block_once_in_the_order_of_the_ring():
         assert asleep.ring_seconds(rows) >= imbalance(4, layout) * 0.02 / 4
         figure = ring_timeline({layout: rows}, "a title")
         assert figure.axes[0].get_title(loc="left") == layout
+        every = [one for row in rows for one in row]
+        worked = sum(one[2] > one[1] for one in every)
+        assert len(figure.axes[0].patches) == len(every) + worked, "no bar where nothing was done"
 
 
 def test_every_way_sleeps_at_least_as_long_as_its_share_of_the_work():

@@ -130,6 +130,8 @@ def _draw_round(axes: Axes, rank: int, one: Round, factor: float) -> None:
     wait = Rectangle((computed, rank - 0.4), end - computed, 0.8, facecolor=style.PAPER)
     wait.set(edgecolor=style.FAINT, linewidth=0.8)
     axes.add_patch(wait)
+    if computed == start:
+        return  # nothing to do in this round
     axes.add_patch(Rectangle((start, rank - 0.4), computed - start, 0.8, facecolor=colour, **look))
     middle = ((start + computed) / 2, rank)
     parts.name_inside(axes, middle, computed - start, str(one.owner), colour)

@@ -35,7 +35,7 @@ def flat_shards(numbers: Mapping[str, int], num_ranks: int, title: str | None = 
             place = (LEFT + rank * each * inches, TOP_OF_SHARDS, each * inches)
             _box(canvas, *place, f"rank {rank}: {each}", style.rank_colour(rank))
         look = {"fontsize": style.SMALL_POINTS, "va": "center"}
-        canvas.text(LEFT, 0.5, "one unit's parameters, end to end", **look)
+        canvas.text(LEFT, 0.5, "parameters, end to end", **look)
         canvas.text(LEFT, 1.76, "what each rank keeps", **look)
     return figure
 

@@ -176,9 +176,8 @@ def draw_ways(
     title = f"The ring's messages hide from {start:,.0f} positions a rank"
     thousands = [length // 1024 for length in LENGTHS]
     look = {"log_x": True, "from_zero": True, "widths": (2,)}
-    figure = curves(
-        lines, "1024 positions", "% of a perfect split's speed", title, thousands, **look
-    )
+    label = "positions, in units of 1024"
+    figure = curves(lines, label, "% of a perfect split's speed", title, thousands, **look)
     best = {s: max(lines, key=lambda name: lines[name][i]) for i, s in enumerate(LENGTHS)}
     told = ", ".join(f"{s // 1024} Ki: {best[s]}" for s in LENGTHS[::4])
     return figure, f"Fastest by length: {told}."
