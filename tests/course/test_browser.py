@@ -252,7 +252,7 @@ def test_a_lectures_explorer_moves_in_jupyterlab(served, screen):
         screen.goto(served.at(f"lab/tree/build/browser/{copy.name}?reset"))
         run_cell(screen, "world_size =")
         run_cell(screen, "from byhand.collectives.lab import")
-        cell = run_cell(screen, 'collective_explorer("reduce_scatter"')
+        cell = run_cell(screen, 'collective_explorer("')
         image = cell.locator(".jp-OutputArea img")
         before = image.get_attribute("src")
         picture(screen, "7-explorer")
