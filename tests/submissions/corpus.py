@@ -12,6 +12,7 @@ import hashlib
 import html
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -219,8 +220,10 @@ def complaints(case: Case, result: dict) -> list[str]:
             wrong.append(f"{test}: {verdict} and not {wanted}: {message[:500]}")
     if found["points"] != case.points:
         wrong.append(f"{found['points']} points and not {case.points}")
-    if case.noted is not None and found["suspicions"] != list(case.noted):
-        wrong.append(f"the instructor sees {found['suspicions']} and not {list(case.noted)}")
+    # TCP's headers and acknowledgements vary with load, and with them the megabytes carried.
+    noted = [re.sub(r"carried [\d.]+ MB", "carried … MB", note) for note in found["suspicions"]]
+    if case.noted is not None and noted != list(case.noted):
+        wrong.append(f"the instructor sees {noted} and not {list(case.noted)}")
     page = result["pages"].get(case.name, "")
     wrong += [f"a student reads {note!r}" for note in found["suspicions"] if note in page]
     wrong += [f"the feedback does not say {words!r}" for words in case.says if words not in page]

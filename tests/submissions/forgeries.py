@@ -196,7 +196,7 @@ FORGERIES = [
     forged("log-of-a-smaller-call", "passed",
            "    big = t.repeat(52_000)\n    quietly(lambda: dist.all_reduce(big))\n"
            f"    {ALL_REDUCE}\n    return big[:len(t)]\n", "total",
-           "test-total: the loopback carried 2.5 MB, and the calls in the ledger make 0.0 MB"),
+           "test-total: the loopback carried … MB, and the calls in the ledger make 0.0 MB"),
     forged("log-of-a-ring-instead-of-a-gather", "passed",
            "    parts = quietly(lambda: gather(t))\n    rank, n = dist.get_rank(), len(parts)\n"
            "    about = dict(payload_bytes=8 * t.numel(), shape=tuple(t.shape), dtype='float64')\n"
