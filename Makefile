@@ -45,6 +45,7 @@ test: $(INSTALLED) sandbox network
 
 test-all: $(INSTALLED) sandbox network browser slurm
 	$(PYTEST) --dist loadfile -m "$(LONG)"
+	BYHAND_PORTABLE=1 $(PYTEST) --dist worksteal tests/runtime/test_launch.py tests/runtime/test_deadlocks.py
 	autograder run solutions --no-html --out build/test
 	autograder run lectures --no-html --out build/test -p world_size 2
 	@echo "Left to make test: lint, all tests but those marked $(LONG), and lectures as they are."

@@ -24,8 +24,11 @@ from byhand import PerRank, RankError, call, cleanup, launch, setup
 from byhand.runtime import DeadlineError, Launcher, LaunchError, SandboxError
 from byhand.runtime.launch import IDLE_SECONDS, named_launcher
 from byhand.runtime.process.member import Member
+from byhand.runtime.system import PORTABLE
 from byhand.runtime.walls.isolation import why_no_sandbox
 from byhand.runtime.walls.question import Sandbox
+
+linux_only = pytest.mark.skipif(PORTABLE, reason="the portable path has no walls, and no batch")
 
 
 def add_up(rank, world_size, x):
@@ -220,6 +223,7 @@ def policies(rank, world_size):
     return {name.partition("(")[2]: int(rest.split()[38]) for name, _, rest in fields}
 
 
+@linux_only
 def test_no_thread_of_a_rank_displaces_another_when_it_wakes():
     for found in launch(policies, 2).results:
         assert "gloo_tcp_loop" in found
@@ -534,6 +538,7 @@ def base():
         yield base
 
 
+@linux_only
 def test_the_judge_takes_only_plain_data_from_an_untrusted_rank(base):
     with base.fresh(isolate=False) as question:
         with pytest.raises(RankError, match="what the function returned cannot be graded"):
@@ -543,6 +548,7 @@ def test_the_judge_takes_only_plain_data_from_an_untrusted_rank(base):
         ]
 
 
+@linux_only
 def test_a_question_gets_namespaces_of_its_own(base):
     if why_no_sandbox() is not None:
         pytest.skip(why_no_sandbox())
@@ -568,6 +574,7 @@ def limited():
         yield lambda **limits: base.fresh(isolate=False, limits=limits)
 
 
+@linux_only
 def test_limits_hold_on_a_rank(limited):
     def hog(rank, world_size):
         return torch.ones(1 << 30).sum().item()
@@ -583,6 +590,7 @@ def test_limits_hold_on_a_rank(limited):
             small.launch(shout, 1)
 
 
+@linux_only
 def test_too_much_output_is_named_whatever_the_rank_came_to_first(limited):
     def shout(rank, world_size, end):
         print("x" * (3 << 20 if end == "fill its file" else 2 << 20), flush=True)
@@ -597,6 +605,7 @@ def test_too_much_output_is_named_whatever_the_rank_came_to_first(limited):
                 small.launch(shout, 2, (end,))
 
 
+@linux_only
 def test_memory_is_bounded_wherever_it_is(limited):
     def in_children(rank, world_size):
         for _ in range(4):
@@ -619,6 +628,7 @@ def test_memory_is_bounded_wherever_it_is(limited):
                 small.launch(hog, 1)
 
 
+@linux_only
 def test_the_launches_of_a_question_share_its_seconds(base):
     with base.fresh(isolate=False, seconds=2) as question:
         question.launch(time.sleep, 1, (1.5,), setup=False, alone=True)

@@ -17,7 +17,7 @@ from typing import Any
 
 from byhand.runtime.errors import LaunchError, SandboxError
 from byhand.runtime.process.member import Member, read_all
-from byhand.runtime.trace.log import new_file
+from byhand.runtime.system import new_file, new_mark, receive_message, send_message
 
 START_SECONDS = 120.0
 # Memory in huge pages: forking a rank and ending it then cost a quarter of the time, because
@@ -26,6 +26,7 @@ START_SECONDS = 120.0
 # up after a second, not five. c10d reads its log level when torch is imported.
 ENVIRON = {
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+    "OBJC_DISABLE_INITIALIZE_FORK_SAFETY": "YES",
     "PYTHONMALLOC": "malloc",
     "RES_OPTIONS": "timeout:1 attempts:1",
     "TORCH_CPP_LOG_LEVEL": "ERROR",
@@ -36,7 +37,7 @@ def environment() -> dict[str, str]:
     """This process's environment, as a fork server needs it."""
     package = str(Path(__file__).parents[3])
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
-    return {**os.environ, **ENVIRON, "PYTHONPATH": path}
+    return {**os.environ, **ENVIRON, **new_mark(), "PYTHONPATH": path}
 
 
 class ForkClient:
@@ -55,7 +56,7 @@ class ForkClient:
     @classmethod
     def start(cls, command: Sequence[str] = ()) -> ForkClient:
         """Start a fork server, behind `command` if any. It imports torch: a second or two."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours, theirs = socket.socketpair()
         client = cls(ours)
         client._errors = new_file("byhand errors")
         server = [sys.executable, "-m", "byhand.runtime.process.server", str(theirs.fileno())]
@@ -91,7 +92,7 @@ class ForkClient:
         Raises:
             SandboxError: the kernel refuses.
         """
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        ours, theirs = socket.socketpair()
         self._teams += 1
         child = ForkClient(ours, parent=(self, self._teams))
         where = {"walls": walls, "network": pickle.dumps(network)}
@@ -187,7 +188,7 @@ class ForkClient:
     def send(self, message: dict[str, Any], fds: Sequence[int] = ()) -> None:
         """Send a message and descriptors."""
         try:
-            socket.send_fds(self.connection, [pickle.dumps(message)], fds)
+            send_message(self.connection, pickle.dumps(message), fds)
         except OSError as error:
             words = f"the fork server ended by itself ({error}); {self.last_words()}"
             raise SandboxError(words) from None
@@ -196,7 +197,7 @@ class ForkClient:
         """The next message; None when none comes within `seconds`."""
         self.connection.settimeout(seconds)
         try:
-            data = self.connection.recv(1 << 16)
+            data, _ = receive_message(self.connection)
         except (TimeoutError, BlockingIOError):
             return None
         except OSError:

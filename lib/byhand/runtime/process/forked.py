@@ -13,7 +13,7 @@ HELLO_SECONDS = 60.0
 
 def fork_server(*closed: int) -> ForkClient:
     """Fork one that keeps none of the descriptors `closed`, from a process of one thread."""
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    ours, theirs = socket.socketpair()
     if os.fork() == 0:
         for descriptor in (ours.detach(), *closed):
             os.close(descriptor)

@@ -108,7 +108,7 @@ def main(
         LOCAL_RANK=str(here.index(rank)),
         LOCAL_WORLD_SIZE=str(len(here)),
         BYHAND_WORLD_SIZE=str(world_size),
-        BYHAND_STORE=f"/proc/self/fd/{store_fd}",
+        BYHAND_STORE=spec["store"],
     )
     os.environ.update(spec.get("environ", {}))  # where ranks live on several machines
     torch.set_num_threads(spec["threads"])
@@ -133,7 +133,7 @@ def _displace_nobody() -> None:
     cores, a waking thread that displaces the holder makes that last until the kernel's next tick:
     4 ms, in which some forty small messages pass.
     """
-    with contextlib.suppress(OSError):  # a container may forbid it: then it is only slower
+    with contextlib.suppress(OSError, AttributeError):  # forbidden, or not Linux: only slower
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 
 

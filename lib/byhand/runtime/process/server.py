@@ -29,11 +29,19 @@ from typing import Any
 import torch
 
 from byhand.runtime.process import rank as rank_process
-from byhand.runtime.process.teams import Team, children, cpu_seconds, prctl, waited_seconds
+from byhand.runtime.system import (
+    PORTABLE,
+    Team,
+    adopt_orphans,
+    children,
+    cpu_seconds,
+    end_with,
+    loopback,
+    receive_message,
+    send_message,
+    waited_seconds,
+)
 from byhand.runtime.trace import hooks
-
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-MAX_MESSAGE = 1 << 16
 
 
 class Server:
@@ -55,11 +63,14 @@ class Server:
         self.network = network
         self.is_first = is_first
         self.teams: dict[int, Team] = {}
-        self.wake_read, self.wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.wake_read, self.wake_write = os.pipe()
+        os.set_blocking(self.wake_read, False)
+        os.set_blocking(self.wake_write, False)
+        self.life_read, self.life_write = os.pipe()
         signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        adopt_orphans()
 
     def serve(self) -> None:
         """Answer messages until the other side closes; then kill everything."""
@@ -85,12 +96,12 @@ class Server:
     def send(self, message: dict[str, Any]) -> None:
         """Send one message; nobody may be there to read it."""
         with contextlib.suppress(OSError):
-            self.connection.send(json.dumps(message).encode())
+            send_message(self.connection, json.dumps(message).encode())
 
     def receive(self) -> bool:
         """Answer one message. False when the other side has closed."""
         try:
-            data, fds, _, _ = socket.recv_fds(self.connection, MAX_MESSAGE, 8)
+            data, fds = receive_message(self.connection, 8)
         except ConnectionError:
             return False
         if not data:
@@ -109,6 +120,7 @@ class Server:
         """Fork one rank of a team; the first one reserves the team's port."""
         team = self.teams.setdefault(message["team"], Team())
         team.prepare(message["world_size"])
+        message.setdefault("store", team.store_path)
         address = message.get("address") or ("127.0.0.1", team.port.getsockname()[1])
         if self.network is not None:
             address = (self.network.address(0), address[1])
@@ -132,11 +144,12 @@ class Server:
                 walls = self.walls if walls is None else walls.enter()
                 network = self.network if network is None else network.enter()
             except OSError as error:
-                connection.send(json.dumps({"failed": str(error.strerror or error)}).encode())
+                words = str(error.strerror or error)
+                send_message(connection, json.dumps({"failed": words}).encode())
                 return
             is_first = walls.isolate or network is not None
             if is_first:
-                prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+                end_with(self.life_read, None)  # it has been forked once more
             Server(connection, walls, network, is_first).serve()
 
         team.ranks[self.fork(body, fds)] = 0
@@ -168,15 +181,14 @@ class Server:
             return pid
         status = 1
         try:
-            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-            if os.getppid() != parent:
-                os._exit(1)
             signal.set_wakeup_fd(-1)
             for number in (signal.SIGCHLD, signal.SIGINT):
                 signal.signal(number, signal.SIG_DFL)
             self.connection.close()
             os.close(self.wake_read)
             os.close(self.wake_write)
+            os.close(self.life_write)
+            end_with(self.life_read, parent)
             body()
             status = 0
         except BaseException:
@@ -222,13 +234,13 @@ class Server:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
                 found = True
-        return found
+        return found or (PORTABLE and bool(orphans))  # others' children now, who see to them
 
 
 def get_ready() -> None:
     """Load what ranks will need, and nothing that they would have to copy."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    os.environ.update(GLOO_SOCKET_IFNAME="lo")
+    os.environ.update(GLOO_SOCKET_IFNAME=loopback())
     torch.set_num_threads(1)
     hooks.install()
     rank_process.rehearse()

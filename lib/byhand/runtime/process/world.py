@@ -21,6 +21,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
+from byhand.runtime.system import loopback
 from byhand.words import counted
 
 JOIN_SECONDS = 60.0
@@ -55,10 +56,10 @@ def setup(rank: int, world_size: int, backend: str = "auto") -> None:
         )
     elif "MASTER_ADDR" in os.environ:
         if os.environ["MASTER_ADDR"] in ("127.0.0.1", "localhost"):
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback())
         dist.init_process_group(backend, rank=rank, world_size=world_size)
     else:
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback())
         store = _siblings_store(rank, world_size)
         dist.init_process_group(backend, store=store, rank=rank, world_size=world_size)
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import mmap
 import os
 import struct
-import tempfile
 import threading
 from dataclasses import dataclass, field
 from typing import Any
 
 from byhand.runtime.errors import TamperedError
 from byhand.runtime.ledger import OPS, SETUP_OPS, Event
+from byhand.runtime.system import new_file
 from byhand.runtime.trace import sources
 from byhand.runtime.trace.record import (
     ASIDE,
@@ -40,15 +40,6 @@ _LENGTH = 8
 def plain_text(value: object, limit: int = 20_000) -> str:
     """Text that every file and every page can hold: no half characters, and not too long."""
     return str(value)[:limit].encode("utf-8", "replace").decode()
-
-
-def new_file(name: str) -> int:
-    """The descriptor of a new file in memory; of one without a name where walls forbid those."""
-    try:
-        return os.memfd_create(name)
-    except OSError:
-        with tempfile.TemporaryFile() as file:
-            return os.dup(file.fileno())
 
 
 def log_file(name: str) -> int:

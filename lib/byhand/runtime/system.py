@@ -1,0 +1,222 @@
+"""What a launch asks of the operating system: in Linux's way, or in one that every Unix has.
+
+                            Linux                             portable
+a file in memory            memfd_create                      a temporary file without a name
+the ranks' meeting place    that file, by /proc/self/fd       a temporary file with a name
+a rank ends with its server the kernel kills it               a thread of its own sees a pipe end
+what a rank leaves behind   becomes the server's child        is found by its environment
+seconds a rank computed     its clock                         as psutil tells
+
+PORTABLE says which: the second where a call of the first is missing, as on macOS, or where
+BYHAND_PORTABLE=1 asks for it. There a launch takes some milliseconds more, a program that clears
+its environment and leaves its parent stays behind, and nobody knows how long a rank waited for a
+processor. Walls and virtual networks are Linux's alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import socket
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+PORTABLE = (
+    bool(os.environ.get("BYHAND_PORTABLE"))
+    or sys.platform != "linux"
+    or not hasattr(os, "memfd_create")
+)
+MARK = "BYHAND_SERVER"  # in the environment of a fork server, and so of all that it forks
+MAX_MESSAGE = 1 << 20
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_SIGKILL = 9
+
+
+def new_mark() -> dict[str, str]:
+    """The environment that tells a fork server's processes from all others."""
+    return {MARK: uuid.uuid4().hex}
+
+
+def new_file(name: str) -> int:
+    """The descriptor of a new file in memory; of one without a name where none can be had."""
+    try:
+        if not PORTABLE:
+            return os.memfd_create(name)
+    except OSError:  # walls forbid it
+        pass
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+@dataclass
+class Team:
+    """What the fork server keeps of one launch, or of one more fork server."""
+
+    world_size: int = 0
+    ranks: dict[int, int] = field(default_factory=dict)  # process id -> rank
+    port: socket.socket | None = None  # a free one, kept for a store of the program's own
+    store: int = -1  # a file in which the ranks find each other
+    store_path: str = ""  # its name, on a rank
+
+    def prepare(self, world_size: int) -> None:
+        """Reserve what the ranks of a launch share, before the first of them is forked."""
+        if self.port is not None:
+            return
+        self.world_size, self.port = world_size, free_port()
+        if PORTABLE:
+            self.store, self.store_path = tempfile.mkstemp(prefix="byhand-store-")
+        else:
+            self.store = new_file("byhand store")
+            self.store_path = f"/proc/self/fd/{self.store}"
+
+    def close(self) -> None:
+        """Give back what was reserved."""
+        if self.port is not None:
+            self.port.close()
+            os.close(self.store)
+            if PORTABLE:
+                with contextlib.suppress(FileNotFoundError):  # torch's store removes its file
+                    os.unlink(self.store_path)
+
+
+def free_port() -> socket.socket:
+    """A free TCP port, kept from others but open to a rank's store, which listens on it."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    return reserved
+
+
+def loopback() -> str:
+    """The name of the network device that this machine talks to itself through."""
+    return next((name for _, name in socket.if_nameindex() if name.startswith("lo")), "lo")
+
+
+def send_message(connection: socket.socket, data: bytes, fds: Iterable[int] = ()) -> None:
+    """Send some bytes, as one message, and descriptors."""
+    framed = len(data).to_bytes(4, "big") + data
+    sent = socket.send_fds(connection, [framed], list(fds))
+    connection.sendall(framed[sent:])
+
+
+def receive_message(connection: socket.socket, max_fds: int = 0) -> tuple[bytes, list[int]]:
+    """The next message and its descriptors; b"" where no more will come.
+
+    Waits for its beginning as long as the socket's time-out says, and then for the whole of it.
+
+    Raises:
+        ConnectionError: the other side ended within it, or says more than MAX_MESSAGE bytes.
+    """
+    head, fds, _, _ = socket.recv_fds(connection, 4, max_fds)
+    if not head:
+        return b"", []
+    connection.settimeout(None)
+    length = int.from_bytes(head + _exactly(connection, 4 - len(head)), "big")
+    if length > MAX_MESSAGE:
+        raise ConnectionError(f"a message of {length:,} bytes, where {MAX_MESSAGE:,} are allowed")
+    return _exactly(connection, length), fds
+
+
+def _exactly(connection: socket.socket, length: int) -> bytes:
+    """So many bytes."""
+    parts = b""
+    while len(parts) < length:
+        if not (part := connection.recv(length - len(parts))):
+            raise ConnectionError("it ended in the middle of a message")
+        parts += part
+    return parts
+
+
+def _prctl(option: int, value: int) -> None:
+    """Set an attribute of this process."""
+    ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+
+
+def adopt_orphans() -> None:
+    """Have what this process's descendants leave behind become its children."""
+    if not PORTABLE:
+        _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def end_with(life: int, parent: int | None) -> None:
+    """In a forked process: end when `parent` does. `life`: a pipe that only it can write to.
+
+    parent: its process id; None where this process cannot see it any more.
+    """
+    if not PORTABLE:
+        _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+        if parent not in (None, os.getppid()):
+            os._exit(1)
+        return
+
+    def wait() -> None:
+        os.read(life, 1)
+        os.kill(os.getpid(), _SIGKILL)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def children() -> dict[int, int]:
+    """Process ids of all that this process or its descendants forked, and what /proc calls them.
+
+    In a process namespace below the one that /proc was mounted for, it has other numbers.
+    """
+    if PORTABLE:
+        return {pid: pid for pid in _marked()}
+    me = int(os.readlink("/proc/self"))
+    listed = Path(f"/proc/self/task/{me}/children")  # a hundred times faster
+    if listed.exists():
+        names = list(map(int, listed.read_text().split()))
+    else:
+        names = [child.pid for child in psutil.Process(me).children()]
+    if me == os.getpid():
+        return dict(zip(names, names, strict=True))
+    found = {}
+    for name in names:
+        with contextlib.suppress(OSError):  # it has ended
+            status = Path(f"/proc/{name}/status").read_text()
+            found[int(status.partition("\nNSpid:")[2].split("\n")[0].split()[-1])] = name
+    return found
+
+
+def _marked() -> set[int]:
+    """Those that live, and are descendants of this process or have its mark."""
+    own = psutil.Process()
+    found = {child.pid for child in own.children(recursive=True)}
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):  # another user's, or it has ended
+            if process.environ().get(MARK) == os.environ.get(MARK, ""):
+                found.add(process.pid)
+    living = found - {own.pid}
+    return {pid for pid in living if _status(pid) not in (None, psutil.STATUS_ZOMBIE)}
+
+
+def _status(pid: int) -> str | None:
+    with contextlib.suppress(psutil.Error):
+        return psutil.Process(pid).status()
+    return None
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time that a process has used."""
+    if not PORTABLE:  # the kernel's clock number for a process is made from its id
+        return time.clock_gettime((~pid << 3) | 2)
+    with contextlib.suppress(psutil.Error):
+        return sum(psutil.Process(pid).cpu_times()[:2])
+    return 0.0
+
+
+def waited_seconds(name: int) -> float:
+    """How long the first thread of process `name` (in /proc) could run and was not let to."""
+    with contextlib.suppress(OSError, IndexError):
+        return int(Path(f"/proc/{name}/schedstat").read_text().split()[1]) / 1e9
+    return 0.0

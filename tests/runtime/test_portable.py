@@ -1,0 +1,143 @@
+"""The portable path, with what macOS lacks really taken away: it is chosen, and nothing differs.
+
+`make test-all` also runs test_launch.py and test_deadlocks.py with BYHAND_PORTABLE=1.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+
+TAKEN_AWAY = """
+import ctypes, os, socket, sys
+for module, names in (
+    (os, ("memfd_create", "pipe2", "sched_setscheduler", "sched_param", "SCHED_BATCH")),
+    (socket, ("SOCK_SEQPACKET",)),
+):
+    for name in names:
+        delattr(module, name)
+
+class CDLL(ctypes.CDLL):
+    def __getattr__(self, name):
+        if name in ("prctl", "unshare"):
+            raise AttributeError(name)
+        return super().__getattr__(name)
+
+ctypes.CDLL = CDLL
+
+def note(event, arguments):  # psutil has a /proc on Linux; this library is to have none
+    if event in ("open", "os.listdir", "os.scandir") and str(arguments[0]).startswith("/proc"):
+        if "byhand/runtime" in sys._getframe(1).f_code.co_filename:
+            raise FileNotFoundError(arguments[0])
+
+sys.addaudithook(note)
+"""
+
+PROGRAM = """
+import _thread, json, os, pathlib, signal, sys, threading, time
+import torch, torch.distributed as dist
+import byhand
+from byhand import launch
+from byhand.runtime import errors, system, why_no_network
+
+def add_up(rank, world_size, x):
+    print("from rank", rank)
+    dist.all_reduce(x)
+    return x
+
+def disagree(rank, world_size):
+    if rank:
+        dist.barrier()
+    else:
+        dist.recv(torch.ones(1), 1)
+
+def die(rank, world_size):
+    os._exit(3) if rank else time.sleep(60)
+
+def leave(rank, world_size, folder, forever=False):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+    pathlib.Path(folder, str(os.getpid())).touch()
+    if forever or os.getppid() == 1:
+        time.sleep(600)
+    time.sleep(0.3)
+
+def error_of(fn, *args):
+    try:
+        launch(fn, 2, args)
+    except BaseException as error:
+        return f"{type(error).__name__}: {error}"
+
+def pids(name):
+    return [int(path.name) for path in (folder / name).iterdir()]
+
+folder = pathlib.Path(sys.argv[1])
+for name in ("left", "stopped", "killed"):
+    (folder / name).mkdir()
+run = launch(add_up, 3, (torch.ones(2),))
+said = {"portable": system.PORTABLE, "results": [r.tolist() for r in run.results]}
+said |= {"output": run.output, "sent": run.ledger.sent_bytes()}
+said |= {"deadlock": error_of(disagree), "exit": error_of(die)}
+launch(leave, 2, (str(folder / "left"),))
+threading.Timer(3, _thread.interrupt_main).start()
+said |= {"stopped": error_of(leave, str(folder / "stopped"), True), "network": why_no_network()}
+said |= {"pids": pids("left") + pids("stopped")}
+print(json.dumps(said), flush=True)
+error_of(leave, str(folder / "killed"), True)
+"""
+
+
+def gone(pids: list[int], seconds: float = 10.0) -> bool:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and any(map(psutil.pid_exists, pids)):
+        time.sleep(0.05)
+    return not any(map(psutil.pid_exists, pids))
+
+
+def test_without_linuxs_own_calls_a_launch_does_what_it_does_with_them(tmp_path):
+    (tmp_path / "sitecustomize.py").write_text(TAKEN_AWAY)
+    killed = tmp_path / "killed"
+    variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(tmp_path)], env=variables, stdout=subprocess.PIPE
+    ) as program:
+        said = json.loads(program.stdout.readline())
+        until = time.monotonic() + 30
+        while len(list(killed.glob("*"))) < 4 and time.monotonic() < until:
+            time.sleep(0.05)
+        last = [int(path.name) for path in killed.glob("*")]
+        program.send_signal(signal.SIGKILL)
+    assert said["portable"]
+    assert said["results"] == [[3.0, 3.0]] * 3
+    assert said["output"] == [f"from rank {rank}\n" for rank in range(3)]
+    assert said["sent"] == 3 * round(2 * 8 * 2 / 3)
+    assert "ranks wait for each other, 0 → 1 → 0" in said["deadlock"]
+    assert said["exit"].startswith("RankError: rank 1 died: its process exited with code 3")
+    assert said["stopped"].startswith("Interrupted: the launch was stopped. Each rank was here:")
+    assert said["network"] == "a virtual network needs Linux, and this is the portable path"
+    assert (len(said["pids"]), len(last)) == (8, 4)
+    assert gone(said["pids"])
+    assert gone(last)
+
+
+def test_the_portable_path_is_taken_where_it_is_asked_for():
+    program = "from byhand.runtime import system; print(system.PORTABLE)"
+    for wanted in ("", "1"):
+        variables = {**os.environ, "BYHAND_PORTABLE": wanted}
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=variables, capture_output=True, check=True
+        )
+        assert done.stdout.strip() == str(bool(wanted)).encode()
+
+
+def test_no_file_of_a_launch_is_left_in_the_temporary_folder(tmp_path):
+    program = "from byhand import launch; launch(lambda rank, n: rank, 2)"
+    variables = {**os.environ, "BYHAND_PORTABLE": "1", "TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], env=variables, check=True, timeout=60)
+    assert list(tmp_path.glob("byhand*")) == []
