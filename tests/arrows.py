@@ -49,7 +49,7 @@ MAY_IMPORT_OF_OTHERS = {
     "topic": {"torch"},
     "model": {"torch", "sklearn"},
     "pure": {"numpy", "scipy"},
-    "runtime": {"torch", "cloudpickle"},
+    "runtime": {"torch", "cloudpickle", "psutil"},
     "process": {"torch", "cloudpickle", "psutil"},
     "slurm": {"psutil"},
     "watch": {"torch"},

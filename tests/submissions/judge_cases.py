@@ -10,7 +10,7 @@ from arena import changed, nothing, written
 from fault_cases import own_cells
 from forgeries import BY_FILE, LOG, channel, forged, reply
 
-MANY_TEXT = """    from byhand.runtime.trace.record import packed_call
+MANY_TEXT = """    from byhand.runtime.trace.log import packed_call
     group = tuple(range(dist.get_world_size()))
     for index in range({count}):
         for op, tag, peer in (('send', index, 1 - min(rank, 1)), ('recv', -7, None)):

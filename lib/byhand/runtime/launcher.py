@@ -17,7 +17,6 @@ from byhand.runtime.process.member import Deadline, Member, send_calls
 from byhand.runtime.process.rank import OPEN, Open
 from byhand.runtime.request import Options, check_arguments
 from byhand.runtime.run import Run
-from byhand.runtime.system import PORTABLE
 from byhand.runtime.watch.supervise import Supervisor
 
 if TYPE_CHECKING:
@@ -96,8 +95,6 @@ class Launcher:
         Raises:
             SandboxError: the kernel refuses.
         """
-        if PORTABLE:
-            raise SandboxError("walls need Linux, and this is the portable path")
         with self._lock:
             self.start()
             try:
@@ -128,8 +125,6 @@ class Launcher:
         """The launcher whose ranks live on `network`; the last few are kept."""
         with self._lock:
             self.start()
-            if PORTABLE:
-                raise NetworkError("a virtual network needs Linux, and this is the portable path")
             child = self._networks.pop(network, None)
             if child is None or not child._is_alive():
                 child = Launcher(trusted=self.trusted)

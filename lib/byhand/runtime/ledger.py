@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from byhand.runtime.errors import table
+from byhand.runtime.trace.sources import place
 from byhand.words import counted
 
 OPS = (
@@ -78,12 +79,16 @@ class Event(Call):
 
     rank: int
     start: float
-    source: str = ""
     wait_start: float | None = None  # when the rank began to wait for it, if it ever did
     wait_end: float | None = None
     done: float | None = None  # when it completed, where the backend tells
     overlapped: bool = False  # the rank computed between the call and the wait for it
     matched: bool = False  # every rank it needs has made its call too
+
+    @property
+    def source(self) -> str:
+        """The line that made the call, as a reader of the notebook knows it."""
+        return place(self.file, self.line)
 
     @property
     def end(self) -> float:

@@ -17,7 +17,7 @@ from typing import Any
 
 from byhand.runtime.errors import LaunchError, SandboxError
 from byhand.runtime.process.member import Member, read_all
-from byhand.runtime.system import new_file, new_mark, receive_message, send_message
+from byhand.runtime.system import PORTABLE, new_file, new_mark, receive_message, send_message
 
 START_SECONDS = 120.0
 # Memory in huge pages: forking a rank and ending it then cost a quarter of the time, because
@@ -90,8 +90,10 @@ class ForkClient:
         network needs, only in the server on it.
 
         Raises:
-            SandboxError: the kernel refuses.
+            SandboxError: the kernel refuses, or is not Linux's.
         """
+        if PORTABLE:
+            raise SandboxError("it needs Linux, and ranks start by the portable path")
         ours, theirs = socket.socketpair()
         self._teams += 1
         child = ForkClient(ours, parent=(self, self._teams))

@@ -15,12 +15,12 @@ from typing import Any
 
 import cloudpickle
 
-from byhand.runtime.errors import Failure, TamperedError
+from byhand.runtime.errors import Failure, TamperedError, plain_text
 from byhand.runtime.ledger import Event
 from byhand.runtime.process import codec
 from byhand.runtime.system import new_file
 from byhand.runtime.trace import sources
-from byhand.runtime.trace.log import RankLog, log_file, logged, plain_text, read_log
+from byhand.runtime.trace.log import RankLog, log_file, logged, read_log
 
 MAX_HEADER = 1 << 20
 MOST_WAITED = 3

@@ -5,9 +5,8 @@ process. It is single-threaded, so forking is safe, and never touches CUDA, so i
 All that a rank leaves behind becomes this process's child (it is a subreaper) and is killed with
 the rank's team; when the notebook's process is gone, its socket closes and everything ends.
 
-One message per packet, pickled on the way in, JSON on the way out:
-    in   rank (4 descriptors), end, signal, fresh (1 descriptor), count
-    out  hello, exit, ended, times, count, failed
+Messages in, pickled: rank (4 descriptors), end, signal, fresh (1 descriptor), count.
+Messages out, JSON: hello, exit, ended, times, count, failed.
 """
 
 from __future__ import annotations
@@ -24,23 +23,14 @@ import socket
 import sys
 import time
 import traceback
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 
+from byhand.runtime import system
 from byhand.runtime.process import rank as rank_process
-from byhand.runtime.system import (
-    PORTABLE,
-    Team,
-    adopt_orphans,
-    children,
-    cpu_seconds,
-    end_with,
-    loopback,
-    receive_message,
-    send_message,
-    waited_seconds,
-)
+from byhand.runtime.system import Team
 from byhand.runtime.trace import hooks
 
 
@@ -63,14 +53,14 @@ class Server:
         self.network = network
         self.is_first = is_first
         self.teams: dict[int, Team] = {}
-        self.wake_read, self.wake_write = os.pipe()
-        os.set_blocking(self.wake_read, False)
-        os.set_blocking(self.wake_write, False)
-        self.life_read, self.life_write = os.pipe()
+        self.wake_read, self.wake_write = os.pipe()  # written when a child ends
+        self.life_read, self.life_write = os.pipe()  # ends with this process
+        for end in (self.wake_read, self.wake_write):
+            os.set_blocking(end, False)
         signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        adopt_orphans()
+        system.adopt_orphans()
 
     def serve(self) -> None:
         """Answer messages until the other side closes; then kill everything."""
@@ -96,14 +86,14 @@ class Server:
     def send(self, message: dict[str, Any]) -> None:
         """Send one message; nobody may be there to read it."""
         with contextlib.suppress(OSError):
-            send_message(self.connection, json.dumps(message).encode())
+            system.send_message(self.connection, json.dumps(message).encode())
 
     def receive(self) -> bool:
         """Answer one message. False when the other side has closed."""
         try:
-            data, fds = receive_message(self.connection, 8)
+            data, fds = system.receive_message(self.connection, 8)
         except ConnectionError:
-            return False
+            data = b""
         if not data:
             return False
         message = pickle.loads(data)
@@ -145,11 +135,11 @@ class Server:
                 network = self.network if network is None else network.enter()
             except OSError as error:
                 words = str(error.strerror or error)
-                send_message(connection, json.dumps({"failed": words}).encode())
+                system.send_message(connection, json.dumps({"failed": words}).encode())
                 return
             is_first = walls.isolate or network is not None
             if is_first:
-                end_with(self.life_read, None)  # it has been forked once more
+                system.end_with(self.life_read, None)  # it has been forked once more
             Server(connection, walls, network, is_first).serve()
 
         team.ranks[self.fork(body, fds)] = 0
@@ -161,10 +151,10 @@ class Server:
 
     def do_signal(self, message: dict[str, Any], _: list[int]) -> None:
         """Send a team's ranks a signal, or 0 for none; the seconds each computed, and waited to."""
-        team, names = self.teams.get(message["team"], Team()), children()
+        team, names = self.teams.get(message["team"], Team()), system.children()
         times = {}
         for pid, rank in team.ranks.items():
-            times[rank] = cpu_seconds(pid), waited_seconds(names.get(pid, pid))
+            times[rank] = system.cpu_seconds(pid), system.waited_seconds(names.get(pid, pid))
             os.kill(pid, message["signal"])
         self.send({"times": times, "team": message["team"]})
 
@@ -185,10 +175,9 @@ class Server:
             for number in (signal.SIGCHLD, signal.SIGINT):
                 signal.signal(number, signal.SIG_DFL)
             self.connection.close()
-            os.close(self.wake_read)
-            os.close(self.wake_write)
-            os.close(self.life_write)
-            end_with(self.life_read, parent)
+            for end in (self.wake_read, self.wake_write, self.life_write):
+                os.close(end)
+            system.end_with(self.life_read, parent)
             body()
             status = 0
         except BaseException:
@@ -212,35 +201,36 @@ class Server:
         if team is None:
             return
         team.close()
-        for pid in team.ranks:
-            os.kill(pid, signal.SIGKILL)
-        for pid in team.ranks:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, 0)
+        _kill(team.ranks)
         until = time.monotonic() + 5
-        while time.monotonic() < until and self.kill_orphans():
+        while time.monotonic() < until and _kill(self.orphans()):
             time.sleep(0.001)
 
-    def kill_orphans(self) -> bool:
-        """Kill every child that is not a rank of another team. False when there is none."""
+    def orphans(self) -> set[int]:
+        """All that ranks left behind, and no rank of another team."""
         known = {pid for team in self.teams.values() for pid in team.ranks}
-        orphans, found = children().keys() - known, False
         if self.is_first:  # /proc has other numbers; -1 is all that this process can see
-            orphans = set() if known else {-1}
-        for pid in orphans:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        for pid in orphans:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, 0)
-                found = True
-        return found or (PORTABLE and bool(orphans))  # others' children now, who see to them
+            return set() if known else {-1}
+        return system.children().keys() - known
+
+
+def _kill(pids: Iterable[int]) -> bool:
+    """Kill processes, and wait for those that are this one's children. False if there was none."""
+    found = False
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            found = True
+    for pid in pids:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+    return found
 
 
 def get_ready() -> None:
     """Load what ranks will need, and nothing that they would have to copy."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    os.environ.update(GLOO_SOCKET_IFNAME=loopback())
+    os.environ.update(GLOO_SOCKET_IFNAME=system.loopback())
     torch.set_num_threads(1)
     hooks.install()
     rank_process.rehearse()

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 from byhand.runtime.ledger import Call
-from byhand.runtime.trace.record import packed_call
+from byhand.runtime.trace.log import packed_call
 
 Tensor = tuple[torch.Size, torch.dtype]  # all that is told of one
 

@@ -1,45 +1,118 @@
 """A rank's log: a file in memory that the rank maps and writes, and that its supervisor reads.
 
 Writing costs the rank no system call, and what it wrote outlives it. The first eight bytes say how
-many have been written after them. Nothing in the file is trusted: every field is checked.
+many have been written after them. Nothing in the file is trusted: every length and every field is
+checked. After the eight bytes come records:
+
+    length, kind, index, moment, value, and for a FORM the fields of ledger.Call, as JSON
+
+BEGIN   the rank entered the function
+FORM    calls of which `index` is said look like this
+CALL    it made its next communication call, of form `index`; value WAIT or ASIDE: and waits for it
+WAIT    it stands still for call number `index`; value 1: it computed since the call
+ASIDE   a thread beside the function's own stands still for it
+AWAKE   it goes on
+DONE    the call completed (only where the backend tells, and the rank did not wait at once)
+END     it left the function; value: the most bytes it held, or NOT_FOLLOWED
 """
 
 from __future__ import annotations
 
+import json
+import math
 import mmap
 import os
 import struct
 import threading
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
 
-from byhand.runtime.errors import TamperedError
-from byhand.runtime.ledger import OPS, SETUP_OPS, Event
+from byhand.runtime.errors import TamperedError, plain_text
+from byhand.runtime.ledger import OPS, SETUP_OPS, Call, Event
 from byhand.runtime.system import new_file
-from byhand.runtime.trace import sources
-from byhand.runtime.trace.record import (
-    ASIDE,
-    AWAKE,
-    BEGIN,
-    CALL,
-    DONE,
-    END,
-    FORM,
-    NOT_FOLLOWED,
-    WAIT,
-    Record,
-    packed,
-    records,
-    unpacked_call,
-)
 
 CAPACITY = 64 << 20  # bytes of records; memory is taken as it is written
 _LENGTH = 8
+BEGIN, FORM, CALL, WAIT, ASIDE, AWAKE, DONE, END = range(8)
+NOT_FOLLOWED = -1
+MAX_RECORD = 1 << 18
+MAX_TEXT = 20_000
+MAX_DIMENSIONS = 64
+MAX_ITEMS = 4096  # of a list in a record: ranks, or rows to each
+_HEAD = struct.Struct("<IBIdq")
+_SCHEMA = {field.name: field.type for field in fields(Call)}
 
 
-def plain_text(value: object, limit: int = 20_000) -> str:
-    """Text that every file and every page can hold: no half characters, and not too long."""
-    return str(value)[:limit].encode("utf-8", "replace").decode()
+class Record(NamedTuple):
+    """One record; `body` is a form's fields, packed."""
+
+    kind: int
+    index: int
+    moment: float
+    value: int
+    body: bytes
+
+
+def packed(kind: int, index: int, moment: float, value: int = 0, body: bytes = b"") -> bytes:
+    """A record as bytes."""
+    return _HEAD.pack(_HEAD.size + len(body), kind, index, moment, value) + body
+
+
+def packed_call(call: Call) -> bytes:
+    """The fields of a call as bytes."""
+    said = {name: getattr(call, name) for name in _SCHEMA}
+    return json.dumps(said | {"file": plain_text(call.file, MAX_TEXT)}).encode()
+
+
+def records(data: bytes) -> tuple[list[Record], bytes]:
+    """The whole records that `data` begins with, and what follows them.
+
+    Raises:
+        ValueError: no record looks so.
+    """
+    whole, at = [], 0
+    while at + _HEAD.size <= len(data):
+        length, kind, index, moment, value = _HEAD.unpack_from(data, at)
+        if not _HEAD.size <= length <= MAX_RECORD or not math.isfinite(moment):
+            raise ValueError(f"a record of {length} bytes at {moment}")
+        if at + length > len(data):
+            break
+        whole.append(Record(kind, index, moment, value, data[at + _HEAD.size : at + length]))
+        at += length
+    return whole, data[at:]
+
+
+def unpacked_call(body: bytes) -> dict[str, Any]:
+    """The fields of a call, each of its type and of a size that costs the reader nothing.
+
+    Raises:
+        ValueError: no call has such fields.
+    """
+    said = json.loads(body)
+    if type(said) is not dict or said.keys() != _SCHEMA.keys():
+        raise ValueError("its fields are not a call's")
+    for name, kind in _SCHEMA.items():
+        if kind == "tuple[int, ...]" and type(said[name]) is list:
+            said[name] = tuple(said[name])
+        if not _fits(name, kind, said[name]):
+            raise ValueError(f"no call's {name} is this")
+    return said
+
+
+def _fits(name: str, kind: str, value: Any) -> bool:
+    """Whether a call may have this value in its field."""
+    if kind == "str":
+        return type(value) is str and value == plain_text(value, MAX_TEXT)
+    if kind == "tuple[int, ...]":
+        most = MAX_DIMENSIONS if name == "shape" else MAX_ITEMS
+        return type(value) is tuple and len(value) <= most and all(map(_is_count, value))
+    if name == "payload_bytes":
+        return _is_count(value)
+    return (value is None and "None" in kind) or (type(value) is int and abs(value) < 1 << 63)
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 63
 
 
 def log_file(name: str) -> int:
@@ -130,7 +203,7 @@ class RankLog:
             whole, self._rest = records(self._rest + data)
             for record in whole:
                 self._take(record)
-        except (ValueError, struct.error) as error:
+        except (ValueError, RecursionError) as error:
             message = f"rank {self.rank} wrote a log that is not the recorder's: {error}"
             raise TamperedError(message) from None
         return self.calls[before:]
@@ -170,4 +243,4 @@ class RankLog:
             raise ValueError("its operation is none that torch has")
         if self.rank not in said["group"] or len(set(said["group"])) < len(said["group"]):
             raise ValueError("its group is not one that it is in")
-        return said | {"source": sources.place(said["file"], said["line"])}
+        return said

@@ -22,9 +22,7 @@ import torch.distributed as dist
 
 from byhand.runtime.ledger import Call
 from byhand.runtime.trace import calls
-from byhand.runtime.trace.log import LogWriter
-from byhand.runtime.trace.memory import HeldBytes
-from byhand.runtime.trace.record import (
+from byhand.runtime.trace.log import (
     ASIDE,
     AWAKE,
     BEGIN,
@@ -32,8 +30,10 @@ from byhand.runtime.trace.record import (
     END,
     NOT_FOLLOWED,
     WAIT,
+    LogWriter,
     packed_call,
 )
+from byhand.runtime.trace.memory import HeldBytes
 
 COMPUTED_SECONDS = 500e-6
 BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)

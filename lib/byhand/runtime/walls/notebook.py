@@ -18,10 +18,9 @@ from typing import Any
 
 import torch
 
-from byhand.runtime.errors import TamperedError, describe_exit
+from byhand.runtime.errors import TamperedError, describe_exit, plain_text
 from byhand.runtime.process.client import ForkClient
 from byhand.runtime.process.member import MOST_WAITED, Deadline, Member, as_list, send_calls
-from byhand.runtime.trace.log import plain_text
 from byhand.runtime.walls import on_gpu
 
 CELL_SECONDS = 15.0

@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 from byhand.runtime.ledger import SETUP_OPS, Event
-from byhand.runtime.trace.log import RankLog
 from byhand.runtime.watch.matching import Matcher, ranks_text
 from byhand.words import counted
 
 
-def stuck(
-    logs: list[RankLog], gone: dict[int, str], matcher: Matcher, idle: dict[int, Event]
-) -> str | None:
-    """The sentence that explains why no rank can ever go on; None when one still can.
+def explain(waiting: dict[int, Event], gone: dict[int, str], matcher: Matcher) -> str:
+    """One sentence for ranks that all wait in unmatched calls: `waiting`, by rank.
 
     `gone` names the ranks that take no further part and how they left: "returned", "raised"...
-    `idle` are ranks that stand still inside torch without saying so, each with a call it made.
     """
-    waiting = {log.rank: log.waiting or idle.get(log.rank) for log in logs if log.rank not in gone}
-    calls = {rank: call for rank, call in waiting.items() if call is not None and not call.matched}
-    if not calls or len(calls) < len(waiting):
-        return None
-    return explain(calls, gone, matcher)
-
-
-def explain(waiting: dict[int, Event], gone: dict[int, str], matcher: Matcher) -> str:
-    """One sentence for ranks that all wait in unmatched calls."""
     for call in waiting.values():
         absent = matcher.missing(call) & set(gone)
         if absent:

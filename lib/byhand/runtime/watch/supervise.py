@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from byhand.runtime.errors import Failure, Interrupted, LaunchError, TamperedError
+from byhand.runtime.errors import Failure, Interrupted, LaunchError, TamperedError, plain_text
 from byhand.runtime.ledger import OPS, Event, Ledger
 from byhand.runtime.process import codec
 from byhand.runtime.process.member import Deadline, Member, read_all
 from byhand.runtime.run import Run
-from byhand.runtime.trace.log import CAPACITY, plain_text
-from byhand.runtime.watch.explain import stuck
+from byhand.runtime.trace.log import CAPACITY
+from byhand.runtime.watch.explain import explain
 from byhand.runtime.watch.matching import Matcher
 from byhand.runtime.watch.post_mortem import PostMortem
 
@@ -164,10 +164,14 @@ class Supervisor:
         self._read_logs()
 
     def _stuck(self, news: bool) -> str | None:
+        """Why no rank can ever go on; None when one still can."""
         gone = dict.fromkeys(self.values, "returned")
         live = [member for member in self.members if member.rank not in gone]
         idle = self.idle.look(news, live)
-        return stuck([member.log for member in self.members], gone, self.matcher, idle)
+        calls = [member.log.waiting or idle.get(member.rank) for member in live]
+        if not calls or any(call is None or call.matched for call in calls):
+            return None
+        return explain({call.rank: call for call in calls}, gone, self.matcher)
 
     def _post_mortem(self) -> PostMortem:
         if len(self.values) + len(self.failures) < len(self.members):
