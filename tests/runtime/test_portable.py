@@ -6,11 +6,16 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 
 import psutil
+import pytest
+
+from byhand.runtime import system
 
 TAKEN_AWAY = """
 import ctypes, os, socket, sys
@@ -141,3 +146,30 @@ def test_no_file_of_a_launch_is_left_in_the_temporary_folder(tmp_path):
     variables = {**os.environ, "BYHAND_PORTABLE": "1", "TMPDIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", program], env=variables, check=True, timeout=60)
     assert list(tmp_path.glob("byhand*")) == []
+
+
+def test_messages_and_descriptors_come_whole_and_apart():
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        long = bytes(range(256)) * 2000
+        sender = threading.Thread(
+            target=lambda: [system.send_message(theirs, data, [theirs.fileno()]) for data in sent]
+        )
+        sent = [b"one", b"", long, b"two"]
+        sender.start()
+        received = [system.receive_message(ours, 1) for _ in sent]
+        sender.join()
+        theirs.sendall((system.MAX_MESSAGE + 1).to_bytes(4, "big"))
+        with pytest.raises(ConnectionError, match="1,048,577 bytes"):
+            system.receive_message(ours)
+        for _, (descriptor,) in received:
+            os.close(descriptor)
+    assert [data for data, _ in received] == sent
+
+
+def test_a_message_that_ends_in_the_middle_is_a_lost_connection():
+    ours, theirs = socket.socketpair()
+    theirs.sendall((7).to_bytes(4, "big") + b"abc")
+    theirs.close()
+    with ours, pytest.raises(ConnectionError, match="in the middle"):
+        system.receive_message(ours)

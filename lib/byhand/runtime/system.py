@@ -112,28 +112,24 @@ def receive_message(connection: socket.socket, max_fds: int = 0) -> tuple[bytes,
     """The next message and its descriptors; b"" where no more will come.
 
     Waits for its beginning as long as the socket's time-out says, and then for the whole of it.
+    One call takes it, so that the stop button loses a message or none, and never half of one.
 
     Raises:
         ConnectionError: the other side ended within it, or says more than MAX_MESSAGE bytes.
     """
-    head, fds, _, _ = socket.recv_fds(connection, 4, max_fds)
+    head = connection.recv(4, socket.MSG_PEEK)
     if not head:
         return b"", []
     connection.settimeout(None)
-    length = int.from_bytes(head + _exactly(connection, 4 - len(head)), "big")
+    length = int.from_bytes(head, "big")
     if length > MAX_MESSAGE:
         raise ConnectionError(f"a message of {length:,} bytes, where {MAX_MESSAGE:,} are allowed")
-    return _exactly(connection, length), fds
-
-
-def _exactly(connection: socket.socket, length: int) -> bytes:
-    """So many bytes."""
-    parts = b""
-    while len(parts) < length:
-        if not (part := connection.recv(length - len(parts))):
+    framed, fds, _, _ = socket.recv_fds(connection, 4 + length, max_fds, socket.MSG_WAITALL)
+    while len(framed) < 4 + length:  # descriptors end a call early, where the message is long
+        if not (part := connection.recv(4 + length - len(framed))):
             raise ConnectionError("it ended in the middle of a message")
-        parts += part
-    return parts
+        framed += part
+    return framed[4:], fds
 
 
 def _prctl(option: int, value: int) -> None:

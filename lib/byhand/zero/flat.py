@@ -133,8 +133,9 @@ class Flat:
         (work, mine), self.sending = self.sending, None
         work.wait()
         if self.grad_shard is None:
-            self.grad_shard = torch.zeros_like(mine)
-        self.grad_shard += mine
+            self.grad_shard = mine.clone()  # a view would keep the whole
+        else:
+            self.grad_shard += mine
 
 
 def units(layers: Iterable[Layer]) -> Iterator[MLP]:

@@ -18,7 +18,7 @@ import cloudpickle
 from byhand.runtime.errors import Failure, TamperedError, plain_text
 from byhand.runtime.ledger import Event
 from byhand.runtime.process import codec
-from byhand.runtime.system import new_file
+from byhand.runtime.system import new_file, send_message
 from byhand.runtime.trace import sources
 from byhand.runtime.trace.log import RankLog, log_file, logged, read_log
 
@@ -236,7 +236,7 @@ def send_calls(members: list[Member], header: dict[str, Any], calls: list[bytes]
     files = {id(call): memory_file(call) for call in calls}
     for member, call in zip(members, calls, strict=True):
         try:
-            socket.send_fds(member.control, [message], [files[id(call)]])
+            send_message(member.control, message, [files[id(call)]])
         except ConnectionError:  # it died: see exits
             member.has_its_call = False
     for file in files.values():

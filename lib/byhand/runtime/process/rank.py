@@ -27,6 +27,7 @@ import torch.distributed as dist
 
 from byhand.runtime.process import codec
 from byhand.runtime.process import world as process_group
+from byhand.runtime.system import receive_message
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
@@ -149,7 +150,7 @@ def redirect(output_fd: int) -> None:
 
 def receive(control: socket.socket) -> tuple[dict[str, Any], bytes]:
     """The next request's header and body; ends this process when none will come."""
-    data, fds, _, _ = socket.recv_fds(control, 1 << 16, 1)
+    data, fds = receive_message(control, 1)
     if not data:
         os._exit(0)
     call = os.pread(fds[0], os.fstat(fds[0]).st_size, 0)
