@@ -208,10 +208,10 @@ def test_an_answer_says_in_its_first_line_what_it_is():
         assert "\n" not in docstring, answer
 
 
-@pytest.mark.parametrize(("line", "times"), [("    machine.stop()", 0), ("        machine.call()", 2)])
+@pytest.mark.parametrize(("line", "times"), [("machine.stop()", 0), ("machine.call()", 2)])
 def test_a_change_of_what_does_not_stand_once_is_refused(tmp_path, line, times):
     path = tmp_path / "wrong_x.py"
-    path.write_text(f'"""X."""\n\nCHANGE = """\n-{line}\n"""\n')
+    path.write_text(f'"""X."""\n\nCHANGE = """\n-        {line}\n"""\n')
     answer = answers.Answer("04_communication_cost", "median_seconds", "wrong_x", path)
     with pytest.raises(ValueError, match=f"wrong_x changes what stands {times} times, not once"):
         answers.pieces(answer, {"median-seconds"})
