@@ -26,7 +26,8 @@ INSTALLED_FOR_BENCH := .venv/installed-for-bench-$(KEY)
 
 # Tests marked so take minutes each: make test leaves them to make test-all.
 LONG := answers or corpus or soak or slurm or browser
-PYTEST := python -m pytest -n auto --maxprocesses 4
+# Four at a time, on two cores too: a third of a test's seconds it waits for processes and limits.
+PYTEST := python -m pytest -n 4
 RUN := autograder run --no-html --out build/test --jobs $(shell nproc 2>/dev/null || echo 2)
 
 .PHONY: help course test test-all lab book bench mutants soak exercises figures format \
