@@ -26,7 +26,9 @@ INSTALLED_FOR_BENCH := .venv/installed-for-bench-$(KEY)
 
 # Tests marked so take minutes each: make test leaves them to make test-all.
 LONG := answers or corpus or soak or slurm or browser
-PYTEST := python -m pytest -n auto --maxprocesses 4
+# Four at a time, on two cores too: a third of a test's seconds it waits for processes and limits.
+PYTEST := python -m pytest -n 4
+RUN := autograder run --no-html --out build/test --jobs $(shell nproc 2>/dev/null || echo 2)
 
 .PHONY: help course test test-all lab book bench mutants soak exercises figures format \
 	sandbox network browser slurm python
@@ -40,14 +42,14 @@ test: $(INSTALLED) sandbox network
 	ruff check .
 	ruff format --check .
 	$(PYTEST) --dist worksteal -m "not ($(LONG))"
-	autograder run lectures --no-html --out build/test
+	$(RUN) lectures
 	@echo "Left to make test-all: tests marked $(LONG); solutions, and lectures on 2 ranks, as notebooks."
 
 test-all: $(INSTALLED) sandbox network browser slurm
 	$(PYTEST) --dist loadfile -m "$(LONG)"
 	BYHAND_PORTABLE=1 $(PYTEST) --dist worksteal tests/runtime/test_launch.py tests/runtime/test_deadlocks.py
-	autograder run solutions --no-html --out build/test
-	autograder run lectures --no-html --out build/test -p world_size 2
+	$(RUN) solutions
+	$(RUN) lectures -p world_size 2
 	@echo "Left to make test: lint, all tests but those marked $(LONG), and lectures as they are."
 
 lab: $(INSTALLED) sandbox

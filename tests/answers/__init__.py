@@ -5,6 +5,9 @@
 
 `<task>` is the name of the task's test cell without "test-". A file's functions replace, by name,
 those in the task's solution cells; a function that it does not define stays the solution's.
+
+An answer that is the solution but for a few lines holds only these: a CHANGE, written as diff does,
+with an empty line between two places. With LIKE = "right_…" it changes that answer instead.
 """
 
 import ast
@@ -102,10 +105,18 @@ def task_cells(stem: str, test: str) -> list[str]:
 
 
 def pieces(answer: Answer, cells: set[str]) -> dict[str, str]:
-    """The file's text by solution cell; imports and helpers go with the function after them."""
+    """The file's text by solution cell; imports and helpers go with the function after them.
+
+    Raises:
+        ValueError: a CHANGE names lines that do not stand, or stand twice, in what it changes.
+    """
     lines = answer.path.read_text().splitlines()
     found, start = {}, 0
     body = ast.parse("\n".join(lines)).body
+    said = {ast.unparse(n.targets[0]): n.value for n in body if isinstance(n, ast.Assign)}
+    if "CHANGE" in said:
+        like = ast.literal_eval(said["LIKE"]) if "LIKE" in said else ""
+        return _changed(answer, cells, ast.literal_eval(said["CHANGE"]), like)
     if isinstance(body[0], ast.Expr):  # the docstring says what is wrong: not part of the answer
         start = body[0].end_lineno
     for node in body:
@@ -114,6 +125,33 @@ def pieces(answer: Answer, cells: set[str]) -> dict[str, str]:
             found[name] = "\n".join(lines[start : node.end_lineno]).strip("\n")
             start = node.end_lineno
     return found
+
+
+def _changed(answer: Answer, cells: set[str], change: str, like: str) -> dict[str, str]:
+    """The texts of the answer that it is like, or the solution's that it touches, with the change.
+
+    Each place of the change stands once in one of the texts.
+    """
+    if like:
+        path = answer.path.with_name(f"{like}.py")
+        before = pieces(Answer(answer.stem, answer.task, like, path), cells)
+    else:
+        solved = {cell["id"]: cell["source"] for cell in full(answer.stem)["cells"]}
+        before = {name: solved[name] for name in task_cells(answer.stem, answer.test)}
+    texts = {name: f"\n{text}\n" for name, text in before.items()}
+    for place in change.strip("\n").split("\n\n"):
+        old, new = (_side(place.splitlines(), sign) for sign in "-+")
+        names = [name for name, text in texts.items() for _ in range(text.count(old))]
+        if len(names) != 1:
+            raise ValueError(f"{answer} changes what stands {len(names)} times, not once:{old}")
+        texts[names[0]] = texts[names[0]].replace(old, new)
+    after = {name: text[1:-1] for name, text in texts.items()}
+    return {name: text for name, text in after.items() if like or text != before[name]}
+
+
+def _side(lines: list[str], sign: str) -> str:
+    """The lines of one side of a change, with the line breaks around them."""
+    return "\n".join(["", *(line[1:] for line in lines if line[0] in (" ", sign)), ""])
 
 
 def is_solution(cell: dict) -> bool:

@@ -1,7 +1,7 @@
-"""The corpus of hostile, broken and strange hand-ins, graded by an ordinary user too.
+"""The corpus graded by an ordinary user, eight at a time: all attacks, and what root leaves.
 
-The cases are in tests/submissions; CORPUS=all in the environment grades all of them here too. None
-may gain a mark, cost another one, touch a file, reach this machine's network, or leave a process.
+Where root runs the tests, another user grades here; else who runs them does. With eight at a time,
+each is judged beside more that compute than most machines have cores, the hostile among them.
 """
 
 import os
@@ -10,9 +10,5 @@ import corpus
 import pytest
 from corpus_checks import *  # noqa: F403
 
-CASES, USER = corpus.FOR_A_USER, corpus.ORDINARY
-pytestmark = [
-    pytest.mark.corpus,
-    pytest.mark.timeout(1800),  # the first test grades them all
-    pytest.mark.skipif(os.getuid() != 0, reason="not root: test_corpus.py has it"),
-]
+CASES, USER, JOBS = corpus.FOR_A_USER, corpus.ORDINARY if os.getuid() == 0 else None, 8
+pytestmark = [pytest.mark.corpus, pytest.mark.timeout(1800)]  # the first test grades them all

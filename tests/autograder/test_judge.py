@@ -24,6 +24,7 @@ from byhand.runtime.walls.question import Sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
 NO_SANDBOX = isolation.why_no_sandbox()
+WAY_TO_PYTHON = set(ROOT.parts[2:3]) if ROOT.is_relative_to("/tmp") else set()  # a course in /tmp
 needs_sandbox = pytest.mark.skipif(bool(NO_SANDBOX), reason=str(NO_SANDBOX))
 
 
@@ -399,7 +400,7 @@ def double(n):
     assert not os.path.exists({str(ROOT / "tests")!r}), "tests"
     assert "LOOK" not in os.environ, "environment"
     assert len([p for p in os.listdir("/proc") if p.isdigit()]) < 12, "processes"
-    assert set(os.listdir(os.path.expanduser("~"))) == set(), os.listdir(os.path.expanduser("~"))
+    assert set(os.listdir(os.path.expanduser("~"))) == {WAY_TO_PYTHON}, "home"
     try:
         socket.create_connection(("192.0.2.1", 80), timeout=1)
     except OSError:
@@ -413,7 +414,7 @@ def test_nothing_that_one_question_leaves_reaches_the_next(judge):
     looks = (
         "import os\nopen('/tmp/other', 'w')\ndef total(t):\n"
         "    t = t.clone()\n    dist.all_reduce(t)\n"
-        "    return t if sorted(os.listdir('/tmp')) == ['mark', 'other'] else None"
+        f"    return t if set(os.listdir('/tmp')) == {WAY_TO_PYTHON | {'mark', 'other'}} else None"
     )
     assert judge(double=leaves, total=looks)["test-total"].verdict == "passed"
     assert judge(total=looks)["test-total"].verdict == "failed"

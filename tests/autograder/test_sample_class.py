@@ -10,6 +10,7 @@ import pytest
 import sample_class
 
 from autograder.batch.grading import Options, grade
+from autograder.batch.queue import cores
 from autograder.grade.verdicts import PASSED
 from autograder.places import COURSE, Places
 from autograder.report.feedback import write_feedback
@@ -27,7 +28,7 @@ def graded(tmp_path_factory):
     """Judgements and feedback pages by (student, assignment)."""
     where = Places(COURSE, tmp_path_factory.mktemp("sample") / "class")
     sample_class.write_class(where.submitted, CASES)
-    options = Options(sandboxed=not why_no_sandbox(), limit=LIMIT, progress=False)
+    options = Options(sandboxed=not why_no_sandbox(), limit=LIMIT, progress=False, jobs=cores())
     outcome = grade(where, STEMS, [], options)
     assert outcome.failures == []
     pages = {p.parts[-3]: html.unescape(p.read_text()) for p in write_feedback(where, STEMS, [])}

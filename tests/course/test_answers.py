@@ -14,7 +14,7 @@ import pytest
 from answers import STEMS, judging
 from answers.judging import BUILDS_ON
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = pytest.mark.timeout(1800)  # the first test judges all that the others ask for
 ALL = [answer for stem in STEMS for answer in answers.all_answers(stem)]
 WRONG = [answer for answer in ALL if not answer.right]
 RIGHT = [answer for answer in ALL if answer.right]
@@ -206,3 +206,12 @@ def test_an_answer_says_in_its_first_line_what_it_is():
         docstring = ast.get_docstring(ast.parse(answer.path.read_text()))
         assert docstring, answer
         assert "\n" not in docstring, answer
+
+
+@pytest.mark.parametrize(("line", "times"), [("machine.stop()", 0), ("machine.call()", 2)])
+def test_a_change_of_what_does_not_stand_once_is_refused(tmp_path, line, times):
+    path = tmp_path / "wrong_x.py"
+    path.write_text(f'"""X."""\n\nCHANGE = """\n-        {line}\n"""\n')
+    answer = answers.Answer("04_communication_cost", "median_seconds", "wrong_x", path)
+    with pytest.raises(ValueError, match=f"wrong_x changes what stands {times} times, not once"):
+        answers.pieces(answer, {"median-seconds"})

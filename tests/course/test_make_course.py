@@ -60,9 +60,13 @@ def test_lectures_are_run_and_their_pages_lie_in_build(where):
     assert "a better lecture" in page.read_text()
 
 
-def test_a_right_exercise_is_proven(where):
+def test_a_right_exercise_is_proven_and_the_bar_says_what_was_to_be_expected(where, capsys):
+    shutil.rmtree(where.course / "build" / "proof", ignore_errors=True)
     row = course.prove(where.course, where.course / "build", SANDBOXED)
     assert (row.what, row.problems) == ("exercises proven: 1; solutions score 5 of 5, blanks 0", [])
+    said = capsys.readouterr().err
+    assert "2 of 2 as they should" in said
+    assert "failed" not in said
 
 
 def test_exercises_solved_in_place_are_proven_as_they_were_released(where):
@@ -76,14 +80,6 @@ def test_exercises_solved_in_place_are_proven_as_they_were_released(where):
     assert row.what == "exercises proven: 1; solutions score 5 of 5, blanks 0"
     assert path.read_bytes() == solved, "what a student wrote stays"
     path.write_bytes(untouched)
-
-
-def test_the_proofs_bar_says_what_was_to_be_expected(where, capsys):
-    shutil.rmtree(where.course / "build" / "proof", ignore_errors=True)
-    course.prove(where.course, where.course / "build", SANDBOXED)
-    said = capsys.readouterr().err
-    assert "2 of 2 as they should" in said
-    assert "failed" not in said
 
 
 def test_what_comes_next_works_as_it_is_printed(where):

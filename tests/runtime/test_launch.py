@@ -497,7 +497,7 @@ def test_a_notebooks_own_launcher_ends_its_processes_when_idle():
 
 def test_a_launch_that_comes_just_as_its_processes_end_gets_others():
     with Launcher(idle_seconds=0.2) as launcher:
-        for _ in range(4):
+        for _ in range(2):
             launcher.start()
             with launcher._lock:
                 time.sleep(0.4)  # the time is up: whoever ends them waits for the lock too

@@ -1,6 +1,6 @@
 """The corpus: every case, graded in one class as by an instructor, and what it left behind.
 
-    [JOBS="1 2 8"] python tests/submissions/corpus.py FOLDER [NAME ...]
+    [JOBS=8] python tests/submissions/corpus.py FOLDER [NAME ...]
 
 writes FOLDER/result.json: for each case its verdicts, points and seconds, and a list of everything
 that is not as it was before. Run as the user whose class it is to be; `graded_by` does that.
@@ -54,17 +54,17 @@ ATTACKS = [*ATTACKS, *JUDGE]
 KINDS = {"intake": INTAKE, "faults": FAULTS, "distributed": DISTRIBUTED, "attacks": ATTACKS,
          "habits": HABITS}
 CASES: list[Case] = [*INTAKE, *FAULTS, *DISTRIBUTED, *ATTACKS, *HONEST, *HABITS]
-# What depends on who grades: all attacks, and some of each other kind. CORPUS=all takes all.
-FOR_A_USER = [*INTAKE[::4], *FAULTS[::3], *DISTRIBUTED[::3], *ATTACKS, *HONEST, *HABITS[::5]]
+# Attacks depend on who grades, so two users grade them all; of the rest each grades a part, and
+# both together all. CORPUS=all in the environment lets both grade everything.
+PART = [*INTAKE[::4], *FAULTS[::3], *DISTRIBUTED[::3], *HABITS[::2]]
+FOR_A_USER = [*PART, *ATTACKS, *HONEST]
+FOR_ROOT = [case for case in CASES if case not in PART]
 if os.environ.get("CORPUS") == "all":
-    FOR_A_USER = CASES
+    FOR_A_USER = FOR_ROOT = CASES
 
 
-def grade_corpus(folder: Path, names: list[str], jobs: list[int]) -> dict:
-    """Grade these cases (all, for no names) in a fresh class below `folder`.
-
-    Once for each number of `jobs`; `marks` has a list for each, all else is of the first.
-    """
+def grade_corpus(folder: Path, names: list[str], jobs: int) -> dict:
+    """Grade these cases (all, for no names) in a fresh class below `folder`, `jobs` at a time."""
     from autograder.report.feedback import write_feedback
 
     cases = [case for case in CASES if not names or case.name in names]
@@ -76,21 +76,19 @@ def grade_corpus(folder: Path, names: list[str], jobs: list[int]) -> dict:
         arena.write_class(where, cases, about)
         before = _seen(where, secrets, home)
         began = time.monotonic()
-        judgements, failures = _graded(where, exercises, jobs[0])
+        judgements, failures = _graded(where, exercises, jobs)
         seconds = time.monotonic() - began
         touched = _differences(before, _seen(where, secrets, home))
     pages = write_feedback(where, [arena.ASSIGNMENT, *exercises], [])
-    runs = [(judgements, failures), *(_graded(where, exercises, more) for more in jobs[1:])]
     return {
         "judgements": {j.student: _told(j) for j in judgements},
         "pages": {page.parts[-3]: html.unescape(page.read_text()) for page in pages},
         "shown": {str(p): p.read_text(errors="replace") for p in _student_facing(where)},
-        "failures": [failure for _, failures in runs for failure in failures],
+        "failures": failures,
         "touched": touched,
         "called": listener.calls,
         "seconds": seconds,
         "user": os.getuid(),
-        "marks": [{j.student: _marks(j) for j in judgements} for judgements, _ in runs],
     }
 
 
@@ -107,10 +105,6 @@ def _graded(where, exercises: list[str], jobs: int) -> tuple[list, list[str]]:
             judgements += outcome.judgements
             failures += outcome.failures
     return judgements, failures
-
-
-def _marks(judgement) -> dict[str, int]:
-    return {v.question: v.points for v in judgement.verdicts}
 
 
 def _told(judgement) -> dict:
@@ -183,11 +177,8 @@ class _Listener:
         self.server.close()
 
 
-def graded_by(user: int | None, names: list[str] = (), jobs: str = str(JOBS)) -> dict:
-    """The result of grading the corpus in a process of its own: as this user, for None as now.
-
-    `jobs`: how many submissions at a time; "1 2 8" grades all three times.
-    """
+def graded_by(user: int | None, names: list[str] = (), jobs: int = JOBS) -> dict:
+    """The result of grading the corpus in a process of its own: as this user, for None as now."""
     folder = Path(tempfile.mkdtemp(prefix="corpus-", dir="/tmp"))  # short: sockets lie below it
     for name in ("home", "tmp"):
         (folder / name).mkdir()
@@ -201,7 +192,7 @@ def graded_by(user: int | None, names: list[str] = (), jobs: str = str(JOBS)) ->
         words = become(user)
     here = os.pathsep.join(map(str, (ROOT, ROOT / "lib", ROOT / "tests")))
     about = {"HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), "PYTHONPATH": here,
-             "JOBS": jobs}
+             "JOBS": str(jobs)}
     try:
         subprocess.run([*words, sys.executable, __file__, str(folder), *names], check=True,
                        cwd=folder, env={**os.environ, **about})
@@ -232,6 +223,5 @@ def complaints(case: Case, result: dict) -> list[str]:
 
 if __name__ == "__main__":
     place = Path(sys.argv[1])
-    jobs = [int(number) for number in os.environ.get("JOBS", str(JOBS)).split()]
-    found = grade_corpus(place, sys.argv[2:], jobs)
+    found = grade_corpus(place, sys.argv[2:], int(os.environ.get("JOBS", JOBS)))
     (place / "result.json").write_text(json.dumps(found))

@@ -1,12 +1,8 @@
 """What must hold of every graded hand-in of the corpus, whoever grades it.
 
 A test module that takes these names says which CASES are graded, as which USER (None: the one who
-runs the tests), and, if it likes, beside how many BUSY processes.
+runs the tests), and how many JOBS at a time.
 """
-
-import contextlib
-import subprocess
-import sys
 
 import corpus
 import leftovers
@@ -24,21 +20,6 @@ __all__ = [
 ]
 
 
-SPIN = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n    pass"
-
-
-@contextlib.contextmanager
-def busy(number: int):
-    """So many processes that do nothing but compute; they end with the one that began them."""
-    spinning = [subprocess.Popen([sys.executable, "-c", SPIN]) for _ in range(number)]
-    try:
-        yield
-    finally:
-        for process in spinning:
-            process.kill()
-            process.wait()
-
-
 @pytest.fixture(scope="module")
 def cases(request):
     return request.module.CASES
@@ -48,8 +29,8 @@ def cases(request):
 def graded(request, cases):
     """What corpus.graded_by found, and the processes that were left."""
     before = set(psutil.pids())
-    with busy(getattr(request.module, "BUSY", 0)):
-        result = corpus.graded_by(request.module.USER, [case.name for case in cases])
+    names, module = [case.name for case in cases], request.module
+    result = corpus.graded_by(module.USER, names, module.JOBS)
     return result | {"alive": leftovers.processes("none", before)}
 
 

@@ -1,16 +1,6 @@
 """The mean, which one bad repetition moves."""
 
-
-def median_seconds(machine, warm_up: int, repetitions: int) -> float:
-    for _ in range(warm_up):
-        machine.call()
-    machine.wait()
-    seconds = torch.zeros(repetitions, dtype=torch.float64)
-    for number in range(repetitions):
-        machine.barrier()
-        start = machine.clock()
-        machine.call()
-        machine.wait()
-        seconds[number] = machine.clock() - start
-    dist.all_reduce(seconds, dist.ReduceOp.MAX)
-    return seconds.mean().item()
+CHANGE = """
+-    return seconds.median().item()
++    return seconds.mean().item()
+"""

@@ -1,19 +1,11 @@
 """Numbers the parts of the whole model, as torch does, where chunks of a stage are asked for."""
 
+CHANGE = """
+-        ahead = 2 * (num_stages - stage - 1) + (num_chunks - 1) * group_size
+-        ahead = min(ahead, len(pairs))
++        ahead = min(2 * (num_stages - stage - 1) + (num_chunks - 1) * group_size, len(pairs))
 
-def interleaved_orders(num_stages, num_micro_batches, num_chunks, group_size):
-    pairs = []
-    for first in range(0, num_micro_batches, group_size):
-        group = range(first, min(first + group_size, num_micro_batches))
-        pairs += [(i, chunk) for chunk in range(num_chunks) for i in group]
-    forwards = [("F", i, chunk) for i, chunk in pairs]
-    backwards = [("B", i, num_chunks - 1 - chunk) for i, chunk in pairs]
-    orders = []
-    for stage in range(num_stages):
-        ahead = min(2 * (num_stages - stage - 1) + (num_chunks - 1) * group_size, len(pairs))
-        order = forwards[:ahead]
-        for k in range(ahead, len(pairs)):
-            order += [forwards[k], backwards[k - ahead]]
-        order += backwards[len(pairs) - ahead :]
-        orders.append([(kind, i, chunk * num_stages + stage) for kind, i, chunk in order])
-    return orders
+-        orders.append(order + backwards[len(pairs) - ahead :])
++        order += backwards[len(pairs) - ahead :]
++        orders.append([(kind, i, chunk * num_stages + stage) for kind, i, chunk in order])
+"""
