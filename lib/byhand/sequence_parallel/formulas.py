@@ -1,10 +1,10 @@
 """What a transformer layer saves for backward and sends, under each way to split it. Pure.
 
-    way                       saved, in bytes of T·D at two bytes a number     sent, of (n-1)/n · T·D
-    alone                     34                                               0
-    tensor                    10 + 24/n                                        8
-    sequence, kept whole      30/n + 4                                         8
-    sequence, gathered twice  34/n                                             10
+    way                       saved, in bytes of T·D at two bytes a number   sent, of (n-1)/n · T·D
+    alone                     34                                             0
+    tensor                    10 + 24/n                                      8
+    sequence, kept whole      30/n + 4                                       8
+    sequence, gathered twice  34/n                                           10
 
 Attention's scores add 2 to 5 times H·S bytes a token, over n where heads are split. Of the 34, two
 norms save their input (4), the two column layers theirs (4), two dropouts a mask of one byte (2):
