@@ -86,7 +86,11 @@ BLOCK = [*map(figures.Part, ("norm", "f")), figures.Part("A", "feature"), *map(f
 FIGURES = {
     "collective": lambda: figures.collective_picture(OWN, SUMS, "all_reduce", "A title"),
     "wide collective": lambda: figures.collective_picture(WIDE, WIDE, "all_reduce", "A title"),
+    "journey": lambda: figures.panel_stack(
+        {"chosen": OWN, "sorted": OWN, "there": SUMS}, [("sort", ""), ("go", "back")], "A title", 2
+    ),
     "timeline": lambda: figures.timeline(LATE, SPANS),
+    "phases": lambda: figures.timeline(LATE, SPANS, None, {"one": (0, 0.02), "two": (0.02, 0.05)}),
     "messages": lambda: figures.message_diagram(CHAIN, 3),
     "bytes": lambda: figures.bytes_bars(BYTES, BYTES),
     "shards": lambda: figures.shard_picture(SHARDS, {"T": 0.5, "I": 1.2}, 4, "A title"),
