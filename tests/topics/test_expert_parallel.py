@@ -560,7 +560,18 @@ def test_a_watched_step_is_drawn_from_its_barrier_on():
     watched = lab.watch(chosen, [[[0, 1], [2, 3]], [[3, 1], [2, 0]]], 1e-4)
     assert (len(watched.steps), len(watched.moves)) == (2, 1)
     for number in (0, 1):
-        assert "waits" in pictures.step_timeline(watched, number).texts[0].get_text()
+        drawn = pictures.step_timeline(watched, number)
+        assert "waits" in drawn.texts[0].get_text()
+        assert {text.get_text() for text in drawn.axes[0].texts} == {"forward", "backward"}
+
+
+def test_the_journeys_picture_frames_a_token_and_sorts_before_it_sends():
+    figure = pictures.travel(torch.tensor([[3, 0], [2, 1], [1, 0], [3, 2]]), [[0, 1], [2, 3]])
+    shown = [text.get_text() for text in figure.axes[0].texts]
+    numbers = [text for text in shown if text.isdigit()]
+    assert numbers == [*"3021", *"1032", *"0123", *"0123", *"0011", *"2233"]
+    frames = [box for box in figure.axes[0].patches if box.get_facecolor()[3] == 0]
+    assert len(frames) == 4
 
 
 @pytest.mark.skipif(why_no_network() is not None, reason=str(why_no_network()))

@@ -86,7 +86,11 @@ BLOCK = [*map(figures.Part, ("norm", "f")), figures.Part("A", "feature"), *map(f
 FIGURES = {
     "collective": lambda: figures.collective_picture(OWN, SUMS, "all_reduce", "A title"),
     "wide collective": lambda: figures.collective_picture(WIDE, WIDE, "all_reduce", "A title"),
+    "journey": lambda: figures.panel_stack(
+        {"chosen": OWN, "sorted": OWN, "there": SUMS}, [("sort", ""), ("go", "back")], "A title", 2
+    ),
     "timeline": lambda: figures.timeline(LATE, SPANS),
+    "phases": lambda: figures.timeline(LATE, SPANS, None, {"one": (0, 0.02), "two": (0.02, 0.05)}),
     "messages": lambda: figures.message_diagram(CHAIN, 3),
     "bytes": lambda: figures.bytes_bars(BYTES, BYTES),
     "shards": lambda: figures.shard_picture(SHARDS, {"T": 0.5, "I": 1.2}, 4, "A title"),
@@ -210,6 +214,16 @@ def test_the_message_diagram_counts_messages_bytes_and_rounds():
     figure = figures.message_diagram(CHAIN, 3)
     assert "2 messages, 16 B in all, 2 rounds" in words(figure)
     assert [t for t in words(figure) if t.startswith("round")] == ["round 1", "round 2"]
+
+
+def test_a_message_has_its_owners_colour_and_the_rounds_may_have_other_names():
+    names = ["after round 0", "after round 1"]
+    how = {"owner": lambda *_: 2, "headings": names}
+    figure = figures.message_diagram(CHAIN, 3, "A title", lambda *_: "k", **how)
+    assert [text for text in words(figure) if text.startswith("after")] == names
+    boxes = [text.get_bbox_patch() for text in figure.axes[0].texts if text.get_text() == "k"]
+    colour = style.to_rgb(style.rank_colour(2))
+    assert [box.get_facecolor()[:3] for box in boxes] == [colour] * 2
 
 
 def test_two_message_diagrams_can_share_a_scale_and_show_their_halves():

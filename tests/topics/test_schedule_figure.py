@@ -61,7 +61,23 @@ def test_every_action_is_drawn_with_its_micro_batch():
 def test_the_title_says_how_long_the_stages_idle_and_the_margin_what_they_hold():
     shown = words(FIGURES["one"]())
     assert "Each stage idles 33% of the step" in shown
-    assert shown.count("4 in flight") == 3
+    assert shown.count("holds 4") == 3
+
+
+def test_what_is_held_is_said_in_whole_micro_batches_whatever_the_number_of_chunks():
+    shown = words(FIGURES["chunks and halves"]())
+    assert [word for word in shown if word.startswith("holds")] == [
+        *("holds 5.5", "holds 4.5", "holds 3.5", "holds 2.5"),
+        *["holds 4"] * 4,
+    ]
+    assert "paler: part 2" in shown
+
+
+@pytest.mark.parametrize(("forward", "numbered"), [(1.0, 32), (0.05, 0)])
+def test_a_timeline_whose_numbers_do_not_all_fit_has_none(forward, numbered):
+    figure = schedule_timeline(simulate(gpipe(2, 8), forward), unit="forwards")
+    shown = [text.get_text() for text in figure.axes[1].texts]
+    assert sum(text.isdigit() for text in shown) == numbered
 
 
 def test_forward_is_dark_backward_pale_and_the_weights_half_between():

@@ -1,6 +1,7 @@
 """The course's figures: data in, a matplotlib Figure out. Nothing here starts a rank.
 
 collective_picture   who holds what before and after a collective
+panel_stack          who holds what at several moments
 timeline             what each rank did, when
 message_diagram      who sent to whom, when
 round_picture        one round of an all-reduce: whose terms, whose messages, bytes by link
@@ -37,7 +38,13 @@ from byhand.figures.attention import attention_map, ring_timeline
 from byhand.figures.bars import bytes_bars, leaving_bars
 from byhand.figures.block import Part, block_flow
 from byhand.figures.buckets import bucket_layout
-from byhand.figures.collective import Block, Picture, collective_picture, collective_pictures
+from byhand.figures.collective import (
+    Block,
+    Picture,
+    collective_picture,
+    collective_pictures,
+    panel_stack,
+)
 from byhand.figures.costs import costs
 from byhand.figures.cube import rank_cube
 from byhand.figures.curves import curves
@@ -84,6 +91,7 @@ __all__ = [
     "link_ladder",
     "message_diagram",
     "overlap",
+    "panel_stack",
     "rank_cube",
     "rank_grid",
     "recorded",

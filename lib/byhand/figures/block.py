@@ -13,6 +13,7 @@ TOP_INCHES, ABOVE_INCHES, BELOW_INCHES, LANE_INCHES = 0.72, 0.58, 0.5, 0.19
 LEFT_INCHES, GAP_INCHES = 0.12, 0.07
 NARROW = {"+": 0.2}  # inches; meetings are 0.3, all others WIDE
 WIDE, MEETING, PALE = 0.5, 0.3, 0.35
+GREY = "#6b7580"  # in keys: of no rank
 TENSOR = {"f": ("", "all_reduce"), "g": ("all_reduce", "")}  # forward, backward
 SEQUENCE = {"g": ("all_gather", "reduce_scatter"), "ḡ": ("reduce_scatter", "all_gather")}
 KEY = [
@@ -21,8 +22,8 @@ KEY = [
     ("partial in, replicated out", style.OP_COLOURS["all_reduce"], 0.16),
 ]
 SEQUENCE_KEY = [
-    ("sharded by token", style.tint(style.rank_colour(0), PALE), 0.16),
-    ("by feature", style.rank_colour(0), 0.16),
+    ("pale: by token", style.tint(GREY, PALE), 0.16),
+    ("dark: by feature; hue: rank", GREY, 0.16),
     ("all-gather", style.OP_COLOURS["all_gather"], 0.16),
     ("reduce-scatter", style.OP_COLOURS["reduce_scatter"], 0.16),
 ]
@@ -75,7 +76,7 @@ def _draw_row(
     left, opened = LEFT_INCHES, LEFT_INCHES
     widths = {**NARROW, **dict.fromkeys(ops, MEETING)}
     total = sum(widths.get(part.name, WIDE) + GAP_INCHES for part in block)
-    scale = min(1.0, (style.WIDTH_INCHES - 2 * LEFT_INCHES) / total)
+    scale = min(1.0, (style.WIDTH_INCHES - 3 * LEFT_INCHES) / total)
     for part in block:
         wide = scale * (widths.get(part.name, WIDE) + GAP_INCHES) - GAP_INCHES
         span = (left, wide, first, tall)

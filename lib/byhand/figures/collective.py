@@ -1,6 +1,6 @@
 """Who holds what before and after a collective."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
@@ -87,15 +87,52 @@ def _draw_across(axes: Axes, top: float, picture: Picture) -> None:
 
 
 def _draw_down(axes: Axes, top: float, picture: Picture) -> None:
-    cell = (style.WIDTH_INCHES - LABEL_WIDTH - 0.1) / picture.num_columns
-    second = top + _panel_height(picture.before) + ARROW_HEIGHT
-    for y, rows, moment in ((top, picture.before, "before"), (second, picture.after, "after")):
-        _draw_panel(axes, (LABEL_WIDTH, y), (cell, picture.num_columns), rows, moment)
-        _label_ranks(axes, y, len(rows))
-    middle = LABEL_WIDTH + cell * picture.num_columns / 2
-    parts.arrow(axes, (middle, second - ARROW_HEIGHT + 0.08), (middle, second))
-    label = picture.name.replace("_", "-")
-    axes.text(middle + 0.12, second - ARROW_HEIGHT / 2, label, va="center")
+    panels = {"before": picture.before, "after": picture.after}
+    _draw_stack(axes, top, panels, [(picture.name.replace("_", "-"), "")], picture.num_columns)
+
+
+def panel_stack(
+    panels: Mapping[str, Rows], arrows: Sequence[tuple[str, str]], title: str, together: int = 1
+) -> Figure:
+    """The same rows at several moments, one below the other, with an arrow between two.
+
+    arrows: for each, what is said beside it, and what beside another one back up, if anything.
+    together: how many blocks of the first panel's rows have a frame in common.
+    """
+    columns = 1 + max(block.column for rows in panels.values() for row in rows for block in row)
+    height = TITLE_HEIGHT + sum(map(_panel_height, panels.values())) + 0.15
+    with style.styled():
+        figure = style.new_figure(height + ARROW_HEIGHT * len(arrows), title)
+        axes = style.canvas(figure)
+        _draw_stack(axes, TITLE_HEIGHT, panels, arrows, columns)
+        cell = (style.WIDTH_INCHES - LABEL_WIDTH - 0.1) / columns
+        for rank, row in enumerate(next(iter(panels.values())) if together > 1 else ()):
+            y = TITLE_HEIGHT + HEADING_HEIGHT + CELL_HEIGHT * rank + 0.01
+            for block in row[::together]:
+                corner, look = (LABEL_WIDTH + cell * block.column + 0.01, y), {"ec": style.INK}
+                size = together * cell - 0.02, CELL_HEIGHT - 0.02
+                axes.add_patch(Rectangle(corner, *size, fc="none", lw=1.1, **look))
+    return figure
+
+
+def _draw_stack(
+    axes: Axes, top: float, panels: Mapping[str, Rows], arrows: Sequence, columns: int
+) -> None:
+    cell = (style.WIDTH_INCHES - LABEL_WIDTH - 0.1) / columns
+    middle = LABEL_WIDTH + cell * columns / 2
+    for number, (moment, rows) in enumerate(panels.items()):
+        if number:
+            label, back = arrows[number - 1]
+            parts.arrow(axes, (middle, top + 0.08), (middle, top + ARROW_HEIGHT))
+            axes.text(middle + 0.12, top + ARROW_HEIGHT / 2, label, va="center")
+            if back:
+                parts.arrow(axes, (middle - 0.5, top + ARROW_HEIGHT), (middle - 0.5, top + 0.08))
+                place = (middle - 0.62, top + ARROW_HEIGHT / 2)
+                axes.text(*place, back, va="center", ha="right")
+            top += ARROW_HEIGHT
+        _draw_panel(axes, (LABEL_WIDTH, top), (cell, columns), rows, moment)
+        _label_ranks(axes, top, len(rows))
+        top += _panel_height(rows)
 
 
 def _panel_height(rows: Rows) -> float:

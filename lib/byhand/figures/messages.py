@@ -1,7 +1,7 @@
 """Who sent to whom, in which round."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
@@ -29,14 +29,17 @@ def message_diagram(
     label: Callable[[int, int], object] = lambda sender, step: "",
     num_rounds: int = 1,
     halves: bool = False,
+    owner: Callable[[int, int], int] = lambda sender, step: sender,
+    headings: Sequence[str] = (),
 ) -> Figure:
-    """A row per rank, a column per round, an arrow per message, in its sender's colour.
+    """A row per rank, a column per round, an arrow per message, in its owner's colour.
 
     events: a run's ledger.events. A message's round is one more than the longest chain of messages
     that its sender or its receiver had to finish first. So the columns show what depends on what,
     not seconds. `label` says, of (sender, round), what is written where an arrow begins.
     num_rounds: the least to leave room for, so that two pictures have one scale. halves: whether a
-    line parts the first half of the rounds from the second.
+    line parts the first half of the rounds from the second. owner: of (sender, round), whose data
+    a message carries. headings: the columns' names in place of "round 1" and so on.
     """
     messages = find_messages(events)
     num_steps = max((message.step for message in messages), default=0)
@@ -48,20 +51,25 @@ def message_diagram(
         )
     height = TOP + ROW_INCHES * num_ranks + BOTTOM
     with style.plot(height, title, LEFT, TOP, RIGHT, BOTTOM) as (figure, axes):
-        axes.set(xlim=(0, width), ylim=(num_ranks - 0.5, -0.5))
-        axes.spines["bottom"].set_visible(False)
-        parts.rank_rows(axes, num_ranks)
-        axes.xaxis.tick_top()
-        steps = [step + 0.5 for step in range(width)]
-        axes.set_xticks(steps, [f"round {step + 1}" for step in range(width)])
-        axes.tick_params(length=0)
-        look = {"linewidth": 1, "zorder": 0}
-        axes.hlines(range(num_ranks), 0, width, color=style.FAINT, **look)
+        _draw_lines(axes, num_ranks, headings or [f"round {step + 1}" for step in range(width)])
         if halves:
-            axes.axvline(num_steps / 2, color=style.INK, linestyle=(0, (3, 3)), **look)
+            look = {"linestyle": (0, (3, 3)), "linewidth": 1, "zorder": 0}
+            axes.axvline(num_steps / 2, color=style.INK, **look)
         for message in messages:
-            _draw_message(axes, message, str(label(message.sender, message.step)))
+            place = message.sender, message.step
+            _draw_message(axes, message, str(label(*place)), style.rank_colour(owner(*place)))
     return figure
+
+
+def _draw_lines(axes: Axes, num_ranks: int, rounds: Sequence[str]) -> None:
+    axes.set(xlim=(0, len(rounds)), ylim=(num_ranks - 0.5, -0.5))
+    axes.spines["bottom"].set_visible(False)
+    parts.rank_rows(axes, num_ranks)
+    axes.xaxis.tick_top()
+    axes.set_xticks([number + 0.5 for number in range(len(rounds))], rounds)
+    axes.tick_params(length=0)
+    look = {"color": style.FAINT, "linewidth": 1, "zorder": 0}
+    axes.hlines(range(num_ranks), 0, len(rounds), **look)
 
 
 def find_messages(events: Iterable) -> list[Message]:
@@ -105,7 +113,7 @@ def _precedes(other: tuple, pair: tuple) -> bool:
     )
 
 
-def _draw_message(axes: Axes, message: Message, text: str) -> None:
-    colour, tail = style.rank_colour(message.sender), (message.step - 0.85, message.sender)
+def _draw_message(axes: Axes, message: Message, text: str, colour: str) -> None:
+    tail = (message.step - 0.85, message.sender)
     parts.arrow(axes, tail, (message.step - 0.15, message.receiver), colour, 1.8)
     parts.badge(axes, tail, text, colour)

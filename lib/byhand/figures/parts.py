@@ -18,9 +18,14 @@ def inches_per_unit(axes: Axes) -> float:
     return axes.get_position().width * style.WIDTH_INCHES / (most - least)
 
 
+def fits(axes: Axes, length: float, text: str) -> bool:
+    """Whether `text` has room in a box `length` long, in x's units."""
+    return length * inches_per_unit(axes) >= CHARACTER_INCHES * len(text)
+
+
 def name_inside(axes: Axes, middle, length: float, text: str, colour) -> bool:
     """`text` in the middle of a box `length` long, in x's units, if it fits; whether it does."""
-    if length * inches_per_unit(axes) < CHARACTER_INCHES * len(text):
+    if not fits(axes, length, text):
         return False
     look = {"color": style.readable_on(colour), "fontsize": style.SMALL_POINTS}
     axes.text(*middle, text, ha="center", va="center_baseline", **look)

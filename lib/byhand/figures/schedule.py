@@ -1,8 +1,8 @@
 """A pipeline's timeline: which stage computed which micro-batch when. Simulated or recorded, alike.
 
 Forward is dark, backward pale, the weight's half of a split backward between them; idle is white.
-Numbers are micro-batches; where stages have several chunks of the model, a letter names the chunk,
-and every second chunk is paler.
+Numbers are micro-batches, where nearly all of them fit; where stages have several chunks of the
+model, every second chunk is paler.
 """
 
 from collections.abc import Sequence
@@ -24,6 +24,7 @@ COLOURS = {
     "backward_weight": "#d08f3a",
 }
 CHUNK_STRENGTHS = (1.0, 0.62)  # every second chunk is paler
+NAMED_SHARE = 0.9  # of a timeline's numbers must fit, else none is drawn
 KEY = {
     "forward": "forward",
     "backward": "backward",
@@ -38,8 +39,8 @@ def schedule_timeline(
     """A row per stage, stage 0 on top, time from 0; several timelines share the axis of time.
 
     timelines: what `simulate` or `pipeline_parallel.timeline` returned. The titles say how long the
-    stages idle, after the timelines' names where given. At the right: the most micro-batches, or
-    micro-batches' chunks, that a stage held at once.
+    stages idle, after the timelines' names where given. At the right: the most that a stage held at
+    once, in micro-batches of a whole stage.
     unit: what the spans' numbers are; seconds, suitably scaled, when None.
     """
     titles = [finding(timeline) for timeline in timelines]
@@ -84,28 +85,37 @@ def _draw_key(figure: Figure, timelines) -> None:
     if "backward" in kinds:
         kinds.discard("backward_input")  # it has the same colour
     entries = [(KEY[kind], colour, 0.16) for kind, colour in COLOURS.items() if kind in kinds]
+    chunks = max(map(_num_chunks, timelines))
+    if chunks > 1:
+        parts_of_model = ", ".join(str(chunk + 1) for chunk in range(1, chunks, 2))
+        paler = style.tint(COLOURS["forward"], CHUNK_STRENGTHS[1])
+        entries.append((f"paler: part {parts_of_model}", paler, 0.16))
     parts.key(figure, LEFT_INCHES, TITLE_INCHES + 0.12, entries)
+
+
+def _num_chunks(timeline) -> int:
+    return 1 + max(span.action.chunk for span in timeline.spans)
 
 
 def _draw_spans(axes: Axes, timeline, factor: float) -> None:
     zero = min(span.start for span in timeline.spans)
-    chunks = {span.action.chunk for span in timeline.spans}
+    names = []
     for span in timeline.spans:
         colour = style.tint(COLOURS[span.action.kind], CHUNK_STRENGTHS[span.action.chunk % 2])
         left, width = (span.start - zero) * factor, (span.end - span.start) * factor
         look = {"facecolor": colour, "edgecolor": style.PAPER, "linewidth": 0.6}
         axes.add_patch(Rectangle((left, span.stage - BAR / 2), width, BAR, **look))
-        text = str(span.action.micro_batch)
-        letter = chr(ord("a") + span.action.chunk) if len(chunks) > 1 else ""
         middle = (left + width / 2, span.stage)
-        for name in dict.fromkeys((text + letter, text)):
-            if parts.name_inside(axes, middle, width, name, colour):
-                break
+        names.append((middle, width, str(span.action.micro_batch), colour))
+    if sum(parts.fits(axes, width, text) for _, width, text, _ in names) < NAMED_SHARE * len(names):
+        return
+    for name in names:
+        parts.name_inside(axes, *name)
 
 
 def _draw_held(axes: Axes, timeline) -> None:
-    """At the right end of each row, the most that its stage held."""
+    """At the right end of each row, the most that its stage held, in whole micro-batches."""
     place = {"xycoords": ("axes fraction", "data"), "va": "center_baseline"}
-    what = "chunks" if any(span.action.chunk for span in timeline.spans) else "in flight"
     for stage, held in enumerate(timeline.peak_in_flight):
-        axes.annotate(f"{held} {what}", (1.02, stage), fontsize=style.TEXT_POINTS, **place)
+        text = f"holds {held / _num_chunks(timeline):.3g}"
+        axes.annotate(text, (1.02, stage), fontsize=style.TEXT_POINTS, **place)

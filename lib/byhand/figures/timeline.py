@@ -5,7 +5,7 @@ may go on, the call *communicates*. All other time within its function is comput
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -36,12 +36,16 @@ class Segment(NamedTuple):
 
 
 def timeline(
-    events: Iterable, spans: Sequence[tuple[float, float]], title: str | None = None
+    events: Iterable,
+    spans: Sequence[tuple[float, float]],
+    title: str | None = None,
+    phases: Mapping[str, tuple[float, float]] | None = None,
 ) -> Figure:
     """A row per rank, rank 0 on top, time from 0. The title, unless given, says who waits most.
 
     events: a run's ledger.events; spans: a run's spans, (start, end) of each rank's function.
-    A thin band under a row is a call in flight while its rank went on computing.
+    A thin band under a row is a call in flight while its rank went on computing. phases: by name,
+    (start, end) of stretches that are named above the rows, in place of the calls.
     """
     events = list(events)
     segments = find_segments(events, spans)
@@ -57,7 +61,7 @@ def timeline(
         for event in events:
             if event.overlapped:
                 _draw_in_flight(axes, event, factor)
-        _label_calls(axes, segments, factor)
+        _label_phases(axes, phases, factor) if phases else _label_calls(axes, segments, factor)
         _draw_key(figure, segments, any(event.overlapped for event in events))
     return figure
 
@@ -159,6 +163,13 @@ def _label_calls(axes: Axes, segments: list[Segment], factor: float) -> None:
             if middle - needed / 2 >= taken_until:
                 axes.text(middle * factor, -0.42, text, va="bottom", **look)
                 taken_until = middle + needed / 2
+
+
+def _label_phases(axes: Axes, phases: Mapping[str, tuple[float, float]], factor: float) -> None:
+    for name, (start, end) in phases.items():
+        axes.plot([start * factor, end * factor], [-0.42] * 2, color=style.COMMUNICATION, lw=1.2)
+        look = {"ha": "center", "va": "bottom", "fontsize": style.SMALL_POINTS}
+        axes.text((start + end) / 2 * factor, -0.46, name, **look)
 
 
 def _draw_key(figure: Figure, segments: list[Segment], in_flight: bool) -> None:

@@ -1,22 +1,22 @@
 """What a transformer layer saves for backward and sends, under each way to split it. Pure.
 
-    way                  saved, in bytes of T·D at two bytes a number     sent, of (n-1)/n · T·D
-    alone                34                                               0
-    tensor               10 + 24/n                                        8
-    sequence, whole      30/n + 4                                         8
-    sequence             34/n                                             10
+    way                       saved, in bytes of T·D at two bytes a number   sent, of (n-1)/n · T·D
+    alone                     34                                             0
+    tensor                    10 + 24/n                                      8
+    sequence, kept whole      30/n + 4                                       8
+    sequence, gathered twice  34/n                                           10
 
 Attention's scores add 2 to 5 times H·S bytes a token, over n where heads are split. Of the 34, two
 norms save their input (4), the two column layers theirs (4), two dropouts a mask of one byte (2):
 10 that tensor parallelism leaves whole. Queries, keys and values (6), what the output layer mixes
-(2), and both sides of the GELU (8 + 8) it splits. *sequence, whole* saves the gathered inputs of
-the two column layers.
+(2), and both sides of the GELU (8 + 8) it splits. *Kept whole* are the gathered inputs of the two
+column layers.
 Source: Korthikanti et al. 2022, arXiv:2205.05198, table 2.
 """
 
 from __future__ import annotations
 
-WAYS = ("alone", "tensor", "sequence, whole", "sequence")
+WAYS = ("alone", "tensor", "sequence, kept whole", "sequence, gathered twice")
 
 
 def activation_bytes(
@@ -43,7 +43,7 @@ def _numbers(way: str) -> tuple[int, int]:
     """How many numbers a token has saved, in units of D: on each rank whole, and split."""
     if way not in WAYS:
         raise ValueError(f"no way is called {way!r}; there are {', '.join(WAYS)}")
-    return {"alone": (0, 16), "tensor": (4, 12), "sequence, whole": (2, 14)}.get(way, (0, 16))
+    return {"alone": (0, 16), "tensor": (4, 12), "sequence, kept whole": (2, 14)}.get(way, (0, 16))
 
 
 def sent_bytes(
@@ -56,7 +56,7 @@ def sent_bytes(
         sums = {"all_reduce": 4 * unit} if way == "tensor" else {}
         return {"forward": sums, "backward": dict(sums)}
     forward = {"all_gather": 2 * unit, "reduce_scatter": 2 * unit}
-    again = 2 * unit if way == "sequence" else 0.0
+    again = 2 * unit if way == "sequence, gathered twice" else 0.0
     return {
         "forward": forward,
         "backward": {"all_gather": 2 * unit + again, "reduce_scatter": 2 * unit},

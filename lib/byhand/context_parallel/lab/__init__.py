@@ -14,7 +14,7 @@ from torch import Tensor
 
 from byhand import context_parallel as library
 from byhand.communication_cost.model import AlphaBeta
-from byhand.context_parallel.cost import WAYS, hides_from, seconds, sent_bytes
+from byhand.context_parallel.cost import hides_from, seconds, sent_bytes
 from byhand.context_parallel.lab.asleep import TIMED
 from byhand.context_parallel.places import CONTIGUOUS, ZIGZAG, chunks
 from byhand.context_parallel.ring import share
@@ -29,7 +29,6 @@ if TYPE_CHECKING:  # ranks import this module
 NAMES = {
     "ring": "ring attention",
     "gathered": "gather keys, values",
-    "scores": "RingQK, RingAV",
     "ulysses": "Ulysses",
 }
 
@@ -43,9 +42,10 @@ def random_inputs(num_positions: int, num_heads: int = 8, size: int = 8, **look)
 def run_attention(
     way: str, world_size: int, inputs: Sequence[Tensor], memory: bool = False, **how
 ) -> Run:
-    """Forward and backward of one of WAYS on fresh ranks; results[rank] is y and the gradients.
+    """Forward and backward on fresh ranks; results[rank] is y and the gradients.
 
-    inputs: q, k, v, grad_y of the whole sequence. A barrier stands between forward and backward.
+    way: one of cost.WAYS. inputs: q, k, v, grad_y of the whole sequence. A barrier stands between
+    forward and backward.
     """
     return launch(_forward_backward, world_size, (way, inputs, how), memory=memory)
 
@@ -69,13 +69,13 @@ def counted(run: Run) -> dict[str, float]:
 
 
 def compare_bytes(world_size: int, num_positions: int = 96) -> CourseFigure:
-    """Bytes that a rank sends, predicted beside counted, in every way."""
+    """Bytes that a rank sends, predicted beside counted, in each way in use."""
     from byhand.figures import bytes_bars
 
     inputs = random_inputs(num_positions, 2 * world_size)
-    ledger = {NAMES[way]: counted(run_attention(way, world_size, inputs)) for way in WAYS}
+    ledger = {NAMES[way]: counted(run_attention(way, world_size, inputs)) for way in TIMED}
     formula = {}
-    for way in WAYS:
+    for way in TIMED:
         forward, backward = sent_bytes(way, world_size, inputs[1].nbytes)
         parts = {"ulysses": {"all_to_all": forward + backward}}
         parts["gathered"] = {"all_gather": 2 * forward, "reduce_scatter": backward / 2}

@@ -11,7 +11,7 @@ from torch import Tensor
 from byhand.expert_parallel.lab import Watched, loads_of, popular
 from byhand.expert_parallel.placement import imbalance, in_order, replicated
 from byhand.expert_parallel.plan import Placement
-from byhand.figures import Block, collective_picture, expert_loads, timeline
+from byhand.figures import Block, expert_loads, panel_stack, timeline
 
 if TYPE_CHECKING:
     import ipywidgets
@@ -26,7 +26,7 @@ def by_rank(placement: Placement, loads: Sequence[float]) -> list[dict[int, floa
 
 
 def travel(chosen: Tensor, placement: Placement) -> CourseFigure:
-    """Rows before and after dispatch: of each the token's rank, by hue, and its expert, by number.
+    """Rows on their way: of each the token's rank, by hue, and its expert, by number.
 
     chosen: of all ranks' tokens, dealt out in order.
     """
@@ -35,19 +35,23 @@ def travel(chosen: Tensor, placement: Placement) -> CourseFigure:
         [(expert, rank) for token in mine.tolist() for expert in token]
         for rank, mine in enumerate(chosen.tensor_split(len(placement)))
     ]
+    ordered = [sorted(rows) for rows in before]
     every = [row for rows in before for row in rows]
     after = [sorted(row for row in every if home[row[0]] == rank) for rank in range(len(placement))]
-    both = [
-        [[Block(i, (r,), f"{e}") for i, (e, r) in enumerate(rows)] for rows in ranks]
-        for ranks in (before, after)
-    ]
+    moments = {"chosen (a frame is a token)": before, "sorted by expert": ordered}
+    panels = {
+        name: [[Block(i, (r,), f"{e}") for i, (e, r) in enumerate(rows)] for rows in ranks]
+        for name, ranks in {**moments, "with their experts": after}.items()
+    }
     least, most = (f(map(len, after)) for f in (min, max))
     title = f"{len(every)} rows to {len(home)} experts: a rank receives {least} to {most}"
-    return collective_picture(*both, "all_to_all", title)
+    arrows = [("sort", "sorting undone"), ("all-to-all", "back: the same splits, exchanged")]
+    return panel_stack(panels, arrows, title, chosen.shape[1])
 
 
 def step_timeline(watched: Watched, number: int = 0) -> CourseFigure:
-    """The timeline of the step under a placement, from its barrier on."""
+    """The timeline of the step under a placement, from its barrier on: forward ends with the third
+    all-to-all, which brings back what the experts made."""
     run, at = watched.run, watched.drawn[number]
     events, spans = [], []
     for rank in range(run.world_size):
@@ -59,7 +63,10 @@ def step_timeline(watched: Watched, number: int = 0) -> CourseFigure:
     zero = min(begin for begin, _ in spans)
     for event in events:
         event.count_from(zero)
-    return timeline(events, [(begin - zero, end - zero) for begin, end in spans])
+    calls = [event.end for event in events if event.rank == 0 and event.op == "all_to_all"]
+    middle, end = calls[2], max(end for _, end in spans) - zero
+    phases = {"forward": (0.0, middle), "backward": (middle, end)}
+    return timeline(events, [(b - zero, e - zero) for b, e in spans], phases=phases)
 
 
 def load_explorer(skew: float = 1.0, world_size: int = 4) -> ipywidgets.VBox:

@@ -47,12 +47,6 @@ PARTS: dict[str, tuple[Any, Any, Any]] = {
     "tensor": (LayerNorm, TensorParallelAttention, TensorParallelMLP),
     "sequence": (SequenceParallelNorm, SequenceParallelAttention, SequenceParallelMLP),
 }
-NAMES = {
-    "alone": "one device",
-    "tensor": "tensor parallel",
-    "sequence, whole": "sequence parallel",
-    "sequence": "gathered twice",
-}
 LINK, SHARD_BYTES, PRODUCT = 25e6, 500_000, 0.02  # bytes a second; a message; seconds a product
 
 
@@ -65,7 +59,7 @@ def transformer_layer(weights: Block, num_heads: int, way: str, p: float = 0.1) 
     hidden = mlp([weights.up, weights.down], GELU)
     for layer in (*heads.layers, *hidden.layers):
         if isinstance(layer, SequenceColumnLinear):
-            layer.gather_again = way == "sequence"
+            layer.gather_again = way == "sequence, gathered twice"
     halves = [[norm(*weights.attention_norm), heads], [norm(*weights.mlp_norm), hidden]]
     return MLP([Residual([*half, drop]) for half in halves])
 
@@ -160,8 +154,8 @@ def memory_bars(ways: list[str], world_size: int, title: str = "", **sizes: int)
         )
         for bars, copies, saved in pairs:  # what no number of ranks divides is copies
             copies = copies if way != "alone" else 0
-            bars[NAMES[way]] = {"copies": copies, "its own": saved - copies}
-    return bytes_bars(formula, weighed, title or None, "saved by a rank")
+            bars[way] = {"copies": copies, "its own": saved - copies}
+    return bytes_bars(formula, weighed, title or None, "saved by a rank", key=True)
 
 
 def traffic_bars(ways: list[str], world_size: int, title: str = "") -> CourseFigure:
@@ -172,9 +166,9 @@ def traffic_bars(ways: list[str], world_size: int, title: str = "") -> CourseFig
     for way in ways:
         sent, seen = sent_bytes(way, 24, 48, world_size), counted(run_layer(way, world_size))
         for phase in ("forward", "backward"):
-            row = f"{NAMES[way]}, {phase}"
+            row = f"{way}, {phase}"
             formula[row], ledger[row] = sent[phase], seen[phase]
-    return bytes_bars(formula, ledger, title or None)
+    return bytes_bars(formula, ledger, title or None, key=True)
 
 
 def loss_as_saved(model: Layer, tokens: Tensor, targets: Tensor, vocabulary: int) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from byhand.figures import Matrix, Part, block_flow, curves, shard_picture
 from byhand.figures.block import SEQUENCE
 from byhand.figures.style import CourseFigure
-from byhand.sequence_parallel.formulas import activation_bytes
+from byhand.sequence_parallel.formulas import WAYS, activation_bytes
 
 if TYPE_CHECKING:
     import ipywidgets
@@ -52,13 +52,14 @@ def vocabulary_picture(num_ranks: int) -> CourseFigure:
     sums = Matrix("three of a row", "T", "3", "partial")
     lines = {
         "Each rank has some columns of the logits": [
-            *(Matrix("x", "T", "D"), "·", Matrix("Eᵀ", "D", "V", "columns"), "=", logits),
+            *(Matrix("x", "T", "D", "rows"), "all-gather →", Matrix("x", "T", "D"), "·"),
+            *(Matrix("Eᵀ", "D", "V", "columns"), "=", logits),
         ],
         "Of each row three numbers cross: the largest, then two sums": [
             *(logits, "→", sums, "all-reduce →", sums._replace(split="replicated")),
         ],
     }
-    inches = {"T": 0.72, "D": 0.6, "V": 2.2, "3": 0.2}
+    inches = {"T": 0.72, "D": 0.6, "V": 1.45, "3": 0.2}
     return shard_picture(lines, inches, num_ranks, "No rank ever has all scores of a token")
 
 
@@ -70,7 +71,7 @@ RANKS = [1, 2, 4, 8, 16, 32, 64]
 def activation_curves(
     model: str = "175B", positions: int = 2048, scores: bool = False
 ) -> CourseFigure:
-    """Gigabytes that a rank saves of one sequence, over ranks, by tensor and sequence parallelism.
+    """Gigabytes that a rank saves of one sequence, over ranks; cut by token, inputs gathered twice.
 
     model: one of MODELS. scores: whether attention saves its scores, 5 bytes each as in the paper;
     flash attention computes them again.
@@ -79,7 +80,7 @@ def activation_curves(
     sizes = {"scores": 5.0 * heads * positions if scores else 0.0}
     lines = {
         name: [layers * activation_bytes(way, positions, features, n, **sizes) / 1e9 for n in RANKS]
-        for name, way in (("tensor parallel", "tensor"), ("sequence parallel", "sequence"))
+        for name, way in zip(("tensor parallel", "cut by token, too"), WAYS[1::2], strict=True)
     }
     copies = 10e-9 * layers * positions * features
     lines["copies"] = [copies] * len(RANKS)
