@@ -82,14 +82,21 @@ $(INSTALLED): | python
 	@[ -x .venv/bin/python ] && grep -qF "$(CURDIR)/.venv/bin/python" .venv/bin/pip 2>/dev/null \
 	  || $(BASE_PYTHON) -m venv --clear .venv
 	@echo "Installing into .venv; the first time this takes a few minutes."
-	@python -m pip install --quiet --upgrade pip  # Debian's own takes four times as long
-	@python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	$(call pip_install,--upgrade pip)  # Debian's own takes four times as long
+	$(call pip_install,-c constraints.txt -e '.[dev]')
 	@rm -f .venv/installed-* && touch $@
 
 $(INSTALLED_FOR_BENCH): $(INSTALLED)
 	@echo "Installing accelerate and ipyparallel, which only the benchmark uses."
-	@python -m pip install --quiet -c constraints.txt -e '.[bench]'
+	$(call pip_install,-c constraints.txt -e '.[bench]')
 	@touch $@
+
+# $(call pip_install,what): what went wrong is the first error of many lines.
+define pip_install
+@python -m pip install --quiet $(1) >.venv/pip.log 2>&1 || { echo "pip could not install the course:"\
+  "$$(grep -m 1 -o 'ERROR: .*' .venv/pip.log || tail -n 1 .venv/pip.log)";\
+  echo "It needs a network and up to 8 GB of disk. All that pip said is in .venv/pip.log."; exit 1; }
+endef
 
 # $(call system_package,command that succeeds when it is there,Debian package,what it is for)
 define system_package
@@ -100,13 +107,16 @@ define system_package
 	     >/dev/null 2>&1; } || echo "Missing: $(3). To have it: sudo apt-get install $(2)"
 endef
 
-VERSION := $(if $(BASE_PYTHON),$(shell $(BASE_PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])'))
+AS_DIGITS := import sys; print("%d.%d" % sys.version_info[:2])
+VERSION := $(if $(BASE_PYTHON),$(shell $(BASE_PYTHON) -c '$(AS_DIGITS)' 2>/dev/null))
 
 python:
-	@[ -n "$(BASE_PYTHON)" ] || { echo "No $(PYTHON) here. The course needs Python 3.11 or\
-	 newer: sudo apt-get install python3 python3-venv"; exit 1; }
-	@$(BASE_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$$($(BASE_PYTHON) -V) is\
-	 too old: the course needs 3.11 or newer. Choose one with: make course PYTHON=python3.12"; exit 1; }
+	@[ -n "$(VERSION)" ] || { echo "No Python is called $(PYTHON) here. The course needs 3.11 or\
+ newer: sudo apt-get install python3 python3-venv"; exit 1; }
+	@$(BASE_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is Python\
+ $(VERSION): the course needs 3.11 or newer. Choose one with: make course PYTHON=python3.12"; exit 1; }
+	@[ -w . ] || { echo "Nothing can be written to $(CURDIR): copy the course to a folder of yours,\
+ and run make there."; exit 1; }
 	$(call system_package,$(BASE_PYTHON) -c 'import ensurepip',python$(VERSION)-venv,a Python that can make\
 	 environments)
 	@$(BASE_PYTHON) -c 'import ensurepip' 2>/dev/null || exit 1

@@ -1,5 +1,24 @@
-"""`python -m autograder` is `autograder`."""
+"""`autograder`, and `python -m autograder`: the command line, or what to install for it."""
 
-from autograder.cli import main
+import sys
 
-main()
+OURS = ("autograder", "byhand")
+
+
+def main() -> None:
+    """Run the command line; a package that `byhand` alone does without is named in a sentence."""
+    try:
+        from autograder.cli import main as commands
+
+        commands()
+    except ModuleNotFoundError as error:
+        package = (error.name or OURS[0]).partition(".")[0]
+        if package in OURS:
+            raise
+        sys.exit(
+            f"Error: this needs {package}, which is not installed: pip install 'byhand[instructor]'"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -11,8 +11,6 @@ import click
 
 from autograder.places import CourseError, places, why_not_written
 
-NO_NBGRADER = "this needs nbgrader, which is not installed: pip install 'byhand[instructor]'"
-
 
 @click.group()
 def main() -> None:
@@ -64,10 +62,6 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
             function(places(class_dir, course), **options)
         except CourseError as error:
             raise click.ClickException(str(error)) from None
-        except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] != "nbgrader":
-                raise
-            raise click.ClickException(NO_NBGRADER) from None
         except BrokenPipeError:
             raise  # whoever read this has enough: click ends without a word
         except Exception as error:

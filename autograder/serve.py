@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from collections.abc import Iterable
@@ -39,7 +40,9 @@ def environment(where: Places) -> dict[str, str]:
 
 
 def serve(where: Places, port: int, browser: bool, options: Iterable[str] = ()) -> None:
-    """Become the server; returns only by raising OSError."""
+    """Become the server; returns only by raising OSError or ModuleNotFoundError."""
+    if not importlib.util.find_spec("jupyterlab"):
+        raise ModuleNotFoundError(name="jupyterlab")
     arguments, variables = command(where, port, browser, options), environment(where)
     sys.stdout.flush()
     os.execvpe(arguments[0], arguments, variables)

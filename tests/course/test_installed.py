@@ -1,42 +1,82 @@
-"""`pip install .`, without an extra and not editable: what works does, the rest is a sentence."""
+"""`pip install .`, not editable: alone, `byhand` launches; an extra's absence is a sentence."""
 
+import importlib.metadata
 import os
 import shutil
 import site
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
+import arrows
 import pytest
 import tiny_course
+from packaging.requirements import Requirement
 from test_run import notebook
 
 from autograder.places import COURSE
 
-OURS = ("byhand", "autograder", "__editable__")
-WITHOUT = (*OURS, "nbgrader")
+PACKAGES = Path(site.getsitepackages()[0])
+OURS = ("byhand", "autograder", "__editable__", "__pycache__")
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory):
-    """The bin/ of an environment with this course and all it needs but nbgrader; no network."""
-    home = tmp_path_factory.mktemp("installed")
-    tree = home / "tree"
+def wheel(tmp_path_factory):
+    """This course as pip makes it of a copy of the checkout; no network."""
+    home = tmp_path_factory.mktemp("wheel")
     for folder in ("lib", "autograder"):
         skipped = shutil.ignore_patterns("__pycache__", "*.egg-info")
-        shutil.copytree(COURSE / folder, tree / folder, ignore=skipped)
+        shutil.copytree(COURSE / folder, home / folder, ignore=skipped)
     for name in ("pyproject.toml", "README.md", "LICENSE", "LICENSE-TEXT"):
-        shutil.copyfile(COURSE / name, tree / name)
-    say(sys.executable, "-m", "venv", "--without-pip", str(home / "venv"))
-    (packages,) = (home / "venv" / "lib").glob("python*/site-packages")
-    for path in Path(site.getsitepackages()[0]).iterdir():
-        if not path.name.startswith(WITHOUT):
-            (packages / path.name).symlink_to(path)
-    options = ["--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
-    say(str(home / "venv" / "bin" / "python"), "-m", "pip", "install", *options, str(tree))
-    yield home / "venv" / "bin"
+        shutil.copyfile(COURSE / name, home / name)
+    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(home), str(home))
+    (made,) = home.glob("byhand-*.whl")
+    return made
+
+
+def pip(*arguments: str) -> None:
+    say(sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments)
+
+
+def environment(home: Path, wheel: Path, others: set[str]) -> Path:
+    """The bin/ of an environment with the wheel and, by links, some of what is installed here."""
+    say(sys.executable, "-m", "venv", "--without-pip", str(home))
+    (packages,) = home.glob("lib/python*/site-packages")
+    for name in others:
+        (packages / name).symlink_to(PACKAGES / name)
+    python = str(home / "bin" / "python")
+    pip("--python", python, "install", "--no-deps", "--no-index", str(wheel))
+    return home / "bin"
+
+
+def brought_by(requirements: list[str]) -> set[str]:
+    """What requirements, and those of what they name, put into the folder of packages."""
+    wanted, found = [Requirement(one) for one in requirements], {}
+    while wanted:
+        one = wanted.pop()
+        if one.name not in found and (one.marker is None or one.marker.evaluate({"extra": ""})):
+            found[one.name] = importlib.metadata.distribution(one.name)
+            wanted += [Requirement(text) for text in found[one.name].requires or []]
+    return {file.parts[0] for one in found.values() for file in one.files} - {"..", "__pycache__"}
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory, wheel):
+    """The bin/ of an environment with this course and all that its extras bring."""
+    home = tmp_path_factory.mktemp("installed")
+    others = {path.name for path in PACKAGES.iterdir() if not path.name.startswith(OURS)}
+    yield environment(home, wheel, others)
+    (packages,) = home.glob("lib/python*/site-packages")
     assert not (packages / "build").exists(), "nothing is written beside what was installed"
     assert not (packages / "work").exists()
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory, wheel):
+    """The bin/ of an environment with this course and its dependencies, without any extra's."""
+    project = tomllib.loads((COURSE / "pyproject.toml").read_text())["project"]
+    return environment(tmp_path_factory.mktemp("alone"), wheel, brought_by(project["dependencies"]))
 
 
 def say(*command: str, cwd: Path | None = None, status: int = 0) -> str:
@@ -57,11 +97,51 @@ def where(tmp_path):
     return where
 
 
-@pytest.mark.parametrize("command", ["release", "grade", "report", "export"])
-def test_what_needs_nbgrader_names_the_extra(installed, where, command):
-    said = say(str(installed / "autograder"), command, cwd=where.course, status=1)
+def test_byhand_alone_brings_no_package_of_the_extras(alone):
+    names = ["jupyterlab", "nbgrader", "papermill", "submitit", "sphinx", "click"]
+    program = f"from importlib.util import find_spec\nprint(list(filter(find_spec, {names})))"
+    assert say(str(alone / "python"), "-c", program).strip() == "[]"
+
+
+def test_every_module_of_byhand_and_all_it_imports_are_there_alone(alone, tmp_path):
+    imports = {name: also for name, also in arrows.imports(COURSE).items() if "byhand" in name}
+    names = sorted({*imports, *set().union(*imports.values())} - {"autograder"})
+    program = f"from importlib import import_module\nfor one in {names}: import_module(one)"
+    say(str(alone / "python"), "-c", program, cwd=tmp_path)
+
+
+CELLS = """
+import torch.distributed as dist
+from byhand import DeadlockError, launch
+
+%load_ext byhand
+get_ipython().run_cell_magic("ranks", "4", "dist.barrier(); rank * 10")
+try:
+    launch(lambda rank, world_size: rank == 1 or dist.barrier(), 3)
+except DeadlockError as error:
+    print(error)
+"""
+
+
+def test_byhand_alone_launches_cells_and_explains_a_deadlock_in_a_plain_ipython(alone, tmp_path):
+    (tmp_path / "cells.ipy").write_text(CELLS)
+    python = str(alone / "python")
+    said = say(python, "-m", "IPython", "--colors=NoColor", "cells.ipy", cwd=tmp_path)
+    assert all(f"rank {rank}  {rank * 10}" in said for rank in range(4))
+    assert "barrier" in said.partition("rank 3  30")[2]
+
+
+def test_the_doctor_says_that_lectures_run_where_byhand_is_alone(alone, tmp_path):
+    said = say(str(alone / "python"), "-m", "byhand.tools.doctor", cwd=tmp_path)
+    assert said.strip().endswith("The lectures run here.")
+    assert "pip install 'byhand[instructor]'" in said
+
+
+@pytest.mark.parametrize("command", ["run", "serve", "release", "grade", "report", "export"])
+def test_what_needs_an_extra_names_it(alone, where, command):
+    said = say(str(alone / "autograder"), command, cwd=where.course, status=1)
     assert said.strip() == (
-        "Error: this needs nbgrader, which is not installed: pip install 'byhand[instructor]'"
+        "Error: this needs click, which is not installed: pip install 'byhand[instructor]'"
     )
 
 

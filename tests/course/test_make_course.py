@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ import tiny_course
 from test_run import notebook
 
 from autograder import course
+from autograder.places import COURSE
 from byhand.runtime.walls.isolation import why_no_sandbox
 
 SANDBOXED = why_no_sandbox() is None
@@ -45,6 +47,49 @@ def where(tmp_path_factory):
     (where.course / "tests" / "submissions" / "sample_class.py").write_text(SAMPLES)
     notebook(where.course / "lectures" / "01_tiny.ipynb", "print('a lecture')")
     return where
+
+
+def told_by_make(folder, python):
+    """What make says that cannot install with this Python; `folder` has what installing reads."""
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copyfile(COURSE / name, folder / name)
+    command = ["make", "exercises", f"PYTHON={python}"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    return done.stdout
+
+
+def acts(path, lines):
+    """A Python that does otherwise in these cases, and else what the one of the tests does."""
+    path.write_text(f'#!/bin/sh\ncase "$*" in\n{lines}\nesac\nexec {sys.executable} "$@"\n')
+    path.chmod(0o755)
+    return path
+
+
+OLD = """*%d.%d*) echo 3.10; exit;;
+*'(3, 11)'*) exit 1;;"""
+NO_INDEX = """'-m venv'*) mkdir -p .venv/bin; cp "$0" .venv/bin/python; exit;;
+'-m pip'*) echo Retrying; echo '  ERROR: No matching distribution for torch'; exit 1;;"""
+
+
+@pytest.mark.parametrize("python", ["no-python", "ls"])
+def test_make_says_which_python_it_looked_for(tmp_path, python):
+    said = told_by_make(tmp_path, python)
+    assert said.startswith(f"No Python is called {python} here. The course needs 3.11 or newer: ")
+
+
+def test_make_says_that_a_python_is_too_old_and_how_to_choose_another(tmp_path):
+    old = acts(tmp_path / "old", OLD)
+    assert told_by_make(tmp_path, old).startswith(f"{old} is Python 3.10: the course needs 3.11")
+
+
+def test_make_says_what_pip_failed_at_and_where_the_rest_stands(tmp_path):
+    said = told_by_make(tmp_path, acts(tmp_path / "lone", NO_INDEX)).splitlines()
+    assert said[1] == (
+        "pip could not install the course: ERROR: No matching distribution for torch"
+    )
+    assert "needs a network" in said[2]
+    assert (tmp_path / ".venv" / "pip.log").read_text().startswith("Retrying")
 
 
 def test_lectures_are_run_and_their_pages_lie_in_build(where):

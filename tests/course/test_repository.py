@@ -4,11 +4,15 @@ import ast
 import json
 import re
 import statistics
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import arrows
 import pytest
 
+from autograder.book.gather import address_of
 from autograder.release.normalise import is_readable, normalised
 from autograder.written import Written
 from byhand.figures import recorded
@@ -179,7 +183,17 @@ def test_a_lecture_has_one_parameters_cell_and_defines_no_library(path):
     tagged = [c for c in book["cells"] if "parameters" in c["metadata"].get("tags", [])]
     assert len(tagged) == 1, "one cell tagged parameters, for papermill"
     for source in cells(path, "code"):
-        assert not re.search(r"sys\.path|pip install|urlretrieve|requests\.get", source), source
+        assert not re.search(r"sys\.path|urlretrieve|requests\.get|(?m:^[%!] *pip)", source), source
+
+
+def test_the_first_lecture_says_how_to_install_the_course_from_its_one_address():
+    address = address_of(tomllib.loads((ROOT / "pyproject.toml").read_text())) or "ADDRESS"
+    first = cells(LECTURES[0], "code")[0]
+    assert f"%pip install git+{address} " in first
+    command = [sys.executable, "-I", "-S", "-c", first]  # -S: a Python that has nothing installed
+    said = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert "pip install . " in said.stdout
+    assert said.stderr == ""
 
 
 @by_place(LECTURES)

@@ -1,7 +1,10 @@
 """The doctor says what works here, and how to mend what does not."""
 
+import importlib.metadata
 import os
+import platform
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +16,7 @@ def test_the_table_names_every_part_of_the_machine_once(capsys):
     lines = capsys.readouterr().out.splitlines()
     names = [line[:16].strip() for line in lines[1:] if line[:1].strip()]
     wanted = [
+        "system",
         "Python",
         "torch",
         "gloo",
@@ -22,8 +26,24 @@ def test_the_table_names_every_part_of_the_machine_once(capsys):
         "ranks",
         "bubblewrap",
     ]
-    assert names[:11] == [*wanted, "virtual network", "Slurm", "nbgrader"]
+    assert names[:12] == [*wanted, "virtual network", "Slurm", "nbgrader"]
     assert status == 0, "ranks run in this very test suite, so the lectures run here"
+
+
+def test_the_oldest_torch_is_the_one_that_the_package_asks_for(monkeypatch):
+    oldest = ".".join(map(str, doctor.OLDEST_TORCH))
+    assert f"torch>={oldest}" in importlib.metadata.requires("byhand")
+    for version, works in ((f"{oldest}.0+cu128", True), ("2.8.1", False)):
+        monkeypatch.setattr(doctor.torch, "__version__", version)
+        assert doctor.torch_version().works is works
+
+
+def test_what_could_not_be_tried_is_said_where_it_runs(monkeypatch):
+    on_wsl = platform.uname()._replace(release="6.6.87.2-microsoft-standard-WSL2")
+    monkeypatch.setattr(doctor.platform, "uname", lambda: on_wsl)
+    assert "/mnt/c is slow; not tried" in doctor.system().found
+    monkeypatch.setattr(doctor.sys, "platform", "darwin")
+    assert doctor.system().found in Path(__file__).parents[2].joinpath("README.md").read_text()
 
 
 def test_two_ranks_are_really_started():

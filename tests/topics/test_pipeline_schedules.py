@@ -258,7 +258,7 @@ def of_torch(name, p, m, chunks, style):
         found.append(
             [
                 Action(
-                    kinds[a.computation_type.value],
+                    kinds[str(a.computation_type)],
                     a.microbatch_index,
                     route.places(rank).index(a.stage_index),
                 )

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch.distributed.device_mesh import init_device_mesh
 
 from byhand import RankError, launch
+from byhand.collectives.with_torch import ALL_GATHER
 from byhand.data_parallel import shard
 from byhand.model.gpt import gpt_layers, next_token_loss, random_gpt
 from byhand.model.mlp import GELU, MLP, Linear, ReLU, random_weights, softmax_cross_entropy
@@ -59,7 +60,7 @@ def whole_gradients(model):
     model.sum_gradients()
     for flat in model.flats:
         whole = flat.grad_shard.new_empty(flat.num_ranks * len(flat.grad_shard))
-        dist.all_gather_single(whole, flat.grad_shard)
+        ALL_GATHER(whole, flat.grad_shard)
         yield from (piece.clone() for piece in pieces(whole, flat.shapes))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from byhand.runtime.network.virtual import Traffic
 
 MAX_SHOWN = 400
+GREETING = re.compile(r"^\[Gloo\] Rank \d+ is connected to .*\n", re.MULTILINE)  # of torch 2.10
 
 
 @dataclass(repr=False)
@@ -38,6 +40,9 @@ class Run:
     backend: str | None
     traffic: Traffic | None = None
     loopback_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        self.output = [GREETING.sub("", text) for text in self.output]
 
     @property
     def world_size(self) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -24,7 +25,13 @@ from byhand.runtime import LaunchError, launch, why_no_network
 from byhand.runtime.walls.isolation import STRANGER, why_no_sandbox
 from byhand.words import counted
 
-INSTALL_COURSE = "make course, or pip install -c constraints.txt -e '.[dev]'"
+OLDEST_TORCH = (2, 9)  # pyproject.toml says the same
+INSTALL_TORCH = "pip install --upgrade torch, or in the course's folder: make course"
+ON_MACOS = (
+    "macOS: a student's launch runs through a portable path (not grading, not the virtual"
+    " network); tried on Linux with those calls taken away, not on a Mac."
+)
+ON_WSL = "Windows (WSL 2): keep the course in Linux's own file system, /mnt/c is slow; not tried"
 
 
 @dataclass(frozen=True)
@@ -47,17 +54,26 @@ def python() -> Finding:
     return Finding("Python", sys.version_info >= (3, 11), version, "install Python 3.11 or newer")
 
 
+def system() -> Finding:
+    """What of the course this operating system carries."""
+    if sys.platform == "darwin":
+        return Finding("system", True, ON_MACOS, needed=False)
+    name = platform.uname()
+    found = ON_WSL if "microsoft" in name.release.lower() else f"{name.system} {name.release}"
+    return Finding("system", True, found, needed=False)
+
+
 def torch_version() -> Finding:
-    """torch 2.11 or newer."""
+    """torch, and not one from before OLDEST_TORCH."""
     numbers = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
-    return Finding("torch", numbers >= (2, 11), torch.__version__, INSTALL_COURSE)
+    return Finding("torch", numbers >= OLDEST_TORCH, torch.__version__, INSTALL_TORCH)
 
 
 def gloo() -> Finding:
     """The backend for CPU tensors, and for ranks that share a GPU."""
     works = dist.is_available() and dist.is_gloo_available()
     found = "built into this torch" if works else "not built into this torch"
-    return Finding("gloo", works, found, INSTALL_COURSE)
+    return Finding("gloo", works, found, INSTALL_TORCH)
 
 
 def nccl() -> Finding:
@@ -152,6 +168,7 @@ def nbgrader() -> Finding:
 
 
 CHECKS: tuple[Callable[[], Finding], ...] = (
+    system,
     python,
     torch_version,
     gloo,

@@ -35,7 +35,8 @@ def why_no_tools() -> str | None:
     missing = [name for name in ("ip", "tc") if not shutil.which(name, path=_PATH)]
     if not missing:
         return None
-    return f"the program {' and '.join(missing)} is missing: apt-get install iproute2 (as root)"
+    words = "programs ip and tc are" if missing[1:] else f"program {missing[0]} is"
+    return f"the {words} missing: apt-get install iproute2 (as root)"
 
 
 @dataclass
