@@ -77,6 +77,7 @@ def double_ring(num_ranks: int, line: AlphaBeta) -> Network:
     """A link from each rank to the next, and one to the rank before."""
 
     def way(a: int, b: int) -> list[Hop]:
+        """The shorter way round; ahead where both are as long."""
         ahead = (b - a) % num_ranks
         step = 1 if 2 * ahead <= num_ranks else -1
         places = range(ahead if step == 1 else num_ranks - ahead)
@@ -90,6 +91,7 @@ def tree(num_ranks: int, line: AlphaBeta) -> Network:
     """A link each way between a rank and its parent (r-1)//2."""
 
     def way(a: int, b: int) -> list[Hop]:
+        """Up to where both ways meet, and down: the larger number is never above the other."""
         up, down = [], []
         while a != b:
             if a > b:
