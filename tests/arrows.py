@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "release": "autograder",
     "byhand": "runtime tools model",
     "lab": "byhand tools figures check topic pure model runtime",
-    "tools": "byhand figures runtime walls trace pure",
+    "tools": "byhand figures runtime walls trace pure model",
     "figures": "",
     "check": "runtime",
     "topic": "pure model",

@@ -27,7 +27,7 @@ from byhand.communication_cost import (
     timing,
 )
 from byhand.communication_cost.fit import fit, least_squares
-from byhand.communication_cost.hardware import LINKS, NCCL_SECONDS, gpu_topology, table
+from byhand.communication_cost.hardware import LINKS, NCCL_SECONDS, table
 from byhand.communication_cost.lab import (
     CALLS,
     SIZES,
@@ -45,10 +45,9 @@ from byhand.communication_cost.networks import (
     double_ring,
     renumbered,
     switch,
-    two_level,
 )
 from byhand.communication_cost.rounds import rounds
-from byhand.communication_cost.timing import Timing, take_turns, time_call
+from byhand.communication_cost.timing import Timing, take_turns
 from byhand.figures import bandwidth_over_time, costs, link_ladder, strips
 from byhand.figures.costs import seconds_text
 from byhand.figures.rates import duration_text
@@ -170,16 +169,6 @@ def test_the_double_ring_pays_off_where_links_run_both_ways():
     assert switch(8, AlphaBeta(0, 1)).seconds("double_ring", 8.0) == one
 
 
-def test_a_ring_over_two_hosts_loads_their_link_more_than_the_hierarchy_does():
-    network = two_level(2, 4, AlphaBeta(0, 1e-12), AlphaBeta(0, 1.0))
-    loads = {
-        name: network.link_bytes(rounds(name, 8, 1.0, ranks_per_host=4))["host out", 0, 0]
-        for name in ("ring", "hierarchical", "recursive_doubling")
-    }
-    assert loads == pytest.approx({"ring": 1.75, "hierarchical": 1.0, "recursive_doubling": 4.0})
-    assert network.seconds("hierarchical", 1.0, ranks_per_host=4) == pytest.approx(1.0)
-
-
 # The fit
 
 
@@ -208,16 +197,15 @@ def test_one_bad_measurement_ruins_least_squares():
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
-    held = {"alpha": 0, "new": 0}
+    held = 0
     for seed in range(20):
         costs_of, seconds = noisy(LINE, "ring", 4, [4**k for k in range(2, 14)], seed)
         found = fit(costs_of, seconds)
         new, draw = cost("ring", 4, 3e6), random.Random(seed + 999)
         measured = LINE.of(new) * draw.lognormvariate(0, 0.05)
         expected = found.predict(new)
-        held["alpha"] += found.alpha_interval[0] <= LINE.alpha <= found.alpha_interval[1]
-        held["new"] += expected.least <= measured <= expected.most
-    assert min(held.values()) >= 0.8 * 20, held
+        held += expected.least <= measured <= expected.most
+    assert held >= 0.8 * 20
 
 
 def test_a_doubtful_measurement_weighs_less():
@@ -263,7 +251,7 @@ def time_by_script(rank, world_size):
     pairs = zip(starts, seconds, strict=True)
     edges = [edge for start, each in pairs for edge in (start, start + each)]
     timing.time = SimpleNamespace(monotonic=iter(edges).__next__)
-    return time_call(lambda: None, repetitions=4, warm_up=1).seconds
+    return take_turns({"": lambda: None}, repetitions=4, warm_up=1)[""].seconds
 
 
 def test_a_time_is_from_the_last_rank_that_calls_to_the_last_that_is_done_on_all():
@@ -425,13 +413,13 @@ def test_a_wiring_draws_each_wire_once_and_the_fastest_algorithm_bold():
 def test_a_ring_in_depth_first_order_sends_one_message_over_each_link_of_a_tree(p):
     network = renumbered(TOPOLOGIES["tree"](p, LINE), depth_first(p))
     for at_once in rounds("ring", p, p):  # messages of one byte
-        assert set(network.link_bytes([at_once]).values()) == {1}
+        assert set(network.loads(at_once).values()) == {1}
     assert sorted(depth_first(p)) == list(range(p))
 
 
 def test_a_ring_numbered_by_level_has_three_messages_on_one_link_of_a_tree():
     network = TOPOLOGIES["tree"](8, LINE)
-    assert max(network.link_bytes([rounds("ring", 8, 8)[0]]).values()) == 3
+    assert max(network.loads(rounds("ring", 8, 8)[0]).values()) == 3
 
 
 def test_a_roofline_bends_where_the_link_keeps_up_with_the_gpu():
@@ -478,4 +466,3 @@ def test_nccls_curve_is_that_of_its_source():
 def test_every_link_of_the_table_has_a_rate_and_a_source():
     assert all(link.source and link.bytes_per_second > 1e9 for link in LINKS)
     assert len(table().splitlines()) == len(LINKS) + 1
-    assert gpu_topology()

@@ -330,6 +330,13 @@ def test_the_explorer_shows_what_goes_wrong_as_a_sentence():
     assert sentence.value == "root 1 is not one of the ranks, 0 to 0"
 
 
+def test_a_slider_goes_by_tenths_where_its_value_is_one():
+    tenths, whole = slider("skew", 1.0, 0, 2), slider("ranks", 2, 1, 9)
+    assert (tenths.step, tenths.min, tenths.max, type(whole.value)) == (0.1, 0, 2, int)
+    assert not tenths.continuous_update
+    assert not whole.continuous_update  # else a drag launches ranks all the way
+
+
 def test_a_rank_that_imports_a_lab_does_not_pay_for_pictures_or_fits():
     labs = [path.parent.name for path in Path(collectives.__file__).parents[1].glob("*/lab.py")]
     code = "import sys; " + "; ".join(f"import byhand.{name}.lab" for name in labs)

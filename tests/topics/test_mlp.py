@@ -7,9 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
-from torch.utils.data import DistributedSampler
 
-from byhand.model.digits import load_digits, shard_indices
+from byhand.model.digits import load_digits
 from byhand.model.mlp import (
     GELU,
     MLP,
@@ -128,20 +127,6 @@ def test_five_steps_equal_torchs_optimizer(mine, theirs):
         optimizer.step(gradients)
         reference_optimizer.step()
     assert_close(mine_p, [p.detach() for p in theirs_p])
-
-
-@given(st.integers(1, 40), st.integers(1, 6), st.integers(0, 3), st.booleans())
-@settings(max_examples=60, deadline=None)
-def test_shards_are_those_of_distributed_sampler(num_samples, world_size, epoch, shuffle):
-    if num_samples < world_size:
-        with pytest.raises(ValueError, match=f"{num_samples} samples .* {world_size} ranks"):
-            shard_indices(num_samples, 0, world_size)
-        return
-    for rank in range(world_size):
-        sampler = DistributedSampler(range(num_samples), world_size, rank, shuffle, seed=3)
-        sampler.set_epoch(epoch)
-        mine = shard_indices(num_samples, rank, world_size, epoch, shuffle, seed=3)
-        assert mine.tolist() == list(sampler)
 
 
 def test_the_digits_are_split_once_and_for_all():

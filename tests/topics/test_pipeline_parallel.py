@@ -306,6 +306,10 @@ def test_with_a_barrier_no_stage_begins_a_step_before_all_have_ended_the_last():
     assert max(span.end for span in steps[0]) <= min(span.start for span in steps[1])
 
 
+def test_two_layers_that_sleep_alike_are_two():  # zero finds a unit by its layers
+    assert Sleep(0.0, 0.0) not in [Sleep(0.0, 0.0)]
+
+
 def slow_receiver(rank, world_size, schedule):
     chunk = Sleep(*[0.03 * rank] * 3)  # stage 0 makes eight messages before stage 1 takes one
     batches = [torch.zeros(1, 1000)] * 8

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from byhand.rank_groups import NAMES, RankGrid, global_stages, rank_groups
+from byhand.rank_groups import NAMES, RankGrid, rank_groups
 from byhand.rank_groups.mesh import Mesh
 
 MORE_NAMES = (*NAMES, "expert-tp-ep", "expert-tp-ep-pp")
@@ -253,10 +253,3 @@ def test_a_mesh_refuses_what_it_does_not_have():
         mesh.rank(tp=1)
     with pytest.raises(ValueError, match="there is no axis 'pp'"):
         mesh.groups("pp")
-
-
-def test_virtual_stages_are_dealt_to_the_stages_in_turn():
-    assert global_stages(4, 2) == [[0, 4], [1, 5], [2, 6], [3, 7]]
-    assert global_stages(3) == [[0], [1], [2]]
-    with pytest.raises(ValueError, match="2 chunks per stage need a pipeline of 2 stages or more"):
-        global_stages(1, 2)

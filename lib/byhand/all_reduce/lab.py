@@ -203,13 +203,13 @@ def all_reduce_explorer(name: str = "ring", world_size: int = 4) -> VBox:
     Each choice runs it once on that many ranks; the sentence is what the run's ledger says. What
     goes wrong is shown as a sentence in the picture's place.
     """
-    from ipywidgets import Dropdown, Play, jslink
+    from ipywidgets import Play, jslink
 
-    from byhand.tools.explorer import explorer, slider
+    from byhand.tools.explorer import explorer, menu, slider
 
-    algorithm = Dropdown(options=list(PLANS), value=name, description="algorithm")
+    algorithm = menu("algorithm", PLANS, name)
     ranks = slider("ranks", world_size, 1, MOST_RANKS)
-    size = Dropdown(options=[1, 7, 1024, 1 << 20], value=1024, description="floats")
+    size = menu("floats", [1, 7, 1024, 1 << 20], 1024)
     number, play = slider("round", 1, 0, 1), Play(interval=900, max=1)
 
     def drawn(name: str, num_ranks: int, num_elements: int, _: int) -> tuple[CourseFigure, str]:

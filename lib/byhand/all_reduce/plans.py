@@ -70,10 +70,8 @@ class Plan:
         """The most that the ranks of a host send to other hosts, in tensors."""
 
         def host(transfer: Transfer) -> int | None:
-            sender, receiver = (
-                transfer.sender // ranks_per_host,
-                transfer.receiver // ranks_per_host,
-            )
+            """The sender's; None where the receiver has the same."""
+            sender, receiver = (rank // ranks_per_host for rank in transfer[:2])
             return sender if sender != receiver else None
 
         return self._most(host)

@@ -199,11 +199,9 @@ def collective_explorer(name: str = "broadcast", world_size: int = 4) -> VBox:
     Each choice launches that many ranks. What goes wrong is shown as a sentence in the picture's
     place.
     """
-    from ipywidgets import Dropdown
+    from byhand.tools.explorer import explorer, menu, slider
 
-    from byhand.tools.explorer import explorer, slider
-
-    collective = Dropdown(options=NAMES, value=name, description="collective")
+    collective = menu("collective", NAMES, name)
     ranks = slider("ranks", world_size, 1, MOST_RANKS)
     root = slider("root", 0, 0, world_size - 1)
 

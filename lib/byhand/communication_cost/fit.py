@@ -53,11 +53,6 @@ class Fit:
         options = {"vectorized": False, "n_resamples": 100, "method": "percentile", "rng": 0}
         return stats.bootstrap((self.scatter,), fit_again, **options).bootstrap_distribution.T
 
-    @property
-    def alpha_interval(self) -> tuple[float, float]:
-        """Alpha lies between these 95 times in 100."""
-        return _middle(self.resampled[:, 0])
-
     def predict(self, cost: Cost, doubt: float = DOUBT) -> Prediction:
         """The seconds of `cost`, and the interval of one new measurement of it, of that doubt."""
         lines = np.repeat(self.resampled, 10, axis=0)

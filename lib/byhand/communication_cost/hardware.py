@@ -7,8 +7,6 @@ no direction: its rate is what is read and written together, so a copy runs at h
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from typing import NamedTuple
 
 GPU_PAGES = "comparison pages, which agree: acecloud.ai, itkb.uw.cz"
@@ -51,17 +49,13 @@ BF16_TRAINING = 400e12  # what an H100 reached in Llama 3's training, all waitin
 
 # nccl-tests' all_reduce_perf, float32, out of place, on 16 H100 of two a3-megagpu-8g hosts: the
 # microseconds of 8 bytes, 16, 32 and so on to 8 GiB. Each host has eight cards of 200 Gb/s.
-NCCL_SOURCE = (
-    "https://github.com/lessizzmore/create-a3mega-ztan-fork/blob/main/ztan-NCCL-test-result"
-)
+# https://github.com/lessizzmore/create-a3mega-ztan-fork/blob/main/ztan-NCCL-test-result
 NCCL_MICROSECONDS = (
     *(135.8, 123.2, 123.3, 123.4, 123.0, 123.6, 126.6, 147.1, 125.8, 126.9, 131.6),
     *(138.6, 155.2, 159.4, 159.3, 167.1, 174.2, 203.2, 254.0, 364.6, 571.9),
     *(977.6, 1059.9, 1261.6, 1652.2, 2360.9, 3817.5, 6759.0, 12646, 24361, 47535),
 )
 NCCL_SECONDS = {8 << power: 1e-6 * time for power, time in enumerate(NCCL_MICROSECONDS)}
-# The same call's first bytes on two hosts of eight H20 with InfiniBand: nccl issue 1244.
-NCCL_INFINIBAND_SOURCE = "https://github.com/NVIDIA/nccl/issues/1244"
 CARDS_BYTES_PER_SECOND = 8 * 200e9 / 8
 
 
@@ -72,12 +66,3 @@ def table(links: tuple[Link, ...] = LINKS) -> str:
         rate, milliseconds = link.bytes_per_second / 1e9, 1e12 / link.bytes_per_second
         lines.append(f"{rate:>8,.4g} {milliseconds:>8,.3g} ms  {link.name:24} {link.between}")
     return "\n".join(lines)
-
-
-def gpu_topology() -> str:
-    """How this machine's GPUs are joined, by `nvidia-smi topo -m`; or a sentence."""
-    found = shutil.which("nvidia-smi")
-    if found is None:
-        return "no nvidia-smi on this machine: its ranks meet in main memory"
-    done = subprocess.run([found, "topo", "-m"], capture_output=True, text=True, timeout=30)
-    return done.stdout.strip() or done.stderr.strip()

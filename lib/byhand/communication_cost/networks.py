@@ -5,7 +5,6 @@
     double_ring      the same with links both ways; a message takes the shorter way
     tree             a link each way between a rank and its parent (r-1)//2
     fully_connected  a link each way between any two ranks
-    two_level        hosts of ranks: a switch inside each, one link out of and into each host
 
 A message waits for the alpha of every link on its way, then flows through all of them at once; a
 link that several messages pass in a round takes the time of all their bytes. A round takes as long
@@ -20,7 +19,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from byhand.communication_cost.model import AlphaBeta
-from byhand.communication_cost.rounds import Message, Rounds, rounds
+from byhand.communication_cost.rounds import Message, rounds
 
 
 class Hop(NamedTuple):
@@ -42,14 +41,8 @@ class Network:
         messages = rounds(algorithm, self.num_ranks, num_bytes, ranks_per_host)
         return sum(self._round_seconds(at_once) for at_once in messages)
 
-    def link_bytes(self, messages: Rounds) -> dict[tuple[str, int, int], float]:
-        """What passes each link in all rounds together."""
-        total: Counter = Counter()
-        for at_once in messages:
-            total.update(self._loads(at_once))
-        return dict(total)
-
-    def _loads(self, at_once: list[Message]) -> Counter:
+    def loads(self, at_once: list[Message]) -> Counter:
+        """What passes each link in one round."""
         loads: Counter = Counter()
         for sender, receiver, num_bytes in at_once:
             for link, _ in self.way(sender, receiver):
@@ -57,7 +50,7 @@ class Network:
         return loads
 
     def _round_seconds(self, at_once: list[Message]) -> float:
-        loads, slowest = self._loads(at_once), 0.0
+        loads, slowest = self.loads(at_once), 0.0
         for sender, receiver, _ in at_once:
             way = self.way(sender, receiver)
             latency = sum(line.alpha for _, line in way)
@@ -84,6 +77,7 @@ def double_ring(num_ranks: int, line: AlphaBeta) -> Network:
     """A link from each rank to the next, and one to the rank before."""
 
     def way(a: int, b: int) -> list[Hop]:
+        """The shorter way round; ahead where both are as long."""
         ahead = (b - a) % num_ranks
         step = 1 if 2 * ahead <= num_ranks else -1
         places = range(ahead if step == 1 else num_ranks - ahead)
@@ -97,6 +91,7 @@ def tree(num_ranks: int, line: AlphaBeta) -> Network:
     """A link each way between a rank and its parent (r-1)//2."""
 
     def way(a: int, b: int) -> list[Hop]:
+        """Up to where both ways meet, and down: the larger number is never above the other."""
         up, down = [], []
         while a != b:
             if a > b:
@@ -113,23 +108,6 @@ def tree(num_ranks: int, line: AlphaBeta) -> Network:
 def fully_connected(num_ranks: int, line: AlphaBeta) -> Network:
     """A link each way between any two ranks."""
     return Network(num_ranks, lambda a, b: [Hop(("pair", a, b), line)])
-
-
-def two_level(hosts: int, ranks_per_host: int, inside: AlphaBeta, across: AlphaBeta) -> Network:
-    """Rank r lives on host r // ranks_per_host. Each host has one link to all others, each way.
-
-    `across` is what a message between hosts costs: its alpha, and the beta of the host's link.
-    """
-
-    def way(a: int, b: int) -> list[Hop]:
-        here, there = a // ranks_per_host, b // ranks_per_host
-        if here == there:
-            return _ports(a, b, inside)
-        port, host = AlphaBeta(0, inside.beta), AlphaBeta(0, across.beta)
-        out = [Hop(("out", a, a), port), Hop(("host out", here, here), across)]
-        return [*out, Hop(("host in", there, there), host), Hop(("in", b, b), port)]
-
-    return Network(hosts * ranks_per_host, way)
 
 
 def renumbered(network: Network, order: Sequence[int]) -> Network:

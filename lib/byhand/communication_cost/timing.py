@@ -58,13 +58,6 @@ class Timing:
         return f"{1e3 * self.median:.3g} ms ({low:.3g} to {high:.3g})"
 
 
-def time_call(
-    call: Callable[[], Any], repetitions: int = 15, warm_up: int = 3, group: Group = None
-) -> Timing:
-    """The time of `call`, which every rank of `group` makes: a collective, or a training step."""
-    return take_turns({"": call}, repetitions, warm_up, group)[""]
-
-
 def take_turns(
     calls: Mapping[Any, Callable[[], Any]],
     repetitions: int = 15,

@@ -44,15 +44,6 @@ def mixed_sent_bytes(inner: int, outer: int, key_bytes: float) -> tuple[float, f
     return 4 * (inner - 1) / inner * share, 2 * (outer - 1) * share
 
 
-def scores_held(way: str, num_ranks: int, num_positions: int, num_heads: int) -> float:
-    """How many scores a rank holds at once, of all its heads."""
-    check_way(way)
-    n, s = num_ranks, num_positions / num_ranks
-    if way == "ulysses":
-        return num_heads / n * num_positions**2
-    return num_heads * (s * num_positions if way == "scores" else s * s)
-
-
 def seconds(
     way: str,
     num_ranks: int,

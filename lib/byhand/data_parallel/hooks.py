@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from byhand.data_parallel.replicas import assign_buckets, broadcast_parameters
+from byhand.data_parallel.replicas import assign_buckets, broadcast_parameters, copy_back
 
 
 class Bucket:
@@ -69,8 +69,6 @@ class GradientHooks:
             )
         for bucket in self.buckets:
             bucket.pending.wait()
-            pieces = bucket.flat.split([p.numel() for p in bucket.parameters])
-            for parameter, piece in zip(bucket.parameters, pieces, strict=True):
-                parameter.grad.copy_(piece.view_as(parameter))
+            copy_back(bucket.flat, [parameter.grad for parameter in bucket.parameters])
             bucket.missing = len(bucket.parameters)
         self.next = 0

@@ -1,7 +1,6 @@
 """One data-parallel training step on real ranks, watched: what hides behind backward.
 
-Its layers sleep, so any number of ranks computes at full speed on two cores; the gradients are
-real, and travel over a link as slow as one asks for.
+Its layers sleep: see byhand.tools.asleep. The gradients are real, and travel over a slow link.
 """
 
 from __future__ import annotations
@@ -13,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
 
 from byhand.data_parallel.replicas import DataParallel, all_reduce_gradients, assign_buckets
-from byhand.model.layer import REPLICATED, Layer
+from byhand.model.layer import REPLICATED
 from byhand.model.mlp import MLP
-from byhand.runtime import Run, VirtualNetwork, launch, why_no_network
+from byhand.runtime import Run, VirtualNetwork, launch
+from byhand.tools.asleep import LINK as LINK
+from byhand.tools.asleep import Sleep, slow_link
 from byhand.words import counted
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
@@ -29,28 +29,17 @@ if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of
 
 NUM_LAYERS, LAYER_BYTES = 6, 500_000
 FORWARD, BACKWARD = 0.012, 0.024  # seconds a layer
-LINK = 25e6  # bytes a second
 NAIVE = 0  # as bucket_bytes: every gradient by itself, after backward
 
 
-class SleepingLayer(Layer):
-    """A layer of LAYER_BYTES that computes nothing, in the seconds of a forward or a backward."""
+class SleepingLayer(Sleep):
+    """One of LAYER_BYTES of weights, whose backward is the input's half alone."""
 
     holds = {"weight": REPLICATED}
 
     def __init__(self, forward_seconds: float = FORWARD, backward_seconds: float = BACKWARD):
+        super().__init__(forward_seconds, backward_seconds)
         self.weight, self.grad_weight = torch.zeros(2, LAYER_BYTES // 4)
-        self.forward_seconds, self.backward_seconds = forward_seconds, backward_seconds
-
-    def forward(self, x: Tensor) -> tuple[Tensor, None]:
-        """x -> x."""
-        time.sleep(self.forward_seconds)
-        return x, None
-
-    def backward_input(self, grad_y: Tensor, saved: None) -> tuple[Tensor, None]:
-        """grad_y -> grad_y, in the time of a whole backward."""
-        time.sleep(self.backward_seconds)
-        return grad_y, None
 
 
 @dataclass(repr=False)
@@ -118,11 +107,6 @@ def watch(
     return WatchedSteps(bucket_bytes, buckets, steps, run)
 
 
-def slow_link(world_size: int = 2) -> VirtualNetwork | None:
-    """Hosts of one rank each, joined by links of LINK; None where no network can be laid."""
-    return None if why_no_network() else VirtualNetwork(world_size, 1, LINK)
-
-
 def _steps(rank: int, world_size: int, bucket_bytes: int, num_steps: int) -> list[list[float]]:
     """The clock at the four edges of each step; of one step before, in which ranks connect, too."""
     model = DataParallel(
@@ -180,13 +164,9 @@ def bucket_explorer(bucket_bytes: int = LAYER_BYTES, world_size: int = 2) -> ipy
     Six layers that sleep, 0.5 MB of gradients each, and slow links where a network can be laid.
     What goes wrong is shown as a sentence in the picture's place.
     """
-    import ipywidgets
+    from byhand.tools.explorer import explorer, menu, slider
 
-    from byhand.tools.explorer import explorer, slider
-
-    size = ipywidgets.Dropdown(
-        options=list(BUCKETS.items()), value=bucket_bytes, description="bucket"
-    )
+    size = menu("bucket", BUCKETS.items(), bucket_bytes)
     return explorer([[size, slider("ranks", world_size, 1, 4)]], draw_buckets)
 
 

@@ -11,7 +11,7 @@ Source: Li et al. 2020, arXiv:2006.15704 (PyTorch Distributed), sections 3.2 and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -33,7 +33,7 @@ def broadcast_parameters(
     """
     flat = torch.cat([parameter.flatten() for parameter in parameters])
     dist.broadcast(flat, group=group, group_src=root)
-    _copy_back(flat, parameters)
+    copy_back(flat, parameters)
 
 
 def all_reduce_gradients(
@@ -50,7 +50,7 @@ def all_reduce_gradients_flat(
     """The same by one all-reduce of them all; costs a second copy of the gradients."""
     flat = torch.cat([gradient.flatten() for gradient in gradients])
     dist.all_reduce(flat, group=group)
-    _copy_back(flat, gradients)
+    copy_back(flat, gradients)
 
 
 def assign_buckets(layer_bytes: Sequence[int], bucket_bytes: int) -> list[list[int]]:
@@ -104,9 +104,9 @@ class DataParallel:
         in_order = [model.layers[index] for bucket in self.buckets for index in bucket]
         gradients = [gradient for layer in in_order for gradient in layer.gradients()]
         self.flat = torch.cat([gradient.flatten() for gradient in gradients])
-        pieces = _views(self.flat, gradients)
+        views = pieces(self.flat, [gradient.shape for gradient in gradients])
         for layer in in_order:
-            layer.keep_gradients_in(pieces)
+            layer.keep_gradients_in(views)
         itemsize = self.flat.element_size()
         sizes = [sum(layer_bytes[i] for i in bucket) // itemsize for bucket in self.buckets]
         parts = zip(self.buckets, self.flat.split(sizes), strict=True)
@@ -222,14 +222,17 @@ def evaluate(
     return int(counts[0]) / int(counts[1])
 
 
-def _views(flat: Tensor, tensors: Sequence[Tensor]) -> Iterator[Tensor]:
-    """The pieces of `flat` in the shapes of these tensors, one after the other."""
-    pieces = flat.split([tensor.numel() for tensor in tensors])
-    return (piece.view_as(tensor) for piece, tensor in zip(pieces, tensors, strict=True))
+def pieces(flat: Tensor, shapes: Iterable[torch.Size]) -> Iterator[Tensor]:
+    """Views into `flat`, one of each shape, end to end; what is left of it is padding."""
+    begin = 0
+    for shape in shapes:
+        yield flat[begin : begin + shape.numel()].view(shape)
+        begin += shape.numel()
 
 
-def _copy_back(flat: Tensor, tensors: Sequence[Tensor]) -> None:
-    for tensor, piece in zip(tensors, _views(flat, tensors), strict=True):
+def copy_back(flat: Tensor, tensors: Sequence[Tensor]) -> None:
+    """Fill the tensors, in place, with what lies in `flat` end to end."""
+    for tensor, piece in zip(tensors, pieces(flat, [t.shape for t in tensors]), strict=True):
         tensor.copy_(piece)
 
 

@@ -11,12 +11,7 @@ training    a tiny GPT whose MLPs are experts
 lab         what lecture 14 runs, draws, and lets one drag
 """
 
-from byhand.expert_parallel.dispatch import (
-    combine,
-    combine_backward,
-    dispatch,
-    dispatch_backward,
-)
+from byhand.expert_parallel.dispatch import combine, combine_backward, dispatch, dispatch_backward
 from byhand.expert_parallel.hosts import HostExperts
 from byhand.expert_parallel.layer import ExpertParallelMLP, Experts, MixtureOfExperts
 from byhand.expert_parallel.plan import Plan, capacity, make_plan

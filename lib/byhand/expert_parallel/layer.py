@@ -25,12 +25,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.expert_parallel.dispatch import (
-    combine,
-    combine_backward,
-    dispatch,
-    dispatch_backward,
-)
+from byhand.expert_parallel.dispatch import combine, combine_backward, dispatch, dispatch_backward
 from byhand.expert_parallel.placement import in_order
 from byhand.expert_parallel.plan import Placement, capacity, make_plan
 from byhand.expert_parallel.router import Router

@@ -20,6 +20,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from byhand.data_parallel.replicas import copy_back, pieces
 from byhand.expert_parallel.layer import Experts
 from byhand.expert_parallel.placement import moves
 from byhand.expert_parallel.plan import Placement
@@ -64,13 +65,10 @@ def _packed(experts: Experts, optimizer: Any, numbers: Sequence[int]) -> dict[in
 
 
 def _unpack(flats: Sequence[Tensor], experts: Experts, optimizer: Any) -> None:
-    sizes, layers, state = [math.prod(shape) for shape in experts.shapes], [], [[], []]
+    layers, state, size = [], [[], []], len(experts.shapes)
     for flat in flats:
-        parts = flat.split(sizes * 3)
-        shaped = [part.view(s) for part, s in zip(parts, list(experts.shapes) * 3, strict=True)]
-        weights, *others = (
-            shaped[at : at + len(sizes)] for at in range(0, len(shaped), len(sizes))
-        )
+        shaped = list(pieces(flat, 3 * experts.shapes))
+        weights, *others = (shaped[at : at + size] for at in range(0, 3 * size, size))
         layers.append(experts.build(list(zip(weights[::2], weights[1::2], strict=True))))
         for kept, more in zip(state, others, strict=True):
             kept += more
@@ -100,10 +98,7 @@ def sum_copies(experts: Experts) -> None:
         else:
             dist.send(flat, _global(experts, first))
             dist.recv(flat, _global(experts, first))
-        for gradient, part in zip(
-            gradients, flat.split([g.numel() for g in gradients]), strict=True
-        ):
-            gradient.copy_(part.view_as(gradient))
+        copy_back(flat, gradients)
 
 
 def _global(experts: Experts, rank: int) -> int:

@@ -112,12 +112,6 @@ def relabelled(old: Placement, new: Placement) -> list[list[int]]:
     return placed
 
 
-def copy_bytes(placement: Placement, expert_bytes: float) -> float:
-    """What all ranks together send in a step to sum the gradients of copies: there and back."""
-    held = [expert for experts in placement for expert in experts]
-    return 2 * expert_bytes * (len(held) - len(set(held)))
-
-
 def pays_after(seconds_to_move: float, before: float, after: float) -> float:
     """After how many steps a move has paid: steps take `before` seconds, then `after`."""
     return seconds_to_move / (before - after) if after < before else float("inf")

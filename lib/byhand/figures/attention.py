@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Polygon, Rectangle
+from matplotlib.patches import Polygon
 
 from byhand.figures import parts, style
 from byhand.figures.timeline import time_unit
@@ -65,19 +65,15 @@ def _square(axes: Axes, some: Sequence[Part], name: str, first: bool) -> None:
         (top, bottom), (left, right) = part.queries, part.keys
         strength = 1 - (1 - PALEST) * part.number / max(1, rounds)
         colour = style.tint(style.rank_colour(part.rank), strength)
-        look = {"facecolor": colour, "edgecolor": style.PAPER, "linewidth": 0.8}
         corners = [(left, top), (left, bottom), (right, bottom)]
-        shape = (
-            Polygon(corners)
-            if part.diagonal
-            else Rectangle((left, top), right - left, bottom - top)
-        )
-        shape.set(**look)
-        axes.add_patch(shape)
-        ends = corners if part.diagonal else [(left, top), (right, bottom)]
-        middle = (sum(places) / len(ends) for places in zip(*ends, strict=True))
-        text = {"color": style.readable_on(colour), "fontsize": style.SMALL_POINTS}
-        axes.text(*middle, str(part.number), ha="center", va="center_baseline", **text)
+        if part.diagonal:
+            edge = {"edgecolor": style.PAPER, "linewidth": 0.8}
+            axes.add_patch(Polygon(corners, facecolor=colour, **edge))
+        else:
+            corners = [(left, top), (right, bottom)]
+            parts.box(axes, (left, top), (right - left, bottom - top), colour)
+        middle = (sum(places) / len(corners) for places in zip(*corners, strict=True))
+        parts.small(axes, middle, str(part.number), color=style.readable_on(colour))
 
 
 def _areas(some: Sequence[Part], ranks: int) -> list[float]:
@@ -126,12 +122,8 @@ def ring_timeline(runs: Mapping[str, Sequence[Sequence[Round]]], title: str) -> 
 def _draw_round(axes: Axes, rank: int, one: Round, factor: float) -> None:
     start, computed, end = (moment * factor for moment in one[1:])
     colour = style.rank_colour(one.owner)
-    look = {"edgecolor": style.PAPER, "linewidth": 0.8}
-    wait = Rectangle((computed, rank - 0.4), end - computed, 0.8, facecolor=style.PAPER)
-    wait.set(edgecolor=style.FAINT, linewidth=0.8)
-    axes.add_patch(wait)
-    if computed == start:
-        return  # nothing to do in this round
-    axes.add_patch(Rectangle((start, rank - 0.4), computed - start, 0.8, facecolor=colour, **look))
-    middle = ((start + computed) / 2, rank)
-    parts.name_inside(axes, middle, computed - start, str(one.owner), colour)
+    wait, work = (end - computed, 0.8), (computed - start, 0.8)
+    parts.box(axes, (computed, rank - 0.4), wait, style.PAPER, style.FAINT)
+    if computed > start:  # else there is nothing to do in this round
+        parts.box(axes, (start, rank - 0.4), work, colour)
+        parts.name_inside(axes, ((start + computed) / 2, rank), work[0], str(one.owner), colour)

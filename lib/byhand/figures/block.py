@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from byhand.figures import parts, style
 
@@ -85,17 +84,12 @@ def _draw_row(
         elif part.sharded:
             _draw_lanes(axes, span, num_ranks, PALE if part.sharded == "token" else 1.0)
         else:
-            _draw_box(axes, (left, first), (wide, tall), style.FAINT)
+            parts.box(axes, (left, first), (wide, tall), style.FAINT)
         if part.name == "+":
             _draw_shortcut(axes, opened, left + wide / 2, first)
             opened = left + wide + GAP_INCHES / 2
-        look = {"ha": "center", "fontsize": style.SMALL_POINTS}
-        axes.text(left + wide / 2, first - 0.09, part.name, va="center", **look)
+        parts.small(axes, (left + wide / 2, first - 0.09), part.name, va="center")
         left += wide + GAP_INCHES
-
-
-def _draw_box(axes: Axes, corner, size, colour: str) -> None:
-    axes.add_patch(Rectangle(corner, *size, facecolor=colour, edgecolor=style.PAPER, linewidth=0.8))
 
 
 def _said(op: str, forward: bool) -> str:
@@ -112,18 +106,16 @@ def _draw_lanes(axes: Axes, span, num_ranks: int, strength: float) -> None:
     for rank in range(num_ranks):
         colour = style.tint(style.rank_colour(rank), strength)
         corner = (left, first + rank * LANE_INCHES)
-        _draw_box(axes, corner, (wide, LANE_INCHES), colour)
+        parts.box(axes, corner, (wide, LANE_INCHES), colour)
 
 
 def _draw_meeting(axes: Axes, span, text: str, op: str) -> None:
     left, wide, first, tall = span
-    _draw_box(axes, (left, first), (wide, tall), style.OP_COLOURS[op] if op else style.PAPER)
+    parts.box(axes, (left, first), (wide, tall), style.OP_COLOURS[op] if op else style.PAPER)
     if not op:
-        edge = {"facecolor": "none", "edgecolor": style.FAINT, "linewidth": 1}
-        axes.add_patch(Rectangle((left, first), wide, tall, **edge))
-    look = {"ha": "center", "va": "top", "fontsize": style.SMALL_POINTS, "linespacing": 1.2}
-    weight = "bold" if op else "normal"
-    axes.text(left + wide / 2, first + tall + 0.06, text, weight=weight, **look)
+        parts.box(axes, (left, first), (wide, tall), "none", style.FAINT, 1)
+    look = {"va": "top", "linespacing": 1.2, "weight": "bold" if op else "normal"}
+    parts.small(axes, (left + wide / 2, first + tall + 0.06), text, **look)
 
 
 def _draw_shortcut(axes: Axes, begin: float, end: float, first: float) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from byhand.figures import parts, style
 
@@ -32,17 +31,13 @@ def bucket_layout(
             begin = left
             for place, layer in enumerate(bucket):
                 width = max(layer_bytes[layer] * inches, LEAST_INCHES)
-                look = {"facecolor": SHADES[place % 2], "edgecolor": style.PAPER, "linewidth": 1}
-                canvas.add_patch(Rectangle((left, BAR_TOP), width, BAR_INCHES, **look))
-                middle = (left + width / 2, BAR_TOP + BAR_INCHES / 2)
-                for text in (f"layer {layer}", str(layer)):
-                    if parts.name_inside(canvas, middle, width, text, SHADES[place % 2]):
-                        break
+                size, names = (width, BAR_INCHES), (f"layer {layer}", str(layer))
+                parts.named_box(canvas, (left, BAR_TOP), size, names, SHADES[place % 2])
                 left += width
             _bracket(canvas, begin, left, sum(layer_bytes[layer] for layer in bucket))
             left += GAP_INCHES
         text = "backward completes them in this order"
-        canvas.text(MARGIN_INCHES, 0.56, text, va="center", fontsize=style.SMALL_POINTS)
+        parts.small(canvas, (MARGIN_INCHES, 0.56), text, ha="left", va="center")
         begin = MARGIN_INCHES + 0.15 + 0.062 * len(text)
         parts.arrow(canvas, (begin, 0.56), (begin + 0.9, 0.56), width=1)
     return figure
@@ -61,5 +56,4 @@ def _bracket(canvas, begin: float, end: float, num_bytes: float) -> None:
     canvas.plot([begin, begin, end, end], [top, top + 0.06, top + 0.06, top], color=style.INK, lw=1)
     text = style.num_bytes_text(num_bytes)
     if len(text) * parts.CHARACTER_INCHES < end - begin + GAP_INCHES:
-        look = {"ha": "center", "va": "top", "fontsize": style.SMALL_POINTS}
-        canvas.text((begin + end) / 2, top + 0.12, text, **look)
+        parts.small(canvas, ((begin + end) / 2, top + 0.12), text, va="top")

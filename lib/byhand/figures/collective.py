@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from byhand.figures import parts, style
 
@@ -82,8 +81,8 @@ def _draw_across(axes: Axes, top: float, picture: Picture) -> None:
     _label_ranks(axes, top, len(picture.before))
     y = top + HEADING_HEIGHT + CELL_HEIGHT * len(picture.before) / 2
     parts.arrow(axes, (left + 0.1, y), (left + ARROW_WIDTH - 0.1, y))
-    place = {"ha": "center", "va": "bottom", "fontsize": style.SMALL_POINTS}
-    axes.text(left + ARROW_WIDTH / 2, y - 0.06, picture.name.replace("_", "-"), **place)
+    name = picture.name.replace("_", "-")
+    parts.small(axes, (left + ARROW_WIDTH / 2, y - 0.06), name, va="bottom")
 
 
 def _draw_down(axes: Axes, top: float, picture: Picture) -> None:
@@ -109,9 +108,9 @@ def panel_stack(
         for rank, row in enumerate(next(iter(panels.values())) if together > 1 else ()):
             y = TITLE_HEIGHT + HEADING_HEIGHT + CELL_HEIGHT * rank + 0.01
             for block in row[::together]:
-                corner, look = (LABEL_WIDTH + cell * block.column + 0.01, y), {"ec": style.INK}
+                corner = LABEL_WIDTH + cell * block.column + 0.01, y
                 size = together * cell - 0.02, CELL_HEIGHT - 0.02
-                axes.add_patch(Rectangle(corner, *size, fc="none", lw=1.1, **look))
+                parts.box(axes, corner, size, "none", style.INK, 1.1)
     return figure
 
 
@@ -153,8 +152,8 @@ def _draw_panel(
     for rank, blocks in enumerate(rows):
         y = top + HEADING_HEIGHT + CELL_HEIGHT * rank
         for column in range(num_columns):
-            look = {"fc": style.PAPER, "ec": style.FAINT, "lw": 0.8}
-            axes.add_patch(_box(left + cell * column, y, cell, **look))
+            place = _stripe(left + cell * column, y, cell)
+            parts.box(axes, *place, style.PAPER, style.FAINT)
         for block in blocks:
             _draw_block(axes, left + cell * block.column, y, cell, block)
 
@@ -162,7 +161,7 @@ def _draw_panel(
 def _draw_block(axes: Axes, x: float, y: float, cell: float, block: Block) -> None:
     colours = [style.rank_colour(origin) for origin in block.origins]
     for index, colour in enumerate(colours):
-        axes.add_patch(_box(x, y, cell, index, len(colours), fc=colour, lw=0))
+        parts.box(axes, *_stripe(x, y, cell, index, len(colours)), colour, width=0)
     text = axes.text(x + cell / 2, y + CELL_HEIGHT / 2, block.text, ha="center", va="center")
     if len(colours) == 1:
         text.set_color(style.readable_on(colours[0]))
@@ -170,7 +169,7 @@ def _draw_block(axes: Axes, x: float, y: float, cell: float, block: Block) -> No
         text.set_bbox({"boxstyle": "round,pad=0.15", "fc": style.PAPER, "ec": "none"})
 
 
-def _box(x: float, y: float, cell: float, stripe: int = 0, num_stripes: int = 1, **look):
-    """A cell's rectangle, or one of its equal vertical stripes."""
-    width = (cell - 0.05) / num_stripes
-    return Rectangle((x + 0.025 + stripe * width, y + 0.025), width, CELL_HEIGHT - 0.05, **look)
+def _stripe(x: float, y: float, cell: float, number: int = 0, count: int = 1) -> tuple:
+    """Corner and size of a cell's rectangle, or of one of its equal vertical stripes."""
+    width = (cell - 0.05) / count
+    return (x + 0.025 + number * width, y + 0.025), (width, CELL_HEIGHT - 0.05)

@@ -36,7 +36,8 @@ def expert_loads(panels: Mapping[str, Loads], title: str | None = None) -> Figur
                 ticks[y] = f"rank {rank}"
                 bars = [(f"{expert}", rows, colours[expert]) for expert, rows in experts.items()]
                 parts.stack(axes, y, ROW_INCHES - 0.04, bars, "")
-                _write_total(axes, y, sum(experts.values()))
+                look = {"ha": "right", "va": "center_baseline", "fontsize": style.SMALL_POINTS}
+                parts.at_right(axes, y, f"{sum(experts.values()):.0f}", 34, **look)
             _draw_mean(axes, loads, top)
             top += ROW_INCHES * len(loads)
         axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= most])
@@ -65,12 +66,6 @@ def _colours(loads: Loads) -> dict[int, tuple]:
         for rank, experts in enumerate(loads)
         for number, expert in enumerate(experts)
     }
-
-
-def _write_total(axes: Axes, y: float, rows: float) -> None:
-    place = {"xy": (1, y), "xycoords": axes.get_yaxis_transform(), "va": "center_baseline"}
-    look = {"textcoords": "offset points", "ha": "right", "fontsize": style.SMALL_POINTS}
-    axes.annotate(f"{rows:.0f}", xytext=(34, 0), **place, **look)
 
 
 def _draw_mean(axes: Axes, loads: Loads, top: float) -> None:

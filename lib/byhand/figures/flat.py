@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from byhand.figures import parts, style
 from byhand.words import counted
@@ -34,16 +33,12 @@ def flat_shards(numbers: Mapping[str, int], num_ranks: int, title: str | None = 
         for rank in range(num_ranks):
             place = (LEFT + rank * each * inches, TOP_OF_SHARDS, each * inches)
             _box(canvas, *place, f"rank {rank}: {each}", style.rank_colour(rank))
-        look = {"fontsize": style.SMALL_POINTS, "va": "center"}
-        canvas.text(LEFT, 0.5, "parameters, end to end", **look)
-        canvas.text(LEFT, 1.76, "what each rank keeps", **look)
+        for top, text in ((0.5, "parameters, end to end"), (1.76, "what each rank keeps")):
+            parts.small(canvas, (LEFT, top), text, ha="left", va="center")
     return figure
 
 
 def _box(canvas, left: float, top: float, width: float, text: str, colour: str) -> None:
     edge = style.FAINT if colour == style.PAPER else style.PAPER
-    look = {"facecolor": colour, "edgecolor": edge, "linewidth": 1}
-    canvas.add_patch(Rectangle((left, top), width, BAR, **look))
-    for shown in (text, text.partition(":")[0]):
-        if parts.name_inside(canvas, (left + width / 2, top + BAR / 2), width, shown, colour):
-            break
+    names = text, text.partition(":")[0]
+    parts.named_box(canvas, (left, top), (width, BAR), names, colour, edge)

@@ -9,7 +9,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from byhand.figures import style
+from byhand.figures import parts, style
 
 MOST_CELLS = 512  # of ranks; above, a cell is a whole node
 ASPECT, PANEL_INCHES, GAP_INCHES = 2.2, 3.3, 0.2
@@ -127,8 +127,7 @@ def _draw_cells(axes: Axes, followed, colour: str, layout: _Layout) -> None:
     for rank in range(layout.num_ranks):
         row, column = divmod(rank, layout.columns)
         ink = style.readable_on(colour) if rank in dark else style.INK
-        text = {"ha": "center", "va": "center_baseline", "fontsize": style.SMALL_POINTS}
-        axes.text(column, row, str(rank), color=ink, **text)
+        parts.small(axes, (column, row), str(rank), color=ink)
 
 
 def _counts(groups: np.ndarray) -> str:

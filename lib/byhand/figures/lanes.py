@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from byhand.figures import parts, style
 
@@ -52,7 +51,6 @@ def _draw(axes: Axes, row: int, span: Span) -> None:
         top, height = row + LANE_TOP + LANES[span.kind] * LANE, LANE - 0.02
     else:
         top, height = row - BAR, BAR
-    look = {"facecolor": COLOURS[span.kind], "edgecolor": style.PAPER, "linewidth": 0.6}
-    axes.add_patch(Rectangle((left, top), right - left, height, **look))
+    parts.box(axes, (left, top), (right - left, height), COLOURS[span.kind], width=0.6)
     middle = ((left + right) / 2, top + height / 2)
     parts.name_inside(axes, middle, right - left, str(span.unit), COLOURS[span.kind])

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from byhand.figures import parts, style
 from byhand.words import counted
@@ -83,8 +82,7 @@ def standing_still(steps: Sequence[Step]) -> float:
 def _bar(axes: Axes, edges: tuple[float, float], top: float, height: float, kind: str) -> None:
     left, right = 1e3 * edges[0], 1e3 * edges[1]
     edge = style.FAINT if COLOURS[kind] == style.PAPER else "none"
-    look = {"facecolor": COLOURS[kind], "edgecolor": edge, "linewidth": 0.8}
-    axes.add_patch(Rectangle((left, top), right - left, height, **look))
+    parts.box(axes, (left, top), (right - left, height), COLOURS[kind], edge)
 
 
 def _draw_wait(axes: Axes, flight: Flight, begin: float, top: float) -> None:

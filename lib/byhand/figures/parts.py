@@ -1,4 +1,4 @@
-"""What several figures draw: stacked bars, names where there is room, keys, arrows, line ends."""
+"""What several figures draw: boxes, names where there is room, stacked bars, keys, arrows."""
 
 from collections.abc import Iterable, Mapping
 
@@ -23,13 +23,37 @@ def fits(axes: Axes, length: float, text: str) -> bool:
     return length * inches_per_unit(axes) >= CHARACTER_INCHES * len(text)
 
 
+def box(axes: Axes, corner, size, colour, edge=style.PAPER, width: float = 0.8) -> None:
+    """A rectangle, (wide, tall) from its corner on, with an edge of `width` points."""
+    look = {"facecolor": colour, "edgecolor": edge, "linewidth": width}
+    axes.add_patch(Rectangle(corner, *size, **look))
+
+
+def small(axes: Axes, place, text: str, **look) -> None:
+    """8-point text; where `look` says nothing else, `place` is its middle."""
+    look = {"ha": "center", "va": "center_baseline", "fontsize": style.SMALL_POINTS, **look}
+    axes.text(*place, text, **look)
+
+
+def at_right(axes: Axes, y: float, text: str, points: float, **look) -> None:
+    """Text beside the axes' right edge, at `y`, so many points off."""
+    place = {"xy": (1, y), "xycoords": axes.get_yaxis_transform(), "textcoords": "offset points"}
+    axes.annotate(text, xytext=(points, 0), **place, **{"va": "center", **look})
+
+
 def name_inside(axes: Axes, middle, length: float, text: str, colour) -> bool:
     """`text` in the middle of a box `length` long, in x's units, if it fits; whether it does."""
     if not fits(axes, length, text):
         return False
-    look = {"color": style.readable_on(colour), "fontsize": style.SMALL_POINTS}
-    axes.text(*middle, text, ha="center", va="center_baseline", **look)
+    small(axes, middle, text, color=style.readable_on(colour))
     return True
+
+
+def named_box(canvas: Axes, corner, size, names: Iterable[str], colour, edge=style.PAPER) -> None:
+    """A box, and in it the first of the names that fits."""
+    box(canvas, corner, size, colour, edge, 1)
+    middle = (corner[0] + size[0] / 2, corner[1] + size[1] / 2)
+    any(name_inside(canvas, middle, size[0], name, colour) for name in names)
 
 
 def stack(axes: Axes, y: float, height: float, parts: Iterable[tuple], text: str) -> None:
@@ -45,21 +69,20 @@ def stack(axes: Axes, y: float, height: float, parts: Iterable[tuple], text: str
 
 def behind(axes: Axes, end: float, y: float, text: str) -> None:
     """`text` behind the end of a bar."""
-    place = (end + 0.06 / inches_per_unit(axes), y)
-    axes.text(*place, text, va="center_baseline", fontsize=style.SMALL_POINTS)
+    small(axes, (end + 0.06 / inches_per_unit(axes), y), text, ha="left")
 
 
-def rank_rows(axes: Axes, num_ranks: int) -> None:
-    """Names the rows, rank 0 on top."""
-    axes.set_yticks(range(num_ranks), [f"rank {rank}" for rank in range(num_ranks)])
+def rank_rows(axes: Axes, num_rows: int, first: float = 0.0, word: str = "rank") -> None:
+    """Names the rows, rank 0 on top, at y = first."""
+    ticks = {first + row: f"{word} {row}" for row in range(num_rows)}
+    axes.set_yticks(list(ticks), list(ticks.values()))
 
 
 def key(figure: Figure, left: float, middle: float, entries: Iterable[tuple]) -> None:
     """A box and its meaning for each (text, colour, height of the box), side by side."""
     axes = style.canvas(figure)
     for text, colour, height in entries:
-        look = {"facecolor": colour, "edgecolor": style.FAINT, "linewidth": 0.8}
-        axes.add_patch(Rectangle((left, middle - height / 2), 0.16, height, **look))
+        box(axes, (left, middle - height / 2), (0.16, height), colour, style.FAINT)
         axes.text(left + 0.22, middle, text, va="center", fontsize=style.TEXT_POINTS)
         left += 0.44 + len(text) * 0.068
 
@@ -75,9 +98,9 @@ def badge(axes: Axes, place, text: str, colour) -> None:
     if not text:
         axes.plot(*place, "o", color=colour, markersize=4.5)
         return
-    box = {"boxstyle": "round,pad=0.16", "fc": colour, "ec": "none"}
-    look = {"color": style.readable_on(colour), "fontsize": style.SMALL_POINTS, "bbox": box}
-    axes.text(*place, text, ha="center", va="center", zorder=4, **look)
+    around = {"boxstyle": "round,pad=0.16", "fc": colour, "ec": "none"}
+    look = {"color": style.readable_on(colour), "va": "center", "zorder": 4}
+    small(axes, place, text, bbox=around, **look)
 
 
 def name_ends(axes: Axes, ends: Mapping[str, float], colours: Mapping[str, str]) -> None:

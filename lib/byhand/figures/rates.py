@@ -6,7 +6,7 @@ from math import log10
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from byhand.figures import style
+from byhand.figures import parts, style
 
 ROW_INCHES, LEFT, TOP, RIGHT, BOTTOM = 0.62, 0.72, 0.5, 0.95, 0.52  # inches
 LINK_INCHES, NAME_INCHES, PLACE_INCHES = 0.25, 1.75, 2.3
@@ -35,10 +35,7 @@ def bandwidth_over_time(
     height = TOP + ROW_INCHES * len(by_rank) + BOTTOM
     with style.plot(height, title, LEFT, TOP, RIGHT, BOTTOM) as (figure, axes):
         axes.set(xlim=(0, edges[-1]), ylim=(len(by_rank), 0), xlabel="milliseconds")
-        axes.set_yticks(
-            [rank + 0.85 for rank in range(len(by_rank))],
-            [f"rank {rank}" for rank in range(len(by_rank))],
-        )
+        parts.rank_rows(axes, len(by_rank), 0.85)
         for rank, rates in enumerate(by_rank):
             floor = rank + 0.95
             heights = [floor - 0.88 * rate / most for rate in rates]
@@ -49,9 +46,7 @@ def bandwidth_over_time(
                 top = floor - 0.88 * limit / most
                 axes.axhline(top, color=style.INK, linewidth=0.8, linestyle=(0, (3, 3)))
         named = limit or most
-        place = {"xy": (1, 0.95 - 0.88 * named / most), "xycoords": axes.get_yaxis_transform()}
-        text = f"{named / 1e6:.3g} MB/s"
-        axes.annotate(text, xytext=(6, 0), textcoords="offset points", va="center", **place)
+        parts.at_right(axes, 0.95 - 0.88 * named / most, f"{named / 1e6:.3g} MB/s", 6)
     return figure
 
 
@@ -75,22 +70,16 @@ def link_ladder(
         axes.xaxis.set_major_locator(LogLocator(10))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(_whole_thousands))
-        edge = axes.get_yaxis_transform()
-        _beside(axes, (1, -1), "would take", (50, 0), edge, ha="right")
-        _beside(axes, (1, -1), "between", (62, 0), edge)
+        small = {"fontsize": style.SMALL_POINTS, "annotation_clip": False}
+        parts.at_right(axes, -1, "would take", 50, ha="right", **small)
+        parts.at_right(axes, -1, "between", 62, **small)
         for number, (_, between, rate) in enumerate(ordered):
             axes.plot(rate, number, "o", markersize=8, color=PLACE_COLOURS.get(between, style.INK))
-            _beside(axes, (rate, number), _rate_text(rate), (8, 0), axes.transData)
-            told = duration_text(second / rate)
-            _beside(axes, (1, number), told, (50, 0), edge, ha="right")
-            _beside(axes, (1, number), between, (62, 0), edge)
+            beside = {"xytext": (8, 0), "textcoords": "offset points", "va": "center"}
+            axes.annotate(_rate_text(rate), (rate, number), **beside, **small)
+            parts.at_right(axes, number, duration_text(second / rate), 50, ha="right", **small)
+            parts.at_right(axes, number, between, 62, **small)
     return figure
-
-
-def _beside(axes, place, text: str, offset, coordinates, ha: str = "left") -> None:
-    look = {"va": "center", "ha": ha, "fontsize": style.SMALL_POINTS, "color": style.INK}
-    here = {"xytext": offset, "textcoords": "offset points", "annotation_clip": False}
-    axes.annotate(text, place, xycoords=coordinates, **here, **look)
 
 
 def duration_text(seconds: float) -> str:

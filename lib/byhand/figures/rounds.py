@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from byhand.figures import parts, style
 
@@ -81,13 +80,11 @@ def _draw_piece(axes: Axes, rank: int, piece: int, num_pieces: int, origins: lis
     left, top = PIECES[0] + cell * piece + gap, TOP_INCHES + ROW_INCHES * rank + 0.025
     for index, origin in enumerate(origins):
         place = (left + index * stripe, top)
-        look = {"fc": style.rank_colour(origin), "lw": 0}
-        axes.add_patch(Rectangle(place, stripe, ROW_INCHES - 0.05, **look))
+        parts.box(axes, place, (stripe, ROW_INCHES - 0.05), style.rank_colour(origin), width=0)
     if num_pieces <= MOST_COLUMNS_WITH_TEXT:
         middle = (PIECES[0] + cell * (piece + 0.5), _middle(rank))
         box = {"boxstyle": "round,pad=0.12", "fc": style.PAPER, "ec": "none"}
-        look = {"fontsize": style.SMALL_POINTS, "bbox": box}
-        axes.text(*middle, len(origins), ha="center", va="center", **look)
+        parts.small(axes, middle, str(len(origins)), va="center", bbox=box)
 
 
 def _draw_messages(axes: Axes, transfers: Sequence, num_pieces: int) -> None:
@@ -107,15 +104,14 @@ def _draw_links(axes: Axes, span: tuple[float, float], num_ranks: int, sent: Lin
     cell, most = (span[1] - span[0]) / num_ranks, max(sent.values(), default=0) or 1
     for receiver in range(num_ranks):
         x = span[0] + cell * (receiver + 0.5)
-        look = {"ha": "center", "va": "center", "fontsize": style.SMALL_POINTS}
-        axes.text(x, TOP_INCHES - 0.1, receiver, **look)
+        parts.small(axes, (x, TOP_INCHES - 0.1), str(receiver), va="center")
         for sender in range(num_ranks):
             share = sent.get((sender, receiver), 0)
             place = (span[0] + cell * receiver + 0.015, TOP_INCHES + ROW_INCHES * sender + 0.025)
             colour = style.tint(style.OP_COLOURS["send"], share / most)
             size = (cell - 0.03, ROW_INCHES - 0.05)
-            axes.add_patch(Rectangle(place, *size, fc=colour, ec=style.FAINT, lw=0.6))
+            parts.box(axes, place, size, colour, style.FAINT, 0.6)
             if share:
                 text = f"{share:.2f}".rstrip("0").rstrip(".").removeprefix("0")
-                look["color"] = style.readable_on(colour)
-                axes.text(x, _middle(sender), text, **look)
+                ink = style.readable_on(colour)
+                parts.small(axes, (x, _middle(sender)), text, va="center", color=ink)

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from byhand.figures import parts, style
 from byhand.figures.timeline import time_unit
@@ -61,7 +60,7 @@ def schedule_timeline(
             bottom = height - top - ROW_INCHES * rows[number]
             axes = style.axes_at(figure, LEFT_INCHES, top, RIGHT_INCHES, bottom)
             axes.set(xlim=(0, longest * factor), ylim=(rows[number] - 0.5, -0.5))
-            axes.set_yticks(range(rows[number]), [f"stage {s}" for s in range(rows[number])])
+            parts.rank_rows(axes, rows[number], word="stage")
             _draw_spans(axes, timeline, factor)
             _draw_held(axes, timeline)
             if number > 0:
@@ -103,8 +102,7 @@ def _draw_spans(axes: Axes, timeline, factor: float) -> None:
     for span in timeline.spans:
         colour = style.tint(COLOURS[span.action.kind], CHUNK_STRENGTHS[span.action.chunk % 2])
         left, width = (span.start - zero) * factor, (span.end - span.start) * factor
-        look = {"facecolor": colour, "edgecolor": style.PAPER, "linewidth": 0.6}
-        axes.add_patch(Rectangle((left, span.stage - BAR / 2), width, BAR, **look))
+        parts.box(axes, (left, span.stage - BAR / 2), (width, BAR), colour, width=0.6)
         middle = (left + width / 2, span.stage)
         names.append((middle, width, str(span.action.micro_batch), colour))
     if sum(parts.fits(axes, width, text) for _, width, text, _ in names) < NAMED_SHARE * len(names):

@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
-from byhand.figures import style
+from byhand.figures import parts, style
 
 TITLE_INCHES, CAPTION_INCHES, LABEL_INCHES, GAP_INCHES = 0.36, 0.28, 0.44, 0.16
 LEFT_INCHES, SHEET_INCHES, CHARACTER_INCHES = 0.3, 0.07, 0.085
@@ -71,28 +70,25 @@ def _draw_line(axes: Axes, middle, height, terms: Terms, inches, num_ranks: int)
         _draw_matrix(axes, (left, middle - tall / 2), (wide, tall), term, num_ranks)
         _draw_brackets(axes, (left, middle - tall / 2), wide, term.brackets)
         label = f"{term.name} [{term.rows} × {term.columns}]\n{placement(term)}"
-        place = {"ha": "center", "va": "top", "fontsize": style.SMALL_POINTS, "linespacing": 1.3}
         room = max(wide, _label_width(term))
-        axes.text(left + wide / 2, below, label, **place)
+        parts.small(axes, (left + wide / 2, below), label, va="top", linespacing=1.3)
         left += (wide + room) / 2 + sheets + GAP_INCHES
 
 
 def _draw_matrix(axes: Axes, corner, size, matrix: Matrix, num_ranks: int) -> None:
-    (left, top), (wide, tall) = corner, size
+    left, top = corner
     ranks = list(matrix.ranks or range(num_ranks))
-    look = {"ec": style.PAPER, "lw": 0.8}
     if matrix.split == "replicated":
-        axes.add_patch(Rectangle(corner, wide, tall, fc=style.FAINT, **look))
+        parts.box(axes, corner, size, style.FAINT)
     elif matrix.split == "partial":
         for rank in reversed(ranks):
             shift = SHEET_INCHES * rank
-            place = (left + shift, top - shift)
-            axes.add_patch(Rectangle(place, wide, tall, fc=style.rank_colour(rank), **look))
+            parts.box(axes, (left + shift, top - shift), size, style.rank_colour(rank))
     else:
         for index, rank in enumerate(ranks):
             piece = _piece(corner, size, matrix.split, index, len(ranks))
-            axes.add_patch(Rectangle(*piece, fc=style.rank_colour(rank), **look))
-            _name_piece(axes, piece, rank)
+            parts.box(axes, *piece, style.rank_colour(rank))
+            _name_piece(axes, *piece, rank)
 
 
 def _draw_brackets(axes: Axes, corner, wide: float, names: Sequence[str]) -> None:
@@ -101,23 +97,21 @@ def _draw_brackets(axes: Axes, corner, wide: float, names: Sequence[str]) -> Non
         begin, end = left + number * each + 0.03, left + (number + 1) * each - 0.03
         sides = [top - 0.03, top - 0.08, top - 0.08, top - 0.03]
         axes.plot([begin, begin, end, end], sides, color=style.INK, lw=1)
-        look = {"ha": "center", "va": "bottom", "fontsize": style.SMALL_POINTS}
-        axes.text((begin + end) / 2, top - 0.1, name, **look)
+        parts.small(axes, ((begin + end) / 2, top - 0.1), name, va="bottom")
 
 
 def _piece(corner, size, split: str, index: int, count: int) -> tuple:
     (left, top), (wide, tall) = corner, size
     if split == "rows":
-        return (left, top + index * tall / count), wide, tall / count
-    return (left + index * wide / count, top), wide / count, tall
+        return (left, top + index * tall / count), (wide, tall / count)
+    return (left + index * wide / count, top), (wide / count, tall)
 
 
-def _name_piece(axes: Axes, piece: tuple, rank: int) -> None:
-    (left, top), wide, tall = piece
-    if min(wide, tall) >= 0.13:
+def _name_piece(axes: Axes, corner, size, rank: int) -> None:
+    if min(size) >= 0.13:
         colour = style.readable_on(style.rank_colour(rank))
-        place = {"ha": "center", "va": "center_baseline", "fontsize": style.SMALL_POINTS}
-        axes.text(left + wide / 2, top + tall / 2, str(rank), color=colour, **place)
+        middle = (corner[0] + size[0] / 2, corner[1] + size[1] / 2)
+        parts.small(axes, middle, str(rank), color=colour)
 
 
 def placement(matrix: Matrix) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from byhand.figures import style
+from byhand.figures import parts, style
 from byhand.figures.costs import seconds_text
 
 ROW_INCHES, LEFT, TOP, RIGHT, BOTTOM = 0.34, 1.85, 0.48, 0.9, 0.5  # inches
@@ -29,7 +29,5 @@ def strips(series: Mapping[str, Sequence[float]], title: str) -> Figure:
             look = {"color": style.rank_colour(row), "markersize": 6, "alpha": 0.55}
             axes.plot(values, [row] * len(values), "o", markeredgewidth=0, **look)
             axes.plot([middle] * 2, [row - 0.36, row + 0.36], color=style.INK, linewidth=1.6)
-            place = {"xy": (1, row), "xycoords": axes.get_yaxis_transform(), "va": "center"}
-            text = seconds_text(middle)
-            axes.annotate(text, xytext=(8, 0), textcoords="offset points", **place)
+            parts.at_right(axes, row, seconds_text(middle), 8)
     return figure

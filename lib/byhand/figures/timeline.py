@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from byhand.figures import parts, style
 
@@ -135,14 +134,13 @@ def time_unit(seconds: float) -> tuple[float, str]:
 def _draw_segment(axes: Axes, segment: Segment, factor: float) -> None:
     left, width = segment.start * factor, (segment.end - segment.start) * factor
     edge = style.FAINT if segment.kind == "waiting" else "none"
-    look = {"facecolor": COLOURS[segment.kind], "edgecolor": edge, "linewidth": 0.8}
-    axes.add_patch(Rectangle((left, segment.rank - BAR / 2), width, BAR, **look))
+    parts.box(axes, (left, segment.rank - BAR / 2), (width, BAR), COLOURS[segment.kind], edge)
 
 
 def _draw_in_flight(axes: Axes, event, factor: float) -> None:
     left, width = event.start * factor, (event.end - event.start) * factor
     place = (left, event.rank + BAR / 2 + 0.03)
-    axes.add_patch(Rectangle(place, width, BAND, facecolor=style.COMMUNICATION, linewidth=0))
+    parts.box(axes, place, (width, BAND), style.COMMUNICATION, width=0)
 
 
 def _label_calls(axes: Axes, segments: list[Segment], factor: float) -> None:
@@ -155,13 +153,12 @@ def _label_calls(axes: Axes, segments: list[Segment], factor: float) -> None:
         text = segment.label.replace("_", "-")
         needed = (len(text) + 1) * parts.CHARACTER_INCHES * seconds_per_inch
         middle = (segment.start + segment.end) / 2
-        look = {"ha": "center", "fontsize": style.SMALL_POINTS}
         if segment.end - segment.start >= needed:
-            axes.text(middle * factor, segment.rank, text, va="center", **look)
+            parts.small(axes, (middle * factor, segment.rank), text, va="center")
             named_until = segment.end  # its communication follows at once and needs no second name
         elif segment.rank == 0 and segment.kind == "communication":
             if middle - needed / 2 >= taken_until:
-                axes.text(middle * factor, -0.42, text, va="bottom", **look)
+                parts.small(axes, (middle * factor, -0.42), text, va="bottom")
                 taken_until = middle + needed / 2
 
 

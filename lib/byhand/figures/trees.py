@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from byhand.figures import style
+from byhand.figures import parts, style
 
 TOP_INCHES, LEVEL_INCHES, BOTTOM_INCHES = 0.6, 0.42, 0.25
 LEAF = "#f0d9a8"
@@ -40,8 +40,8 @@ def _draw_tree(axes: Axes, parents: Sequence[int], places: list[tuple[float, flo
     for rank, place in enumerate(places):
         colour = style.COMPUTE if rank in parents else LEAF
         axes.plot(*place, "o", color=colour, markersize=17, zorder=2)
-        look = {"color": style.readable_on(colour), "fontsize": style.TEXT_POINTS}
-        axes.text(*place, rank, ha="center", va="center_baseline", zorder=3, **look)
+        look = {"color": style.readable_on(colour), "fontsize": style.TEXT_POINTS, "zorder": 3}
+        parts.small(axes, place, str(rank), **look)
 
 
 def _depth(parents: Sequence[int], rank: int) -> int:

@@ -6,7 +6,7 @@ from math import cos, pi, sin
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from byhand.figures import style
+from byhand.figures import parts, style
 
 HUB = -1  # the switch, where there is one
 LEFT, TOP, GRAPH_INCHES, ROW_INCHES, BOTTOM = 1.45, 0.38, 1.1, 0.22, 0.1  # inches
@@ -58,14 +58,7 @@ def _draw_graph(page: Axes, middle, pairs: Wires, num_ranks: int) -> None:
         page.plot(*at[HUB], "s", markersize=9, color=style.COMMUNICATION, zorder=4)
     for rank in range(num_ranks):
         page.plot(*at[rank], "o", markersize=9.5, color=style.COMPUTE, zorder=5)
-        look = {
-            "fontsize": 7,
-            "zorder": 6,
-            "color": style.PAPER,
-            "ha": "center",
-            "va": "center_baseline",
-        }
-        page.text(*at[rank], str(rank), **look)
+        parts.small(page, at[rank], str(rank), fontsize=7, zorder=6, color=style.PAPER)
 
 
 def _places(pairs: Wires, num_ranks: int) -> dict[int, tuple[float, float]]:

@@ -16,7 +16,6 @@ p = stages, m micro-batches.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -174,21 +173,6 @@ def simulated(plan: Plan) -> float:
     last = {span.stage: span for span in timeline.spans}  # in order of time on each stage
     ends = [max(span.end, span.start + plan.sums(stage)) for stage, span in last.items()]
     return max(ends) + plan.tied
-
-
-def simulated_fastest(model: Model, cluster: Cluster) -> tuple[Plan, float]:
-    """Of all plans that fit, the one with the shortest simulated step, and its seconds.
-
-    A plan is left out only where no simulation of it can be shorter: a stage waits for the first
-    micro-batch, computes all, and the stages before it still have the last one's backward to do.
-    """
-    best, least = None, math.inf
-    for plan in fastest(model, cluster):
-        stages = list(map(sum, zip(*plan.seconds, strict=True)))
-        bounds = (sum(stages[:s]) + plan.num_micro_batches * t for s, t in enumerate(stages))
-        if max(bounds) < least and (seconds := simulated(plan)) < least:
-            best, least = plan, seconds
-    return best, least
 
 
 def plans(model: Model, cluster: Cluster) -> list[Plan]:

@@ -1,8 +1,8 @@
 """A tiny GPT on real ranks in every layout, for lecture 12: its bytes, its loss, its time.
 
-For its time, each half of a block also *sleeps* as long as a slow device would compute: a rank
-that sleeps takes no core, so eight ranks run at full speed on two. Messages, gradients and losses
-are real. All layouts take their steps in one launch.
+For its time, each half of a block also *sleeps* as long as a slow device would compute: see
+byhand.tools.asleep. Messages, gradients and losses are real. All layouts take their steps in one
+launch.
 """
 
 from __future__ import annotations
@@ -88,6 +88,7 @@ def train(
     """
 
     def on_rank(rank: int, world_size: int) -> tuple[list[float], Tensor | None]:
+        """The losses, and the table [V, D] where this rank's stage has it."""
         model = model_on_rank(weights, layout, len(batches[0][0]), optimizer)
         change(model)
         losses = [float(model.step(x, targets).loss) for x, targets in batches]
@@ -122,6 +123,7 @@ def count_bytes(
     """
 
     def on_rank(rank: int, world_size: int) -> None:
+        """A barrier and a step under each layout."""
         for layout in layouts:
             model = model_on_rank(weights, layout, len(batch[0]))
             dist.barrier()  # sends nothing: in the ledger it divides the layouts' steps
@@ -162,6 +164,7 @@ def time_layouts(
     """
 
     def on_rank(rank: int, world_size: int) -> list[Steps]:
+        """The steps of each layout in turn: the same on all ranks."""
         steps = []
         for layout in layouts:
             model = model_on_rank(weights, layout, len(batch[0]))
@@ -191,23 +194,11 @@ def layout_explorer(name: str = "1008 B", links_per_host: int = 8) -> ipywidgets
 
     Predicted by byhand.hybrid_parallel.cluster.
     """
-    import ipywidgets
+    from byhand.tools.explorer import explorer, steps
 
-    from byhand.tools.explorer import explorer
-
-    choices = {
-        "model": (list(PUBLISHED), name),
-        "link GB/s": ([1, 5, 25, 50, 400], 25),
-        "links a host": ([1, 2, 4, 8], links_per_host),
-        "memory GB": ([40, 80, 141], 80),
-    }
-    sliders = [
-        ipywidgets.SelectionSlider(
-            options=options, value=value, description=name, continuous_update=False
-        )
-        for name, (options, value) in choices.items()
-    ]
-    return explorer([sliders[:2], sliders[2:]], draw_layouts)
+    model, link = steps("model", list(PUBLISHED), name), steps("link GB/s", [1, 5, 25, 50, 400], 25)
+    links = steps("links a host", [1, 2, 4, 8], links_per_host)
+    return explorer([[model, link], [links, steps("memory GB", [40, 80, 141], 80)]], draw_layouts)
 
 
 def draw_layouts(

@@ -37,13 +37,7 @@ from byhand.pipeline_schedules.actions import Schedule
 from byhand.tensor_parallel import TensorParallelAttention, TensorParallelMLP
 
 Groups = Mapping[str, dist.ProcessGroup | None]
-GROUPS = (
-    "tp",
-    "dp",
-    "pp",
-    "tp-pp",
-    "embedding",
-)  # what process_groups.py is to create
+GROUPS = ("tp", "dp", "pp", "tp-pp", "embedding")  # what process_groups.py is to create
 
 
 @dataclass

@@ -30,31 +30,3 @@ def load_digits(dtype: torch.dtype = torch.float32, seed: int = 0) -> Digits:
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(seed))
     test, train = order[: len(x) // 5 + 1], order[len(x) // 5 + 1 :]
     return Digits(x[train], labels[train], x[test], labels[test])
-
-
-def shard_indices(
-    num_samples: int,
-    rank: int,
-    world_size: int,
-    epoch: int = 0,
-    shuffle: bool = True,
-    seed: int = 0,
-) -> Tensor:
-    """The samples of `rank` in this epoch: those at places rank, rank + world_size, ...
-
-    As torch.utils.data.DistributedSampler does it: the samples are shuffled by seed + epoch, the
-    same on all ranks, and the first ones are repeated at the end until all ranks have as many. So
-    up to world_size - 1 samples count twice: no harm in training, but a metric that is averaged
-    over such shards is not the metric of the data. `data_parallel.evaluate` pads nothing.
-
-    Raises:
-        ValueError: fewer samples than ranks.
-    """
-    if num_samples < world_size:
-        raise ValueError(f"{num_samples} samples are too few for {world_size} ranks: one each")
-    generator = torch.Generator().manual_seed(seed + epoch)
-    order = (
-        torch.randperm(num_samples, generator=generator) if shuffle else torch.arange(num_samples)
-    )
-    missing = -num_samples % world_size
-    return torch.cat([order, order[:missing]])[rank::world_size]

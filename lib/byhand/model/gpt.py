@@ -74,6 +74,7 @@ def random_gpt(
         return (0.1 * torch.randn(*shape, generator=generator, dtype=torch.float64)).to(dtype)
 
     def block(number: int) -> Block:
+        """Its linear layers by seeds of their own, its norms by the model's."""
         d = num_features
         qkv, out, up, down = (
             random_weights(sizes, 4 * (seed + number) + k, dtype)[0]

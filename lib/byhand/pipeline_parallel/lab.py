@@ -1,21 +1,16 @@
 """Pipelines on real ranks: stages that sleep, or hold activations; and schedules in your hands.
 
-A stage that sleeps takes its time and no core, so any number of stages runs at full speed on two
-cores: what is measured is the schedule and the messages, not the ranks' fight for the processor.
+What is measured of stages that sleep is the schedule and the messages: see byhand.tools.asleep.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
 
-from byhand.model.layer import Layer
 from byhand.model.mlp import GELU, MLP, mean_squared_error, random_weights
 from byhand.pipeline_parallel.worker import Pipeline, Step, timeline
 from byhand.pipeline_schedules import (
@@ -30,34 +25,12 @@ from byhand.pipeline_schedules import (
 from byhand.pipeline_schedules.actions import route_of
 from byhand.pipeline_schedules.simulation import Seconds, seconds_by_kind
 from byhand.runtime import VirtualNetwork, launch
+from byhand.tools.asleep import Sleep
 
 if TYPE_CHECKING:  # ranks import this module
     import ipywidgets
 
     from byhand.figures.style import CourseFigure
-
-
-@dataclass
-class Sleep(Layer):
-    """A layer that computes nothing, in the given seconds."""
-
-    forward_seconds: float
-    backward_input_seconds: float
-    backward_weight_seconds: float
-
-    def forward(self, x: Tensor) -> tuple[Tensor, None]:
-        """x -> x."""
-        time.sleep(self.forward_seconds)
-        return x, None
-
-    def backward_input(self, grad_y: Tensor, saved: None) -> tuple[Tensor, None]:
-        """grad_y -> grad_y."""
-        time.sleep(self.backward_input_seconds)
-        return grad_y, None
-
-    def backward_weight(self, kept: None) -> None:
-        """Nothing."""
-        time.sleep(self.backward_weight_seconds)
 
 
 def sleep_through(
@@ -152,11 +125,9 @@ def pipeline_explorer(
 
     A forward takes 1, each half of a backward too. What goes wrong is shown as a sentence.
     """
-    import ipywidgets
+    from byhand.tools.explorer import explorer, menu, slider
 
-    from byhand.tools.explorer import explorer, slider
-
-    which = ipywidgets.Dropdown(options=list(SCHEDULES), value=schedule, description="schedule")
+    which = menu("schedule", SCHEDULES, schedule)
     stages = slider("stages", num_stages, 1, 8)
     micro_batches = slider("micro-batches", num_micro_batches, 1, 32)
     return explorer([[which, stages, micro_batches]], draw_pipeline)

@@ -25,14 +25,7 @@ from byhand.model.layer import Layer
 from byhand.pipeline_parallel.messages import Mailbox, Routes, Wire
 from byhand.pipeline_parallel.shapes import Shape, check_shapes, learn_shapes
 from byhand.pipeline_schedules import Span, Timeline
-from byhand.pipeline_schedules.actions import (
-    Action,
-    Schedule,
-    check,
-    incoming,
-    makes,
-    route_of,
-)
+from byhand.pipeline_schedules.actions import Action, Schedule, check, incoming, makes, route_of
 from byhand.words import counted
 
 

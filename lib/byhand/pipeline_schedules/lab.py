@@ -183,18 +183,12 @@ def schedule_explorer(
     A forward of a whole stage takes 1, the halves of its backward together 2. What goes wrong is
     shown as a sentence.
     """
-    import ipywidgets
+    from byhand.tools.explorer import explorer, menu, slider
 
-    from byhand.tools.explorer import explorer, slider
-
-    names = [*NAMED, *(f"found on {route}" for route in ROUTES)]
-    choice = ipywidgets.Dropdown(options=names, value=which, description="schedule")
+    choice = menu("schedule", [*NAMED, *(f"found on {route}" for route in ROUTES)], which)
     stages, m = slider("stages", num_stages, 1, 8), slider("batches", num_micro_batches, 1, 16)
     held = slider("may hold", num_stages, 1, 16)
-    weight = ipywidgets.FloatSlider(1.0, min=0, max=2, step=0.1, description="weight half")
-    send = ipywidgets.FloatSlider(0.0, min=0, max=2, step=0.1, description="message")
-    for control in (weight, send):
-        control.continuous_update = False
+    weight, send = slider("weight half", 1.0, 0, 2), slider("message", 0.0, 0, 2)
     return explorer([[choice, stages, m], [held, weight, send]], draw_schedule)
 
 

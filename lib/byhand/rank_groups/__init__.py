@@ -7,6 +7,6 @@ traffic          what a step sends from node to node. Pure
 lab              what lecture 11 counts and lets one drag
 """
 
-from byhand.rank_groups.grid import AXES, NAMES, ORDER, RankGrid, global_stages, rank_groups
+from byhand.rank_groups.grid import AXES, NAMES, ORDER, RankGrid, rank_groups
 
-__all__ = ["AXES", "NAMES", "ORDER", "RankGrid", "global_stages", "rank_groups"]
+__all__ = ["AXES", "NAMES", "ORDER", "RankGrid", "rank_groups"]

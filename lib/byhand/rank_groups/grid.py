@@ -147,21 +147,6 @@ class RankGrid:
         return (self.expert if "ep" in axes else self.dense), axes
 
 
-def global_stages(pp: int, num_chunks: int = 1) -> list[list[int]]:
-    """By pipeline stage: the parts of the model it computes; chunk c on stage r is part c·pp + r.
-
-    Virtual stages add no groups: a stage's chunks are on the same ranks.
-
-    Raises:
-        ValueError: several chunks with one stage, which has nobody to take turns with.
-    """
-    if num_chunks > 1 and pp == 1:
-        raise ValueError(
-            f"{num_chunks} chunks per stage need a pipeline of 2 stages or more, not 1"
-        )
-    return [[chunk * pp + stage for chunk in range(num_chunks)] for stage in range(pp)]
-
-
 def _ends(pipelines: np.ndarray, name: str) -> np.ndarray:
     """The first and last rank of each pipeline [n, pp] (embedding), or the first alone."""
     both = name == "embedding" and pipelines.shape[1] > 1

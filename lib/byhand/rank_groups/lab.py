@@ -11,7 +11,7 @@ from byhand.runtime import Run
 from byhand.words import counted
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
-    from ipywidgets import SelectionSlider, VBox
+    from ipywidgets import VBox
 
     from byhand.figures.style import CourseFigure
 
@@ -72,15 +72,13 @@ def grid_explorer(world_size: int = 64, tp: int = 8, pp: int = 4, ranks_per_node
     The rank that is followed is marked in every panel. A choice that is refused is answered by the
     reason, and by the degrees that would do.
     """
-    from ipywidgets import Dropdown
+    from byhand.tools.explorer import explorer, menu, slider, steps
 
-    from byhand.tools.explorer import explorer, slider
-
-    world = _choice("ranks", WORLD_SIZES, world_size)
-    degrees = [_choice(axis, DEGREES, value) for axis, value in (("tp", tp), ("cp", 1))]
-    degrees += [_choice(axis, DEGREES, value) for axis, value in (("ep", 1), ("pp", pp))]
-    order = Dropdown(options=ORDERS, value=ORDER, description="order")
-    per_node = _choice("per node", (1, 2, 4, 8, 16, 32), ranks_per_node)
+    world = steps("ranks", WORLD_SIZES, world_size)
+    degrees = {"tp": tp, "cp": 1, "ep": 1, "pp": pp}
+    degrees = [steps(axis, DEGREES, degree) for axis, degree in degrees.items()]
+    order = menu("order", ORDERS, ORDER)
+    per_node = steps("per node", (1, 2, 4, 8, 16, 32), ranks_per_node)
     follow = slider("follow rank", 0, 0, WORLD_SIZES[-1] - 1)
     return explorer([[world, order], degrees[:2], degrees[2:], [per_node, follow]], draw_grid)
 
@@ -122,9 +120,3 @@ def _legal(world_size: int, degrees: dict[str, int], order: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _choice(label: str, options: tuple[int, ...], value: int) -> SelectionSlider:
-    from ipywidgets import SelectionSlider
-
-    return SelectionSlider(options=options, value=value, description=label, continuous_update=False)

@@ -19,9 +19,7 @@ from collections.abc import Callable
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.nn import functional as F
 
-from byhand.sequence_parallel.layers import SequenceColumnLinear, SequenceRowLinear
 from byhand.sequence_parallel.tokens import Group, share
 
 Product = Callable[[Tensor], Tensor]
@@ -64,24 +62,6 @@ def scatter_while(x: Tensor, product: Product, group: Group = None) -> Tensor:
             work.wait()
         total = arriving.add_(term)
     return total
-
-
-class RingColumnLinear(SequenceColumnLinear):
-    """As SequenceColumnLinear, with the all-gather of forward behind the product."""
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """x [B, S/n, I] -> y [B, S, O/n]; saves x. Sends n-1 messages of x's bytes."""
-        self.check_input(x)
-        return gather_while(x, lambda shard: F.linear(shard, self.weight, self.bias), self.group), x
-
-
-class RingRowLinear(SequenceRowLinear):
-    """As SequenceRowLinear, with the reduce-scatter of forward behind the product."""
-
-    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """x [B, S, I/n] -> y [B, S/n, O]; saves x. Sends n-1 messages of y's bytes."""
-        self.check_input(x)
-        return scatter_while(x, lambda shard: shard @ self.weight.T, self.group) + self.bias, x
 
 
 def _pass(sent: Tensor, to: int, arriving: Tensor, source: int, group: Group) -> list[dist.Work]:

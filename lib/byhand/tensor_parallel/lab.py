@@ -18,11 +18,7 @@ from torch import Tensor
 from byhand.model.mlp import GELU, MLP, random_weights
 from byhand.runtime import Run, launch
 from byhand.tensor_parallel.gathered import Gather, GatheredLinear, GatheringLinear, Slice
-from byhand.tensor_parallel.layers import (
-    ColumnParallelLinear,
-    RowParallelLinear,
-    TensorParallelMLP,
-)
+from byhand.tensor_parallel.layers import ColumnParallelLinear, RowParallelLinear, TensorParallelMLP
 
 if TYPE_CHECKING:  # ranks import this module
     import ipywidgets
@@ -205,11 +201,9 @@ def split_explorer(split: str = "column, then row", world_size: int = 4) -> ipyw
 
     hidden: in multiples of the features. What goes wrong is shown in the picture's place.
     """
-    import ipywidgets
+    from byhand.tools.explorer import explorer, menu, slider
 
-    from byhand.tools.explorer import explorer, slider
-
-    how = ipywidgets.Dropdown(options=list(SPLITS), value=split, description="split")
+    how = menu("split", SPLITS, split)
     rows, features = slider("rows", 32, 1, 128), slider("features", 48, 24, 240)
     hidden, ranks = slider("hidden ×", 4, 1, 8), slider("ranks", world_size, 1, 8)
     return explorer([[how, ranks], [rows, features, hidden]], draw_split)

@@ -112,10 +112,7 @@ class TensorParallelMLP(MLP):
     column, row = ColumnParallelLinear, RowParallelLinear
 
     def __init__(
-        self,
-        weights: Sequence[tuple[Tensor, Tensor]],
-        activation: Any = ReLU,
-        group: Group = None,
+        self, weights: Sequence[tuple[Tensor, Tensor]], activation: Any = ReLU, group: Group = None
     ):
         """Keep this rank's shard of full (weight, bias) pairs; an activation between each two.
 
@@ -165,10 +162,7 @@ class TensorParallelAttention(MultiHeadAttention):
             )
         by_rank = [_ranks_together(tensor, world_size) for tensor in qkv]
         super().__init__(
-            self.column(*by_rank, group),
-            self.row(*out, group),
-            num_heads // world_size,
-            causal,
+            self.column(*by_rank, group), self.row(*out, group), num_heads // world_size, causal
         )
 
 

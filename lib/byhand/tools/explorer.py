@@ -2,7 +2,7 @@
 
 import base64
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 import ipywidgets
 
@@ -53,6 +53,23 @@ def why(error: Exception) -> str:
     return str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
 
 
-def slider(label: str, value: int, least: int, most: int) -> ipywidgets.IntSlider:
-    # Without continuous updates a drag launches ranks once, where it ends.
-    return ipywidgets.IntSlider(value, least, most, description=label, continuous_update=False)
+# Without continuous updates a drag launches ranks once, where it ends.
+
+
+def slider(label: str, value: float, least: float, most: float) -> ipywidgets.Widget:
+    """Whole numbers from least to most; tenths where the value is a float."""
+    look = {"min": least, "max": most, "description": label, "continuous_update": False}
+    if isinstance(value, float):
+        return ipywidgets.FloatSlider(value, step=0.1, **look)
+    return ipywidgets.IntSlider(value, **look)
+
+
+def steps(label: str, options: Sequence, value: object) -> ipywidgets.SelectionSlider:
+    """A slider over a few values."""
+    look = {"description": label, "continuous_update": False}
+    return ipywidgets.SelectionSlider(options=options, value=value, **look)
+
+
+def menu(label: str, options: Iterable, value: object) -> ipywidgets.Dropdown:
+    """One of the options, by name."""
+    return ipywidgets.Dropdown(options=list(options), value=value, description=label)

@@ -21,6 +21,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.collectives.with_torch import ALL_GATHER, REDUCE_SCATTER
+from byhand.data_parallel.replicas import pieces
 from byhand.model.layer import Layer
 from byhand.model.mlp import MLP
 
@@ -39,14 +40,6 @@ def flatten(tensors: Sequence[Tensor], num_ranks: int) -> Tensor:
     numbers = [tensor.flatten() for tensor in tensors]
     missing = -sum(map(len, numbers)) % num_ranks
     return torch.cat([*numbers, numbers[0].new_zeros(missing)])
-
-
-def pieces(whole: Tensor, shapes: Sequence[torch.Size]) -> Iterator[Tensor]:
-    """Views into `whole`, one of each shape; what is left of it is padding."""
-    begin = 0
-    for shape in shapes:
-        yield whole[begin : begin + shape.numel()].view(shape)
-        begin += shape.numel()
 
 
 class Flat:

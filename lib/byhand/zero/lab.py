@@ -1,7 +1,7 @@
 """What lecture 06 runs and draws: states counted on real ranks, and a step watched on a slow link.
 
-The watched step's layers sleep, as in lecture 05, so any number of ranks computes at full speed on
-two cores; their weights and gradients are real, and travel over a link as slow as one asks for.
+The watched step's layers sleep, as in lecture 05; their weights and gradients are real, and travel
+over a slow link: see byhand.tools.asleep.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.data_parallel.lab import LAYER_BYTES, SleepingLayer, slow_link
+from byhand.data_parallel.lab import LAYER_BYTES, SleepingLayer
 from byhand.model.mlp import MLP, Linear, random_weights
 from byhand.model.optimizers import SGD, AdamW
 from byhand.runtime import Event, Run, VirtualNetwork, launch
+from byhand.tools.asleep import slow_link
 from byhand.zero.memory import bytes_held
 from byhand.zero.stages import ShardedGradients, ShardedOptimizer, ShardedParameters
 
@@ -225,11 +226,9 @@ def _order(op: str, count: int, way: str) -> list[int]:
 
 def step_explorer(way: str = "stage 3", world_size: int = 2) -> ipywidgets.VBox:
     """Choose a stage and the number of ranks; see one real step, and what it held."""
-    import ipywidgets
+    from byhand.tools.explorer import explorer, menu, slider
 
-    from byhand.tools.explorer import explorer, slider
-
-    which = ipywidgets.Dropdown(options=list(WAYS), value=way, description="way")
+    which = menu("way", WAYS, way)
     return explorer([[which, slider("ranks", world_size, 1, 4)]], draw_step)
 
 

@@ -26,9 +26,9 @@ def cost_explorer(measured: Sweep | None = None) -> VBox:
     measured: timings of an all-reduce, drawn where the number of ranks is theirs; the sliders start
     at their fit. Starts no rank, so it follows the mouse.
     """
-    from ipywidgets import Dropdown, FloatLogSlider, SelectionSlider
+    from ipywidgets import FloatLogSlider, SelectionSlider
 
-    from byhand.tools.explorer import explorer
+    from byhand.tools.explorer import explorer, menu
 
     line = measured.fit().line if measured else AlphaBeta(1e-4, 1e-9)
     look = {"step": 0.02, "readout_format": ".2e", "style": {"description_width": "initial"}}
@@ -36,7 +36,8 @@ def cost_explorer(measured: Sweep | None = None) -> VBox:
     beta = FloatLogSlider(line.beta, min=-12, max=-6, description="beta, s a byte", **look)
     start = measured.num_ranks if measured and measured.num_ranks in NUM_RANKS else 8
     ranks = SelectionSlider(options=NUM_RANKS, value=start, description="ranks")
-    rival = Dropdown(options=["recursive_doubling", "halving_doubling"], description="rival")
+    rivals = "recursive_doubling", "halving_doubling"
+    rival = menu("rival", rivals, rivals[0])
 
     def drawn(alpha: float, beta: float, num_ranks: int, rival: str) -> tuple[CourseFigure, str]:
         return draw_costs(AlphaBeta(alpha, beta), num_ranks, rival, measured)

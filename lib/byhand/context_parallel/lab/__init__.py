@@ -138,22 +138,10 @@ LENGTHS = [1 << power for power in range(12, 21)]
 
 def way_explorer(num_ranks: int = 8) -> ipywidgets.VBox:
     """Choose ranks, the link, and how many query heads share a key head; see which way is best."""
-    import ipywidgets
+    from byhand.tools.explorer import explorer, steps
 
-    from byhand.tools.explorer import explorer
-
-    choices = {
-        "ranks": ([2, 4, 8, 16, 32], num_ranks),
-        "link GB/s": ([12.5, 50, 450], 50),
-        "q heads / k": ([1, 4, 8], 1),
-    }
-    sliders = [
-        ipywidgets.SelectionSlider(
-            options=options, value=value, description=name, continuous_update=False
-        )
-        for name, (options, value) in choices.items()
-    ]
-    return explorer([sliders], draw_ways)
+    link, shared = steps("link GB/s", [12.5, 50, 450], 50), steps("q heads / k", [1, 4, 8], 1)
+    return explorer([[steps("ranks", [2, 4, 8, 16, 32], num_ranks), link, shared]], draw_ways)
 
 
 def draw_ways(

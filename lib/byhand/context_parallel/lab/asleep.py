@@ -1,38 +1,34 @@
 """A causal attention over ranks that sleeps: messages are real, blocks take the time asked for.
 
-A rank that sleeps takes no core, so any number of them runs at full speed on two; keys and values
-cross links as slow as one asks for.
+Keys and values cross slow links: see byhand.tools.asleep.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from statistics import median
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
 
 from byhand.communication_cost.model import AlphaBeta
+from byhand.communication_cost.timing import Timing, take_turns
 from byhand.context_parallel.cost import WAYS, seconds
 from byhand.context_parallel.gathered import gather
 from byhand.context_parallel.heads import to_heads, to_positions
 from byhand.context_parallel.places import ZIGZAG, pairs
 from byhand.context_parallel.ring import around
-from byhand.runtime import VirtualNetwork, launch, why_no_network
+from byhand.runtime import VirtualNetwork, launch
+from byhand.tools.asleep import LINK as LINK
+from byhand.tools.asleep import slow_link as slow_link
 
 if TYPE_CHECKING:  # ranks import this module
     from byhand.figures.attention import Round
 
-LINK = 25e6  # bytes a second
 FEATURES = 128  # of a sleeping attention's keys, in float32
 TIMED = [way for way in WAYS if way != "scores"]
-
-
-def slow_link(world_size: int) -> VirtualNetwork | None:
-    """Hosts of one rank each, joined by links of LINK; None where no network can be laid."""
-    return None if why_no_network() else VirtualNetwork(world_size, 1, LINK)
 
 
 def ring_asleep(
@@ -120,26 +116,19 @@ def time_ways(
 
     The ways take turns. compute: of a length, on one device.
     """
-    arguments = (TIMED, lengths, [compute(length) for length in lengths], repetitions)
-    run = launch(_take_turns, world_size, arguments, network=network, deadline=120)
-    slowest = torch.tensor(run.results).amax(dim=0)  # [lengths, repetitions, ways]
-    return {way: [median(t[:, i].tolist()) for t in slowest] for i, way in enumerate(TIMED)}
+    every = {(way, length): compute(length) for length in lengths for way in TIMED}
+    run = launch(_take_turns, world_size, (every, repetitions), network=network, deadline=120)
+    found = run.results[0]
+    return {way: [found[way, length].median for length in lengths] for way in TIMED}
 
 
-def _take_turns(rank, world_size, names, lengths, compute, repetitions) -> list:
-    for way in names:
+def _take_turns(
+    rank: int, world_size: int, every: dict[tuple[str, int], float], repetitions: int
+) -> dict[tuple[str, int], Timing]:
+    for way in TIMED:
         forward(way, 0.0, 8 * world_size)  # connects
-    return [
-        [[_timed(way, much, length) for way in names] for _ in range(repetitions)]
-        for length, much in zip(lengths, compute, strict=True)
-    ]
-
-
-def _timed(way: str, compute: float, length: int) -> float:
-    dist.barrier()
-    begun = time.monotonic()
-    forward(way, compute, length)
-    return time.monotonic() - begun
+    calls = {of: partial(forward, of[0], much, of[1]) for of, much in every.items()}
+    return take_turns(calls, repetitions, warm_up=0)
 
 
 def predicted_ways(

@@ -3,8 +3,8 @@
     learning   a tiny GPT of experts, and what each has to do while it learns
     pictures   rows that travel, loads by rank, a step's timeline; loads to drag
 
-For its times, experts *sleep* as long as a slow device would compute their rows: a rank that
-sleeps takes no core, so eight ranks run at full speed on two. Rows, messages and weights are real.
+For its times, experts *sleep* as long as a slow device would compute their rows: see
+byhand.tools.asleep. Rows, messages and weights are real.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from byhand.model.mlp import MLP
 from byhand.model.optimizers import AdamW
 from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.runtime import PerRank, Run, VirtualNetwork, launch, why_no_network
+from byhand.tools.asleep import LINK as LINK
 
-LINK = 25e6  # bytes a second
 STEPS, TRIES = 4, 3  # of `cross`, of `watch`
 SIZES = 64, 512  # features and hidden features of the sleeping experts
 
@@ -113,6 +113,7 @@ def watch(
     num_ranks = len(placements[0])
 
     def on_rank(rank: int, world_size: int, mine: Tensor) -> list[float]:
+        """Seconds here: of steps awake, then of each placement's move and steps."""
         _, weights = random_experts(int(chosen.max()) + 1, *SIZES)
         experts = SleepyExperts(weights, placement=placements[0])
         optimizer, x = AdamW(experts.parameters()), torch.ones(len(mine), SIZES[0])
@@ -150,6 +151,7 @@ def cross(
     names = {"within": hosts, "across": [list(ranks) for ranks in zip(*hosts, strict=True)]}
 
     def on_rank(rank: int, world_size: int, mine: Tensor) -> list[float]:
+        """Seconds of each step here."""
         _, weights = random_experts(num_experts, features, 8)
         groups = groups_for_this_rank(names) if two_levels else {}
         experts = HostExperts(weights, **groups) if two_levels else Experts(weights)

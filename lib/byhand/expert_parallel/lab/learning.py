@@ -27,6 +27,7 @@ def model_of(
     """The GPT with mixtures of experts: spread over all ranks, or whole on one device."""
 
     def mixture(block: int) -> MixtureOfExperts:
+        """A router and experts with weights of their own, in each block."""
         features, dtype = weights.table.shape[1], weights.table.dtype
         gate, experts = random_experts(num_experts, features, 2 * features, block + 1, dtype)
         router = Router(gate, top_k, balance=balance)
@@ -60,6 +61,7 @@ def train(
     """
 
     def on_rank(rank: int, world_size: int) -> tuple[list[float], list, list[float]]:
+        """This rank's shares of the losses; loads and unevenness, equal on all ranks."""
         training = ExpertParallelTraining(
             model_of(weights, num_experts, top_k, balance), LEARNING_RATE
         )

@@ -74,13 +74,9 @@ def load_explorer(skew: float = 1.0, world_size: int = 4) -> ipywidgets.VBox:
 
     Shown is who works how much under three placements. No rank is started.
     """
-    import ipywidgets
-
     from byhand.tools.explorer import explorer, slider
 
-    uneven = ipywidgets.FloatSlider(
-        value=skew, min=0, max=2, step=0.1, description="skew", continuous_update=False
-    )
+    uneven = slider("skew", float(skew), 0, 2)
     experts, top_k = slider("experts", 16, 8, 64), slider("k", 2, 1, 8)
     ranks, spare = slider("ranks", world_size, 2, 8), slider("spare", world_size, 0, 32)
     return explorer([[uneven, experts, top_k], [ranks, spare]], draw_loads)

@@ -23,7 +23,7 @@ from byhand.model.gpt import Block, random_gpt
 from byhand.model.layer import PARTIAL, Layer
 from byhand.model.mlp import GELU, MLP
 from byhand.model.transformer import LayerNorm, Residual
-from byhand.runtime import Run, VirtualNetwork, launch, why_no_network
+from byhand.runtime import Run, VirtualNetwork, launch
 from byhand.sequence_parallel.formulas import activation_bytes, sent_bytes
 from byhand.sequence_parallel.gpt import next_token_loss
 from byhand.sequence_parallel.layers import (
@@ -38,6 +38,8 @@ from byhand.sequence_parallel.overlap import gather_while
 from byhand.sequence_parallel.tokens import gather, share
 from byhand.tensor_parallel import TensorParallelAttention, TensorParallelMLP
 from byhand.tensor_parallel.lab import counted
+from byhand.tools.asleep import LINK as LINK
+from byhand.tools.asleep import slow_link as slow_link
 
 if TYPE_CHECKING:  # ranks import this module
     from byhand.figures.style import CourseFigure
@@ -47,7 +49,7 @@ PARTS: dict[str, tuple[Any, Any, Any]] = {
     "tensor": (LayerNorm, TensorParallelAttention, TensorParallelMLP),
     "sequence": (SequenceParallelNorm, SequenceParallelAttention, SequenceParallelMLP),
 }
-LINK, SHARD_BYTES, PRODUCT = 25e6, 500_000, 0.02  # bytes a second; a message; seconds a product
+SHARD_BYTES, PRODUCT = 500_000, 0.02  # of a message; seconds of a product
 
 
 def transformer_layer(weights: Block, num_heads: int, way: str, p: float = 0.1) -> MLP:
@@ -177,11 +179,6 @@ def loss_as_saved(model: Layer, tokens: Tensor, targets: Tensor, vocabulary: int
         if how == PARTIAL:
             dist.broadcast(parameter, 0)
     return next_token_loss(model.forward(tokens)[0], targets, vocabulary=vocabulary)[0].item()
-
-
-def slow_link(world_size: int) -> VirtualNetwork | None:
-    """Hosts of one rank each, joined by links of LINK; None where no network can be laid."""
-    return None if why_no_network() else VirtualNetwork(world_size, 1, LINK)
 
 
 def time_gather(

@@ -103,13 +103,12 @@ def activation_explorer() -> ipywidgets.VBox:
     """Choose a model, its sequences' length, and whether scores are kept; see what is saved."""
     import ipywidgets
 
-    from byhand.tools.explorer import explorer
+    from byhand.tools.explorer import explorer, menu
 
     def draw(model: str, positions: int, scores: bool) -> tuple[CourseFigure, str]:
         return activation_curves(model, positions, scores), ""
 
-    model = ipywidgets.Dropdown(options=list(MODELS), value="530B", description="model")
-    lengths = ipywidgets.Dropdown(options=[1024 * 2**k for k in range(8)], description="positions")
+    model = menu("model", MODELS, "530B")
+    lengths = menu("positions", [1024 * 2**k for k in range(8)], 8192)
     scores = ipywidgets.Checkbox(value=False, description="scores are saved")
-    lengths.value = 8192
     return explorer([[model, lengths, scores]], draw)
