@@ -405,6 +405,7 @@ def test_a_wiring_draws_each_wire_once_and_the_fastest_algorithm_bold():
     drawn = draw_wirings(8, 1e9, AlphaBeta(2e-5, 1e-10))
     texts = [text for text in drawn.axes[0].texts if text.get_weight() == "bold"]
     assert [text.get_text() for text in texts].count("25") == 1  # direct, between all pairs
+    assert len(drawn.axes[0].patches) == 6  # those faster than the ring: two, two and two
     arrows = [text for text in drawn.axes[0].texts if getattr(text, "arrow_patch", None)]
     assert len(arrows) == 16 + 8 + 16 + 14 + 56
 
@@ -423,11 +424,10 @@ def test_a_ring_numbered_by_level_has_three_messages_on_one_link_of_a_tree():
 
 
 def test_a_roofline_bends_where_the_link_keeps_up_with_the_gpu():
-    drawn = draw_roofline(1e14, {"fast": 1e11, "slow": 1e10})
-    assert (
-        "1,000 tokens a GPU on the fastest link, 10,000 on the slowest" in drawn.texts[0].get_text()
-    )
-    for line, bend in zip(drawn.axes[0].lines, (1e3, 1e4), strict=True):
+    drawn = draw_roofline(1e14, {"fast": 1e11, "slow": 1e10}, "t", {"a run": 500})
+    *links, mark = drawn.axes[0].lines
+    assert set(mark.get_xdata()) == {500}
+    for line, bend in zip(links, (1e3, 1e4), strict=True):
         for tokens, teraflops in line.get_xydata():
             assert teraflops == pytest.approx(100 * min(1, tokens / bend))
 

@@ -12,6 +12,7 @@ from torch.testing._internal.distributed.fake_pg import FakeStore
 
 from byhand import RankError, launch
 from byhand.rank_groups import NAMES, RankGrid, rank_groups
+from byhand.rank_groups.lab import plainly
 from byhand.rank_groups.process_groups import device_mesh, groups_for_this_rank
 
 DEGREES = {"tp": 2, "ep": 2, "pp": 2}
@@ -123,3 +124,25 @@ def mesh_groups(grid, rank):
         return found
     finally:
         dist.destroy_process_group()
+
+
+def pair_of(rank, world_size):
+    (mine,) = (ranks for ranks in rank_groups(world_size, tp=2)["tp"] if rank in ranks)
+    total = torch.tensor(10**rank)
+    dist.all_reduce(total, group=dist.new_group(mine, use_local_synchronization=True))
+    return int(total)
+
+
+def ends_first(rank, world_size):
+    if rank in (0, world_size - 1):
+        dist.new_group([0, world_size - 1], use_local_synchronization=True)
+    return pair_of(rank, world_size)
+
+
+def test_plain_processes_meet_in_groups_that_their_members_alone_made():
+    said = plainly(pair_of, 4, seconds=30)
+    assert [line.split(": ")[1] for line in said] == ["11", "11", "1100", "1100"]
+
+
+def test_plain_processes_that_made_unequal_numbers_of_groups_wait_for_each_other():
+    assert plainly(ends_first, 4, pair_of) == [f"rank {rank}: waits" for rank in range(4)]

@@ -89,4 +89,5 @@ def test_bars_of_what_leaves_are_as_long_as_their_bytes():
     assert widths == [2e6, 16e6, 1e6]
     texts = [text.get_text() for text in figure.axes[0].texts]
     assert {"tp", "2 MB", "17 MB"} <= set(texts)
+    assert [text.get_text() for text in figure.axes[1].texts] == ["dp-cp", "tp", "pp"]
     assert figure.axes[0].patches[0].get_facecolor()[:3] == matplotlib.colors.to_rgb("#d55e00")

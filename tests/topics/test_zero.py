@@ -12,6 +12,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from byhand import RankError, launch
 from byhand.collectives.with_torch import ALL_GATHER
 from byhand.data_parallel import shard
+from byhand.data_parallel.lab import LINK
 from byhand.model.gpt import gpt_layers, next_token_loss, random_gpt
 from byhand.model.mlp import GELU, MLP, Linear, ReLU, random_weights, softmax_cross_entropy
 from byhand.model.optimizers import SGD, AdamW
@@ -27,6 +28,7 @@ from byhand.zero import (
     pieces,
     units,
 )
+from byhand.zero.paper import REDUCE, step_on_paper
 
 WORLD_SIZES = (1, 2, 3, 4)
 STAGES = {1: ShardedOptimizer, 2: ShardedGradients, 3: ShardedParameters}
@@ -446,6 +448,17 @@ def test_a_watched_step_of_stage_1_sends_after_backward():
     order = kinds(lab.watch("stage 1", num_steps=1))
     assert order[:12] == [(kind, unit) for kind, unit in order if kind.endswith("ward")]
     assert order[12:] == [(op, u) for op in ("reduce_scatter", "all_gather") for u in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("way", "seconds"), [("stage 1", 0.36), ("stage 3", 0.37), ("stage 3, no prefetch", 0.57)]
+)
+def test_on_paper_a_step_takes_what_the_lecture_adds_up(way, seconds):
+    spans = step_on_paper(way)
+    assert max(span.end for span in spans) == pytest.approx(seconds)
+    gathers = 6 if way == "stage 1" else 12
+    assert [span.kind for span in spans].count("all_gather") == gathers
+    assert lab.LAYER_BYTES / LINK == REDUCE
 
 
 def test_the_explorer_draws_a_step():

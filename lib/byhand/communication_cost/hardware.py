@@ -31,7 +31,7 @@ LINKS = (
     Link("HBM3e, H200 SXM", "a GPU and its memory", 4.8e12, GPU_PAGES),
     Link("HBM3, H100 SXM", "a GPU and its memory", 3.35e12, GPU_PAGES),
     Link("HBM2e, A100 80 GB SXM", "a GPU and its memory", 2.039e12, GPU_PAGES),
-    Link("NVLink 5, B200", "GPUs of one host", 900e9, f"{INDEX}: 1800 GB/s both ways"),
+    Link("NVLink 5, B200", "GPUs of a host or a rack", 900e9, f"{INDEX}: 1800 GB/s both ways"),
     Link(
         "NVLink 4, H100 and H200", "GPUs of one host", 450e9, f"{H200_SYSTEM}: 900 GB/s both ways"
     ),

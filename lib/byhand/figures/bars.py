@@ -69,16 +69,23 @@ def leaving_bars(
     """A stacked bar per row, such as {"tp-dp-pp": {"tp": 0, "dp": 4e9}}, in the axes' hues.
 
     What leaves a node in a step, a row for each order of the axes; `did`: what else these bytes
-    do. A group over several axes has the hue of the first.
+    do. A group over several axes has the hue of the first; embedding groups a pale one of pp's.
     """
     totals = {row: sum(ops.values()) for row, ops in leaving.items()}
-    height = TOP_INCHES + 0.3 * len(leaving) + BOTTOM_INCHES
-    with style.plot(height, title, 1.5, TOP_INCHES, 0.9, BOTTOM_INCHES) as (figure, axes):
+    names = list(dict.fromkeys(name for ops in leaving.values() for name in ops))
+    top = TOP_INCHES + KEY_INCHES
+    height = top + 0.3 * len(leaving) + BOTTOM_INCHES
+    with style.plot(height, title, 1.5, top, 0.9, BOTTOM_INCHES) as (figure, axes):
+        parts.key(figure, 1.5, 0.48, [(name, _hue(name), 0.16) for name in names])
         axes.set(xlim=(0, max(totals.values()) or 1.0), ylim=(len(leaving) - 0.5, -0.5))
         axes.set_xlabel(f"bytes {did}")
         axes.xaxis.set_major_formatter(lambda value, _: style.num_bytes_text(value))
         axes.set_yticks(range(len(leaving)), list(leaving))
         for y, (row, ops) in enumerate(leaving.items()):
-            shown = [(name, length, style.axis_colour(name)) for name, length in ops.items()]
+            shown = [(name, length, _hue(name)) for name, length in ops.items()]
             parts.stack(axes, y, 0.8, shown, style.num_bytes_text(totals[row]))
     return figure
+
+
+def _hue(name: str) -> tuple[float, float, float]:
+    return style.tint(style.axis_colour(name), PALE if "embedding" in name else 1.0)

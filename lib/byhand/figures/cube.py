@@ -12,6 +12,7 @@ from byhand.figures import style
 Place = tuple[int, int, int]  # along dp, tp, pp
 STEPS = {"dp": (1.3, 0.72), "tp": (0.0, -1.55), "pp": (2.6, 0.0)}  # from one rank to the next
 WORDS = {"dp": "dp: rows", "tp": "tp: slices", "pp": "pp: layers"}
+BESIDE = {"dp": (0.35, 0.5, "left"), "tp": (0.15, -1.6, "center"), "pp": (0.0, 0.0, "center")}
 SIDE, DEPTH = 0.78, 0.3
 
 
@@ -75,9 +76,7 @@ def _group(axes: Axes, places: list[Place], axis: str) -> None:
     (x, y), (u, v) = middles[0], middles[-1]
     marks = {"marker": "o", "markersize": 21, "markerfacecolor": style.PAPER, "zorder": 3}
     axes.plot(*zip(*middles, strict=True), color=colour, linewidth=2.4, **marks)
-    word = {"color": colour, "weight": "bold", "ha": "center", "va": "center", "zorder": 5}
+    word = {"color": colour, "weight": "bold", "fontsize": 10, "va": "center", "zorder": 5}
     box = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.5}
-    beside = 0.2 if axis == "dp" else 0.0  # the line is short, and near that of tp
-    axes.text(
-        (x + u) / 2 + beside, (y + v) / 2 - beside / 2, WORDS[axis], bbox=box, fontsize=10, **word
-    )
+    right, down, aligned = BESIDE[axis]
+    axes.text((x + u) / 2 + right, (y + v) / 2 - down, WORDS[axis], bbox=box, ha=aligned, **word)

@@ -88,5 +88,6 @@ def _draw_pair(axes: Axes, top: float, seconds: Sequence[float], measured: float
 def _name(axes: Axes, seconds: float, y: float, word: str) -> None:
     """What a bar stands for, behind its end."""
     right = axes.get_xlim()[1]
-    text = f"{seconds:.2f} s {word}" + (", cut" if seconds > 1.001 * right else "")
+    told = f"{seconds:.2f}" if seconds < 10 else f"{seconds:.0f}"
+    text = f"{told} s {word}" + (", cut" if seconds > 1.001 * right else "")
     parts.behind(axes, min(seconds, right), y, text)

@@ -81,7 +81,7 @@ def standing_still(steps: Sequence[Step]) -> float:
 
 def _bar(axes: Axes, edges: tuple[float, float], top: float, height: float, kind: str) -> None:
     left, right = 1e3 * edges[0], 1e3 * edges[1]
-    edge = style.FAINT if COLOURS[kind] == style.PAPER else "none"
+    edge = style.FAINT if COLOURS[kind] == style.PAPER else style.PAPER  # of two buckets in a row
     parts.box(axes, (left, top), (right - left, height), COLOURS[kind], edge)
 
 

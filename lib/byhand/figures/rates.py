@@ -12,6 +12,7 @@ ROW_INCHES, LEFT, TOP, RIGHT, BOTTOM = 0.62, 0.72, 0.5, 0.95, 0.52  # inches
 LINK_INCHES, NAME_INCHES, PLACE_INCHES = 0.25, 1.75, 2.3
 PLACE_COLOURS = {
     "a GPU and its memory": "#1f4e79",
+    "GPUs of a host or a rack": "#0072b2",
     "GPUs of one host": "#0072b2",
     "a GPU and its host": "#56b4e9",
     "hosts": "#e69f00",

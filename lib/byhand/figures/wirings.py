@@ -5,6 +5,7 @@ from math import cos, pi, sin
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from byhand.figures import parts, style
 
@@ -19,7 +20,8 @@ def wirings(
 ) -> Figure:
     """A graph for each name in `wires`, of (from, to) pairs, HUB being a switch, side by side.
 
-    table: for each name, a number for each row, such as an algorithm's seconds; the least is bold.
+    table: for each name, a number for each row, such as an algorithm's seconds; the least is bold,
+    what is less than the first row's is shaded.
     A pair whose reverse is there too is a line; one alone is an arrow.
     """
     rows = list(next(iter(table.values())))
@@ -34,10 +36,13 @@ def wirings(
             middle = LEFT + column * (number + 0.5)
             _draw_graph(page, (middle, TOP + GRAPH_INCHES / 2), pairs, num_ranks)
             page.text(middle, _row(-1), name.replace("_", " "), ha="center", va="center")
-            least = min(table[name].values())
+            least, first = min(table[name].values()), table[name][rows[0]]
             for place, row in enumerate(rows):
                 best = "bold" if table[name][row] <= 1.01 * least else "normal"
                 text = f"{table[name][row]:,.0f}"
+                if table[name][row] < 0.99 * first:
+                    corner = middle - column / 2, _row(place) - ROW_INCHES / 2
+                    page.add_patch(Rectangle(corner, column, ROW_INCHES, color=style.FAINT, lw=0))
                 page.text(middle, _row(place), text, ha="center", va="center", weight=best)
     return figure
 

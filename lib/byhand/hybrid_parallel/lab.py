@@ -219,4 +219,5 @@ def draw_layouts(
         f"{first.rows}, takes {estimate(first):.2f} s and {full:.0f} of {gigabytes:.0f} GB; a rank "
         f"of the slowest stage idles {idle:.0%} of the step."
     )
-    return layout_seconds({str(p.layout): (parts(p), None) for p in (first, *others)}), text
+    title = f"{first.layout} is predicted fastest; the run had {published.layout}"
+    return layout_seconds({str(p.layout): (parts(p), None) for p in (first, *others)}, title), text

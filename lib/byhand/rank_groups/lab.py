@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from byhand.rank_groups.grid import AXES, ORDER, RankGrid
@@ -24,6 +30,59 @@ ORDERS = (
 GPT3 = {"num_layers": 96, "hidden": 12288, "sequence": 2048}
 GPT3_STEP = {"micro_batch": 1, "num_micro_batches": 16}
 TOLD = "A step of GPT-3, 16 micro-batches: the most that a node sends to others is"
+
+PLAIN = """
+import os, threading
+import torch, torch.distributed as dist
+from byhand.rank_groups import rank_groups
+
+{functions}
+
+def say(text):
+    print(text, flush=True)
+    os._exit(0)
+
+rank, world_size = {rank}, {world_size}
+dist.init_process_group("gloo", f"file://{meet}", rank=rank, world_size=world_size)
+dist.barrier()
+threading.Timer({seconds}, say, ["waits"]).start()
+try:
+    say({name}(rank, world_size))
+except Exception as error:
+    say(type(error).__name__)
+"""
+
+
+def plainly(
+    function: Callable, world_size: int, *others: Callable, seconds: float = 3.0
+) -> list[str]:
+    """What plain processes, without the course's watch, say of function(rank, world_size).
+
+    Each says what the function returned, the name of its error, or that it still waits after so
+    many seconds, when it is stopped. others: functions that this one calls. All travel by source,
+    and find torch, dist and rank_groups.
+    """
+    functions = "\n\n".join(map(inspect.getsource, (function, *others)))
+    with tempfile.TemporaryDirectory() as folder:
+        told = {"functions": functions, "name": function.__name__, "seconds": seconds}
+        told |= {"world_size": world_size, "meet": str(Path(folder) / "meet")}
+        scripts = [PLAIN.format(rank=rank, **told) for rank in range(world_size)]
+        processes = [_start(script) for script in scripts]
+        try:
+            said = [process.communicate(timeout=60)[0] for process in processes]
+        except subprocess.TimeoutExpired:
+            said = ["did not begin"] * world_size
+        finally:
+            for process in processes:
+                process.kill()
+                process.wait()
+    return [f"rank {rank}: {text.strip() or 'ended'}" for rank, text in enumerate(said)]
+
+
+def _start(script: str) -> subprocess.Popen:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.Popen([sys.executable, "-c", script], env=environment, **pipes)
 
 
 def counted_leaving(

@@ -22,6 +22,7 @@ from byhand.model.optimizers import SGD, AdamW
 from byhand.runtime import Event, Run, VirtualNetwork, launch
 from byhand.tools.asleep import slow_link
 from byhand.zero.memory import bytes_held
+from byhand.zero.paper import BACKWARD, FORWARD, NUM_LAYERS
 from byhand.zero.stages import ShardedGradients, ShardedOptimizer, ShardedParameters
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
@@ -31,7 +32,6 @@ if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of
     from byhand.figures.bars import Bars
     from byhand.figures.style import CourseFigure
 
-NUM_LAYERS, FORWARD, BACKWARD = 6, 0.015, 0.04  # seconds a layer
 WAYS = {
     "stage 1": ShardedOptimizer,
     "stage 2": ShardedGradients,
