@@ -283,6 +283,16 @@ def test_a_missing_call_fails():
     assert "send: got 0, expected 1" in message(check.communication, run_of([0]), send=1)
 
 
+def test_collectives_send_their_part_of_the_bytes_and_one_rank_alone_may_call_or_not():
+    run = run_of([0, 0], [all_reduce(0), all_reduce(1)])
+    check.collectives(run, 8, all_reduce=1)
+    text = message(check.collectives, run, 6, all_reduce=1)
+    assert text.startswith("too many bytes sent by ranks 0 and 1.")
+    assert "sent 12 bytes, 11 are enough" in text
+    assert "barrier: got 0, expected 1" in message(check.collectives, run, 8, barrier=1)
+    check.collectives(run_of([0], [all_reduce(0)]))
+
+
 def test_a_misspelt_operation_is_the_authors_error():
     with pytest.raises(ValueError, match="no such operation: allreduce"):
         check.communication(run_of([0]), allreduce=1)

@@ -5,8 +5,6 @@ types are compared (`torch.Tensor`, int, float, str, bool, bytes, list, tuple, d
 object can claim to be equal to everything.
 """
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -65,13 +63,15 @@ def _values_differ(got, expected, tolerance, world_size) -> list[str]:
         return [f"got      {describe(got)}{_kind(got)}", f"expected {_kind(expected)[2:] or None}"]
     if isinstance(expected, Tensor):
         return _tensors_differ(got, expected, tolerance, world_size)
-    if got == expected or (type(got) is float and _near(got, expected, tolerance)):
+    if got == expected:
         return []
-    lines = _both(got, expected)
-    if type(got) in (int, float) and max(abs(got), abs(expected)) < 2**53:
-        numbers = torch.tensor([[got], [expected]], dtype=torch.float64)
-        lines += _multiple(numbers[0], numbers[1], world_size)
-    return lines + ([NAN] if got != got else [])
+    hints = [NAN] if got != got else []
+    if type(got) is float or (type(got) is int and max(abs(got), abs(expected)) < 2**53):
+        mine, theirs = torch.tensor([[got], [expected]], dtype=torch.float64)
+        if type(got) is float and not _wrong_elements(mine, theirs, tolerance):
+            return []
+        hints += _multiple(mine, theirs, world_size)
+    return _both(got, expected) + hints
 
 
 def _both(got, expected, got_more: str = "", expected_more: str = "") -> list[str]:
@@ -114,10 +114,6 @@ def _kind(value) -> str:
 
 def _number(element) -> str:
     return f"{element:.10g}" if isinstance(element, float) else str(element)
-
-
-def _near(got: float, expected: float, tolerance: float) -> bool:
-    return math.isfinite(expected) and abs(got - expected) <= tolerance * max(1.0, abs(expected))
 
 
 def _tensors_differ(got: Tensor, expected: Tensor, tolerance, world_size) -> list[str]:

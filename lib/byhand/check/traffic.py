@@ -27,8 +27,7 @@ def communication(run, **counts: int | Sequence[int]) -> None:
 def collectives(run, num_bytes: int = 0, **counts: int | Sequence[int]) -> None:
     """As `communication`, unless a rank is alone; and each sends (n-1)/n of `num_bytes` at most.
 
-    So many bytes are what the collectives work on: those of every whole tensor, and of one that is
-    all-reduced twice.
+    `num_bytes`: those of every whole tensor, twice those of one that is all-reduced.
     """
     if run.world_size > 1:
         communication(run, **counts)
