@@ -20,9 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import cloudpickle
-from IPython.core.compilerop import CachingCompiler
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets import Type
 from traitlets.config import Config
 
 from byhand.runtime import request
@@ -63,19 +61,8 @@ def students_notebook(sandbox: Sandbox, limits: Mapping[str, int]) -> Notebook:
     return Notebook(lambda: sandbox.client_behind(walls), reply_bytes, sandbox.gpus.patience)
 
 
-class _Compiler(CachingCompiler):
-    """Calls a cell's code by the cell's label."""
-
-    label = ""
-
-    def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> str:
-        return f"<{self.label}>"
-
-
 class _Shell(InteractiveShell):
     """IPython of which nobody sees what it shows."""
-
-    compiler_class = Type(_Compiler)
 
     def should_run_async(self, *_: Any, **__: Any) -> bool:
         """Yes, as a kernel does; not again where a magic runs what stands below it."""
@@ -112,7 +99,7 @@ def serve(control: socket.socket) -> None:
 
 def _run(shell: _Shell, label: str, source: str) -> str | None:
     """Run a cell, until it ends or is interrupted; what is to be told of it."""
-    shell.compile.label = label
+    shell.compile.get_code_name = lambda *_: f"<{label}>"  # what a frame of the cell is called
     sys.stdout, sys.stderr = sys.stdout or sys.__stdout__, sys.stderr or sys.__stderr__
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
