@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -44,13 +43,14 @@ class Finding:
 
 def python() -> Finding:
     """Python 3.11 or newer."""
-    works = sys.version_info >= (3, 11)
-    return Finding("Python", works, platform.python_version(), "install Python 3.11 or newer")
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Finding("Python", sys.version_info >= (3, 11), version, "install Python 3.11 or newer")
 
 
 def torch_version() -> Finding:
     """torch 2.11 or newer."""
-    return Finding("torch", torch.__version__ >= (2, 11), torch.__version__, INSTALL_COURSE)
+    numbers = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    return Finding("torch", numbers >= (2, 11), torch.__version__, INSTALL_COURSE)
 
 
 def gloo() -> Finding:
