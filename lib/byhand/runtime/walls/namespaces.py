@@ -130,16 +130,14 @@ def _empty_places(num_bytes: int) -> None:
     """An empty /tmp and /dev/shm, seen by this process and its children alone."""
     _check(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "private mounts")
     for place in ("/tmp", "/dev/shm"):
-        if os.path.isdir(place):
-            _cover(place, num_bytes)
+        _cover(place, num_bytes)
     os.chdir("/tmp")
 
 
 def _own_terminals() -> None:
     """Pseudo-terminals that other processes do not see, and few of those that a machine has."""
-    if os.path.isdir("/dev/pts"):
-        options, flags = b"newinstance,ptmxmode=0666,max=64", _MS_NOSUID | _MS_NOEXEC
-        _check(_libc.mount(b"devpts", b"/dev/pts", b"devpts", flags, options), "mount on /dev/pts")
+    options, flags = b"newinstance,ptmxmode=0666,max=64", _MS_NOSUID | _MS_NOEXEC
+    _check(_libc.mount(b"devpts", b"/dev/pts", b"devpts", flags, options), "mount on /dev/pts")
 
 
 def _set(name: str, value: str) -> None:
