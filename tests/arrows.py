@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "pure": "",
     "model": "",
     "runtime": "process watch trace walls network slurm",
-    "walls": "runtime process trace network",
+    "walls": "runtime process trace",
     "network": "runtime walls",
     "process": "runtime trace",
     "slurm": "runtime process trace watch",

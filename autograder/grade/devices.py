@@ -20,7 +20,7 @@ from autograder.grade.notebook import WarmKernel
 from autograder.grade.plan import LIMITS, plan
 from autograder.places import CourseError, Places
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
-from byhand.runtime.walls.isolation import best_level
+from byhand.runtime.walls.isolation import sandbox_command, why_no_sandbox
 from byhand.runtime.walls.question import Sandbox
 
 
@@ -83,9 +83,9 @@ def why_out_of_reach(gpus: Gpus, hide: Sequence[Any] = ()) -> str | None:
     """None where a sandboxed rank can use each of the GPUs (or there are none): it is tried."""
     if not gpus.count:
         return None
-    level = best_level(hide, gpus.files)
-    with Sandbox(level.command, gpus=gpus) as launcher:
-        return launcher.why_no_gpus(gpus.limits(LIMITS), level.nests)
+    command = () if why_no_sandbox() else sandbox_command(hide, gpus.files)
+    with Sandbox(command, gpus) as launcher:
+        return launcher.why_no_gpus(gpus.limits(LIMITS))
 
 
 def most_ranks(source: NotebookNode) -> int:

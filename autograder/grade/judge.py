@@ -32,7 +32,7 @@ from byhand import check
 from byhand.runtime import LaunchError, Run, StandIn, set_default
 from byhand.runtime.walls.cells import students_notebook
 from byhand.runtime.walls.gpus import Gpus
-from byhand.runtime.walls.isolation import NONE, Level, best_level
+from byhand.runtime.walls.isolation import sandbox_command
 from byhand.runtime.walls.question import Question as Launches
 from byhand.runtime.walls.question import Sandbox
 
@@ -43,7 +43,6 @@ class Session:
     """What lives as long as the kernel: the launcher, and the judge of the current submission."""
 
     launcher: Sandbox | None = None
-    level: Level = Level(NONE)
     judge: Judge | None = None
 
 
@@ -51,17 +50,13 @@ def launcher(sandboxed: bool, hide: list[str], gpus: Gpus) -> Sandbox:
     """The fork server in its sandbox, started at first need.
 
     Raises:
-        RuntimeError: there is no sandbox, or it cannot use the GPUs.
+        RuntimeError: it cannot use the GPUs.
     """
     if Session.launcher is None:
-        Session.level = Level(NONE)
-        if sandboxed:
-            Session.level = best_level([COURSE, *hide], gpus.files)
-        if sandboxed and Session.level.name == NONE:
-            raise RuntimeError("no sandbox stands in this kernel")
-        Session.launcher = Sandbox(Session.level.command, gpus=gpus)
+        command = sandbox_command([COURSE, *hide], gpus.files) if sandboxed else ()
+        Session.launcher = Sandbox(command, gpus)
         atexit.register(Session.launcher.close)
-        if reason := Session.launcher.why_no_gpus(gpus.limits(LIMITS), Session.level.nests):
+        if reason := Session.launcher.why_no_gpus(gpus.limits(LIMITS)):
             raise RuntimeError(reason)
         gc.collect()
         gc.freeze()  # what is loaded by now stays: forgetting a submission need not look at it
@@ -81,7 +76,7 @@ def begin(plan_file: str, seed: int, sandboxed: bool, hide: list[str], gpus: lis
     ranks = launcher(sandboxed, hide, Gpus(*gpus))
     if Session.judge is not None:
         Session.judge.close()
-    Session.judge = Judge(plan, ranks, shell.user_ns, seed=seed, isolate=Session.level.nests)
+    Session.judge = Judge(plan, ranks, shell.user_ns, seed=seed)
 
 
 def question(line: str, cell: str) -> None:
@@ -106,17 +101,15 @@ class Judge:
         namespace: dict[str, Any],
         *,
         seed: int = 0,
-        isolate: bool = True,
     ):
         self.plan = plan
         self.launcher = launcher
         self.gpus = launcher.gpus
-        self.isolate = isolate
         self.namespace = namespace
         check.set_seed(seed)
         namespace.update({name: StandIn(name) for name in plan.stand_ins})
         limits = plan.questions[-1].limits if plan.questions else {}
-        self.notebook = students_notebook(launcher, isolate, limits)
+        self.notebook = students_notebook(launcher, limits)
 
     @property
     def notes(self) -> list[str]:
@@ -150,10 +143,7 @@ class Judge:
         try:
             self.notebook.run(question.cells)
             sandbox = self.launcher.fresh(
-                isolate=self.isolate,
-                notebook=self.notebook,
-                limits=question.limits,
-                seconds=question.limit,
+                notebook=self.notebook, limits=question.limits, seconds=question.limit
             )
         except LaunchError as error:
             return verdicts.infrastructure(question.name, question.points, str(error)), 0.0
@@ -190,7 +180,7 @@ class Judge:
 
     def _lost_gpus(self, question: Question) -> str | None:
         """Why it was the machine's fault: its GPUs fail a rank that no student wrote, too."""
-        return self.launcher.why_no_gpus(question.limits, self.isolate)
+        return self.launcher.why_no_gpus(question.limits)
 
 
 def _watched(sandbox: Launches) -> list[Run]:

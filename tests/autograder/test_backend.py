@@ -5,6 +5,7 @@ All decisions are functions of numbers and files, tested without a GPU; the last
 
 import json
 import os
+import pickle
 
 import cloudpickle
 import pytest
@@ -25,7 +26,7 @@ from byhand.runtime.process import world as process_group
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.walls import isolation, on_gpu
 from byhand.runtime.walls.gpus import (
-    HOST_BYTES,
+    MORE,
     NO_GPUS,
     PATIENCE,
     Gpus,
@@ -33,7 +34,9 @@ from byhand.runtime.walls.gpus import (
     device_files,
     environment,
 )
-from byhand.runtime.walls.question import Sandbox, Walls
+from byhand.runtime.walls.limits import Walls
+from byhand.runtime.walls.on_gpu import GpuWalls
+from byhand.runtime.walls.question import Sandbox
 from byhand.tools import doctor
 
 FILES = ("/dev/nvidia0", "/dev/nvidiactl")
@@ -87,14 +90,14 @@ def test_the_ranks_that_tests_start_are_counted_and_not_guessed():
     ],
 )
 def test_a_launch_that_says_auto_gets_what_the_instructor_asked_for(with_nccl, asked, backends):
-    walls = Walls(gpus=Gpus(2, asked))
+    walls = GpuWalls(gpus=Gpus(2, asked))
     assert [walls.backend("auto", ranks) for ranks in (1, 2, 3)] == backends
     assert walls.backend("gloo", 1) == "gloo", "a test that names a backend means it"
 
 
 def test_too_few_gpus_at_a_launch_are_nobodys_fault_but_the_machines(with_nccl):
     with pytest.raises(LaunchError, match="3 ranks, 2 GPUs here") as caught:
-        Walls(gpus=Gpus(2, "nccl")).backend("auto", 3)
+        GpuWalls(gpus=Gpus(2, "nccl")).backend("auto", 3)
     verdict = verdicts.failed("test", 1, "", caught.value, 30, 0)
     assert verdicts.without_score(verdict)
 
@@ -149,7 +152,7 @@ def test_limits_that_break_cuda_are_replaced_and_the_others_stay():
     limits = Gpus(1, "gloo").limits(LIMITS)
     assert "address_bytes" not in limits
     assert limits["device_bytes"] == LIMITS["memory_bytes"]
-    assert limits["memory_bytes"] == LIMITS["memory_bytes"] + HOST_BYTES
+    assert limits["memory_bytes"] == LIMITS["memory_bytes"] + MORE["memory_bytes"]
     same = ("cpu_seconds", "file_bytes", "scratch_bytes", "output_bytes", "reply_bytes")
     assert {name: limits[name] for name in same} == {name: LIMITS[name] for name in same}
     assert NO_GPUS.limits(LIMITS) == LIMITS
@@ -183,14 +186,16 @@ class Holder:
 def test_every_tensor_of_a_call_is_moved_wherever_it_is_held():
     inside = torch.ones(2)
     data = cloudpickle.dumps((lambda: inside, (Holder(), {"a": [torch.zeros(3)]}, 5)))
-    function, (holder, nested, number) = on_gpu.loads(data, META)
+    walls = GpuWalls()
+    walls.device = META
+    function, (holder, nested, number) = walls.load(pickle.dumps((b"", data)))
     found = [function(), holder.weight, holder.bias, nested["a"][0]]
     assert {tensor.device.type for tensor in found} == {"meta"}
     assert holder.weight.stride() == (1, 3), "still a transposed view"
     assert isinstance(holder.bias, torch.nn.Parameter)
     assert holder.bias.requires_grad
     assert number == 5
-    assert on_gpu.loads(data, None)[1][0].weight.device.type == "cpu"
+    assert Walls().load(pickle.dumps((b"", data)))[1][0].weight.device.type == "cpu"
 
 
 def test_new_tensors_are_made_on_the_device_and_random_ones_drawn_on_the_cpu():
@@ -259,10 +264,10 @@ def test_messages_go_through_main_memory_and_arrive_where_they_belong():
 # Grading, with GPUs that are not there
 
 
-def judged_by(source, student, launcher, isolate=True):
+def judged_by(source, student, launcher):
     """Verdicts of the judge with this launcher, without a kernel around it."""
-    asked, namespace = plan(source, student, gpus=launcher.gpus or NO_GPUS), {}
-    judge = Judge(asked, launcher, namespace, isolate=isolate)
+    asked, namespace = plan(source, student, gpus=launcher.gpus), {}
+    judge = Judge(asked, launcher, namespace)
     for text in asked.preparation:
         exec(text, namespace)
     return [judge.ask(question) for question in asked.questions]
@@ -364,16 +369,20 @@ HOG = "def total(tensor):\n    return torch.ones(1 << 32)"
 WHERE = "def total(tensor):\n    assert tensor.is_cuda and torch.ones(1).is_cuda\n"
 
 
+def gpu_command():
+    return () if isolation.why_no_sandbox() else isolation.sandbox_command((), device_files())
+
+
 @pytest.fixture(scope="module")
 def on_gpus():
     """Judges the tiny course on this machine's GPUs, with `total` as given: (verdicts, message)."""
-    found, level = torch.cuda.device_count(), isolation.best_level((), device_files())
+    found = torch.cuda.device_count()
 
     def judge(total: str, backend: str = "gloo") -> tuple[list[str], str]:
         notebook = tiny_course.answered(tiny_course.source(), total=total)
         gpus = Gpus(found, backend)
-        with Sandbox(level.command, gpus=gpus) as launcher:
-            verdicts = judged_by(tiny_course.source(), notebook, launcher, isolate=level.nests)
+        with Sandbox(gpu_command(), gpus) as launcher:
+            verdicts = judged_by(tiny_course.source(), notebook, launcher)
         return [v.verdict for v in verdicts], verdicts[1].message
 
     return judge
@@ -393,10 +402,10 @@ def test_ranks_that_share_a_gpu_are_graded_through_gloo(on_gpus):
 @pytest.mark.gpu
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_messages_from_gpus_arrive_and_the_kernels_count_agrees_with_the_ledger(ranks):
-    gpus, level = Gpus(torch.cuda.device_count(), "gloo"), isolation.best_level((), device_files())
+    gpus = Gpus(torch.cuda.device_count(), "gloo")
     tensors = [torch.arange(4.0) + 10 * rank for rank in range(ranks)]
-    with Sandbox(level.command, gpus=gpus) as launcher:
-        question = launcher.fresh(isolate=level.nests, limits=gpus.limits(LIMITS))
+    with Sandbox(gpu_command(), gpus) as launcher:
+        question = launcher.fresh(limits=gpus.limits(LIMITS))
         run = question.launch(to_the_next, ranks, (PerRank(tensors),))
     for rank, (got, total, *on_gpu_too) in enumerate(run.results):
         assert torch.equal(got, tensors[rank - 1])

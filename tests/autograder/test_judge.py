@@ -165,7 +165,7 @@ def double(n):
 @pytest.fixture
 def notebook(launcher):
     """A notebook in which nothing ran."""
-    made = students_notebook(launcher, isolate=not NO_SANDBOX, limits=LIMITS)
+    made = students_notebook(launcher, LIMITS)
     yield made
     made.close()
 
@@ -173,14 +173,14 @@ def notebook(launcher):
 @pytest.fixture(scope="module")
 def launcher():
     """What notebooks and questions are forked from."""
-    with Sandbox(isolation.best_level().command) as launcher:
+    with Sandbox(() if NO_SANDBOX else isolation.sandbox_command()) as launcher:
         yield launcher
 
 
 def value(launcher, notebook, name: str):
     """What a rank gets for a name of the notebook."""
     stand_in = StandIn(name)
-    with launcher.fresh(isolate=not NO_SANDBOX, notebook=notebook, limits=LIMITS) as question:
+    with launcher.fresh(notebook=notebook, limits=LIMITS) as question:
         return question.launch(lambda: str(stand_in), 1, setup=False, alone=True).results[0]
 
 
@@ -250,7 +250,7 @@ def y(*_): return str(torch.ones(1).dtype)"""
 def test_the_default_dtype_stays_behind_in_a_graded_launch_and_in_jupyter(launcher, notebook):
     notebook.run([("cell", DTYPE)])
     stand_in = StandIn("y")
-    with launcher.fresh(isolate=not NO_SANDBOX, notebook=notebook) as question:
+    with launcher.fresh(notebook=notebook) as question:
         graded = question.launch(lambda *_: stand_in(), 1).results
     program = DTYPE + "\nfrom byhand import launch\nprint(launch(y, 1).results)"
     shell = [sys.executable, "-m", "IPython", "--no-banner", "-c", program]
@@ -305,7 +305,7 @@ cloudpickle.dumps = dumps
 y = 5"""
     notebook.run([("cell", spies)])
     stand_in = StandIn("y")
-    with launcher.fresh(isolate=not NO_SANDBOX, notebook=notebook) as question:
+    with launcher.fresh(notebook=notebook) as question:
         question.launch(lambda x: stand_in, 1, (987654,), setup=False, alone=True)
     assert "987654" not in value(launcher, notebook, "seen")
 

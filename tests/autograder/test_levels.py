@@ -1,6 +1,7 @@
 """The levels of separation: what each keeps from a submission, and that each is recorded."""
 
 import os
+import sys
 import time
 
 import pytest
@@ -121,8 +122,8 @@ def give_back(rank: int, world_size: int, num_bytes: int) -> bytes:
 
 
 def test_replies_are_bounded_together():
-    with Sandbox(trusted=True) as launcher:
-        one = launcher.fresh(isolate=False, limits={"reply_bytes": 1 << 20})
+    with Sandbox() as launcher:
+        one = launcher.fresh(limits={"reply_bytes": 1 << 20})
         assert len(one.launch(give_back, 3, (300_000,), setup=False).results[2]) == 300_000
         with pytest.raises(RankError, match="together returned more than 1,048,576 bytes"):
             one.launch(give_back, 3, (400_000,), setup=False)
@@ -172,6 +173,18 @@ def write_here(rank: int, world_size: int) -> bool:
     return os.path.exists("mine")
 
 
+def walls_here() -> list[str]:
+
+    return sorted(
+        n.rpartition(".")[2] for n in sys.modules if n.startswith("byhand.runtime.walls.")
+    )
+
+
+def test_a_rank_on_the_cpu_loads_nothing_for_gpus_and_nothing_of_the_judges(question):
+    found = question.launch(walls_here, 1, setup=False, alone=True).results[0]
+    assert found == ["limits", "namespaces", "notebook", "seccomp"]
+
+
 def test_a_submission_may_write_where_it_stands(question):
     assert question.launch(write_here, 2).results == [True, True]
 
@@ -218,8 +231,8 @@ def test_files_of_no_bytes_are_limited_too():
 def test_without_bubblewrap_there_is_no_wall_and_the_reason_says_what_to_install(monkeypatch):
     monkeypatch.setattr(isolation.shutil, "which", lambda name: None)
     assert "apt-get install bubblewrap" in isolation.why_no_sandbox.__wrapped__()
-    monkeypatch.setattr(isolation, "why_no_sandbox", lambda: "bubblewrap is not installed")
-    assert isolation.best_level() == isolation.Level(isolation.NONE)
+    with Sandbox() as launcher:
+        assert not launcher.isolate
 
 
 def who() -> tuple[int, list[str], bool]:

@@ -25,7 +25,7 @@ from byhand.runtime import DeadlineError, Launcher, LaunchError, SandboxError
 from byhand.runtime.launch import IDLE_SECONDS, named_launcher
 from byhand.runtime.process.member import Member
 from byhand.runtime.system import PORTABLE
-from byhand.runtime.walls.isolation import why_no_sandbox
+from byhand.runtime.walls.isolation import sandbox_command, why_no_sandbox
 from byhand.runtime.walls.question import Sandbox
 
 linux_only = pytest.mark.skipif(PORTABLE, reason="the portable path has no walls, and no batch")
@@ -548,7 +548,7 @@ def base():
 
 @linux_only
 def test_the_judge_takes_only_plain_data_from_an_untrusted_rank(base):
-    with base.fresh(isolate=False) as question:
+    with base.fresh() as question:
         with pytest.raises(RankError, match="what the function returned cannot be graded"):
             question.launch(lambda rank, world_size: {1, 2}, 1)
         assert question.launch(lambda rank, world_size: ({"a": [1.5]}, None), 1).results == [
@@ -557,7 +557,7 @@ def test_the_judge_takes_only_plain_data_from_an_untrusted_rank(base):
 
 
 @linux_only
-def test_a_question_gets_namespaces_of_its_own(base):
+def test_a_question_gets_namespaces_of_its_own():
     if why_no_sandbox() is not None:
         pytest.skip(why_no_sandbox())
 
@@ -566,7 +566,7 @@ def test_a_question_gets_namespaces_of_its_own(base):
             file.write("x")
         return os.getpid(), os.listdir("/tmp"), os.path.getsize("/tmp/left")
 
-    with tempfile.NamedTemporaryFile(dir="/tmp") as outside:
+    with tempfile.NamedTemporaryFile(dir="/tmp") as outside, Sandbox(sandbox_command()) as base:
         for _ in range(2):
             with base.fresh() as question:
                 ((pid, listing, size),) = question.launch(look, 1).results
@@ -577,9 +577,9 @@ def test_a_question_gets_namespaces_of_its_own(base):
 
 @pytest.fixture(scope="module")
 def limited():
-    """A question with limits, of code that is trusted otherwise."""
-    with Sandbox(trusted=True) as base:
-        yield lambda **limits: base.fresh(isolate=False, limits=limits)
+    """A question with limits, and without namespaces of its own."""
+    with Sandbox() as base:
+        yield lambda **limits: base.fresh(limits=limits)
 
 
 @linux_only
@@ -638,7 +638,7 @@ def test_memory_is_bounded_wherever_it_is(limited):
 
 @linux_only
 def test_the_launches_of_a_question_share_its_seconds(base):
-    with base.fresh(isolate=False, seconds=2) as question:
+    with base.fresh(seconds=2) as question:
         question.launch(time.sleep, 1, (1.5,), setup=False, alone=True)
         with pytest.raises(DeadlineError, match=r"within the deadline of 0\."):
             question.launch(setsid_and_sleep, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
@@ -47,5 +48,5 @@ def test_an_error_names_the_line_of_the_cell(shell):
 
 @pytest.mark.parametrize("line", ["", "four", "2 --colour red"])
 def test_a_line_that_is_none_is_answered_with_one(shell, line):
-    with pytest.raises(ValueError, match="for example, %%ranks 4"):
+    with pytest.raises(UsageError, match="for example, %%ranks 4"):
         shell.run_cell_magic("ranks", line, "rank")

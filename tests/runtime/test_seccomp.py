@@ -54,7 +54,7 @@ def test_a_submission_reaches_no_keyring_and_no_uncounted_memory(question):
 
 
 def test_a_rank_with_a_gpu_has_memory_files():
-    with Sandbox(trusted=True) as launcher, launcher.fresh(isolate=False) as question:
+    with Sandbox() as launcher, launcher.fresh() as question:
         args = (KEYS + MEMORY[:1] + SHARED[:1], True)
         run = question.launch(refused, 1, args, setup=False, alone=True)
     assert run.results[0] == [True] * 3 + [False] * 2
@@ -178,5 +178,5 @@ def test_the_loopback_of_a_question_is_counted_coarsely(question, num_bytes):
 
 
 def test_the_machines_own_loopback_is_not_counted():
-    with Sandbox(trusted=True) as launcher, launcher.fresh(isolate=False) as question:
+    with Sandbox() as launcher, launcher.fresh() as question:
         assert question.launch(total_of, 2, (4,)).loopback_bytes is None

@@ -177,6 +177,14 @@ class _Listener:
         self.server.close()
 
 
+def become(user: int) -> tuple[str, ...]:
+    """The words by which root runs a Python command as this user, who sees Python and no home."""
+    from byhand.runtime.walls.isolation import ROOTS, bound, python_places, setpriv
+
+    places = ("--dev-bind", "/", "/", "--tmpfs", str(Path.home()), *bound(python_places()))
+    return ("bwrap", *ROOTS, *places, "--", *setpriv(user))
+
+
 def graded_by(user: int | None, names: list[str] = (), jobs: int = JOBS) -> dict:
     """The result of grading the corpus in a process of its own: as this user, for None as now."""
     folder = Path(tempfile.mkdtemp(prefix="corpus-", dir="/tmp"))  # short: sockets lie below it
@@ -187,8 +195,6 @@ def graded_by(user: int | None, names: list[str] = (), jobs: int = JOBS) -> dict
         folder.chmod(0o755)
         for path in (folder, folder / "home", folder / "tmp"):
             os.chown(path, user, user)
-        from byhand.runtime.walls.isolation import become
-
         words = become(user)
     here = os.pathsep.join(map(str, (ROOT, ROOT / "lib", ROOT / "tests")))
     about = {"HOME": str(folder / "home"), "TMPDIR": str(folder / "tmp"), "PYTHONPATH": here,

@@ -121,9 +121,6 @@ SLOW = [
            "display(slider)\nwidgets.interact(lambda n: n * n, n=(1, 3))\nfactor = slider.value"),
     helped("shows-progress", "from tqdm.notebook import tqdm\n\nfactor = 0\n"
            "for _ in tqdm(range(2)):\n    factor += 1"),
-    helped("writes-to-tensorboard", "from torch.utils.tensorboard import SummaryWriter\n\n"
-           "writer = SummaryWriter()\nwriter.add_scalar('loss', 1.0, 0)\nwriter.close()\n"
-           "factor = 2"),
 ]
 HELPERS = [
     helped("helper-before", "def twice(number):\n    return number + number", double=TWICE),

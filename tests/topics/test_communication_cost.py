@@ -48,12 +48,11 @@ from byhand.communication_cost.networks import (
 )
 from byhand.communication_cost.rounds import rounds
 from byhand.communication_cost.timing import Timing, take_turns
-from byhand.figures import bandwidth_over_time, costs, link_ladder, strips
+from byhand.figures import costs, link_ladder, strips
 from byhand.figures.costs import seconds_text
 from byhand.figures.rates import duration_text
 from byhand.runtime import why_no_network
 from byhand.runtime.ledger import sent_bytes
-from byhand.tools.monitoring import arrivals, arrived, rates, to_tensorboard
 
 LINE = AlphaBeta(alpha=3e-5, beta=2e-10)
 needs_network = pytest.mark.skipif(why_no_network() is not None, reason=str(why_no_network()))
@@ -324,27 +323,6 @@ def watched():
     return launch(lambda rank, world_size: [dist.all_reduce(torch.ones(64)) for _ in "abc"], 2)
 
 
-def test_bandwidth_over_time_adds_up_to_the_bytes_sent(watched):
-    for op in (None, "all_reduce"):
-        found = rates(watched, 50, op)
-        assert [len(sent) for sent in found.by_rank] == [50, 50]
-        assert found.total_bytes == pytest.approx(watched.ledger.sent_bytes(op))
-    assert "MB/s by one rank at most" in repr(found)
-    with pytest.raises(ValueError, match="0 calls"):
-        rates(watched, op="gather")
-
-
-def test_tensorboard_reads_back_what_was_sent(watched, tmp_path):
-    event_accumulator = pytest.importorskip(
-        "tensorboard.backend.event_processing.event_accumulator"
-    )
-    to_tensorboard(watched, tmp_path, 20)
-    read = event_accumulator.EventAccumulator(str(tmp_path)).Reload()
-    assert len(read.Scalars("MB per second/rank 0")) == 20
-    sent = read.Scalars("bytes sent/rank 1 all_reduce")[0].value
-    assert sent == watched.ledger.sent_bytes("all_reduce", 1)
-
-
 def test_perfettos_trace_parses_and_holds_every_call(watched, tmp_path):
     trace = json.loads(watched.ledger.to_perfetto(tmp_path / "trace.json").read_text())
     slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
@@ -391,14 +369,12 @@ def test_a_figure_of_costs_names_its_lines_and_marks_the_crossover():
     ]
 
 
-def test_the_ladder_and_the_rates_draw_every_link_and_rank():
+def test_the_ladder_draws_every_link():
     ladder = link_ladder([(link.name, link.between, link.bytes_per_second) for link in LINKS], "t")
     assert [label.get_text() for label in ladder.axes[0].get_yticklabels()] == [
         link.name for link in sorted(LINKS, key=lambda link: -link.bytes_per_second)
     ]
     assert duration_text(3.35e12 / 1.25e9) == "45 min"
-    drawn = bandwidth_over_time([[1.0, 2.0], [0.0, 1.0]], 0.1, "t", limit=2.0)
-    assert [label.get_text() for label in drawn.axes[0].get_yticklabels()] == ["rank 0", "rank 1"]
 
 
 def test_a_wiring_draws_each_wire_once_and_the_fastest_algorithm_bold():
@@ -436,23 +412,6 @@ def test_a_strip_tells_every_value_and_the_median():
     drawn = strips({"one": [1e-3, 2e-3, 9e-3], "other": [5e-3]}, "t")
     assert [text.get_text() for text in drawn.axes[0].texts] == ["2 ms", "5 ms"]
     assert [len(line.get_xdata()) for line in drawn.axes[0].lines] == [3, 2, 1, 2]
-
-
-def test_the_bytes_that_arrive_are_those_of_the_samples():
-    found = arrived([[(5.0, 100), (6.0, 1100)], [(5.0, 0), (5.5, 0), (7.0, 3000)]], 4)
-    assert found.interval_seconds == 0.5
-    assert found.by_rank == [[1000.0, 1000.0, 0.0, 0.0], [0.0, 2000.0, 2000.0, 2000.0]]
-
-
-@needs_network
-def test_on_a_virtual_network_a_rank_samples_its_own_port():
-    def receive(rank, world_size):
-        with arrivals(0.001) as samples:
-            dist.all_reduce(torch.ones(1 << 16))
-        return samples[-1][1] - samples[0][1]
-
-    for received in launch(receive, 2, network=VirtualNetwork(2, 1)).results:
-        assert 1 << 18 <= received < 1.2 * (1 << 18)
 
 
 def test_nccls_curve_is_that_of_its_source():

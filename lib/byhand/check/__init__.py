@@ -23,12 +23,13 @@ from byhand.check.parts import (
     take_record,
     whole_numbers,
 )
-from byhand.check.traffic import communication, messages, peak_bytes, sent_bytes
+from byhand.check.traffic import collectives, communication, messages, peak_bytes, sent_bytes
 from byhand.check.values import close, equal, results, that
 
 __all__ = [
     "CheckError",
     "close",
+    "collectives",
     "communication",
     "equal",
     "finished_sends",

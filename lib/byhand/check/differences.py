@@ -5,8 +5,6 @@ types are compared (`torch.Tensor`, int, float, str, bool, bytes, list, tuple, d
 object can claim to be equal to everything.
 """
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -14,7 +12,6 @@ from byhand.words import counted
 
 PLAIN_TYPES = (Tensor, int, float, str, bool, bytes, list, tuple, dict, type(None))
 NAN = "There is a nan in it: was something used that nothing was put or received into?"
-FIRST = "first difference at "
 MOST_SHOWN = 8  # elements of a tensor, characters of a string in tens
 
 
@@ -27,23 +24,58 @@ def difference(got, expected, tolerance: float = 0.0, world_size: int | None = N
     `expected` is finite. Nothing is a nan, not even a nan.
     `world_size` lets a hint say "as many times too large as there are ranks".
     """
+    path, lines = _first_difference(got, expected, tolerance, world_size)
+    if not path:
+        return lines
+    whole = _both(got, expected) if len(path) == 1 and type(got) is not dict else []
+    place = "".join(f"[{key!r}]" for key in path)
+    return [*whole, f"first difference at {place}:", *(f"  {line}" for line in lines)]
+
+
+def _first_difference(got, expected, tolerance, world_size) -> tuple[list, list[str]]:
+    """The keys on the way to the first member that differs, and how it does."""
     if type(got) not in PLAIN_TYPES:
-        return [_foreign(got)]
+        return [], [_foreign(got)]
     if isinstance(expected, list | tuple) and type(got) in (list, tuple):
-        return _sequences_differ(got, expected, tolerance, world_size)
+        if len(got) != len(expected):
+            lengths = (f", {counted(len(value), 'member')}" for value in (got, expected))
+            return [], _both(got, expected, *lengths)
+        pairs = enumerate(zip(got, expected, strict=True))
+    elif isinstance(expected, dict) and type(got) is dict:
+        strange = [key for key in got if type(key) not in (str, int, bool, type(None))]
+        if strange or set(got) != set(expected):
+            return [], [
+                f"got the keys      {', '.join(sorted(map(describe, got)))}",
+                f"expected the keys {', '.join(sorted(map(describe, expected)))}",
+            ]
+        pairs = ((key, (got[key], expected[key])) for key in expected)
+    else:
+        return [], _values_differ(got, expected, tolerance, world_size)
+    for key, (mine, theirs) in pairs:
+        path, lines = _first_difference(mine, theirs, tolerance, world_size)
+        if lines:
+            return [key, *path], lines
+    return [], []
+
+
+def _values_differ(got, expected, tolerance, world_size) -> list[str]:
     if type(got) is not type(expected):
         return [f"got      {describe(got)}{_kind(got)}", f"expected {_kind(expected)[2:] or None}"]
     if isinstance(expected, Tensor):
         return _tensors_differ(got, expected, tolerance, world_size)
-    if isinstance(expected, dict):
-        return _dicts_differ(got, expected, tolerance, world_size)
-    if got == expected or (type(got) is float and _near(got, expected, tolerance)):
+    if got == expected:
         return []
-    lines = [f"got      {describe(got)}", f"expected {describe(expected)}"]
-    if type(got) in (int, float) and max(abs(got), abs(expected)) < 2**53:
-        numbers = torch.tensor([[got], [expected]], dtype=torch.float64)
-        lines += _multiple(numbers[0], numbers[1], world_size)
-    return lines + ([NAN] if got != got else [])
+    hints = [NAN] if got != got else []
+    if type(got) is float or (type(got) is int and max(abs(got), abs(expected)) < 2**53):
+        mine, theirs = torch.tensor([[got], [expected]], dtype=torch.float64)
+        if type(got) is float and not _wrong_elements(mine, theirs, tolerance):
+            return []
+        hints += _multiple(mine, theirs, world_size)
+    return _both(got, expected) + hints
+
+
+def _both(got, expected, got_more: str = "", expected_more: str = "") -> list[str]:
+    return [f"got      {describe(got)}{got_more}", f"expected {describe(expected)}{expected_more}"]
 
 
 def describe(value) -> str:
@@ -84,50 +116,11 @@ def _number(element) -> str:
     return f"{element:.10g}" if isinstance(element, float) else str(element)
 
 
-def _near(got: float, expected: float, tolerance: float) -> bool:
-    return math.isfinite(expected) and abs(got - expected) <= tolerance * max(1.0, abs(expected))
-
-
-def _sequences_differ(got, expected, tolerance, world_size) -> list[str]:
-    if len(got) != len(expected):
-        return [
-            f"got      {describe(got)}, {counted(len(got), 'member')}",
-            f"expected {describe(expected)}, {counted(len(expected), 'member')}",
-        ]
-    for index, (mine, theirs) in enumerate(zip(got, expected, strict=True)):
-        if lines := difference(mine, theirs, tolerance, world_size):
-            where, inner = _innermost(lines)
-            whole = [f"got      {describe(got)}", f"expected {describe(expected)}"]
-            return [*([] if where else whole), f"{FIRST}[{index}]{where}:", *inner]
-    return []
-
-
-def _innermost(lines: list[str]) -> tuple[str, list[str]]:
-    """The path that lines on a list begin or go on with, and what is told of its end."""
-    for number, line in enumerate(lines[:3]):
-        if line.startswith(FIRST):
-            return line.removeprefix(FIRST).removesuffix(":"), lines[number + 1 :]
-    return "", [f"  {line}" for line in lines]
-
-
-def _dicts_differ(got, expected, tolerance, world_size) -> list[str]:
-    strange = [key for key in got if type(key) not in (str, int, bool, type(None))]
-    if strange or set(got) != set(expected):
-        return [
-            f"got the keys      {', '.join(sorted(map(describe, got)))}",
-            f"expected the keys {', '.join(sorted(map(describe, expected)))}",
-        ]
-    for key, theirs in expected.items():
-        if lines := difference(got[key], theirs, tolerance, world_size):
-            return [f"in [{key!r}]:", *(f"  {line}" for line in lines)]
-    return []
-
-
 def _tensors_differ(got: Tensor, expected: Tensor, tolerance, world_size) -> list[str]:
     if got.layout is not torch.strided or got.is_quantized:
         return [f"got a tensor of layout {got.layout}, expected an ordinary dense one"]
     got, expected = got.detach().cpu(), expected.detach().cpu()
-    lines = [f"got      {describe(got)}", f"expected {describe(expected)}"]
+    lines = _both(got, expected)
     if got.shape != expected.shape:
         lines.append(f"the shape is {list(got.shape)}, expected {list(expected.shape)}")
         if got.numel() == expected.numel():

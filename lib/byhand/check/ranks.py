@@ -2,19 +2,26 @@
 
 from collections.abc import Iterable
 
+from byhand.check.parts import fail
 
-def lines_by_rank(run, wrong: dict[int, list[str]]) -> list[str]:
-    """The lines of every rank, under one label for ranks that have the same lines."""
+
+def fail_on(run, wrong: dict[int, list[str]], sentence: str, lines: Iterable[str] = ()) -> None:
+    """Raise a CheckError if anything is `wrong`: `sentence`, which the names of those ranks end.
+
+    Below stand the lines of every rank, under one label where they are the same; then `lines`.
+    """
+    if not wrong:
+        return
     ranks_of: dict[tuple[str, ...], list[int]] = {}
     for rank in range(run.world_size):
         ranks_of.setdefault(tuple(wrong.get(rank, ["right"])), []).append(rank)
-    lines = []
+    told = []
     for shared, ranks in ranks_of.items():
         label = f"{named(ranks)}: "
-        for line in shared:
-            lines.append(label + line)
-            label = " " * len(label)
-    return lines
+        told += [
+            (" " * len(label) if number else label) + text for number, text in enumerate(shared)
+        ]
+    fail(f"{sentence} {named(wrong)}.", [*told, *lines])
 
 
 def named(ranks: Iterable[int]) -> str:

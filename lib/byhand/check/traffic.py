@@ -4,35 +4,35 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from byhand.check.parts import fail
-from byhand.check.ranks import at, lines_by_rank, named
-
-OPERATIONS = (
-    "all_reduce all_gather reduce_scatter broadcast reduce scatter gather all_to_all "
-    "send recv barrier"
-).split()
+from byhand.check.ranks import at, fail_on
+from byhand.runtime.ledger import OPS
 
 
-def communication(run, rank: int | None = None, **counts: int | Sequence[int]) -> None:
-    """Each rank makes exactly these calls and no other: `all_reduce=1`, or by rank `send=[1, 0]`.
-
-    With `rank`, only that rank is looked at.
-    """
-    unknown = set(counts) - set(OPERATIONS)
-    if unknown:
-        raise ValueError(f"no such operation: {', '.join(unknown)}; there are {OPERATIONS}")
+def communication(run, **counts: int | Sequence[int]) -> None:
+    """Each rank makes these calls and no other: `all_reduce=1`, or by rank `send=[1, 0]`."""
+    if unknown := set(counts) - set(OPS):
+        raise ValueError(f"no such operation: {', '.join(unknown)}; there are {', '.join(OPS)}")
     wrong = {}
-    for here in range(run.world_size) if rank is None else [rank]:
-        asked = {op: at(count, here) for op, count in counts.items()}
-        calls = [event for event in run.ledger.events if event.rank == here]
-        made = Counter(event.op for event in calls)
-        ops = [op for op in OPERATIONS if made[op] != asked.get(op, 0)]
-        if ops:
-            wrong[here] = [_count_line(op, calls, asked.get(op, 0)) for op in ops]
-    if wrong:
-        fail(
-            f"the number of communication calls is wrong on {named(wrong)}.",
-            lines_by_rank(run, wrong),
-        )
+    for rank in range(run.world_size):
+        made = {op: [] for op in OPS}
+        for event in run.ledger.events:
+            if event.rank == rank:
+                made[event.op].append(event.source)
+        asked = {op: at(counts.get(op, 0), rank) for op in OPS}
+        if lines := [_count(op, made[op], asked[op]) for op in OPS if len(made[op]) != asked[op]]:
+            wrong[rank] = lines
+    fail_on(run, wrong, "the number of communication calls is wrong on")
+
+
+def collectives(run, num_bytes: int = 0, **counts: int | Sequence[int]) -> None:
+    """As `communication`, unless a rank is alone; and each sends (n-1)/n of `num_bytes` at most.
+
+    `num_bytes`: those of every whole tensor, twice those of one that is all-reduced.
+    """
+    if run.world_size > 1:
+        communication(run, **counts)
+        spare = 8  # bytes, for rounding
+        sent_bytes(run, at_most=num_bytes * (run.world_size - 1) // run.world_size + spare)
 
 
 def messages(
@@ -45,14 +45,18 @@ def messages(
 
     `pairs` asks for exactly these messages, as (sender, receiver), in any order.
     """
-    _only_send_and_recv(run)
+    wrong = {}
+    for event in sorted(run.ledger.events, key=lambda event: event.rank):
+        if event.op not in ("send", "recv"):
+            wrong.setdefault(event.rank, []).append(f"called {event.op} ({event.source})")
+    fail_on(run, wrong, "only send and recv are allowed here; others were called by")
     sent = Counter((event.rank, event.peer) for event in run.ledger.events if event.op == "send")
     listed = "messages sent: " + (_pairs(sent) or "none")
     if total is not None and sum(sent.values()) > total:
         fail(f"{sum(sent.values())} messages were sent, {total} are enough.", [listed])
     if per_rank is not None:
         by_rank = Counter(event.rank for event in run.ledger.events if event.op == "send")
-        _at_most(run, by_rank, per_rank, "messages", [listed])
+        _at_most(run, by_rank, per_rank, "messages", "sent", [listed])
     if pairs is not None and sent != (asked := Counter(map(tuple, pairs))):
         lines = [f"missing: {_pairs(asked - sent)}"] if asked - sent else []
         lines += [f"not asked for: {_pairs(sent - asked)}"] if sent - asked else []
@@ -65,7 +69,7 @@ def sent_bytes(run, at_most: int | Sequence[int] | None = None, total: int | Non
     for event in run.ledger.events:
         by_rank[event.rank] += event.sent_bytes
     if at_most is not None:
-        _at_most(run, by_rank, at_most, "bytes", [])
+        _at_most(run, by_rank, at_most, "bytes", "sent")
     if total is not None and (got := sum(by_rank.values())) != total:
         lines = [f"rank {rank}: {by_rank[rank]} bytes" for rank in range(run.world_size)]
         fail(f"{got} bytes were sent in all, expected {total}{_times(got, total)}.", lines)
@@ -79,30 +83,12 @@ def peak_bytes(run, at_most: int | Sequence[int]) -> None:
     """
     if run.peak_bytes is None:
         raise ValueError("peak_bytes needs a launch made with memory=True: this one's was not")
-    wrong = {}
-    for rank in range(run.world_size):
-        got, limit = run.peak_bytes[rank], at(at_most, rank)
-        if got > limit:
-            wrong[rank] = [f"held {got} bytes of tensors at once, at most {limit} are allowed"]
-    if wrong:
-        fail(f"{named(wrong)} held too much memory at once.", lines_by_rank(run, wrong))
+    _at_most(run, run.peak_bytes, at_most, "bytes of tensors at once", "held")
 
 
-def _count_line(op: str, calls: list, asked: int) -> str:
-    sources = [event.source for event in calls if event.op == op]
+def _count(op: str, sources: list[str], asked: int) -> str:
     where = f" ({', '.join(dict.fromkeys(sources))})" if sources else ""
     return f"{op}: got {len(sources)}, expected {asked}{where}"
-
-
-def _only_send_and_recv(run) -> None:
-    wrong = {}
-    for event in run.ledger.events:
-        if event.op not in ("send", "recv"):
-            wrong.setdefault(event.rank, []).append(f"called {event.op} ({event.source})")
-    if wrong:
-        fail(
-            "only send and recv are allowed here.", lines_by_rank(run, dict(sorted(wrong.items())))
-        )
 
 
 def _pairs(pairs: Counter) -> str:
@@ -112,14 +98,12 @@ def _pairs(pairs: Counter) -> str:
     )
 
 
-def _at_most(run, got: Counter, limits, unit: str, lines: list[str]) -> None:
+def _at_most(run, got, limits, unit: str, done: str, lines: Iterable[str] = ()) -> None:
     wrong = {}
     for rank in range(run.world_size):
-        sent, limit = got[rank], at(limits, rank)
-        if sent > limit:
-            wrong[rank] = [f"sent {sent} {unit}, {limit} are enough{_times(sent, limit)}"]
-    if wrong:
-        fail(f"{named(wrong)} sent too many {unit}.", [*lines_by_rank(run, wrong), *lines])
+        if (found := got[rank]) > (limit := at(limits, rank)):
+            wrong[rank] = [f"{done} {found} {unit}, {limit} are enough{_times(found, limit)}"]
+    fail_on(run, wrong, f"too many {unit} {done} by", lines)
 
 
 def _times(got: int, enough: int) -> str:

@@ -4,17 +4,18 @@ from collections.abc import Sequence
 
 from byhand.check.differences import difference
 from byhand.check.parts import fail
-from byhand.check.ranks import lines_by_rank, named
+from byhand.check.ranks import fail_on
 
 
 def equal(got, expected, what: str = "the result") -> None:
     """`got` is exactly `expected`: type, shape, dtype and every element."""
-    _compare(got, expected, what, 0.0)
+    close(got, expected, what, tolerance=0.0)
 
 
 def close(got, expected, what: str = "the result", tolerance: float = 1e-10) -> None:
     """As `equal`, but floats may differ by `tolerance` * max(1, |expected|)."""
-    _compare(got, expected, what, tolerance)
+    if lines := difference(got, expected, tolerance):
+        fail(f"{what} is wrong.", lines)
 
 
 def that(condition: bool, sentence: str) -> None:
@@ -35,20 +36,12 @@ def results(
     wrong = {}
     for rank in range(run.world_size):
         if lines := difference(got[rank], expected[rank], tolerance, run.world_size):
-            wrong[rank] = lines + _belongs_to(got[rank], expected, rank, tolerance)
-    if wrong:
-        fail(f"{what} is wrong on {named(wrong)}.", lines_by_rank(run, wrong))
+            wrong[rank] = lines + _belongs_to(got[rank], expected, tolerance)
+    fail_on(run, wrong, f"{what} is wrong on")
 
 
-def _compare(got, expected, what: str, tolerance: float) -> None:
-    if lines := difference(got, expected, tolerance):
-        fail(f"{what} is wrong.", lines)
-
-
-def _belongs_to(got, expected: Sequence, rank: int, tolerance: float) -> list[str]:
-    if got is None:
-        return []
-    for other, theirs in enumerate(expected):
-        if other != rank and not difference(got, theirs, tolerance):
-            return [f"This is what rank {other} should have."]
-    return []
+def _belongs_to(got, expected: Sequence, tolerance: float) -> list[str]:
+    """A hint where a rank has what another should have."""
+    others = (r for r, theirs in enumerate(expected) if not difference(got, theirs, tolerance))
+    other = None if got is None else next(others, None)
+    return [] if other is None else [f"This is what rank {other} should have."]

@@ -23,7 +23,6 @@ expert_loads         rows of each expert by rank, under several placements
 block_flow           where a block's split begins and ends, forward and backward
 shard_picture        which rank holds which part of a matrix
 costs                time over size: measured points, lines, and where lines cross
-bandwidth_over_time  what passes at each rank, when
 link_ladder          what kinds of links carry
 wirings              ranks, the wires between them, and what algorithms take there
 attention_map        which rank computes which scores, in which round of a ring
@@ -56,7 +55,7 @@ from byhand.figures.layouts import layout_seconds
 from byhand.figures.messages import message_diagram
 from byhand.figures.moving import save_moving_svg
 from byhand.figures.overlap import overlap
-from byhand.figures.rates import bandwidth_over_time, link_ladder
+from byhand.figures.rates import link_ladder
 from byhand.figures.recorded import recorded
 from byhand.figures.rounds import round_picture, traffic_matrices
 from byhand.figures.schedule import schedule_timeline
@@ -75,7 +74,6 @@ __all__ = [
     "Picture",
     "Span",
     "attention_map",
-    "bandwidth_over_time",
     "block_flow",
     "bucket_layout",
     "bytes_bars",

@@ -1,4 +1,4 @@
-"""What passes at each rank, over time; and what kinds of links can carry."""
+"""What kinds of links can carry."""
 
 from collections.abc import Sequence
 from math import log10
@@ -8,7 +8,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from byhand.figures import parts, style
 
-ROW_INCHES, LEFT, TOP, RIGHT, BOTTOM = 0.62, 0.72, 0.5, 0.95, 0.52  # inches
+TOP, BOTTOM = 0.5, 0.52  # inches
 LINK_INCHES, NAME_INCHES, PLACE_INCHES = 0.25, 1.75, 2.3
 PLACE_COLOURS = {
     "a GPU and its memory": "#1f4e79",
@@ -18,37 +18,6 @@ PLACE_COLOURS = {
     "hosts": "#e69f00",
     "here": "#d55e00",
 }
-
-
-def bandwidth_over_time(
-    by_rank: Sequence[Sequence[float]],
-    interval_seconds: float,
-    title: str,
-    limit: float | None = None,
-) -> Figure:
-    """One row a rank: bytes per second in each interval, all rows to one scale.
-
-    limit: a rate drawn as a line, such as the link's.
-    """
-    most = max([limit or 0.0, *(max(rates, default=0.0) for rates in by_rank)]) or 1.0
-    num_intervals = max(len(rates) for rates in by_rank)
-    edges = [1e3 * interval_seconds * number for number in range(num_intervals + 1)]
-    height = TOP + ROW_INCHES * len(by_rank) + BOTTOM
-    with style.plot(height, title, LEFT, TOP, RIGHT, BOTTOM) as (figure, axes):
-        axes.set(xlim=(0, edges[-1]), ylim=(len(by_rank), 0), xlabel="milliseconds")
-        parts.rank_rows(axes, len(by_rank), 0.85)
-        for rank, rates in enumerate(by_rank):
-            floor = rank + 0.95
-            heights = [floor - 0.88 * rate / most for rate in rates]
-            look = {"color": style.rank_colour(rank), "linewidth": 0}
-            axes.stairs(heights, edges, baseline=floor, fill=True, **look)
-            axes.axhline(floor, color=style.FAINT, linewidth=0.8)
-            if limit:
-                top = floor - 0.88 * limit / most
-                axes.axhline(top, color=style.INK, linewidth=0.8, linestyle=(0, (3, 3)))
-        named = limit or most
-        parts.at_right(axes, 0.95 - 0.88 * named / most, f"{named / 1e6:.3g} MB/s", 6)
-    return figure
 
 
 def link_ladder(

@@ -46,7 +46,6 @@ from byhand.runtime.request import PerRank
 from byhand.runtime.run import Run
 
 __all__ = [
-    "Bytes",
     "DeadlineError",
     "DeadlockError",
     "Event",
@@ -61,7 +60,6 @@ __all__ = [
     "SandboxError",
     "StandIn",
     "TamperedError",
-    "Traffic",
     "VirtualNetwork",
     "call",
     "cleanup",
@@ -77,7 +75,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """What ordinary launches do without: loaded when somebody names it."""
-    if name in ("Bytes", "Traffic", "VirtualNetwork"):
+    if name == "VirtualNetwork":
         from byhand.runtime.network import virtual as room
     elif name == "StandIn":
         from byhand.runtime.walls import notebook as room

@@ -145,10 +145,16 @@ def slurm() -> Finding:
     fix = "needed only on a cluster: apt-get install slurm-wlm munge"
     if not shutil.which("sinfo"):
         return Finding("Slurm", False, "sinfo is not installed", fix, False)
-    done = _run("sinfo", "--noheader", "--format=%D nodes in %P")
-    lines = done.stdout.strip().splitlines()
-    works = done.returncode == 0 and bool(lines)
-    found = ", ".join(lines) if works else _last_line(done) or "no partition"
+    command, options = ["sinfo", "--noheader", "--format=%D nodes in %P"], {"timeout": 20}
+    options |= {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "check": False}
+    try:
+        done = subprocess.run(command, **options)
+    except subprocess.TimeoutExpired as error:
+        return Finding("Slurm", False, str(error), "start slurmctld", False)
+    partitions = ", ".join(done.stdout.strip().splitlines())
+    last = (done.stderr.strip().splitlines() or ["no partition"])[-1]
+    works = done.returncode == 0 and bool(partitions)
+    found = partitions if works else last
     return Finding("Slurm", works, found, "start slurmctld and slurmd", False)
 
 
@@ -211,18 +217,6 @@ def _sum_of_ranks(rank: int, world_size: int) -> int:
     total = torch.tensor(rank)
     dist.all_reduce(total)
     return int(total)
-
-
-def _run(*command: str) -> subprocess.CompletedProcess[str]:
-    options = {"capture_output": True, "text": True, "timeout": 20}
-    try:
-        return subprocess.run(command, stdin=subprocess.DEVNULL, check=False, **options)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return subprocess.CompletedProcess(command, 1, "", str(error))
-
-
-def _last_line(done: subprocess.CompletedProcess[str]) -> str:
-    return (done.stderr.strip().splitlines() or [""])[-1] if done.returncode else ""
 
 
 if __name__ == "__main__":

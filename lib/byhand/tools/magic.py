@@ -14,12 +14,13 @@ as copies. What it assigns stays on the ranks; its last expression is shown, by 
 
 from __future__ import annotations
 
-import argparse
 import ast
 import builtins
 from typing import Any
 
+from IPython.core.error import UsageError
 from IPython.core.magic import Magics, cell_magic, magics_class
+from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 from IPython.display import display
 
 from byhand.runtime import Run, default_launcher, launch
@@ -64,33 +65,22 @@ class Blocks:
         return blocks_html(self.run)
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> None:
-        raise ValueError(f"%%ranks: {message}. Write, for example, %%ranks 4")
-
-
-def parse(line: str) -> argparse.Namespace:
-    """The magic's own line: the number of ranks and the options.
-
-    Raises:
-        ValueError: it is no such line; the sentence shows one.
-    """
-    parser = _Parser(prog="%%ranks", add_help=False)
-    parser.add_argument("world_size", type=int)
-    parser.add_argument("--to", metavar="NAME")
-    parser.add_argument("--backend", default="auto")
-    parser.add_argument("--deadline", type=float, default=60.0)
-    return parser.parse_args(line.split())
-
-
 @magics_class
 class RanksMagic(Magics):
     """Holds the `%%ranks` cell magic."""
 
+    @magic_arguments()
+    @argument("world_size", type=int, help="how many ranks there are")
+    @argument("--to", metavar="NAME", help="where the notebook keeps the finished Run")
+    @argument("--backend", default="auto", help="auto, gloo or nccl")
+    @argument("--deadline", type=float, default=60.0, help="seconds for all of it")
     @cell_magic
     def ranks(self, line: str, cell: str) -> None:
-        """Run the cell on every rank: `%%ranks 4 [--to run] [--backend gloo] [--deadline 60]`."""
-        options = parse(line)
+        """Run the cell on every rank."""
+        try:
+            options = parse_argstring(self.ranks, line)
+        except UsageError as error:
+            raise UsageError(f"%%ranks: {error}. Write, for example, %%ranks 4") from None
         count = self.shell.execution_count
         label = f"%%ranks cell [{count}]"
         sources.remember(label, cell)

@@ -15,7 +15,7 @@ The namespaces belong to processes that end with the notebook's: nothing is left
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 MOST_RANKS = 64
 LEAST_RATE = 1e4
@@ -67,18 +67,21 @@ class VirtualNetwork:
 
     def counted(self, before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, Any]]:
         """What two counts of the wires tell of the run between them, by the names of its fields."""
-        return [("traffic", Traffic.of(after) - Traffic.of(before))]
+        spent = {
+            kind: [
+                Bytes(now[0] - then[0], now[1] - then[1])
+                for then, now in zip(before[kind], after[kind], strict=True)
+            ]
+            for kind in after
+        }
+        return [("traffic", Traffic(**spent))]
 
 
-@dataclass(frozen=True)
-class Bytes:
+class Bytes(NamedTuple):
     """What one port carried, as the kernel counted it: whole frames, their headers included."""
 
     sent: int
     received: int
-
-    def __sub__(self, before: Bytes) -> Bytes:
-        return Bytes(self.sent - before.sent, self.received - before.received)
 
 
 @dataclass(frozen=True)
@@ -92,14 +95,3 @@ class Traffic:
 
     hosts: list[Bytes]
     ranks: list[Bytes]
-
-    @classmethod
-    def of(cls, count: dict[str, Any]) -> Traffic:
-        """Read from what the wires count."""
-        return cls(*([Bytes(*port) for port in count[kind]] for kind in ("hosts", "ranks")))
-
-    def __sub__(self, before: Traffic) -> Traffic:
-        return Traffic(
-            [now - then for now, then in zip(self.hosts, before.hosts, strict=True)],
-            [now - then for now, then in zip(self.ranks, before.ranks, strict=True)],
-        )

@@ -66,13 +66,12 @@ class Wires:
         What came in at the far end of a wire is what was sent into it.
         """
         at_switch = self._counters(self.switch)
-        ranks = []
-        for rank in range(self.network.world_size):
-            if rank % self.network.ranks_per_host == 0:
-                at_host = self._counters(self.hosts[self.network.host(rank)])
-            ranks.append(at_host[f"rank{rank}"])
-        hosts = [at_switch[f"host{host}"] for host in range(self.network.hosts)]
-        return {"hosts": hosts, "ranks": ranks}
+        at_hosts = [self._counters(namespace) for namespace in self.hosts]
+        ranks = range(self.network.world_size)
+        return {
+            "hosts": [at_switch[f"host{host}"] for host in range(self.network.hosts)],
+            "ranks": [at_hosts[self.network.host(rank)][f"rank{rank}"] for rank in ranks],
+        }
 
     def _counters(self, namespace: int) -> dict[str, tuple[int, int]]:
         namespaces.set_network(namespace)
@@ -94,13 +93,11 @@ def lay(network: Any) -> Wires:
     hosts = [namespaces.new_network() for _ in range(network.hosts)]
     ranks = [namespaces.new_network() for _ in range(network.world_size)]
     wires = Wires(network, switch, hosts, ranks)
-    _in(switch, _bridge() + _cables([("host", h, "uplink", fd) for h, fd in enumerate(hosts)]))
+    _in(switch, _bridge("host", "uplink", dict(enumerate(hosts))))
     _in(switch, [_rate(network, f"host{host}") for host in range(network.hosts)], tool="tc")
     for host, namespace in enumerate(hosts):
-        first = host * network.ranks_per_host
-        here = range(first, first + network.ranks_per_host)
-        cables = _cables([("rank", rank, "eth0", ranks[rank]) for rank in here])
-        _in(namespace, [*_bridge(), *_up("uplink", "master br0"), *cables])
+        here = {rank: fd for rank, fd in enumerate(ranks) if network.host(rank) == host}
+        _in(namespace, [*_bridge("rank", "eth0", here), *_up("uplink", "master br0")])
         _in(namespace, [_rate(network, "uplink")], tool="tc")
     for rank, namespace in enumerate(ranks):
         _in(namespace, ["link set lo up", *_address(wires.address(rank))])
@@ -109,14 +106,10 @@ def lay(network: Any) -> Wires:
     return wires
 
 
-def _bridge() -> list[str]:
-    return ["link set lo up", f"link add br0 mtu {MTU} type bridge", *_up("br0")]
-
-
-def _cables(ends: list[tuple[str, int, str, int]]) -> list[str]:
-    """Lines that plug a cable into the bridge here; its other end lies in another namespace."""
-    lines = []
-    for kind, number, far_name, namespace in ends:
+def _bridge(kind: str, far_name: str, ends: dict[int, int]) -> list[str]:
+    """Lines for a bridge, and a cable from it to each of the namespaces `ends`, by number."""
+    lines = ["link set lo up", f"link add br0 mtu {MTU} type bridge", *_up("br0")]
+    for number, namespace in ends.items():
         near = f"{kind}{number}"
         far = f"name {far_name} mtu {MTU} netns /proc/self/fd/{namespace}"
         lines.append(f"link add {near} mtu {MTU} type veth peer {far}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import queue
 import shutil
 import socket
 import subprocess
@@ -13,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,7 @@ class Step:
         self.members = [member for member, _ in pairs]
         self.replies = [theirs for _, (theirs, *_) in pairs]
         self.exits: dict[int, int] = {}
-        self.answers: queue.Queue[tuple[str, Any]] = queue.Queue()
+        self.answers: dict[str, list[Any]] = defaultdict(list)
         self.awake, self.wake = socket.socketpair()
         self.awake.setblocking(False)
         self.said = tempfile.TemporaryFile()
@@ -117,16 +117,14 @@ class Step:
 
     def _ask(self, kind: str, seconds: float) -> list[Any]:
         """What each node says of this kind, when all have said it."""
-        until, found = time.monotonic() + seconds, []
-        while len(found) < self.num_nodes:
+        until = time.monotonic() + seconds
+        while (came := len(self.answers[kind])) < self.num_nodes:
             self._check()
             if time.monotonic() > until:
-                came = f"{len(found)} of {self.num_nodes} nodes answered"
-                raise LaunchError(f"{came}; {self._last_words()}")
-            with contextlib.suppress(queue.Empty):
-                said, value = self.answers.get(timeout=0.2)
-                found += [value] if said == kind else []
-        return found
+                nodes = f"{came} of {self.num_nodes} nodes answered"
+                raise LaunchError(f"{nodes}; {self._last_words()}")
+            time.sleep(POLL_SECONDS)
+        return self.answers.pop(kind)
 
     def _exits(self) -> dict[int, int]:
         with contextlib.suppress(BlockingIOError):
@@ -150,27 +148,25 @@ class Step:
         return f"srun's last words: {text[-2000:]}" if text else "srun said nothing"
 
     def _read(self) -> None:
-        """The thread: take in the nodes' frames as they come, until the step is closed."""
+        """The thread: take in what the nodes say as it comes, until the step is closed."""
         read = [0] * self.num_nodes
         while not self.closing.wait(POLL_SECONDS):
             for node in range(self.num_nodes):
                 with (
-                    contextlib.suppress(FileNotFoundError),
+                    contextlib.suppress(FileNotFoundError, EOFError, pickle.UnpicklingError),
                     open(self.folder / f"node.{node}", "rb") as file,
                 ):
                     file.seek(read[node])
-                    while len(size := file.read(8)) == 8:
-                        frame = file.read(int.from_bytes(size))
-                        if len(frame) < int.from_bytes(size):
-                            break
+                    while True:  # until what is not there, or not whole
+                        said = pickle.load(file)
                         read[node] = file.tell()
-                        self._take(*pickle.loads(frame))
+                        self._take(*said)
             if self.process.poll() is not None:
                 self.wake.send(b".")
 
     def _take(self, kind: str, rank: int | None, value: Any) -> None:
         if rank is None:
-            self.answers.put((kind, value))
+            self.answers[kind].append(value)
         elif kind == "log":
             append_log(self.members[rank].log_fd, value)
         elif kind == "reply":

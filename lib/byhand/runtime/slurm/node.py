@@ -95,10 +95,9 @@ class Node:
         self.say("stacks", None, seconds)
 
     def say(self, kind: str, rank: int | None, value: Any) -> None:
-        """Append a frame to this node's file, which is closed so that other nodes see it."""
-        frame = pickle.dumps((kind, rank, value))
+        """Write it at the end of this node's file, which is closed so that other nodes see it."""
         with open(self.folder / f"node.{self.number}", "ab") as file:
-            file.write(len(frame).to_bytes(8) + frame)
+            file.write(pickle.dumps((kind, rank, value)))
 
 
 WRITTEN = {

@@ -16,14 +16,11 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import cloudpickle
-from IPython.core.compilerop import CachingCompiler
-from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
-from traitlets import Type
+from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 from byhand.runtime import request
@@ -32,23 +29,17 @@ from byhand.runtime.launcher import Launcher
 from byhand.runtime.process import codec
 from byhand.runtime.process.forked import fork_server
 from byhand.runtime.process.rank import Open, receive, redirect, send_reply
+from byhand.runtime.walls.limits import Walls
 from byhand.runtime.walls.notebook import Notebook
-from byhand.runtime.walls.question import Sandbox, Walls
+from byhand.runtime.walls.question import Sandbox
 
 ROOM, ROOMY = 8, ("processes", "file_bytes")  # a rank's log is a file, and longer than most
 MAX_NOTE = 500
 MAX_FILES, MAX_FILE_BYTES = 200, 16 << 20
 
 
-@dataclass
 class NotebookWalls(Walls):
-    """What stands around a student's notebook: the same, with room for the ranks it may launch."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        room = {name: ROOM * self.limits[name] for name in ROOMY if name in self.limits}
-        self.limits = {**self.limits, **room}
-        self.limits.pop("device_bytes", None)
+    """What stands around a student's notebook."""
 
     def main(self, fds: list[int], spec: dict, address: tuple[str, int], store_fd: int) -> None:
         """In a process that the fork server forked: be the notebook."""
@@ -58,28 +49,24 @@ class NotebookWalls(Walls):
         serve(control)
 
 
-def students_notebook(
-    sandbox: Sandbox, isolate: bool = True, limits: Mapping[str, int] | None = None
-) -> Notebook:
-    """A notebook that will stand behind walls of its own; `isolate` and `limits` as of Walls."""
-    walls = NotebookWalls(isolate, limits or {}, sandbox.gpus)
-    reply_bytes = walls.limits.get("reply_bytes", codec.MAX_BYTES)
+def students_notebook(sandbox: Sandbox, limits: Mapping[str, int]) -> Notebook:
+    """A notebook that will stand behind walls of its own, on the CPU.
+
+    `limits`: those of a question's ranks; there is room besides for the ranks it may launch.
+    """
+    own = {name: (ROOM if name in ROOMY else 1) * limit for name, limit in limits.items()}
+    own.pop("device_bytes", None)
+    walls = NotebookWalls(sandbox.isolate, own)
+    reply_bytes = own.get("reply_bytes", codec.MAX_BYTES)
     return Notebook(lambda: sandbox.client_behind(walls), reply_bytes, sandbox.gpus.patience)
-
-
-class _Compiler(CachingCompiler):
-    """Calls a cell's code by the cell's label."""
-
-    label = ""
-
-    def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> str:
-        return f"<{self.label}>"
 
 
 class _Shell(InteractiveShell):
     """IPython of which nobody sees what it shows."""
 
-    compiler_class = Type(_Compiler)
+    def should_run_async(self, *_: Any, **__: Any) -> bool:
+        """Yes, as a kernel does; not again where a magic runs what stands below it."""
+        return asyncio._get_running_loop() is None
 
     def enable_gui(self, gui: Any = None) -> None:
         """There is no window."""
@@ -99,36 +86,24 @@ def serve(control: socket.socket) -> None:
     shell = _Shell.instance(config=Config(HistoryManager={"enabled": False}))
     shell.display_formatter.active_types = ["text/plain"]
     shell.set_hook("show_in_pager", lambda *_, **__: None)
-    before, home, loop = _files(Path.cwd()), Path.cwd(), asyncio.new_event_loop()
+    before, home = _files(Path.cwd()), Path.cwd()
     while True:
         header, body = receive(control)
         asked = json.loads(body)
         if header["do"] == "run":
-            reply, body = {"kind": "ran", "note": _run(shell, loop, *asked)}, b""
+            reply, body = {"kind": "ran", "note": _run(shell, *asked)}, b""
         else:
             reply, body = _packed(shell.user_ns, asked, home, before)
         send_reply(control, reply, body)
 
 
-async def _cell(shell: _Shell, source: str) -> ExecutionResult:
-    """Run a cell as a kernel does, where a loop is running."""
-    text, wrong = source, None
-    try:
-        text = shell.transform_cell(source)
-    except Exception:
-        wrong = sys.exc_info()
-    return await shell.run_cell_async(
-        source, store_history=True, transformed_cell=text, preprocessing_exc_tuple=wrong
-    )
-
-
-def _run(shell: _Shell, loop: asyncio.AbstractEventLoop, label: str, source: str) -> str | None:
+def _run(shell: _Shell, label: str, source: str) -> str | None:
     """Run a cell, until it ends or is interrupted; what is to be told of it."""
-    shell.compile.label = label
+    shell.compile.get_code_name = lambda *_: f"<{label}>"  # what a frame of the cell is called
     sys.stdout, sys.stderr = sys.stdout or sys.__stdout__, sys.stderr or sys.__stderr__
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        result = loop.run_until_complete(_cell(shell, source))
+        result = shell.run_cell(source, store_history=True)
         error = result.error_before_exec or result.error_in_exec
         return None if error is None else f"{type(error).__name__}: {error}"[:MAX_NOTE]
     except BaseException as error:  # interrupted as it ended, or its error cannot be shown
@@ -141,9 +116,8 @@ def _packed(
     names: dict[str, Any], asked: list[str], home: Path, before: dict[str, bytes]
 ) -> tuple[dict[str, Any], bytes]:
     """What `unpack` is to bring to the ranks: the names, and what a rank shares with a notebook."""
-    missing = [name for name in asked if name not in names]
-    if missing:
-        return {"kind": "missing", "names": missing}, b""
+    if missing := ", ".join(name for name in asked if name not in names):
+        return {"kind": "error", "message": f"the notebook does not define {missing}"}, b""
     try:
         found = cloudpickle.dumps({name: names[name] for name in asked})
         files = {n: text for n, text in _files(home).items() if before.get(n) != text}

@@ -18,9 +18,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-HOST_BYTES = 8 << 30  # what CUDA and its libraries write to in main memory, beside the rank's own
-HELPERS = 112  # threads that CUDA, NCCL and autograd start on a rank, by the group and the GPU
-SOCKETS = 768  # descriptors that they open
+MORE = {  # than on the CPU, of a rank's limits
+    "memory_bytes": 8 << 30,  # of main memory, that CUDA and its libraries write to
+    "processes": 112,  # threads that CUDA, NCCL and autograd start, by the group and the GPU
+    "open_files": 768,
+}
 PATIENCE = 4  # a fresh rank takes a second or more to start CUDA, and a test starts dozens
 SETTINGS = {
     "CUDA_CACHE_DISABLE": "1",
@@ -73,17 +75,13 @@ class Gpus:
     def limits(self, limits: Mapping[str, int]) -> dict[str, int]:
         """These limits of a rank, as CUDA survives them.
 
-        The address space goes unlimited; memory_bytes bounds GPU memory, and main memory with
-        HOST_BYTES on top.
+        The address space goes unlimited; memory_bytes bounds GPU memory, and with MORE main memory.
         """
         if not self.count:
             return dict(limits)
-        changed = {name: limits[name] for name in limits if name != "address_bytes"}
-        changed["device_bytes"] = limits["memory_bytes"]
-        more = {"memory_bytes": HOST_BYTES, "processes": HELPERS, "open_files": SOCKETS}
-        for name in more.keys() & limits.keys():
-            changed[name] += more[name]
-        return changed
+        kept = {name: limit for name, limit in limits.items() if name != "address_bytes"}
+        changed = {name: limit + MORE.get(name, 0) for name, limit in kept.items()}
+        return {**changed, "device_bytes": limits["memory_bytes"]}
 
 
 NO_GPUS = Gpus()
@@ -107,7 +105,5 @@ def environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 def bubblewrap_options(files: Iterable[str]) -> list[str]:
     """Options that let these device files into a sandbox, after its own `--dev`, and /sys."""
-    options = []
-    for path in files:
-        options += ["--dev-bind", path, path]
+    options = [word for path in files for word in ("--dev-bind", path, path)]
     return [*options, "--ro-bind", "/sys", "/sys"] if options else []

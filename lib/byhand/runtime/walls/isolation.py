@@ -9,7 +9,7 @@ the student's notebook: it shares nothing with the ranks, and sends them what it
 It works for root and for ordinary users. Root makes the walls as root, and what runs behind them is
 a user of its own, whom limits on processes bind. Where it does not stand, nothing is graded.
 
-Memory of a question is bounded as a whole: question.py weighs its processes and sockets, tmpfs has
+Memory of a question is bounded as a whole: limits.py weighs its processes and sockets, tmpfs has
 a size, seccomp.py forbids what could not be seen, a launch's replies have a limit together. What is
 left is small by the kernel's own limits: pipes, page tables, locks.
 
@@ -28,17 +28,15 @@ from __future__ import annotations
 import functools
 import os
 import shutil
-import site
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from byhand.runtime.process.client import ENVIRON
 from byhand.runtime.walls import gpus
+from byhand.runtime.walls.namespaces import python_places
 
-LIBRARY = Path(__file__).resolve().parents[2]  # lib/byhand, and not the checkout around it
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 SYSTEM_FILES = (
     "/etc/ld.so.cache",
@@ -59,31 +57,12 @@ ENVIRONMENT = {
     "PYTHONNOUSERSITE": "1",
     "TORCHINDUCTOR_CACHE_DIR": "/tmp",
 }
-INSTALL = "apt-get install bubblewrap (as root), or your system's equivalent"
+# Root may make the walls without a user namespace, and then go on as somebody else:
+ROOTS = ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
 STRANGER = 61_183  # the user that root's submissions run as: no account, and no files
-BUBBLEWRAP, NONE = "bubblewrap", "none"
 
 
-@dataclass(frozen=True)
-class Level:
-    """What stands. `command` goes before a fork server's; `nests`: each question is walled off
-    from the others by namespaces of its own."""
-
-    name: str
-    command: tuple[str, ...] = ()
-    nests: bool = False
-
-
-def best_level(hide: Iterable[Path | str] = (), devices: Iterable[str] = ()) -> Level:
-    """bubblewrap where it works; `hide` and `devices` as in `sandbox_command`."""
-    if why_no_sandbox() is None:
-        return Level(BUBBLEWRAP, sandbox_command(hide, devices=devices), True)
-    return Level(NONE)
-
-
-def sandbox_command(
-    hide: Iterable[Path | str] = (), bwrap: str = "bwrap", devices: Sequence[str] = ()
-) -> tuple[str, ...]:
+def sandbox_command(hide: Iterable[Path | str] = (), devices: Sequence[str] = ()) -> list[str]:
     """The words to put before a Python command so that bubblewrap walls it in.
 
     `hide` names directories that must stay out of sight even where they lie under /usr or in the
@@ -100,48 +79,28 @@ def sandbox_command(
         options += ["--dev-bind", "/dev/full", "/dev/zero"]
     options += ["--proc", "/proc", "--perms", "1777", "--tmpfs", "/tmp"]
     hidden = _hidden(hide)
-    options += _system() + hidden + _bound(python_places())
+    options += _system() + hidden + bound(python_places())
     for place in ("/dev", *hidden[1::2], "/"):  # or ranks, and submissions, would share them
         options += ["--remount-ro", place]
-    as_whom, then = _as_whom()
-    return (bwrap, *as_whom, *options, "--chdir", "/tmp", "--", *then)
+    as_whom, then = ["--unshare-user", "--uid", "1000", "--gid", "1000"], []
+    if os.getuid() == 0:
+        as_whom, then = ROOTS, setpriv(STRANGER)
+    return ["bwrap", *as_whom, *options, "--chdir", "/tmp", "--", *then]
 
 
-def become(user: int, bwrap: str = "bwrap") -> tuple[str, ...]:
-    """The words by which root runs a Python command as this user, who sees Python and no home."""
-    places = ("--dev-bind", "/", "/", "--tmpfs", str(Path.home()), *_bound(python_places()))
-    return (bwrap, *_as_root(), *places, "--", *_setpriv(user))
-
-
-def _as_whom() -> tuple[list[str], list[str]]:
-    """How another user stands behind the walls: options, and words before the command."""
-    if os.getuid() != 0:
-        return ["--unshare-user", "--uid", "1000", "--gid", "1000"], []
-    return _as_root(), _setpriv(STRANGER)
-
-
-def _as_root() -> list[str]:
-    """Root may make the walls without a user namespace, and then go on as somebody else."""
-    return ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-
-
-def _setpriv(user: int) -> list[str]:
+def setpriv(user: int) -> list[str]:
+    """The words by which root runs a command as this user."""
     return ["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups", "--"]
 
 
 def _system() -> list[str]:
     """The operating system's programs and libraries, read-only, links kept as links."""
-    options = []
-    for name in SYSTEM:
-        path = Path(name)
-        if path.is_symlink():
-            options += ["--symlink", os.readlink(path), name]
-        elif path.is_dir():
-            options += ["--ro-bind", name, name]
-    options += ["--perms", "755", "--dir", "/etc"]  # or whoever root becomes cannot look into it
-    for name in SYSTEM_FILES:
-        if os.path.exists(name):
-            options += ["--ro-bind", name, name]
+    options = ["--perms", "755", "--dir", "/etc"]  # or whoever root becomes cannot look into it
+    for name in (*SYSTEM, *SYSTEM_FILES):
+        if name in SYSTEM and os.path.islink(name):
+            options += ["--symlink", os.readlink(name), name]
+        else:
+            options += ["--ro-bind-try", name, name]
     return options
 
 
@@ -156,25 +115,11 @@ def _hidden(paths: Iterable[Path | str]) -> list[str]:
     return options
 
 
-def _bound(places: list[Path]) -> list[str]:
+def bound(places: list[Path]) -> list[str]:
     """These directories, read-only, and the way to each open to every user: nothing else there."""
     ways = {str(way): None for place in places for way in [*reversed(place.parents)][1:]}
     options = [word for way in ways for word in ("--perms", "755", "--dir", way)]
     return options + [word for place in places for word in ("--ro-bind", str(place), str(place))]
-
-
-def python_places() -> list[Path]:
-    """This Python, its packages and this library: nothing else of where they live."""
-    places = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent.parent}
-    places |= {Path(place) for place in site.getsitepackages()}
-    places = {place for place in places if place.is_dir() and place not in _too_wide()}
-    outer = [place for place in sorted(places) if not any(p in place.parents for p in places)]
-    return [*outer, LIBRARY]
-
-
-def _too_wide() -> set[Path]:
-    """Directories that would show more than Python: the root, /usr (bound already), a home."""
-    return {Path("/"), Path("/usr"), Path.home(), Path.home().resolve()}
 
 
 @functools.cache
@@ -185,12 +130,12 @@ def why_no_sandbox() -> str | None:
     """
     if sys.platform != "linux":
         return f"the sandbox needs Linux namespaces, which {sys.platform} does not have"
-    bwrap = shutil.which("bwrap")
-    if bwrap is None:
-        return f"bubblewrap is not installed: {INSTALL}"
+    if shutil.which("bwrap") is None:
+        install = "apt-get install bubblewrap (as root), or your system's equivalent"
+        return f"bubblewrap is not installed: {install}"
     try:
         done = subprocess.run(
-            [*sandbox_command(bwrap=bwrap), sys.executable, "-c", _PROBE],
+            [*sandbox_command(), sys.executable, "-c", _PROBE],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import os
+import site
 import socket
 import struct
 import sys
@@ -20,9 +21,8 @@ _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x4000000
 _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 2, 4, 8
 _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 1 << 18
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
-_CAPABILITY_VERSION_3, _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 0x20080522, 12, 21
-_PR_CAP_AMBIENT, _PR_SET_NO_NEW_PRIVS, _PR_SET_DUMPABLE = 47, 38, 4
-_NOT_ROOT = 1000
+_CAPABILITY_VERSION_3, _PR_SET_NO_NEW_PRIVS, _PR_SET_DUMPABLE = 0x20080522, 38, 4
+LIBRARY = Path(__file__).resolve().parents[2]  # lib/byhand, and not the checkout around it
 BUFFER_BYTES = 1 << 20  # that a TCP connection holds at each end, on the way out and on the way in
 MAX_FILES = 10_000  # in an empty directory: files of no bytes take the kernel's memory, too
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -43,7 +43,7 @@ def enter(scratch_bytes: int) -> None:
     Raises:
         OSError: the kernel refuses; the message says which step.
     """
-    _unshare(_CLONE_NEWPID | _CLONE_NEWNET | _CLONE_NEWNS | _CLONE_NEWIPC, _NOT_ROOT)
+    _unshare(_CLONE_NEWPID | _CLONE_NEWNET | _CLONE_NEWNS | _CLONE_NEWIPC)
     _empty_places(scratch_bytes)
     _loopback_up()
     for name in ("rmem", "wmem"):
@@ -74,21 +74,14 @@ def enter_alone(scratch_bytes: int) -> None:
 def enter_as_administrator() -> None:
     """Move to new user, process and network namespaces, free to make and join more of the last.
 
-    Returns in the first process of the new process namespace, as `enter` does. The programs it
-    starts may administer its networks too.
+    Returns in the first process of the new process namespace, as `enter` does: as root there, so
+    that the programs it starts may administer its networks too.
 
     Raises:
         OSError: the kernel refuses; the message says which step.
     """
-    _unshare(_CLONE_NEWPID | _CLONE_NEWNET)
+    _unshare(_CLONE_NEWPID | _CLONE_NEWNET, as_root=True)
     _become_first_process()
-    header, sets = struct.pack("Ii", _CAPABILITY_VERSION_3, 0), ctypes.create_string_buffer(24)
-    _check(_libc.capget(header, sets), "capget")
-    effective, permitted, _, effective_high, permitted_high, _ = struct.unpack("6I", sets.raw)
-    wanted = (effective, permitted, permitted, effective_high, permitted_high, permitted_high)
-    _check(_libc.capset(header, struct.pack("6I", *wanted)), "capset")
-    for capability in (_CAP_NET_ADMIN, _CAP_SYS_ADMIN):
-        _check(_libc.prctl(_PR_CAP_AMBIENT, 2, capability, 0, 0), "ambient capability")
 
 
 def own_network() -> int:
@@ -109,22 +102,20 @@ def set_network(descriptor: int) -> None:
     _check(_libc.setns(descriptor, _CLONE_NEWNET), "joining a network namespace")
 
 
-def _unshare(flags: int, instead_of_root: int = 0) -> None:
-    """Enter new namespaces in a new user namespace, as the same user and group.
+def _unshare(flags: int, as_root: bool = False) -> None:
+    """Enter new namespaces in a new user namespace, as the same user and group, or as root of it.
 
-    `instead_of_root`: the number that user 0 goes by inside. Only a privileged process may call
-    itself 0 in a user namespace below, so a rank could have none of its own.
+    Who is root there could make no further user namespace once its privileges are dropped.
     """
     uid, gid = os.getuid(), os.getgid()
     trust_nobody(False)  # or this process's own files in /proc would not be its own
     _check(_libc.unshare(_CLONE_NEWUSER | flags), "unshare")
     for name, text in (
         ("setgroups", "deny"),
-        ("uid_map", f"{uid or instead_of_root} {uid} 1"),
-        ("gid_map", f"{gid or instead_of_root} {gid} 1"),
+        ("uid_map", f"{0 if as_root else uid} {uid} 1"),
+        ("gid_map", f"{0 if as_root else gid} {gid} 1"),
     ):
-        with open(f"/proc/self/{name}", "w") as file:
-            file.write(text)
+        Path(f"/proc/self/{name}").write_text(text)
 
 
 def _become_first_process() -> None:
@@ -139,37 +130,34 @@ def _empty_places(num_bytes: int) -> None:
     """An empty /tmp and /dev/shm, seen by this process and its children alone."""
     _check(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "private mounts")
     for place in ("/tmp", "/dev/shm"):
-        if os.path.isdir(place):
-            _cover(place, num_bytes)
+        _cover(place, num_bytes)
     os.chdir("/tmp")
 
 
 def _own_terminals() -> None:
     """Pseudo-terminals that other processes do not see, and few of those that a machine has."""
-    if os.path.isdir("/dev/pts"):
-        options, flags = b"newinstance,ptmxmode=0666,max=64", _MS_NOSUID | _MS_NOEXEC
-        _check(_libc.mount(b"devpts", b"/dev/pts", b"devpts", flags, options), "mount on /dev/pts")
+    options, flags = b"newinstance,ptmxmode=0666,max=64", _MS_NOSUID | _MS_NOEXEC
+    _check(_libc.mount(b"devpts", b"/dev/pts", b"devpts", flags, options), "mount on /dev/pts")
 
 
 def _set(name: str, value: str) -> None:
     """Change a setting of the kernel's that is this namespace's own."""
-    with open(f"/proc/sys/{name}", "w") as file:
-        file.write(value)
+    Path("/proc/sys", name).write_text(value)
 
 
-def python_places() -> set[str]:
-    """Directories that Python and this library are read from."""
-    package = str(Path(__file__).resolve().parents[2])
-    needed = (*sys.path, sys.prefix, sys.base_prefix, package)
-    executable = os.path.dirname(os.path.dirname(os.path.realpath(sys.executable)))
-    return {os.path.realpath(path) for path in (*needed, executable) if path}
+def python_places() -> list[Path]:
+    """This Python, its packages and this library: nothing else of where they live."""
+    places = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent.parent}
+    places |= {Path(place) for place in site.getsitepackages()}
+    too_wide = {Path("/"), Path("/usr"), Path.home(), Path.home().resolve()}  # /usr is bound anyway
+    places = {place for place in places - too_wide if place.is_dir()}
+    outer = [place for place in sorted(places) if not places & set(place.parents)]
+    return [*outer, LIBRARY]
 
 
 def _cover(place: str, num_bytes: int) -> None:
     """Mount an empty directory over `place`; Python's own directories below it stay in sight."""
-    kept = sorted(
-        path for path in python_places() if path.startswith(place + "/") and os.path.isdir(path)
-    )
+    kept = [str(path) for path in python_places() if path.is_relative_to(place)]
     handles = [(path, os.open(path, os.O_PATH | os.O_DIRECTORY)) for path in kept]
     options = f"size={num_bytes},nr_inodes={MAX_FILES},mode=1777".encode()
     mounted = _libc.mount(b"tmpfs", place.encode(), b"tmpfs", _MS_NOSUID | _MS_NODEV, options)

@@ -12,16 +12,13 @@ import os
 import pickle
 import selectors
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from byhand.runtime.errors import TamperedError, describe_exit, plain_text
 from byhand.runtime.process.client import ForkClient
-from byhand.runtime.process.member import MOST_WAITED, Deadline, Member, as_list, send_calls
-from byhand.runtime.walls import on_gpu
+from byhand.runtime.process.member import MOST_WAITED, Deadline, Member, send_calls
 
 CELL_SECONDS = 15.0
 ALL_SECONDS = 60.0  # of all cells together: one that would begin later is not run
@@ -46,15 +43,18 @@ class _DiedError(Exception):
 
 
 class StandIn:
-    """A student's name in the judge's kernel: worth something only inside a driver."""
+    """A student's name in the judge's kernel: worth something only inside a driver.
 
-    _named: set[str] = set()
+    `named`: those that were pickled since somebody emptied it.
+    """
+
+    named: set[str] = set()
 
     def __init__(self, name: str):
         self._name = name
 
     def __reduce__(self) -> tuple[Any, ...]:
-        self._named.add(self._name)
+        self.named.add(self._name)
         return (look_up, (self._name,))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -64,13 +64,6 @@ class StandIn:
 
     def __repr__(self) -> str:
         return f"<{self._name}, the submission's>"
-
-    @classmethod
-    @contextlib.contextmanager
-    def named(cls) -> Iterator[set[str]]:
-        """A set that fills with the names of all that are pickled meanwhile."""
-        cls._named.clear()
-        yield cls._named
 
 
 class Notebook:
@@ -121,8 +114,9 @@ class Notebook:
                 continue
             if header["kind"] == "packed":
                 return body
-            why = self._why_not(header)
-            break
+            message = plain_text(header.get("message"), 2000)
+            notes = "; ".join(f"cell {label}: {note}" for label, note in self.notes.items())
+            raise NotebookError(f"{message} ({notes})" if notes else message)
         raise NotebookError(why)
 
     def close(self) -> None:
@@ -133,41 +127,29 @@ class Notebook:
             client.end_team(team, members)
             client.close()
 
-    def _why_not(self, header: dict[str, Any]) -> str:
-        if header["kind"] != "missing":
-            return plain_text(header.get("message"), 2000)
-        names = plain_text(", ".join(map(str, as_list(header.get("names")))), 200)
-        notes = [f"cell {label}: {note}" for label, note in self.notes.items()]
-        return f"the notebook does not define {names}" + (f" ({'; '.join(notes)})" if notes else "")
-
     def _catch_up(self) -> None:
-        """Run what is still to run."""
-        while self._done < len(self._todo):
-            cell = label, source = self._todo[self._done]
+        """Run what is still to run: in a fresh process all, but for cells that never end."""
+        while todo := self._todo[self._done :]:
             if self._left <= 0:
-                late = ", ".join(label for label, _ in self._todo[self._done :])
                 why = f"not run, as the cells before took the {ALL_SECONDS:.0f} s of all together"
-                self.notes[late] = why
+                self.notes[", ".join(label for label, _ in todo)] = why
                 del self._todo[self._done :]
                 return
+            label, source = cell = todo[0]
             try:
-                note, ended = self._run(label, source)
+                reply, _ = self._ask("run", [label, source], min(self._cell_seconds, self._left))
+                note = reply.get("note")
+                ended = not (self._stopped and str(note).startswith("KeyboardInterrupt"))
+                if not ended:
+                    note = f"it did not come to an end within {CELL_SECONDS:.0f} s, and was stopped"
             except _DiedError as error:
                 note, ended = f"{error}; it was left out", False
             if note is not None:
-                self.notes[label] = note
+                self.notes[label] = plain_text(note, 1000)
             if ended:
                 self._done += 1
             else:
                 self._todo.remove(cell)
-
-    def _run(self, label: str, source: str) -> tuple[str | None, bool]:
-        """What is to be told of a cell, and whether it came to its end."""
-        reply, _ = self._ask("run", [label, source], min(self._cell_seconds, self._left))
-        note = reply.get("note")
-        if self._stopped and str(note).startswith("KeyboardInterrupt"):
-            return f"it did not come to an end within {CELL_SECONDS:.0f} s, and was stopped", False
-        return (None if note is None else plain_text(note, 1000)), True
 
     def _ask(self, do: str, what: list[Any], seconds: float) -> tuple[dict[str, Any], bytes]:
         """One answer of the process. Raises _DiedError where none comes."""
@@ -212,7 +194,7 @@ class Notebook:
         return True
 
 
-def unpack(data: bytes, device: torch.device | None) -> None:
+def unpack(data: bytes) -> None:
     """On a rank: be where the notebook is, with its files, and know the names in `data`."""
     files, directory, sys.path[:], found = pickle.loads(data)
     for name, text in files.items():
@@ -222,4 +204,4 @@ def unpack(data: bytes, device: torch.device | None) -> None:
             path.write_bytes(text)
     with contextlib.suppress(OSError):
         os.chdir(directory)
-    _names.update(on_gpu.loads(found, device))
+    _names.update(pickle.loads(found))

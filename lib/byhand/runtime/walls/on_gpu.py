@@ -12,72 +12,93 @@ from __future__ import annotations
 
 import contextlib
 import io
-import pickle
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 import torch
 import torch.distributed as dist
 import torch.distributed.distributed_c10d as c10d
 from torch.overrides import TorchFunctionMode
 
+from byhand.runtime.errors import LaunchError
 from byhand.runtime.process import world as process_group
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
+from byhand.runtime.walls.gpus import NO_GPUS, Gpus
+from byhand.runtime.walls.limits import Walls
 
 _SENDS, _RECEIVES = ("send",), ("recv_", "recv_any_source_")
 _RANDOM = {torch.rand, torch.randn, torch.randint, torch.randperm, torch.normal}
 SPARE = 1 << 28  # bytes that CUDA itself takes of a GPU, for each rank
 
 
-def taken(rank: int, limits: dict[str, int]) -> torch.device | None:
-    """This rank's GPU, with a cap on what torch takes of it; None without `device_bytes`."""
-    if "device_bytes" not in limits:
-        return None
-    device = process_group.device(rank)
-    if device.type == "cuda":
-        torch.cuda.set_device(device)
-        share = limits["device_bytes"] / torch.cuda.get_device_properties(device).total_memory
-        torch.cuda.set_per_process_memory_fraction(min(1.0, share), device)
-        torch.backends.cudnn.allow_tf32 = False  # convolutions are as exact as on the CPU
-    return device
+@dataclass
+class GpuWalls(Walls):
+    """Walls around ranks that have `gpus`, and so what "auto" means; a limit more: device_bytes."""
+
+    gpus: Gpus = NO_GPUS
+    device = torch.device("cpu")
+    memory_files = True  # CUDA and NCCL need them
+
+    def weigh(self, world_size: int) -> None:
+        """Nothing: CUDA maps as much as the GPUs hold."""
+
+    def backend(self, backend: str, world_size: int) -> str:
+        """The backend of a launch that asks for this one.
+
+        Raises:
+            ValueError: it cannot run here. LaunchError: nobody asked for what cannot.
+        """
+        if backend != "auto":
+            return process_group.choose_backend(backend, world_size, self.gpus.count)
+        try:
+            return process_group.choose_backend(self.gpus.backend, world_size, self.gpus.count)
+        except ValueError as error:
+            raise LaunchError(str(error)) from None
+
+    def close_in(self, rank: int, world_size: int, kept: list[int]) -> None:
+        """On a rank: that too, and its GPU, with a cap on what torch takes of it."""
+        super().close_in(rank, world_size, kept)
+        self.device = process_group.device(rank)
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device)
+            has = torch.cuda.get_device_properties(self.device).total_memory
+            share = min(1.0, self.limits["device_bytes"] / has)
+            torch.cuda.set_per_process_memory_fraction(share, self.device)
+            torch.backends.cudnn.allow_tf32 = False  # convolutions are as exact as on the CPU
+
+    def load(self, data: bytes) -> Any:
+        """On a rank: the call, every tensor in it on its device, wherever in it that is.
+
+        Storages are read onto the device; views, strides and gradients stay as they are.
+        """
+
+        def read(storage: bytes) -> Any:
+            return torch.load(io.BytesIO(storage), map_location=self.device, weights_only=False)
+
+        with placed(self.device), patch.object(torch.storage, "_load_from_bytes", read):
+            return super().load(data)
+
+    @contextlib.contextmanager
+    def recorded(self, log: LogWriter, memory: HeldBytes | None) -> Iterator[None]:
+        """On a rank: what the function runs in."""
+        with placed(self.device), Staging(log, memory):
+            yield
 
 
 @contextlib.contextmanager
-def placed(device: torch.device | None) -> Iterator[None]:
-    """New tensors are made on `device` meanwhile; None changes nothing."""
-    if device is None:
+def placed(device: torch.device) -> Iterator[None]:
+    """New tensors are made on `device` meanwhile."""
+    with (
+        device,
+        _SameNumbers(device),
+        patch.object(c10d, "batch_isend_irecv", _one_by_one),
+        patch.object(dist, "batch_isend_irecv", _one_by_one),
+    ):
         yield
-        return
-    batched = c10d.batch_isend_irecv
-    with device, _SameNumbers(device):
-        c10d.batch_isend_irecv = dist.batch_isend_irecv = _one_by_one
-        try:
-            yield
-        finally:
-            c10d.batch_isend_irecv = dist.batch_isend_irecv = batched
-
-
-def loads(data: bytes, device: torch.device | None) -> Any:
-    """What `data` pickles, with every tensor in it on `device`, wherever in it that is."""
-    return pickle.loads(data) if device is None else _Unpickler(data, device).load()
-
-
-class _Unpickler(pickle.Unpickler):
-    """Reads the storage of tensors onto a device; views, strides and gradients stay as they are."""
-
-    def __init__(self, data: bytes, device: torch.device):
-        super().__init__(io.BytesIO(data))
-        self.device = device
-
-    def find_class(self, module: str, name: str) -> Any:
-        if (module, name) == ("torch.storage", "_load_from_bytes"):
-            return self._storage
-        return super().find_class(module, name)
-
-    def _storage(self, data: bytes) -> Any:
-        return torch.load(io.BytesIO(data), map_location=self.device, weights_only=False)
 
 
 class _SameNumbers(TorchFunctionMode):

@@ -46,10 +46,10 @@ MACHINES = {
 }
 
 
-def forbid(gpu: bool = False) -> None:
+def forbid(memory_files: bool = False) -> None:
     """From now on this process and its children cannot make those calls.
 
-    `gpu`: those for memory are allowed, which a GPU's driver and NCCL need.
+    `memory_files`: those for memory are allowed.
 
     Raises:
         OSError: the kernel takes no filter, or none is known for this machine.
@@ -57,7 +57,7 @@ def forbid(gpu: bool = False) -> None:
     machine = platform.machine()
     if machine not in MACHINES:
         raise OSError(errno.ENOSYS, f"no filter of calls is known for {machine}")
-    lines = _program(MACHINES[machine], gpu)
+    lines = _program(MACHINES[machine], memory_files)
     program = b"".join(struct.pack("HBBI", *line) for line in lines)
     text = ctypes.create_string_buffer(program, len(program))
     about = struct.pack("HxxxxxxP", len(lines), ctypes.addressof(text))
@@ -67,14 +67,14 @@ def forbid(gpu: bool = False) -> None:
         raise OSError(ctypes.get_errno(), f"a filter of calls: {os.strerror(ctypes.get_errno())}")
 
 
-def _program(calls: Calls, gpu: bool) -> list[tuple[int, int, int, int]]:
+def _program(calls: Calls, memory_files: bool) -> list[tuple[int, int, int, int]]:
     """The filter; a line is (code, how many lines to skip if so, if not, number)."""
     refuse = (_RETURN, 0, 0, _NO_SUCH_CALL)
     lines = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, calls.architecture), refuse]
     lines += [(_LOAD, 0, 0, _NUMBER), (_AT_LEAST, 0, 1, _OTHER_ABI), refuse]
-    for number in calls.keys + (() if gpu else calls.memory):
+    for number in calls.keys + (() if memory_files else calls.memory):
         lines += _rule((_NUMBER, _ALL, number))
-    if not gpu:
+    if not memory_files:
         flags = (_ARGUMENTS + 8 * 3, _SHARED_WITHOUT_A_FILE, _SHARED_WITHOUT_A_FILE)
         lines += _rule((_NUMBER, _ALL, calls.mmap), flags)
         level = (_ARGUMENTS + 8 * 1, _ALL, _SOL_SOCKET)

@@ -1,0 +1,157 @@
+"""What stands around the ranks of one question: namespaces of its own, and limits.
+
+`Walls` is a value: a launcher hands it to its fork server, which forks one more of its kind that
+enters them; the ranks forked there keep to them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import resource
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import psutil
+
+from byhand.runtime.process.rank import Open
+from byhand.runtime.process.world import choose_backend
+from byhand.runtime.walls import namespaces, seccomp
+from byhand.runtime.walls.notebook import unpack
+
+SCRATCH_BYTES = 64 << 20
+_LIMITS = {
+    "memory_bytes": resource.RLIMIT_DATA,
+    "address_bytes": resource.RLIMIT_AS,
+    "processes": resource.RLIMIT_NPROC,
+    "file_bytes": resource.RLIMIT_FSIZE,
+    "open_files": resource.RLIMIT_NOFILE,
+    "cpu_seconds": resource.RLIMIT_CPU,
+}
+
+
+@dataclass
+class Walls(Open):
+    """With `isolate`, new user, process, network, mount and IPC namespaces for the question, and
+    an empty /tmp of its own for each rank.
+
+    `limits` bound each rank: memory_bytes, address_bytes, processes (with threads), file_bytes,
+    open_files, cpu_seconds, output_bytes, log_bytes, reply_bytes, scratch_bytes; all ranks of a
+    launch together, with what they start, hold no more than their memory_bytes together, and
+    return no more than one's reply_bytes.
+    """
+
+    isolate: bool = True
+    limits: Mapping[str, int] = field(default_factory=dict)
+    look_seconds: float | None = 0.05
+    memory_files = False  # whether ranks may have any: they are counted nowhere
+
+    def enter(self) -> Walls:
+        """In a forked fork server: move there.
+
+        Raises:
+            OSError: the kernel refuses; the message says which step.
+        """
+        if self.isolate:
+            namespaces.enter(SCRATCH_BYTES)
+        return self
+
+    def weigh(self, world_size: int) -> None:
+        """Kill so many ranks, and all that they started, if they hold more memory than they may.
+
+        A limit on memory binds one process, and only what is its own.
+        """
+        most = self.limits.get("memory_bytes", 0) * world_size
+        if not most:
+            return
+        held, below = _held()
+        if self.isolate:
+            held += _num_sockets() * 2 * namespaces.BUFFER_BYTES
+        if held <= most:
+            return
+        for process in [-1] if self.isolate else below:  # behind walls -1 is all there is, and
+            with contextlib.suppress(ProcessLookupError):  # has other numbers than in /proc
+                os.kill(process, signal.SIGKILL)
+
+    def count(self) -> dict[str, Any]:
+        """Bytes that the question's loopback has carried; nothing where it is the machine's."""
+        if not self.isolate:
+            return {}
+        ports = psutil.net_io_counters(pernic=True, nowrap=False)
+        return {"loopback_bytes": ports["lo"].bytes_sent}
+
+    def counted(self, before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, Any]]:
+        """What two counts tell of the run between them, by the names of Run's fields."""
+        return [(name, after[name] - before[name]) for name in before]
+
+    def backend(self, backend: str, world_size: int) -> str:
+        """The backend of a launch that asks for this one.
+
+        Raises:
+            ValueError: it cannot run on the CPU.
+        """
+        return choose_backend(backend, world_size, gpus=0)
+
+    def close_in(self, rank: int, world_size: int, kept: list[int]) -> None:
+        """On a rank: limits, namespaces of its own, no calls that would get around them.
+
+        One user's processes count together: all ranks', until a rank has its own user namespace.
+        """
+        _limit({**self.limits, "processes": self.limits.get("processes", 0) * world_size})
+        if self.isolate:
+            _close_all_but(kept)
+            os.setsid()  # the kernel shares time out by session: a flood of processes gets one
+            namespaces.enter_alone(self.limits.get("scratch_bytes", SCRATCH_BYTES))
+            _limit({"processes": self.limits.get("processes", 0)})
+        if "memory_bytes" in self.limits:
+            seccomp.forbid(self.memory_files)
+
+    def load(self, data: bytes) -> Any:
+        """On a rank: the call in what a Question made, where the notebook is."""
+        notebook, call = pickle.loads(data)
+        if notebook:
+            unpack(notebook)
+        return pickle.loads(call)
+
+
+def _limit(limits: Mapping[str, int]) -> None:
+    """Set this process's limits; one of 0 is none."""
+    for name, value in limits.items():
+        if name in _LIMITS and value:
+            resource.setrlimit(_LIMITS[name], (value, value))
+
+
+def _close_all_but(kept: list[int]) -> None:
+    """Close what the fork server had open: its ranks would share it."""
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        if descriptor not in kept:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+
+def _held() -> tuple[int, set[int]]:
+    """Bytes of memory of all processes below this one, and their numbers in /proc.
+
+    What a process had from this one when it was forked weighs nothing. One file for each process
+    is read: psutil, which reads four, took most of a flooded processor.
+    """
+    here, parents, held = int(os.readlink("/proc/self")), {}, {}
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{process}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+            parents[int(process)] = int(fields[1])
+            held[int(process)] = int(fields[21]) * resource.getpagesize()
+    below, more = set(), {here}
+    while more:
+        more = {child for child, parent in parents.items() if parent in more} - below
+        below |= more
+    return sum(max(0, held[process] - held[here]) for process in below), below
+
+
+def _num_sockets() -> int:
+    """Sockets of every kind in this network namespace; each may hold what its buffers take."""
+    with open("/proc/net/sockstat") as file:
+        return int(file.readline().split()[2])
