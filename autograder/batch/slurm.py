@@ -73,10 +73,8 @@ class Shard:
         return ""
 
 
-def on_slurm(
-    request: Request, parent: Path, shards: int | None = None, size: int = 1, processes: int = 1
-) -> Queue:
-    """A queue that does the items in `shards` jobs, or in one for every `size` items.
+def on_slurm(request: Request, parent: Path, size: int = 1, processes: int = 1) -> Queue:
+    """A queue that does the items in a job for every `size` items, each by so many `processes`.
 
     A folder in `parent` takes the jobs' files; it stays if something was lost. However this ends,
     and it may be closed at any time, none of the jobs is left in the queue.
@@ -85,7 +83,7 @@ def on_slurm(
     def reports(work: Work, items: Sequence[Any]) -> Iterator[Report]:
         if not items:
             return
-        number = min(shards or min(-(-len(items) // size), MOST_JOBS), len(items))
+        number = min(-(-len(items) // size), MOST_JOBS)
         folder = new_folder(parent)
         numbered = list(enumerate(items))
         parts = [

@@ -90,7 +90,7 @@ def collect(
     Raises:
         CourseError: the inbox is neither a folder nor a zip, or a CSV file lacks columns.
     """
-    done, roster = Collected(), Roster(where.class_dir / "students.csv")
+    done, roster = Collected(), Roster(where.students)
     times = hand_in_times(worksheet) if worksheet else {}
     stem, known = where.source(assignment).stem, names_of(where, assignment)
     by_sender: dict[tuple[str, str], list[File]] = defaultdict(list)

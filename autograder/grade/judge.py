@@ -15,9 +15,8 @@ from __future__ import annotations
 import atexit
 import functools
 import gc
-import json
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +76,7 @@ def begin(plan_file: str, seed: int, sandboxed: bool, hide: list[str], gpus: lis
     shell.reset(new_session=False)
     shell.register_magic_function(question, "cell", "question")
     set_default(None)
-    plan = Plan.from_dict(json.loads(Path(plan_file).read_text()))
+    plan = Plan.from_json(Path(plan_file).read_text())
     ranks = launcher(sandboxed, hide, Gpus(*gpus))
     if Session.judge is not None:
         Session.judge.close()
@@ -89,7 +88,7 @@ def question(line: str, cell: str) -> None:
     asked = next(q for q in Session.judge.plan.questions if q.name == line.strip())
     verdict = Session.judge.ask(asked)
     _show(NOTES_MIME, Session.judge.notes, "\n".join(Session.judge.notes))
-    _show(MIME, verdict.as_dict(), f"{verdict.verdict} {verdict.message}".strip())
+    _show(MIME, asdict(verdict), f"{verdict.verdict} {verdict.message}".strip())
 
 
 def _show(mime: str, data: object, text: str) -> None:
@@ -179,18 +178,15 @@ class Judge:
         finally:
             set_default(before)
             sandbox.close()
-        if verdict.verdict != verdicts.PASSED and (lost := self._lost_gpus(question)):
-            return verdicts.infrastructure(question.name, question.points, lost)
+        if verdict.verdict != verdicts.PASSED:  # do the GPUs fail a rank that no student wrote?
+            if lost := self.launcher.why_no_gpus(question.limits, self.isolate):
+                return verdicts.infrastructure(question.name, question.points, lost)
         return replace(
             verdict,
             ranks=max((run.world_size for run in runs), default=0),
             peak_bytes=max((max(run.peak_bytes or [0]) for run in runs), default=0),
             suspicion=next(filter(None, map(suspicions.of_run, runs)), ""),
         )
-
-    def _lost_gpus(self, question: Question) -> str | None:
-        """Why it was the machine's fault: its GPUs fail a rank that no student wrote, too."""
-        return self.launcher.why_no_gpus(question.limits, self.isolate)
 
 
 def _watched(sandbox: Launches) -> list[Run]:

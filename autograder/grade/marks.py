@@ -11,6 +11,7 @@ from nbgrader.api import Gradebook, MissingEntry
 
 from autograder.cells import is_grade, is_solution
 from autograder.collect.door import BLANK, hand_ins
+from autograder.grade import late
 from autograder.grade.journal import Journal, Judgement
 from autograder.grade.verdicts import Verdict, infrastructure
 from autograder.places import CourseError, Places
@@ -72,7 +73,14 @@ def graded(where: Places, assignments: Collection[str] = ()) -> list[Judgement]:
 
 
 def read_marks(where: Places, judgements: list[Judgement]) -> dict[tuple[str, str], Marks]:
-    """Marks by (assignment, student); the journal's own points where the gradebook has none."""
+    """Marks by (assignment, student); the journal's own points where the gradebook has none.
+
+    Due dates may have moved, and marks been given, since the class was graded: penalties follow.
+
+    Raises:
+        CourseError: class.toml is wrong, or another program is using the gradebook.
+    """
+    late.apply(where)
     found = {
         (j.assignment, j.student): Marks(j.points if j.complete else None, j.max_points)
         for j in judgements

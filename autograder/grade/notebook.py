@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,7 @@ class WarmKernel:
         scratch = self._folder.path / "empty"
         scratch.mkdir(exist_ok=True)
         plan_file = self._folder.path / "plan.json"
-        plan_file.write_text(json.dumps(plan.as_dict()))
+        plan_file.write_text(json.dumps(asdict(plan)))
         parameters = {
             "plan_file": str(plan_file),
             "seed": seed,
@@ -149,7 +149,7 @@ def _verdicts(notebook: NotebookNode, plan: Plan) -> list[Verdict]:
     Raises:
         ValueError: the notebook does not hold exactly those.
     """
-    found = [Verdict.from_dict(data) for data in _shown(notebook, MIME)]
+    found = [Verdict(**data) for data in _shown(notebook, MIME)]
     if [v.question for v in found] != [question.name for question in plan.questions]:
         raise ValueError(f"the judge gave verdicts on {[v.question for v in found]}")
     return found

@@ -6,8 +6,9 @@ run in the sandbox.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from autograder.cells import defined_names, is_grade, is_locked, is_solution
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
@@ -52,15 +53,11 @@ class Plan:
     preparation: list[str]
     questions: list[Question]
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data, for a file."""
-        return asdict(self)
-
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Plan:
-        """The plan that `as_dict` turned into `data`."""
-        questions = [Question(**question) for question in data["questions"]]
-        return cls(data["stand_ins"], data["preparation"], questions)
+    def from_json(cls, text: str) -> Plan:
+        """The plan whose fields JSON holds."""
+        data = json.loads(text)
+        return cls(**{**data, "questions": [Question(**one) for one in data["questions"]]})
 
 
 def plan(

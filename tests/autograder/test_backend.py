@@ -65,20 +65,6 @@ def test_nccl_without_a_gpu_is_refused_in_a_sentence():
         devices.lent("nccl", 0, "each job has")
 
 
-def test_nccl_is_refused_where_some_tests_start_more_ranks_than_there_are_gpus():
-    needed = {"01_ranks": 3, "02_collectives": 6, "03_all_reduce": 8}
-    devices.refuse_too_few(Gpus(8, "nccl"), needed)
-    devices.refuse_too_few(Gpus(1, "auto"), needed)
-    with pytest.raises(CourseError) as refused:
-        devices.refuse_too_few(Gpus(4, "nccl"), needed)
-    assert "03_all_reduce start 8 ranks, and this machine has 4 (2 of 3" in str(refused.value)
-    assert "--backend auto" in str(refused.value)
-
-
-def test_the_ranks_that_tests_start_are_counted_and_not_guessed():
-    assert devices.most_ranks(tiny_course.source()) == 3
-
-
 @pytest.mark.parametrize(
     ("asked", "backends"),
     [

@@ -21,7 +21,6 @@ import tiny_course
 from autograder import scratch
 from autograder.batch import queue
 from autograder.batch.grading import Options, alone, grade, uninterrupted
-from autograder.grade.intake import restore
 from autograder.grade.journal import Journal
 from autograder.grade.notebook import Judged, WarmKernel
 from autograder.grade.plan import plan
@@ -208,7 +207,7 @@ def test_what_is_handed_in_again_as_it_was_before_counts_again(where, asked):
 @pytest.mark.soak
 def test_five_judgings_with_the_recorded_seed_give_the_same_scores(where):
     source = tiny_course.source()
-    student = restore(
+    student = tiny_course.restore(
         (where.submitted / "cem" / NAME[0] / "tiny.ipynb").read_bytes(), tiny_course.released(where)
     ).notebook
     with WarmKernel(sandboxed=False) as kernel:
