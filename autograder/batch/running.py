@@ -16,6 +16,7 @@ from typing import Any
 
 import nbformat
 
+_ENDED = "a cell before it ended the kernel, as sys.exit() does"
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 Say = Callable[[int], None]
 
@@ -84,15 +85,17 @@ class Running:
                     config=Config(KernelManager=sockets),
                 )
             except papermill.PapermillExecutionError as error:
-                where = _first(output, lambda cell: _about(cell).get("status") == "failed")
-                return f"{where} raised {error.ename}: {_one_line(error.evalue)}"
+                return f"{_running(output)} raised {error.ename}: {_one_line(error.evalue)}"
             except CellTimeoutError:
                 return f"{_running(output)} ran longer than {self.cell_seconds:g} s"
             except DeadKernelError:
                 return f"the kernel died while {_running(output)} ran"
-        skipped = [cell for cell in executed.cells if _never_ran(cell)]
-        if skipped:
-            return f"{_label(executed, skipped[0])} never ran: {_why_skipped(skipped[0])}"
+        code = [cell for cell in executed.cells if cell.cell_type == "code" and cell.source.strip()]
+        for cell in code:
+            if cell.execution_count is None:
+                is_tagged = "skip-execution" in cell.metadata.get("tags", [])
+                why = 'it is tagged "skip-execution"' if is_tagged else _ENDED
+                return f"{_label(executed, cell)} never ran: {why}"
         return None
 
 
@@ -151,27 +154,11 @@ def _about(cell: Any) -> dict[str, Any]:
     return cell.metadata.get("papermill", {})
 
 
-def _never_ran(cell: Any) -> bool:
-    return cell.cell_type == "code" and cell.source.strip() != "" and cell.execution_count is None
-
-
-def _why_skipped(cell: Any) -> str:
-    if "skip-execution" in cell.metadata.get("tags", []):
-        return 'it is tagged "skip-execution"'
-    return "a cell before it ended the kernel, as sys.exit() does"
-
-
 def _running(output: Path) -> str:
     """The cell that was last started, from the notebook papermill saved on the way."""
     notebook = nbformat.read(output, as_version=4)
     started = [cell for cell in notebook.cells if _about(cell).get("start_time")]
     return _label(notebook, started[-1]) if started else "the first cell"
-
-
-def _first(output: Path, chosen: Callable[[Any], bool]) -> str:
-    notebook = nbformat.read(output, as_version=4)
-    cells = [cell for cell in notebook.cells if chosen(cell)]
-    return _label(notebook, cells[0]) if cells else "a cell"
 
 
 def _label(notebook: Any, cell: Any) -> str:

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from autograder.collect.inbox import take
 from autograder.collect.names import student_name
 from autograder.collect.notebook import Cell
-from autograder.collect.uploads import Choice, printable, take
+from autograder.collect.uploads import Choice, printable
 from autograder.places import CourseError, Places
 
 BLANK, FOREIGN, UNREADABLE = "blank", "another assignment's", "unreadable"

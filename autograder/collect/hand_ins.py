@@ -61,7 +61,9 @@ class Collected:
         return list(self.found)
 
     def sentences(self) -> Iterator[str]:
-        """What there is to say besides who handed in."""
+        """How many notebooks of each kind there are, and what else there is to say."""
+        if kinds := Counter(one.standing or "with work in them" for one in self.found.values()):
+            yield ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
         if self.attempts:
             yield f"{counted(self.attempts, 'earlier attempt')} gave way to newer ones"
         if self.late:
@@ -73,11 +75,6 @@ class Collected:
             if one.standing:
                 yield f"{one.standing}: {student}. {one.why}".strip()
         yield from (f"left out {sentence}" for sentence in self.left)
-
-    def counts(self) -> str:
-        """How many notebooks are worth judging, and how many of each other kind there are."""
-        kinds = Counter(one.standing or "with work in them" for one in self.found.values())
-        return ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
 
 
 def collect(

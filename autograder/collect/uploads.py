@@ -12,7 +12,6 @@ import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -22,7 +21,6 @@ MAX_BYTES = 200_000_000  # of one file, saved outputs included
 MAX_READ = 3 * MAX_BYTES  # of all files of one person
 MAX_MARKS = 20_000_000  # brackets and commas of all files of one person: four seconds of parsing
 MAX_FILES = 2_000  # of one person
-MAX_NOTES = 10
 SUFFIXES = (".ipynb", ".json", ".txt")
 NO_NOTEBOOK = "is neither a folder nor a notebook"
 Read = tuple[bytes | None, str]  # the bytes, or None and why not
@@ -112,28 +110,6 @@ def choose(files: Iterable[File], stem: str, known: set[str]) -> Choice:
         if (cells or is_notebook) and rank > best:
             best, found = rank, (file, data, cells, why)
     return Choice(*found, attempts, problems)
-
-
-def take(folder: Path, stem: str, known: set[str]) -> tuple[Choice, list[str]]:
-    """The notebook in one submission's folder, whatever it is called, and notes on the choice."""
-    try:
-        with os.scandir(folder) as found:
-            entries = [(entry.name, entry.stat(follow_symlinks=False).st_size) for entry in found]
-    except OSError:
-        entries = []
-    files = [
-        File(PurePosixPath(printable(name)), partial(read_file, folder / name), size=size)
-        for name, size in sorted(entries)
-        if name.lower().endswith(SUFFIXES) and name != "timestamp.txt"
-    ]
-    chosen = choose(likely_first(files, stem), stem, known)
-    notes = [f"The file {file.path} {why}. It was left out." for file, why in chosen.problems]
-    if len(notes) > MAX_NOTES:
-        notes[MAX_NOTES:] = [f"{len(notes) - MAX_NOTES} more files were left out."]
-    if chosen.cells and str(chosen.file.path) != f"{stem}.ipynb":
-        found = f"The notebook was found under the name {chosen.file.path}"
-        notes.append(f"{found}; it should be {stem}.ipynb.")
-    return chosen, notes
 
 
 class _Budget:

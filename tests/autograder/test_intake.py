@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell
 
 from autograder.collect import uploads
-from autograder.collect.uploads import read_file, take
+from autograder.collect.inbox import take
+from autograder.collect.uploads import read_file
 
 SPECIAL = "is a link or a special file, which is never read"
 
