@@ -44,10 +44,10 @@ def settings(where: Places) -> Config:
     config.GenerateAssignment.preprocessors = [
         *_preprocessors("LockCells", "ClearSolutions", "ClearOutput", "CheckCellMetadata"),
         *_preprocessors("ComputeChecksums", "SaveCells"),
-        "autograder.release.hidden.HiddenTests",
+        "autograder.release.generate.HiddenTests",
         *_preprocessors("ComputeChecksums", "CheckCellMetadata"),
     ]
-    config.GenerateFeedback.exporter_class = "autograder.report.exporter.FeedbackExporter"
+    config.GenerateFeedback.exporter_class = "autograder.report.feedback.FeedbackExporter"
     config.GenerateFeedback.preprocessors = []
     config.AssignLatePenalties.plugin_class = "autograder.grade.late.LatePenalty"
     config.LatePenalty.policy_file = str(where.class_dir / "class.toml")

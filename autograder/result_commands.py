@@ -88,7 +88,7 @@ def report(where: Places, path: Path | None) -> None:
 @to_option
 def similarity(where: Places, assignments: tuple[str, ...], ring: int, path: Path | None) -> None:
     """Write a page of the submissions that are most alike, side by side."""
-    from autograder.report.similarity_page import write_similarity
+    from autograder.report.similarity import write_similarity
 
     names = chosen_assignments(where, assignments)
     click.echo(write_similarity(where, names, path or where.class_dir / "similarity.html", ring))
@@ -146,9 +146,8 @@ def export(
 def serve(where: Places, port: int, browser: bool, options: tuple[str, ...]) -> None:
     """Start JupyterLab on a copy of the course to work in, with the formgrader on the class."""
     from autograder import serve as serving
-    from autograder import work
 
-    for sentence in work.lay_out(where):
+    for sentence in serving.lay_out(where):
         click.echo(sentence)
     click.echo(f"Yours to work in, and ignored by git: {where.work}")
     click.echo(f"Class: {where.class_dir}")

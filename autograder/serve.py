@@ -1,4 +1,9 @@
-"""JupyterLab on a student's copy of this course, with nbgrader's formgrader on a class."""
+"""JupyterLab on a student's copy of this course, with nbgrader's formgrader on a class.
+
+The copy is in work/, which git ignores: each lecture and exercise, once. Whoever changes a copy, or
+runs it, keeps it: it is never written over, and is named when the course has a newer version. The
+others follow the course.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +14,9 @@ from pathlib import Path
 
 from autograder.nbgrader_config import prepare
 from autograder.places import Places
+from autograder.written import Written
+
+COPIED = ("lectures/*.ipynb", "exercises/*/*.ipynb")
 
 
 def command(where: Places, port: int, browser: bool, options: Iterable[str] = ()) -> list[str]:
@@ -43,3 +51,19 @@ def serve(where: Places, port: int, browser: bool, options: Iterable[str] = ()) 
     arguments, variables = command(where, port, browser, options), environment(where)
     sys.stdout.flush()
     os.execvpe(arguments[0], arguments, variables)
+
+
+def lay_out(where: Places) -> list[str]:
+    """Copy what is not there yet; a sentence for each changed copy of what the course has newer."""
+    written = Written(where.work)
+    sentences = []
+    for path in (path for kind in COPIED for path in sorted(where.course.glob(kind))):
+        name, text = str(path.relative_to(where.course)), path.read_text(encoding="utf-8")
+        if not written.is_changed(name, text):
+            written.write(name, text)
+        elif written.is_news(name, text):
+            sentences.append(
+                f"{where.work / name} is yours and stays as it is. The course has a newer {name}:"
+                " rename yours, and you get it here."
+            )
+    return sentences

@@ -12,7 +12,7 @@ from pathlib import Path
 from nbformat import NotebookNode, reads, write
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from autograder.collect.notebook import found_cells
+from autograder.collect.uploads import found_cells
 from autograder.grade.intake import Intake, rebuild
 from autograder.places import Places
 from autograder.release import generate as release

@@ -17,8 +17,7 @@ from typing import Any
 
 from autograder.collect.inbox import take
 from autograder.collect.names import student_name
-from autograder.collect.notebook import Cell
-from autograder.collect.uploads import Choice, printable
+from autograder.collect.uploads import Cell, Choice, printable
 from autograder.places import CourseError, Places
 
 BLANK, FOREIGN, UNREADABLE = "blank", "another assignment's", "unreadable"

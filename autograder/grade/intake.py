@@ -22,7 +22,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from autograder.cells import defined_names, is_grade, is_solution
-from autograder.collect.notebook import Cell
+from autograder.collect.uploads import Cell
 from autograder.pages import task_cells
 
 MAX_CELL_CHARACTERS = 200_000

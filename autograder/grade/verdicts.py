@@ -109,6 +109,11 @@ def or_blank(verdict: Verdict, untouched: dict[str, list[str]]) -> Verdict:
     return replace(blank, seconds=verdict.seconds)
 
 
+def first_paragraph(message: str) -> str:
+    """A message up to its first empty line."""
+    return message.strip().partition("\n\n")[0]
+
+
 def without_score(verdict: Verdict) -> bool:
     """Whether the verdict must not reach the gradebook."""
     return verdict.verdict == INFRASTRUCTURE

@@ -20,6 +20,7 @@ from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateAssignment
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import ClearHiddenTests
 from traitlets.config import Config
 
 from autograder.nbgrader_config import COURSE_ID, settings
@@ -28,8 +29,10 @@ from autograder.release.changes import GradebookError, refuse
 from autograder.release.rules import problems
 from autograder.scratch import Scratch
 from autograder.written import Written
+from byhand.words import counted
 
 _BROKEN = ("readonly database", "unable to open database")
+PART = "with check.part("
 
 
 def release(where: Places, assignments: list[str], overwrite: bool = False) -> list[Path]:
@@ -149,3 +152,22 @@ def _generate(assignment: str, config: Config) -> None:
             converter.start()
         except NbGraderException:
             raise refusal(f"nbgrader cannot release {assignment}", said) from None
+
+
+class HiddenTests(ClearHiddenTests):
+    """nbgrader's, and where it took parts of a test out, a line that says so when all passed."""
+
+    def preprocess_cell(self, cell, resources, cell_index):
+        """Take the hidden tests out of one cell."""
+        parts = cell.source.count(PART)
+        cell, resources = super().preprocess_cell(cell, resources, cell_index)
+        visible = cell.source.count(PART)
+        if visible < parts:
+            passed, hidden = (
+                counted(number, f"{kind} part")
+                for number, kind in ((visible, "visible"), (parts - visible, "hidden"))
+            )
+            cell.source += (
+                f'\nprint("{passed} passed; {hidden} will vary ranks, sizes and inputs.")'
+            )
+        return cell, resources

@@ -14,10 +14,9 @@ from autograder.batch.grading import Options, grade
 from autograder.collect.tables import Table, no_formulas, read_table
 from autograder.grade.journal import Journal, Judgement
 from autograder.grade.marks import Marks, read_marks
-from autograder.grade.verdicts import Verdict
+from autograder.grade.verdicts import Verdict, first_paragraph
 from autograder.pages import write_page
 from autograder.places import CourseError, Places
-from autograder.report.wrong_answers import first_paragraph
 
 FILE = "regrades.csv"
 COLUMNS = ("when", "student", "assignment", "request", "old_score", "new_score", "why", "tasks")

@@ -12,10 +12,9 @@ from graded_class import DOUBLE, TOTAL, failed
 from autograder import serve
 from autograder.grade.journal import Journal, Judgement
 from autograder.places import CourseError, Places
-from autograder.report.class_page import write_report
+from autograder.report.class_page import groups, masked, write_report
 from autograder.report.feedback import write_feedback
 from autograder.report.regrade import COLUMNS, FILE
-from autograder.report.wrong_answers import groups, masked
 
 NAME = tiny_course.ASSIGNMENT
 SCRIPT = "<script>alert(1)</script>"
