@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from autograder.grade.plan import LIMITS
+from autograder.grade.judge import LIMITS
 from autograder.places import CourseError, Places
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.isolation import best_level

@@ -19,8 +19,7 @@ from autograder.cells import is_grade, is_solution
 from autograder.collect.door import hand_ins, opened
 from autograder.grade import intake, suspicions
 from autograder.grade.journal import Journal, Judgement, default_seed, judgement_key
-from autograder.grade.notebook import WarmKernel
-from autograder.grade.plan import plan
+from autograder.grade.notebook import WarmKernel, plan
 from autograder.grade.verdicts import Verdict, infrastructure, no_answer, or_blank
 from autograder.places import CourseError, Places
 from byhand.runtime.walls.gpus import Gpus

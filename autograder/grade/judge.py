@@ -15,8 +15,9 @@ from __future__ import annotations
 import atexit
 import functools
 import gc
+import json
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display
 
 from autograder.grade import suspicions, turns, verdicts
-from autograder.grade.plan import LIMITS, MIME, NOTES_MIME, Plan, Question
 from autograder.grade.verdicts import Verdict
 from autograder.places import COURSE
 from byhand import check
@@ -36,6 +36,48 @@ from byhand.runtime.walls.question import Question as Launches
 from byhand.runtime.walls.question import Sandbox
 
 LITTLE = 0.05  # of a question's limit: taken by other programs, it made no difference
+MIME = "application/vnd.byhand.verdict+json"  # of a verdict, as a display of the judge's notebook
+NOTES_MIME = "application/vnd.byhand.notes+json"
+LIMIT_SECONDS = 30.0
+LIMITS = {
+    "memory_bytes": 1 << 30,  # that a rank may write to; torch takes 0.3 GB of it
+    "address_bytes": 16 << 30,  # mapped, read-only libraries included
+    "processes": 48,  # of each rank, threads included
+    "cpu_seconds": 120,
+    "file_bytes": 64 << 20,
+    "scratch_bytes": 64 << 20,  # each rank's /tmp
+    "open_files": 256,
+    "output_bytes": 4 << 20,
+    "log_bytes": 12 << 20,
+    "reply_bytes": 64 << 20,  # of all ranks of a launch together
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """A test cell: its name, points, text with hidden tests, and the student's cells before it."""
+
+    name: str
+    points: int
+    source: str
+    cells: list[tuple[str, str]]
+    limit: float = LIMIT_SECONDS
+    limits: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that the judge needs of one submission, as plain data."""
+
+    stand_ins: list[str]
+    preparation: list[str]
+    questions: list[Question]
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """The plan whose fields JSON holds."""
+        data = json.loads(text)
+        return cls(**{**data, "questions": [Question(**one) for one in data["questions"]]})
 
 
 class Session:

@@ -21,8 +21,9 @@ from nbformat.v4 import new_code_cell, new_notebook
 from papermill.clientwrap import PapermillNotebookClient
 from papermill.engines import NBClientEngine, papermill_engines
 
+from autograder.cells import defined_names, is_grade, is_locked, is_solution
 from autograder.grade import verdicts
-from autograder.grade.plan import MIME, NOTES_MIME, Plan
+from autograder.grade.judge import LIMIT_SECONDS, LIMITS, MIME, NOTES_MIME, Plan, Question
 from autograder.grade.verdicts import Verdict
 from autograder.release.rules import KERNELSPEC
 from autograder.scratch import Scratch
@@ -119,6 +120,54 @@ class WarmKernel:
         except Exception:  # no event loop any more: this process is ending
             process.kill()
             process.wait()
+
+
+def plan(
+    source: NotebookNode, student: NotebookNode, limit: float | None = None, gpus: Gpus = NO_GPUS
+) -> Plan:
+    """The questions of a source notebook, each with the cells of a restored submission.
+
+    Only names that the source's solution cells define become stand-ins. `limit` overrides each
+    cell's own `metadata.limit_seconds`. `metadata.limits` of a locked cell changes some of LIMITS
+    for the assignment, and that of a test cell for its question. `gpus` changes both as CUDA needs.
+    """
+    limits = dict(LIMITS)
+    names: list[str] = []
+    preparation: list[str] = []
+    questions: list[Question] = []
+    for cell in source.cells:
+        if cell.cell_type != "code":
+            continue
+        if is_solution(cell):
+            names += defined_names(cell.source)
+        elif is_grade(cell):
+            usual = float(cell.metadata.get("limit_seconds", LIMIT_SECONDS)) * gpus.patience
+            own = gpus.limits({**limits, **cell.metadata.get("limits", {})})
+            questions.append(
+                Question(
+                    cell.id,
+                    cell.metadata.nbgrader.points,
+                    cell.source,
+                    cells_before(student, cell.id),
+                    limit or usual,
+                    own,
+                )
+            )
+        elif is_locked(cell):
+            limits.update(cell.metadata.get("limits", {}))
+            preparation.append(cell.source)
+    return Plan(list(dict.fromkeys(names)), preparation, questions)
+
+
+def cells_before(student: NotebookNode, test: str) -> list[tuple[str, str]]:
+    """(label, text) of the code cells of a restored notebook before this test, tests left out."""
+    cells = []
+    for cell in student.cells:
+        if cell.id == test:
+            break
+        if cell.cell_type == "code" and (is_solution(cell) or not is_grade(cell)):
+            cells.append((cell.id, cell.source))
+    return [cell for cell in cells if cell[1].strip()]
 
 
 def judge_notebook(plan: Plan) -> NotebookNode:

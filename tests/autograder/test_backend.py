@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from autograder.cli import main
 from autograder.grade import devices, verdicts
 from autograder.grade.journal import Judgement, judgement_key
-from autograder.grade.judge import Judge
-from autograder.grade.plan import LIMITS, plan
+from autograder.grade.judge import LIMITS, Judge
+from autograder.grade.notebook import plan
 from autograder.places import CourseError
 from byhand import PerRank, launch
 from byhand.runtime import LaunchError

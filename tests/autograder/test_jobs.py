@@ -22,8 +22,7 @@ from autograder import scratch
 from autograder.batch import queue
 from autograder.batch.grading import Options, alone, grade, uninterrupted
 from autograder.grade.journal import Journal
-from autograder.grade.notebook import Judged, WarmKernel
-from autograder.grade.plan import plan
+from autograder.grade.notebook import Judged, WarmKernel, plan
 from autograder.grade.verdicts import passed
 from autograder.places import CourseError
 from autograder.release.generate import GradebookError

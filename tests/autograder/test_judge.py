@@ -13,8 +13,8 @@ from test_turns import gate_is_open
 
 from autograder.batch.queue import cores
 from autograder.grade import turns
-from autograder.grade.notebook import WarmKernel
-from autograder.grade.plan import LIMITS, cells_before, plan
+from autograder.grade.judge import LIMITS
+from autograder.grade.notebook import WarmKernel, cells_before, plan
 from byhand.runtime import StandIn, launch
 from byhand.runtime.walls import isolation
 from byhand.runtime.walls.cells import students_notebook
