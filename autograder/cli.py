@@ -1,7 +1,5 @@
 """The command line: one command for each step between an exercise and a mark."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

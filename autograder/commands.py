@@ -1,7 +1,5 @@
 """What every command of the command line shares: the group, --class, and errors as sentences."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path

@@ -8,8 +8,6 @@ The sample class lives in build/sample-class, and nothing else does: `make lab` 
 CLASS=build/sample-class opens it in the formgrader.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import json

@@ -7,8 +7,6 @@ $CLASS names the class directory (build/class when unset). `autograder` builds t
 configuration in Python with `settings`, so the command line and the button use one engine.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Where a course and a class keep their files. No other module spells these paths."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable

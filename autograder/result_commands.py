@@ -1,7 +1,5 @@
 """Commands for what comes after grading: feedback, regrades, the class page, CSV."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 from typing import Any

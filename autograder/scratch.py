@@ -1,7 +1,5 @@
 """Temporary folders that are gone when their owner is, if need be at the next start."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

@@ -5,8 +5,6 @@ runs it, keeps it: it is never written over, and is named when the course has a 
 others follow the course.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterable

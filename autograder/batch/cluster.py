@@ -3,8 +3,6 @@
 squeue and not sacct, which needs a database that small clusters lack.
 """
 
-from __future__ import annotations
-
 import contextlib
 import getpass
 import subprocess

@@ -1,7 +1,5 @@
 """`autograder run`, and the options for work on Slurm that `autograder grade` has too."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Sequence

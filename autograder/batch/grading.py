@@ -5,8 +5,6 @@ goes to nbgrader's gradebook, so that whatever ends this process, the next run d
 and nothing twice.
 """
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 from collections import Counter

@@ -1,7 +1,5 @@
 """Submissions judged by warm workers: the work that the queue does for `autograder grade`."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass

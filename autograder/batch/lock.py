@@ -1,7 +1,5 @@
 """One process grades a class at a time, and Ctrl-C waits while it writes."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

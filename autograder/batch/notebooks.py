@@ -4,8 +4,6 @@ The executed notebook, its page and its log go to build/, under the path the sou
 course. One notebook is running.py's, the command line is in commands.py.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

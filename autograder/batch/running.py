@@ -1,7 +1,5 @@
 """One notebook executed by papermill: the work that the queue does for `autograder run`."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

@@ -7,8 +7,6 @@ of time. What it did counts, and another job does the rest, as queue.py has it f
 Slurm is told not to requeue, so that work is sent again in one place.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -4,8 +4,6 @@ A hand-in has a student's name that every file and page can hold, cells that are
 there is nothing to judge a standing and a sentence why.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import os

@@ -8,8 +8,6 @@ nbgrader's own zip_collect is not used: it follows links, unpacks a file of any 
 whole class at a second attempt, a broken zip or a pipe.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

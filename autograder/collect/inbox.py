@@ -4,8 +4,6 @@ Nothing is unpacked and no link is followed: a file is bytes under a name, and w
 decided elsewhere. A zip inside (students hand those in) is looked into once, never deeper.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import zipfile

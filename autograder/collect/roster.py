@@ -5,8 +5,6 @@ numbers a person anew in each assignment, so a Moodle row names its assignment; 
 none. `autograder export` reads the numbers back from here.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 What is written has no value that a spreadsheet runs.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable, Mapping

@@ -5,8 +5,6 @@ hand-in may cost is counted before it is parsed: bytes, and the marks that JSON 
 saved pictures hold few of, however large they are.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import stat
@@ -68,6 +66,23 @@ def printable(name: str) -> str:
     """A file's name as a line of text: what cannot be shown becomes \\n or \\udcff."""
     shown = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
     return "".join(shown)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell of a submission: only text and what identifies it, everything checked to be so."""
+
+    cell_type: str
+    source: str
+    grade_id: str = ""
+    cell_id: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    tags: list[str] = field(default_factory=list)
+
+    @property
+    def names(self) -> set[str]:
+        """What it may be found by."""
+        return {self.grade_id, self.cell_id} - {""}
 
 
 @dataclass(frozen=True)
@@ -140,23 +155,6 @@ def _unlike(file: File, stem: str) -> tuple[bool, ...]:
     name, suffix = file.path.name, file.path.suffix
     wrong = name != f"{stem}.ipynb", not name.endswith(f"{stem}.ipynb"), suffix != ".ipynb"
     return *wrong, suffix.lower() not in SUFFIXES
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One cell of a submission: only text and what identifies it, everything checked to be so."""
-
-    cell_type: str
-    source: str
-    grade_id: str = ""
-    cell_id: str = ""
-    settings: dict[str, Any] = field(default_factory=dict)
-    tags: list[str] = field(default_factory=list)
-
-    @property
-    def names(self) -> set[str]:
-        """What it may be found by."""
-        return {self.grade_id, self.cell_id} - {""}
 
 
 def found_cells(data: bytes | None) -> tuple[list[Cell], str]:

@@ -7,8 +7,6 @@ ranks than there are GPUs cannot be judged), `auto` takes NCCL for launches of n
 GPUs and gloo for those of more. Where there is no GPU, `auto` and `gloo` are as without.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

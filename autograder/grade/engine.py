@@ -3,14 +3,12 @@
 `autograder grade`, `nbgrader autograde` and the formgrader's button all end here.
 """
 
-from __future__ import annotations
-
 import datetime
 import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import nbformat
 from nbformat import NotebookNode
@@ -133,7 +131,7 @@ class Grader:
         if "kernel" in self.__dict__:
             self.__dict__.pop("kernel").close()
 
-    def __enter__(self) -> Grader:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: Any) -> None:

@@ -6,8 +6,6 @@ files that students sent, and `Judge` writes the journal's verdicts into them, w
 SaveAutoGrades finds the scores.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os

@@ -12,8 +12,6 @@ in a notebook. A deleted one becomes empty, so that the same function written in
 still counts.
 """
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass, field
 

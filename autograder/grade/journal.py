@@ -4,8 +4,6 @@ The gradebook, the feedback and the reports are made from it, so a judgement is 
 never made twice. A line that a crash cut short is ignored, and the next one begins after it.
 """
 
-from __future__ import annotations
-
 import fcntl
 import functools
 import hashlib
@@ -15,7 +13,7 @@ import platform
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from nbformat import NotebookNode
@@ -79,7 +77,7 @@ class Judgement:
         return json.dumps(asdict(self), ensure_ascii=True, sort_keys=True).encode() + b"\n"
 
     @classmethod
-    def from_line(cls, line: bytes) -> Judgement:
+    def from_line(cls, line: bytes) -> Self:
         """The judgement that `as_line` wrote.
 
         Raises:

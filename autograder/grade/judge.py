@@ -10,8 +10,6 @@ The kernel stays up from one submission to the next, together with the sandbox's
 has torch loaded and knows no secret. `begin` forgets everything of the submission before.
 """
 
-from __future__ import annotations
-
 import atexit
 import functools
 import gc
@@ -19,7 +17,7 @@ import json
 import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from IPython.core.getipython import get_ipython
 from IPython.display import display
@@ -74,7 +72,7 @@ class Plan:
     questions: list[Question]
 
     @classmethod
-    def from_json(cls, text: str) -> Plan:
+    def from_json(cls, text: str) -> Self:
         """The plan whose fields JSON holds."""
         data = json.loads(text)
         return cls(**{**data, "questions": [Question(**one) for one in data["questions"]]})
@@ -85,7 +83,7 @@ class Session:
 
     launcher: Sandbox | None = None
     level: Level = Level(NONE)
-    judge: Judge | None = None
+    judge: "Judge | None" = None
 
 
 def launcher(sandboxed: bool, hide: list[str], gpus: Gpus) -> Sandbox:

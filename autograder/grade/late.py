@@ -7,8 +7,6 @@ mark given by hand later needs no grading. What Canvas marks late came at an unk
 late by as little as costs anything, unless the student has an extension.
 """
 
-from __future__ import annotations
-
 import math
 import tomllib
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What was graded, and what nbgrader's gradebook says of it: scores, marks by people, penalties."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace

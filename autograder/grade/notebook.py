@@ -4,14 +4,12 @@ The notebook holds nothing of the student's: their cells go into a plan file, an
 the sandbox. Its verdicts come back as displays of a MIME type of our own, one for each test cell.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import papermill
 from jupyter_client.manager import AsyncKernelManager
@@ -73,7 +71,7 @@ class WarmKernel:
         self._stop()
         self._folder.close()
 
-    def __enter__(self) -> WarmKernel:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: Any) -> None:

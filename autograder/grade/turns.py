@@ -5,8 +5,6 @@ while somebody waits for `_ROOM` to be empty. Where such files cannot be locked 
 them opened for writing), or others take too long, nobody waits.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

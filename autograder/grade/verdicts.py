@@ -5,8 +5,6 @@ submission adds a word to, as it could tell the hidden inputs: the kind of end, 
 calls' names.
 """
 
-from __future__ import annotations
-
 import traceback
 from collections import defaultdict
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@
 touched. `register` enters an assignment's cells and points in the class gradebook.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os

@@ -9,8 +9,6 @@ same verdict and the same first paragraph of the message, whatever numbers stand
 is no answer (a blank, another assignment's notebook) is no wrong one.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

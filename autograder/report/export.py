@@ -9,8 +9,6 @@ The safest way is to fill in the file that the LMS itself exported, which knows 
 Without one, a file of our own is made with a row for each student, and filled in the same way.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from dataclasses import dataclass, field

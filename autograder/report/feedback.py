@@ -1,7 +1,5 @@
 """A page for each student and assignment: verdicts first, then each task with its message."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path

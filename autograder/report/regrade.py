@@ -4,8 +4,6 @@ Every regrade is a row in regrades.csv of the class directory, so that a request
 months later.
 """
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -8,8 +8,6 @@ students have, which is what the task itself asks for. What is left is a reason 
 submissions side by side, never a verdict. The page shows them so, without scripts.
 """
 
-from __future__ import annotations
-
 import functools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
