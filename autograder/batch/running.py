@@ -50,13 +50,14 @@ class Running:
         began, output = time.monotonic(), Path(output)
         output.parent.mkdir(parents=True, exist_ok=True)
         output.with_suffix(".html").unlink(missing_ok=True)
-        with _written_to(output.with_suffix(".log")):
-            try:
-                error = self._execute(notebook, output, say)
-                if error is None and self.html:
-                    write_html(output)
-            except Exception as problem:
-                error = f"could not be run: {type(problem).__name__}: {_one_line(str(problem))}"
+        _write_to(output.with_suffix(".log"))
+        try:
+            error = self._execute(notebook, output, say)
+            if error is None and self.html:
+                write_html(output)
+        except Exception as problem:
+            error = f"could not be run: {type(problem).__name__}: {_one_line(str(problem))}"
+        sys.stdout.flush()
         error = error and f"{name}: {error}"
         return error, time.monotonic() - began, os.environ.get("SLURMD_NODENAME", "")
 
@@ -111,20 +112,11 @@ def write_html(notebook: Path) -> Path:
     return target
 
 
-@contextlib.contextmanager
-def _written_to(log: Path) -> Iterator[None]:
-    """Whatever this process and its kernels print goes to a file."""
-    before = [os.dup(1), os.dup(2)]
+def _write_to(log: Path) -> None:
+    """Whatever this process and its kernels print from now on goes to a file."""
     with open(log, "wb") as file:
         for number in (1, 2):
             os.dup2(file.fileno(), number)
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        for number, old in enumerate(before, 1):
-            os.dup2(old, number)
-            os.close(old)
 
 
 def _counting_engine(say: Say) -> str:

@@ -3,12 +3,13 @@
 `autograder grade`, `nbgrader autograde` and the formgrader's button all end here.
 """
 
+import contextlib
 import datetime
 import time
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -39,7 +40,7 @@ class Submission:
     why: str = ""
 
 
-class Grader:
+class Grader(contextlib.AbstractContextManager):
     """Grades submissions of one class; holds the warm kernel and the journal.
 
     `gpus` and `backend` are what ranks get, as devices.py decided.
@@ -65,7 +66,8 @@ class Grader:
             )
         self.where = where
         self.sandboxed = sandboxed
-        self._level = best_level((where.course, where.class_dir)).name if sandboxed else NONE
+        # What separates student code from this process; recorded with each grade.
+        self.level = best_level((where.course, where.class_dir)).name if sandboxed else NONE
         self.seed = seed
         self.limit = limit
         self.gpus = Gpus(gpus, backend)
@@ -131,16 +133,8 @@ class Grader:
         if "kernel" in self.__dict__:
             self.__dict__.pop("kernel").close()
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: Any) -> None:
         self.close()
-
-    @property
-    def level(self) -> str:
-        """What separates student code from this process; recorded with each grade."""
-        return self._level
 
     def seed_of(self, source: NotebookNode) -> int:
         """The seed of this assignment's random inputs."""

@@ -4,12 +4,13 @@ The notebook holds nothing of the student's: their cells go into a plan file, an
 the sandbox. Its verdicts come back as displays of a MIME type of our own, one for each test cell.
 """
 
+import contextlib
 import json
 import logging
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import papermill
 from jupyter_client.manager import AsyncKernelManager
@@ -24,7 +25,7 @@ from autograder.grade import verdicts
 from autograder.grade.judge import LIMIT_SECONDS, LIMITS, MIME, NOTES_MIME, Plan, Question
 from autograder.grade.verdicts import Verdict
 from autograder.release.rules import KERNELSPEC
-from autograder.scratch import Scratch
+from autograder.scratch import scratch
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.notebook import SLOWEST
 
@@ -40,14 +41,15 @@ class Judged:
     notebook: NotebookNode
 
 
-class WarmKernel:
+class WarmKernel(contextlib.AbstractContextManager):
     """A trusted kernel in an empty directory that judges one notebook after the other."""
 
     def __init__(self, sandboxed: bool = True, hide: tuple[Path, ...] = (), gpus: Gpus = NO_GPUS):
         self.sandboxed = sandboxed
         self.gpus = gpus
         self.hide = [str(path) for path in hide]
-        self._folder = Scratch()
+        self._held = contextlib.ExitStack()
+        self._folder = self._held.enter_context(scratch())
         self._manager: AsyncKernelManager | None = None
 
     def judge(self, plan: Plan, seed: int) -> Judged:
@@ -69,10 +71,7 @@ class WarmKernel:
     def close(self) -> None:
         """End the kernel, its sandbox, and everything in it."""
         self._stop()
-        self._folder.close()
-
-    def __enter__(self) -> Self:
-        return self
+        self._held.close()
 
     def __exit__(self, *_: Any) -> None:
         self.close()
@@ -80,11 +79,11 @@ class WarmKernel:
     def _run(self, plan: Plan, seed: int) -> Judged:
         if self._manager is None:
             self._manager = AsyncKernelManager(
-                kernel_name=KERNELSPEC["name"], transport="ipc", ip=f"{self._folder.path}/kernel"
+                kernel_name=KERNELSPEC["name"], transport="ipc", ip=f"{self._folder}/kernel"
             )
-        scratch = self._folder.path / "empty"
-        scratch.mkdir(exist_ok=True)
-        plan_file = self._folder.path / "plan.json"
+        empty = self._folder / "empty"
+        empty.mkdir(exist_ok=True)
+        plan_file = self._folder / "plan.json"
         plan_file.write_text(json.dumps(asdict(plan)))
         parameters = {
             "plan_file": str(plan_file),
@@ -102,7 +101,7 @@ class WarmKernel:
             engine_name=ENGINE,
             progress_bar=False,
             manager=self._manager,
-            scratch=str(scratch),
+            scratch=str(empty),
             execution_timeout=int(seconds),
         )
         return Judged(_verdicts(done, plan), [[], *_shown(done, NOTES_MIME)][-1], done)

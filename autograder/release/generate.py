@@ -25,7 +25,7 @@ from autograder.nbgrader_config import COURSE_ID, settings
 from autograder.places import CourseError, Places, why_not_written
 from autograder.release.changes import GradebookError, refuse
 from autograder.release.rules import problems
-from autograder.scratch import Scratch
+from autograder.scratch import scratch
 from autograder.written import Written
 from byhand.words import counted
 
@@ -81,7 +81,7 @@ def register(where: Places, assignment: str) -> None:
     refuse(where, assignment)
     config = settings(where)
     _new_gradebook(where)
-    with Scratch() as folder:
+    with scratch() as folder:
         config.CourseDirectory.release_directory = str(folder)
         _generate(assignment, config)
 

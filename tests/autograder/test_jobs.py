@@ -305,9 +305,8 @@ def test_a_folder_whose_owner_was_killed_is_removed_and_no_other(tmp_path, monke
     left, young = tmp_path / "judge-left", tmp_path / "judge-young"
     for folder in (left, young):
         (folder / "empty").mkdir(parents=True)
-    held = scratch.Scratch()
-    for folder in (left, held.path):
-        os.utime(folder, (1, 1))
-    assert scratch.remove_abandoned() == [left]
-    held.close()
+    with scratch.scratch() as held:
+        for folder in (left, held):
+            os.utime(folder, (1, 1))
+        assert scratch.remove_abandoned() == [left]
     assert list(tmp_path.iterdir()) == [young]
