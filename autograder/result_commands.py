@@ -8,7 +8,6 @@ import click
 
 from autograder.commands import (
     A_FILE,
-    A_PATH,
     assignments_argument,
     command,
     how_to_judge,
@@ -17,14 +16,6 @@ from autograder.commands import (
 )
 from autograder.places import CourseError, Places, chosen_assignments
 from byhand.words import counted
-
-to_option = click.option(
-    "--to",
-    "path",
-    type=A_PATH,
-    metavar="FILE",
-    help="Where to write the page (default: in the class directory).",
-)
 
 
 @command
@@ -65,31 +56,21 @@ def regrade(
 
 
 @command
-@to_option
-def report(where: Places, path: Path | None) -> None:
+def report(where: Places) -> None:
     """Write the class page: distributions, hardest tasks, every verdict."""
     from autograder.report.class_page import write_report
 
-    click.echo(write_report(where, path or where.class_dir / "grades.html"))
+    click.echo(write_report(where, where.class_dir / "grades.html"))
 
 
 @command
 @assignments_argument
-@click.option(
-    "--ring",
-    type=click.IntRange(min=2),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="What more than N share counts as the task's own.",
-)
-@to_option
-def similarity(where: Places, assignments: tuple[str, ...], ring: int, path: Path | None) -> None:
+def similarity(where: Places, assignments: tuple[str, ...]) -> None:
     """Write a page of the submissions that are most alike, side by side."""
     from autograder.report.similarity import write_similarity
 
     names = chosen_assignments(where, assignments)
-    click.echo(write_similarity(where, names, path or where.class_dir / "similarity.html", ring))
+    click.echo(write_similarity(where, names, where.class_dir / "similarity.html"))
 
 
 @command
@@ -126,7 +107,8 @@ def export(
     from autograder.report import export as exporting
 
     names = chosen_assignments(where, assignments)
-    sheet = getattr(exporting, form)(where, names, fill, column)
+    forms = {"plain": exporting.plain, "canvas": exporting.canvas, "moodle": exporting.moodle}
+    sheet = forms[form](where, names, fill, column)
     if path is None:
         click.echo(sheet.text(), nl=False)
     else:
@@ -138,11 +120,12 @@ def export(
 
 
 @command
-@click.option("--port", default=8888, show_default=True, help="The next free one from here on.")
-@click.option("--browser/--no-browser", default=True, help="Whether to open a browser.")
-@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[-- JUPYTER_OPTION]...")
-def serve(where: Places, port: int, browser: bool, options: tuple[str, ...]) -> None:
-    """Start JupyterLab on a copy of the course to work in, with the formgrader on the class."""
+@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[JUPYTER_OPTION]...")
+def serve(where: Places, options: tuple[str, ...]) -> None:
+    """Start JupyterLab on a copy of the course to work in, with the formgrader on the class.
+
+    Options that are not here are JupyterLab's own, such as --port 9000 or --no-browser.
+    """
     from autograder import serve as serving
 
     for sentence in serving.lay_out(where):
@@ -151,4 +134,8 @@ def serve(where: Places, port: int, browser: bool, options: tuple[str, ...]) -> 
     click.echo(f"Class: {where.class_dir}")
     if importlib.util.find_spec("nbgrader"):
         click.echo("Formgrader: the menu Nbgrader in JupyterLab, or /formgrader in the address.")
-    serving.serve(where, port, browser, options)
+    serving.serve(where, options)
+
+
+# What is no option of ours is for JupyterLab to read.
+serve.context_settings["ignore_unknown_options"] = True

@@ -17,17 +17,13 @@ from autograder.written import Written
 COPIED = ("lectures/*.ipynb", "exercises/*/*.ipynb")
 
 
-def command(where: Places, port: int, browser: bool, options: Iterable[str] = ()) -> list[str]:
+def command(where: Places, options: Iterable[str] = ()) -> list[str]:
     """The command that serves: the lectures to work in first, the course's folder as the root."""
     chosen = [
-        f"--ServerApp.port={port}",
         f"--ServerApp.root_dir={where.course}",
         f"--LabApp.default_url=/lab/tree/{where.work.name}/lectures",
+        *(["--allow-root"] if os.geteuid() == 0 else []),
     ]
-    if not browser:
-        chosen.append("--no-browser")
-    if os.geteuid() == 0:
-        chosen.append("--allow-root")
     return [sys.executable, "-m", "jupyterlab", *chosen, *options]
 
 
@@ -44,9 +40,9 @@ def environment(where: Places) -> dict[str, str]:
     }
 
 
-def serve(where: Places, port: int, browser: bool, options: Iterable[str] = ()) -> None:
+def serve(where: Places, options: Iterable[str] = ()) -> None:
     """Become the server; returns only by raising OSError."""
-    arguments, variables = command(where, port, browser, options), environment(where)
+    arguments, variables = command(where, options), environment(where)
     sys.stdout.flush()
     os.execvpe(arguments[0], arguments, variables)
 

@@ -16,8 +16,8 @@ from typing import Any
 from tqdm import tqdm
 
 from autograder.batch import cluster, queue, slurm
-from autograder.batch.judging import Judging, Place, surroundings
-from autograder.batch.lock import alone, uninterrupted
+from autograder.batch.judging import Judging, Place
+from autograder.batch.lock import alone
 from autograder.batch.queue import Queue
 from autograder.collect.door import settle
 from autograder.grade import gradebook
@@ -79,13 +79,7 @@ class Options:
     @property
     def engine(self) -> dict[str, Any]:
         """What decides a verdict: the arguments that every Grader of this run is made with."""
-        return {
-            "sandboxed": self.sandboxed,
-            "seed": self.seed,
-            "limit": self.limit,
-            "gpus": self.gpus.count,
-            "backend": self.gpus.backend,
-        }
+        return {name: getattr(self, name) for name in ("sandboxed", "seed", "limit", "gpus")}
 
 
 def grade(
@@ -137,7 +131,7 @@ def judged(grader: Grader, places: list[Place], options: Options) -> Iterator[Ju
     """A judgement on each of these submissions, as they come, written nowhere."""
     few = options.jobs == 1 or len(places) == 1
     ask = options.queue or (queue.alone if few else queue.here(options.jobs))
-    work = Judging(grader.where, options.engine, surroundings(grader.where, options.engine))
+    work = Judging(grader.where, options.engine, grader.means)
     with contextlib.closing(ask(work, places)) as reports:
         for report in reports:
             if report.kind == queue.DONE:
@@ -194,10 +188,9 @@ class _Run:
         return found
 
     def _write(self, judgement: Judgement, bar: tqdm) -> None:
-        with uninterrupted():
-            self.grader.journal.append(judgement)
-            self.outcome.new += 1
-            self._take(judgement, bar)
+        self.grader.journal.append(judgement)
+        self.outcome.new += 1
+        self._take(judgement, bar)
 
     def _take(self, judgement: Judgement, bar: tqdm) -> None:
         """Record a judgement, if the gradebook does not hold exactly this."""

@@ -1,10 +1,8 @@
-"""One process grades a class at a time, and Ctrl-C waits while it writes."""
+"""One process grades a class at a time."""
 
 import contextlib
 import fcntl
 import os
-import signal
-import threading
 from collections.abc import Iterator
 
 from autograder.places import CourseError, Places
@@ -30,19 +28,3 @@ def alone(where: Places) -> Iterator[None]:
         file.write(str(os.getpid()))
         file.flush()
         yield
-
-
-@contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits until the block is done."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    pressed = []
-    before = signal.signal(signal.SIGINT, lambda *_: pressed.append(True))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if pressed:
-        raise KeyboardInterrupt

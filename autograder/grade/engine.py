@@ -17,11 +17,11 @@ from nbformat import NotebookNode
 from autograder.cells import is_grade, is_solution
 from autograder.collect.door import hand_ins, opened
 from autograder.grade import intake, suspicions
-from autograder.grade.journal import Journal, Judgement, default_seed, judgement_key
+from autograder.grade.journal import Journal, Judgement, default_seed, environment, judgement_key
 from autograder.grade.notebook import WarmKernel, plan
 from autograder.grade.verdicts import Verdict, infrastructure, no_answer, or_blank
 from autograder.places import CourseError, Places
-from byhand.runtime.walls.gpus import Gpus
+from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.isolation import NONE, best_level, why_no_sandbox
 
 
@@ -43,7 +43,7 @@ class Submission:
 class Grader(contextlib.AbstractContextManager):
     """Grades submissions of one class; holds the warm kernel and the journal.
 
-    `gpus` and `backend` are what ranks get, as devices.py decided.
+    `gpus` are what ranks get, as devices.py decided.
 
     Raises:
         CourseError: there is no sandbox here and `sandboxed` was not turned off.
@@ -56,8 +56,7 @@ class Grader(contextlib.AbstractContextManager):
         sandboxed: bool = True,
         seed: int | None = None,
         limit: float | None = None,
-        gpus: int = 0,
-        backend: str = "auto",
+        gpus: Gpus = NO_GPUS,
     ):
         if sandboxed and (reason := why_no_sandbox()):
             raise CourseError(
@@ -70,7 +69,7 @@ class Grader(contextlib.AbstractContextManager):
         self.level = best_level((where.course, where.class_dir)).name if sandboxed else NONE
         self.seed = seed
         self.limit = limit
-        self.gpus = Gpus(gpus, backend)
+        self.gpus = gpus
         self.journal = Journal(where.journal)
         self._notebooks: dict[Path, tuple[int, NotebookNode]] = {}
 
@@ -135,6 +134,11 @@ class Grader(contextlib.AbstractContextManager):
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+    @property
+    def means(self) -> str:
+        """All but the submission and the tests that a judgement's key is made from."""
+        return f"{environment()}, sandbox {self.level}, {self.gpus}"
 
     def seed_of(self, source: NotebookNode) -> int:
         """The seed of this assignment's random inputs."""

@@ -145,18 +145,18 @@ def _joined(cells: list[tuple[str, str]]) -> str:
     return "\n".join(text for _, text in cells)
 
 
-def write_similarity(where: Places, assignments: list[str], path: Path, ring: int = RING) -> Path:
-    """Write the page. `ring`: passages that more students have count as the task's own.
+def write_similarity(where: Places, assignments: list[str], path: Path) -> Path:
+    """Write the page.
 
     Raises:
         CourseError: nothing was graded yet.
     """
     by_assignment = groupby(graded(where, assignments), key=lambda j: j.assignment)
-    sheets = [_sheet(where, name, list(some), ring) for name, some in by_assignment]
+    sheets = [_sheet(where, name, list(some)) for name, some in by_assignment]
     page = render(
         "similarity.html",
         sheets=sheets,
-        ring=ring,
+        ring=RING,
         run=K,
         limit=MAX_CHARACTERS,
         num_listed=NUM_LISTED,
@@ -166,7 +166,7 @@ def write_similarity(where: Places, assignments: list[str], path: Path, ring: in
     return write_page(path, page)
 
 
-def _sheet(where: Places, name: str, judgements: list[Judgement], ring: int) -> dict[str, Any]:
+def _sheet(where: Places, name: str, judgements: list[Judgement]) -> dict[str, Any]:
     source = nbformat.read(where.source(name), as_version=4)
     released = nbformat.read(where.released(name), as_version=4)
     given = [cell.source for cell in released.cells if cell.cell_type == "code"]
@@ -177,7 +177,7 @@ def _sheet(where: Places, name: str, judgements: list[Judgement], ring: int) -> 
         "title": title_of(source),
         "num_submissions": len(programs),
         "cut": [one.student for one in programs if one.is_cut],
-        "pairs": pairs(programs, given, ring),
+        "pairs": pairs(programs, given),
     }
 
 

@@ -20,7 +20,7 @@ import tiny_course
 
 from autograder import scratch
 from autograder.batch import queue
-from autograder.batch.grading import Options, alone, grade, uninterrupted
+from autograder.batch.grading import Options, alone, grade
 from autograder.grade.journal import Journal
 from autograder.grade.notebook import Judged, WarmKernel, plan
 from autograder.grade.verdicts import passed
@@ -285,19 +285,6 @@ def test_a_locked_gradebook_stops_grading_with_a_sentence_and_loses_nothing(wher
 def test_a_class_is_graded_by_one_process_at_a_time(where):
     with alone(where), pytest.raises(CourseError, match=f"process {os.getpid()} is grading"):
         grade(where, NAME, [], OPTIONS)
-
-
-def test_ctrl_c_waits_until_a_judgement_is_written():
-    done = []
-
-    def write() -> None:
-        with uninterrupted():
-            signal.raise_signal(signal.SIGINT)
-            done.append("written")
-
-    with pytest.raises(KeyboardInterrupt):
-        write()
-    assert done == ["written"]
 
 
 def test_a_folder_whose_owner_was_killed_is_removed_and_no_other(tmp_path, monkeypatch):

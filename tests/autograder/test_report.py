@@ -165,10 +165,10 @@ def test_an_ungraded_class_is_answered_with_a_sentence(course, tmp_path):
 def test_serve_starts_jupyterlab_with_this_configuration_and_class(where, monkeypatch):
     """No server is started: only what would run, and with which variables."""
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", "/elsewhere")
-    command = serve.command(where, 9000, False, ["--IdentityProvider.token=x"])
+    command = serve.command(where, ["--IdentityProvider.token=x"])
     assert command[1:3] == ["-m", "jupyterlab"]
     assert command[-1] == "--IdentityProvider.token=x"
-    assert {"--no-browser", "--ServerApp.port=9000"} <= set(command)
+    assert f"--ServerApp.root_dir={where.course}" in command
     variables = serve.environment(where)
     assert variables["CLASS"] == str(where.class_dir)
     config, other = variables["JUPYTER_CONFIG_PATH"].split(":")
