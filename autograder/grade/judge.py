@@ -93,9 +93,7 @@ def launcher(sandboxed: bool, hide: list[str], gpus: Gpus) -> Sandbox:
         RuntimeError: there is no sandbox, or it cannot use the GPUs.
     """
     if Session.launcher is None:
-        Session.level = Level(NONE)
-        if sandboxed:
-            Session.level = best_level([COURSE, *hide], gpus.files)
+        Session.level = best_level([COURSE, *hide], gpus.files) if sandboxed else Level(NONE)
         if sandboxed and Session.level.name == NONE:
             raise RuntimeError("no sandbox stands in this kernel")
         Session.launcher = Sandbox(Session.level.command, gpus=gpus)
