@@ -40,7 +40,12 @@ def everyone(where: Places, assignments: Collection[str] = ()) -> list[Judgement
     """Of each hand-in the latest judgement, by assignment and student; of all for none named.
 
     Whatever could not be judged, or was not yet, has one that is not complete and says why.
+    Due dates may have moved, and marks been given, since the class was graded: penalties follow.
+
+    Raises:
+        CourseError: class.toml is wrong, or another program is using the gradebook.
     """
+    late.apply(where)
     journal, names = Journal(where.journal), list(assignments) or where.assignments()
     places = hand_ins(where, names)
     not_asked = {assignment: _not_asked(where, assignment) for _, assignment in places}
@@ -71,14 +76,7 @@ def graded(where: Places, assignments: Collection[str] = ()) -> list[Judgement]:
 
 
 def read_marks(where: Places, judgements: list[Judgement]) -> dict[tuple[str, str], Marks]:
-    """Marks by (assignment, student); the journal's own points where the gradebook has none.
-
-    Due dates may have moved, and marks been given, since the class was graded: penalties follow.
-
-    Raises:
-        CourseError: class.toml is wrong, or another program is using the gradebook.
-    """
-    late.apply(where)
+    """Marks by (assignment, student); the journal's own points where the gradebook has none."""
     found = {
         (j.assignment, j.student): Marks(j.points if j.complete else None, j.max_points)
         for j in judgements

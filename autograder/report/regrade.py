@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from autograder.batch.grading import Options, grade
 from autograder.collect.tables import Table, no_formulas, read_table
+from autograder.grade import late
 from autograder.grade.journal import Journal, Judgement
 from autograder.grade.marks import Marks, read_marks
 from autograder.grade.verdicts import Verdict, first_paragraph
@@ -56,6 +57,7 @@ def regrade(
     if not before:
         raise CourseError("none of these was graded before: autograder grade is the first time")
     outcome = grade(where, assignments, students, replace(options, again=True))
+    late.apply(where)
     after, new = _latest(where, assignments, students)
     made = [
         compare(judgement, after[place], old[place], new[place], options.seed)
