@@ -53,7 +53,7 @@ class Outcome:
 
 def by_verdict(outcome: Outcome) -> str:
     """How many questions had which verdict."""
-    return " ".join(f"{n} {verdict}" for verdict, n in outcome.counts.most_common())
+    return ", ".join(f"{n} {verdict}" for verdict, n in outcome.counts.most_common())
 
 
 @dataclass(frozen=True)
@@ -142,10 +142,9 @@ def judged(grader: Grader, places: list[Place], options: Options) -> Iterator[Ju
 
 def summary(outcome: Outcome) -> Iterator[str]:
     """The last table of a run: verdicts, and what lies in the way of a mark."""
-    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in outcome.counts.most_common())
     judged = outcome.judgements
     handed_in = counted(len(judged), "submission")
-    yield f"{handed_in}, {outcome.new} of them judged now: {verdicts}"
+    yield f"{handed_in}, {outcome.new} of them judged now: {by_verdict(outcome)}"
     for kind, assignment, students, why in in_the_way(one for one in judged if one.complete):
         yield f"  {len(students)} {kind}, {assignment}: {', '.join(students)}. {why}".rstrip()
     yield from (f"  {note}" for note in outcome.notes)

@@ -37,11 +37,6 @@ class Ran:
     node: str = ""
 
     @property
-    def html(self) -> Path:
-        """Its page, written when it ran to the end."""
-        return self.output.with_suffix(".html")
-
-    @property
     def log(self) -> Path:
         """What papermill and the kernel wrote, and every output, line by line."""
         return self.output.with_suffix(".log")

@@ -82,7 +82,10 @@ def on_slurm(request: Request, parent: Path, size: int = 1, processes: int = 1) 
         if not items:
             return
         number = min(-(-len(items) // size), MOST_JOBS)
-        folder = new_folder(parent)
+        folder = (
+            parent / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+        )  # its name is the array's
+        folder.mkdir(parents=True)
         numbered = list(enumerate(items))
         parts = [
             Shard(first, work, dict(numbered[first::number]), folder, processes)
@@ -200,10 +203,3 @@ def reports_in(record: Path, start: int = 0) -> tuple[list[Report], int]:
         data = file.read()
     whole = data[: data.rfind(b"\n") + 1]
     return [Report(*json.loads(line)) for line in whole.splitlines()], start + len(whole)
-
-
-def new_folder(parent: Path) -> Path:
-    """A folder of its own for one array, named after the time and this process."""
-    folder = parent / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
-    folder.mkdir(parents=True)
-    return folder
