@@ -82,9 +82,7 @@ def on_slurm(request: Request, parent: Path, size: int = 1, processes: int = 1) 
         if not items:
             return
         number = min(-(-len(items) // size), MOST_JOBS)
-        folder = (
-            parent / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
-        )  # its name is the array's
+        folder = parent / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
         folder.mkdir(parents=True)
         numbered = list(enumerate(items))
         parts = [
