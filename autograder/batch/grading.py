@@ -6,6 +6,8 @@ and nothing twice.
 """
 
 import contextlib
+import fcntl
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,7 +19,6 @@ from tqdm import tqdm
 
 from autograder.batch import cluster, queue, slurm
 from autograder.batch.judging import Judging, Place
-from autograder.batch.lock import alone
 from autograder.batch.queue import Queue
 from autograder.collect.door import settle
 from autograder.grade import gradebook
@@ -103,7 +104,10 @@ def grade(
             grader.released(assignment)
             release.check(where.source(assignment))
             try:
-                _see_to_cells(where, assignment, options, outcome)
+                if options.changed_cells and (kept := changes.take_over(where, assignment)):
+                    what = f"the gradebook has the new cells; as it was: {kept}"
+                    outcome.notes.append(f"{assignment}: {what}")
+                changes.refuse(where, assignment)
             except release.GradebookError:
                 raise
             except CourseError as why:
@@ -116,15 +120,26 @@ def grade(
     return outcome
 
 
-def _see_to_cells(where: Places, assignment: str, options: Options, outcome: Outcome) -> None:
-    """Only an assignment whose cells the gradebook can hold is graded.
+@contextlib.contextmanager
+def alone(where: Places) -> Iterator[None]:
+    """Nobody else grades this class meanwhile.
 
     Raises:
-        CourseError: it cannot hold them.
+        CourseError: somebody does.
     """
-    if options.changed_cells and (kept := changes.take_over(where, assignment)):
-        outcome.notes.append(f"{assignment}: the gradebook has the new cells; as it was: {kept}")
-    changes.refuse(where, assignment)
+    where.class_dir.mkdir(parents=True, exist_ok=True)
+    with open(where.class_dir / "grading.lock", "a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise CourseError(
+                f"process {file.read() or 'unknown'} is grading this class: wait until it is done"
+            ) from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
 
 
 def judged(grader: Grader, places: list[Place], options: Options) -> Iterator[Judgement]:
