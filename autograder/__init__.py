@@ -6,8 +6,8 @@ A submission's way, a file for each step:
     collect/door.py       whatever lies there is a hand-in, with a name that every page can hold
     grade/engine.py       takes in one hand-in; the journal's judgement on exactly this, or a new
     grade/intake.py       the released notebook, restored, with the student's work in it
-    grade/plan.py         the questions: test cells, points, limits, the student's cells before each
-    grade/notebook.py     papermill runs the test cells in a warm kernel that sees no student's name
+    grade/notebook.py     the questions, each with its limits and the student's cells before it;
+                          papermill runs the test cells in a warm kernel that sees no student's name
     grade/judge.py        asks each question; the student's cells run once, in a notebook of their
                           own, and what they defined on clean ranks: both in a sandbox
     grade/verdicts.py     what became of it, in words that a student may read

@@ -1,8 +1,7 @@
 """The command line: one command for each step between an exercise and a mark."""
 
-from __future__ import annotations
-
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,7 +9,17 @@ from autograder import result_commands  # noqa: F401  (its commands add themselv
 from autograder.batch.cluster import Request
 from autograder.batch.commands import run, slurm_options
 from autograder.batch.slurm import on_slurm
-from autograder.commands import assignments_argument, command, main, student_option, told
+from autograder.commands import (
+    A_FILE,
+    A_PATH,
+    COUNT,
+    assignments_argument,
+    command,
+    how_to_judge,
+    main,
+    told,
+    which_submissions,
+)
 from autograder.places import Places, chosen_assignments
 from byhand.words import counted
 
@@ -31,10 +40,10 @@ def release(where: Places, assignments: tuple[str, ...], overwrite: bool) -> Non
 
 @command
 @click.argument("assignment")
-@click.argument("inbox", type=click.Path(path_type=Path))
+@click.argument("inbox", type=A_PATH)
 @click.option(
     "--worksheet",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=A_FILE,
     metavar="FILE",
     help="Moodle's grading worksheet: when each handed in.",
 )
@@ -50,36 +59,26 @@ def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None)
     done = collecting(where, name, inbox, worksheet)
     handed_in = counted(len(done.students), "submission")
     click.echo(f"collected {handed_in} for {name} into {where.submitted}")
-    if done.students:
-        click.echo(f"  {done.counts()}")
     for sentence in done.sentences():
         click.echo(f"  {sentence}")
 
 
 @command
-@assignments_argument
-@student_option
+@which_submissions
 @click.option(
     "--jobs",
-    type=click.IntRange(min=1),
+    type=COUNT,
     metavar="N",
     help="Submissions judged at once (default: one for each CPU).",
 )
-@slurm_options(cpus=4)
-@click.option(
-    "--shards",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="With --slurm: jobs (default: one for every 25 submissions).",
-)
+@slurm_options
 @click.option(
     "--changed-cells",
     is_flag=True,
     help="Go on though graded cells were added or removed after hand-ins came.",
 )
 @click.option("--again", is_flag=True, help="Judge again what was judged before.")
-@click.option("--unsandboxed", is_flag=True, help="Run submissions without walls: own work only.")
-@click.option("--seed", type=int, help="Of the random inputs (default: fixed by the tests).")
+@how_to_judge
 @click.option(
     "--limit",
     type=click.FloatRange(min=1),
@@ -99,13 +98,8 @@ def grade(
     students: tuple[str, ...],
     jobs: int | None,
     request: Request | None,
-    shards: int | None,
-    changed_cells: bool,
-    again: bool,
-    unsandboxed: bool,
-    seed: int | None,
-    limit: float | None,
     backend: str | None,
+    **how: Any,
 ) -> None:
     """Judge what is new or changed, and record the scores in nbgrader's gradebook."""
     from autograder.batch.grading import SHARD, Options, summary
@@ -115,13 +109,9 @@ def grade(
 
     names = chosen_assignments(where, assignments)
     late.class_policy(where)  # a wrong one is said before a night of grading
-    gpus = devices.chosen(where, names, backend, request and request.gpus_per_node)
-    queue = request and on_slurm(
-        request, where.class_dir / "slurm", shards, SHARD, jobs or request.cpus
-    )
-    options = Options(
-        again, not unsandboxed, seed, limit, True, jobs or cores(), queue, gpus, changed_cells
-    )
+    gpus = devices.chosen(where, backend, request and request.gpus)
+    queue = request and on_slurm(request, where.class_dir / "slurm", SHARD, jobs or request.cpus)
+    options = Options(jobs=jobs or cores(), queue=queue, gpus=gpus, **how)
     try:
         outcome = grading(where, names, list(students), options)
     except KeyboardInterrupt:

@@ -1,7 +1,5 @@
 """What every command of the command line shares: the group, --class, and errors as sentences."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from pathlib import Path
@@ -36,9 +34,12 @@ def main() -> None:
     """
 
 
+A_PATH = click.Path(path_type=Path)
+A_FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
+COUNT = click.IntRange(min=1)
 course_option = click.option(
     "--course",
-    type=click.Path(path_type=Path),
+    type=A_PATH,
     metavar="DIR",
     help="The course directory (default: $COURSE, else the current one, else this checkout).",
 )
@@ -52,7 +53,7 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--class",
         "class_dir",
-        type=click.Path(path_type=Path),
+        type=A_PATH,
         metavar="DIR",
         help="The class directory (default: $CLASS, else build/class).",
     )
@@ -79,11 +80,25 @@ def told(failures: list[str]) -> str:
     return "\n".join([*failures[:20], *more])
 
 
+def options(*several: Callable[..., Any]) -> Callable[..., Any]:
+    """Several of click's options as one decorator."""
+    return lambda function: functools.reduce(lambda f, one: one(f), reversed(several), function)
+
+
 assignments_argument = click.argument("assignments", nargs=-1, metavar="[ASSIGNMENT]...")
-student_option = click.option(
-    "--student",
-    "students",
-    multiple=True,
-    metavar="NAME",
-    help="Only this student; may be repeated.",
+which_submissions = options(
+    assignments_argument,
+    click.option(
+        "--student", "students", multiple=True, metavar="NAME", help="Only theirs; may be repeated."
+    ),
+)
+how_to_judge = options(
+    click.option(
+        "--unsandboxed",
+        "sandboxed",
+        flag_value=False,
+        default=True,
+        help="Run submissions without walls: own work only.",
+    ),
+    click.option("--seed", type=int, help="Of the random inputs (default: fixed by the tests)."),
 )

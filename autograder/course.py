@@ -8,8 +8,6 @@ The sample class lives in build/sample-class, and nothing else does: `make lab` 
 CLASS=build/sample-class opens it in the formgrader.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import json
@@ -30,7 +28,7 @@ from autograder.batch.notebooks import Options, find_notebooks, run_notebooks
 from autograder.batch.queue import cores
 from autograder.grade.journal import LIBRARY, Journal, Judgement
 from autograder.places import COURSE, CourseError, Places
-from autograder.release.generate import blank, release
+from autograder.release.generate import release
 from autograder.report.class_page import write_report
 from autograder.report.feedback import write_feedback
 from byhand.runtime.walls.isolation import why_no_sandbox
@@ -92,19 +90,14 @@ def prove(course: Path, build: Path, sandboxed: bool) -> Row:
 
 
 def as_released(course: Path, build: Path) -> Path:
-    """The course; or, if exercises in it were solved in place, a copy where all are as released."""
-    where = Places(course, build / "class")
-    names = where.assignments()
-    released = [where.released(name) for name in names]
-    wanted = [blank(where.source(name)) for name in names]
-    if all(path.exists() for path in released) and wanted == [p.read_bytes() for p in released]:
-        return course
+    """A copy of the course whose exercises are as released: somebody may work in the others."""
     copy = build / "course"
     shutil.rmtree(copy, ignore_errors=True)
     copy.mkdir(parents=True)
     for folder in ("solutions", "tests"):
         (copy / folder).symlink_to(course / folder)
-    release(Places(copy, where.class_dir), names)
+    where = Places(copy, build / "class")
+    release(where, where.assignments())
     return copy
 
 
@@ -163,8 +156,6 @@ def main() -> int:
         rows = [run_lectures(COURSE / "lectures", build)]
         print("Proving the exercises: solutions must score full, blanks zero.", flush=True)
         course = as_released(COURSE, build)
-        if course != COURSE:
-            print("Somebody works in exercises/, which stay: they are proven as released.")
         rows += [prove(course, build, not reason)]
         print("Grading the sample class.", flush=True)
         rows += grade_sample(course, build, not reason)

@@ -7,8 +7,6 @@ $CLASS names the class directory (build/class when unset). `autograder` builds t
 configuration in Python with `settings`, so the command line and the button use one engine.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path
@@ -44,10 +42,10 @@ def settings(where: Places) -> Config:
     config.GenerateAssignment.preprocessors = [
         *_preprocessors("LockCells", "ClearSolutions", "ClearOutput", "CheckCellMetadata"),
         *_preprocessors("ComputeChecksums", "SaveCells"),
-        "autograder.release.hidden.HiddenTests",
+        "autograder.release.generate.HiddenTests",
         *_preprocessors("ComputeChecksums", "CheckCellMetadata"),
     ]
-    config.GenerateFeedback.exporter_class = "autograder.report.exporter.FeedbackExporter"
+    config.GenerateFeedback.exporter_class = "autograder.report.feedback.FeedbackExporter"
     config.GenerateFeedback.preprocessors = []
     config.AssignLatePenalties.plugin_class = "autograder.grade.late.LatePenalty"
     config.LatePenalty.policy_file = str(where.class_dir / "class.toml")

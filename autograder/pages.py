@@ -1,7 +1,5 @@
 """HTML by jinja2, with every value escaped; pages stand alone and hold no script."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

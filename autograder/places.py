@@ -1,11 +1,8 @@
 """Where a course and a class keep their files. No other module spells these paths."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 COURSE = Path(__file__).resolve().parent.parent  # or what else this package was installed in
@@ -32,56 +29,32 @@ def why_not_written(said: str) -> str:
     return ""
 
 
-@dataclass(frozen=True)
 class Places:
     """A course directory (solutions, exercises) and a class directory (everything about people)."""
 
-    course: Path
-    class_dir: Path
-
-    @property
-    def solutions(self) -> Path:
-        """What instructors write."""
-        return self.course / "solutions"
-
-    @property
-    def exercises(self) -> Path:
-        """What students get."""
-        return self.course / "exercises"
-
-    @property
-    def work(self) -> Path:
-        """A student's own copy of lectures and exercises, which git ignores."""
-        return self.course / "work"
-
-    @property
-    def submitted(self) -> Path:
-        """submitted/STUDENT/ASSIGNMENT/STEM.ipynb, as students sent it."""
-        return self.class_dir / "submitted"
-
-    @property
-    def autograded(self) -> Path:
-        """Rebuilt notebooks with their verdicts."""
-        return self.class_dir / "autograded"
-
-    @property
-    def feedback(self) -> Path:
-        """feedback/STUDENT/ASSIGNMENT/STEM.html."""
-        return self.class_dir / "feedback"
-
-    @property
-    def gradebook(self) -> Path:
-        """nbgrader's database."""
-        return self.class_dir / "gradebook.db"
-
-    @property
-    def journal(self) -> Path:
-        """Every judgement ever made for this class."""
-        return self.class_dir / "grading.journal"
+    def __init__(self, course: Path, class_dir: Path):
+        self.course, self.class_dir = course, class_dir
+        self.solutions = course / "solutions"  # what instructors write
+        self.exercises = course / "exercises"  # what students get
+        self.work = course / "work"  # a student's own copy of both, which git ignores
+        self.submitted = class_dir / "submitted"  # STUDENT/ASSIGNMENT/STEM.ipynb, as it was sent
+        self.autograded = class_dir / "autograded"  # rebuilt notebooks with their verdicts
+        self.feedback = class_dir / "feedback"  # STUDENT/ASSIGNMENT/STEM.html
+        self.gradebook = class_dir / "gradebook.db"  # nbgrader's database
+        self.journal = class_dir / "grading.journal"  # every judgement ever made for this class
+        self.students = class_dir / "students.csv"  # who is who in Canvas or Moodle
 
     def source(self, assignment: str) -> Path:
-        """The source notebook of an assignment."""
-        return _only_notebook(self.solutions, assignment)
+        """The source notebook of an assignment.
+
+        Raises:
+            CourseError: there is none, or there are several.
+        """
+        folder = self.solutions / assignment
+        found = sorted(folder.glob("*.ipynb"))
+        if len(found) != 1:
+            raise CourseError(f"{folder} must hold one notebook, and holds {len(found)}")
+        return found[0]
 
     def released(self, assignment: str) -> Path:
         """The released notebook of an assignment."""
@@ -147,10 +120,3 @@ def chosen_assignments(where: Places, names: Iterable[str]) -> list[str]:
     if unknown:
         raise CourseError(f"no assignment {', '.join(unknown)}; there are {', '.join(known)}")
     return wanted
-
-
-def _only_notebook(folder: Path, assignment: str) -> Path:
-    found = sorted((folder / assignment).glob("*.ipynb"))
-    if len(found) != 1:
-        raise CourseError(f"{folder / assignment} must hold one notebook, and holds {len(found)}")
-    return found[0]

@@ -1,33 +1,29 @@
 """Commands for what comes after grading: feedback, regrades, the class page, CSV."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
+from typing import Any
 
 import click
 
-from autograder.commands import assignments_argument, command, student_option, told
+from autograder.commands import (
+    A_FILE,
+    assignments_argument,
+    command,
+    how_to_judge,
+    told,
+    which_submissions,
+)
 from autograder.places import CourseError, Places, chosen_assignments
 from byhand.words import counted
 
-to_option = click.option(
-    "--to",
-    "path",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Where to write the page (default: in the class directory).",
-)
-
 
 @command
-@assignments_argument
-@student_option
+@which_submissions
 def feedback(where: Places, assignments: tuple[str, ...], students: tuple[str, ...]) -> None:
     """Write a page for each student: verdicts, messages, and their code."""
     from autograder.report.feedback import write_feedback
 
-    _bring_penalties_up_to_date(where)
     pages = write_feedback(where, chosen_assignments(where, assignments), list(students))
     if not pages:
         raise CourseError("there is nothing to return yet: run autograder grade first")
@@ -35,27 +31,22 @@ def feedback(where: Places, assignments: tuple[str, ...], students: tuple[str, .
 
 
 @command
-@assignments_argument
-@student_option
+@which_submissions
 @click.option("--reason", default="", help="The request, in words; kept with the answer.")
-@click.option("--unsandboxed", is_flag=True, help="Run submissions without walls: own work only.")
-@click.option("--seed", type=int, help="Of the random inputs (default: fixed by the tests).")
+@how_to_judge
 def regrade(
     where: Places,
     assignments: tuple[str, ...],
     students: tuple[str, ...],
     reason: str,
-    unsandboxed: bool,
-    seed: int | None,
+    **how: Any,
 ) -> None:
     """Judge again, and say task by task what changed and why; kept in regrades.csv."""
     from autograder.batch.grading import Options
     from autograder.report.regrade import regrade as regrading
 
-    options = Options(sandboxed=not unsandboxed, seed=seed)
     names = chosen_assignments(where, assignments)
-    made, failures = regrading(where, names, list(students), options, reason)
-    _bring_penalties_up_to_date(where)
+    made, failures = regrading(where, names, list(students), Options(**how), reason)
     for one in made:
         click.echo(str(one))
     changed = sum(one.old_score != one.new_score for one in made)
@@ -65,32 +56,21 @@ def regrade(
 
 
 @command
-@to_option
-def report(where: Places, path: Path | None) -> None:
+def report(where: Places) -> None:
     """Write the class page: distributions, hardest tasks, every verdict."""
     from autograder.report.class_page import write_report
 
-    _bring_penalties_up_to_date(where)
-    click.echo(write_report(where, path or where.class_dir / "grades.html"))
+    click.echo(write_report(where, where.class_dir / "grades.html"))
 
 
 @command
 @assignments_argument
-@click.option(
-    "--ring",
-    type=click.IntRange(min=2),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="What more than N share counts as the task's own.",
-)
-@to_option
-def similarity(where: Places, assignments: tuple[str, ...], ring: int, path: Path | None) -> None:
+def similarity(where: Places, assignments: tuple[str, ...]) -> None:
     """Write a page of the submissions that are most alike, side by side."""
-    from autograder.report.similarity_page import write_similarity
+    from autograder.report.similarity import write_similarity
 
     names = chosen_assignments(where, assignments)
-    click.echo(write_similarity(where, names, path or where.class_dir / "similarity.html", ring))
+    click.echo(write_similarity(where, names, where.class_dir / "similarity.html"))
 
 
 @command
@@ -110,7 +90,7 @@ def similarity(where: Places, assignments: tuple[str, ...], ring: int, path: Pat
 )
 @click.option(
     "--fill",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    type=A_FILE,
     metavar="FILE",
     help="Fill in this file, exported by the LMS.",
 )
@@ -126,44 +106,36 @@ def export(
     """Write the grades as CSV, to a file or to the terminal."""
     from autograder.report import export as exporting
 
-    _bring_penalties_up_to_date(where)
     names = chosen_assignments(where, assignments)
-    if form == "canvas":
-        sheet = exporting.canvas(where, names, fill, column)
-    elif form == "moodle":
-        sheet = exporting.moodle(where, names, fill)
-    else:
-        sheet = exporting.plain(where, names)
+    forms = {"plain": exporting.plain, "canvas": exporting.canvas, "moodle": exporting.moodle}
+    sheet = forms[form](where, names, fill, column)
     if path is None:
         click.echo(sheet.text(), nl=False)
     else:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(sheet.text(), encoding="utf-8", errors="replace")
-        click.echo(f"{counted(len(sheet.rows) - 1, 'row')} in {path}")
+        click.echo(f"{counted(len(sheet.rows), 'row')} in {path}")
     for sentence in sheet.left:
         click.echo(f"  {sentence}", err=True)
 
 
-def _bring_penalties_up_to_date(where: Places) -> None:
-    """Due dates may have moved, and marks been given, since the class was graded."""
-    from autograder.grade import late
-
-    late.apply(where)
-
-
 @command
-@click.option("--port", default=8888, show_default=True, help="The next free one from here on.")
-@click.option("--browser/--no-browser", default=True, help="Whether to open a browser.")
-@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[-- JUPYTER_OPTION]...")
-def serve(where: Places, port: int, browser: bool, options: tuple[str, ...]) -> None:
-    """Start JupyterLab on a copy of the course to work in, with the formgrader on the class."""
-    from autograder import serve as serving
-    from autograder import work
+@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[JUPYTER_OPTION]...")
+def serve(where: Places, options: tuple[str, ...]) -> None:
+    """Start JupyterLab on a copy of the course to work in, with the formgrader on the class.
 
-    for sentence in work.lay_out(where):
+    Options that are not here are JupyterLab's own, such as --port 9000 or --no-browser.
+    """
+    from autograder import serve as serving
+
+    for sentence in serving.lay_out(where):
         click.echo(sentence)
     click.echo(f"Yours to work in, and ignored by git: {where.work}")
     click.echo(f"Class: {where.class_dir}")
     if importlib.util.find_spec("nbgrader"):
         click.echo("Formgrader: the menu Nbgrader in JupyterLab, or /formgrader in the address.")
-    serving.serve(where, port, browser, options)
+    serving.serve(where, options)
+
+
+# What is no option of ours is for JupyterLab to read.
+serve.context_settings["ignore_unknown_options"] = True

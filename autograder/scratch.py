@@ -1,41 +1,30 @@
 """Temporary folders that are gone when their owner is, if need be at the next start."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os
 import shutil
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 PREFIX = "judge-"
 SECONDS_TO_LOCK = 5  # a folder this young may not be locked yet
 
 
-class Scratch:
-    """A private folder. Its owner holds a lock on it, so that a folder without an owner shows."""
-
-    def __init__(self) -> None:
-        remove_abandoned()
-        self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
-        self._held = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
-        fcntl.flock(self._held, fcntl.LOCK_EX)
-
-    def close(self) -> None:
-        """Remove the folder and all that is in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
-        if self._held >= 0:
-            os.close(self._held)
-            self._held = -1
-
-    def __enter__(self) -> Path:
-        return self.path
-
-    def __exit__(self, *_: Any) -> None:
-        self.close()
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """A private folder, locked by its owner, so that a folder without an owner shows."""
+    remove_abandoned()
+    path = Path(tempfile.mkdtemp(prefix=PREFIX))
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(descriptor)
 
 
 def remove_abandoned() -> list[Path]:

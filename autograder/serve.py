@@ -1,6 +1,9 @@
-"""JupyterLab on a student's copy of this course, with nbgrader's formgrader on a class."""
+"""JupyterLab on a student's copy of this course, with nbgrader's formgrader on a class.
 
-from __future__ import annotations
+The copy is in work/, which git ignores: each lecture and exercise, once. Whoever changes a copy, or
+runs it, keeps it: it is never written over, and is named when the course has a newer version. The
+others follow the course.
+"""
 
 import importlib.util
 import os
@@ -10,19 +13,18 @@ from pathlib import Path
 
 from autograder.nbgrader_config import prepare
 from autograder.places import Places
+from autograder.written import Written
+
+COPIED = ("lectures/*.ipynb", "exercises/*/*.ipynb")
 
 
-def command(where: Places, port: int, browser: bool, options: Iterable[str] = ()) -> list[str]:
+def command(where: Places, options: Iterable[str] = ()) -> list[str]:
     """The command that serves: the lectures to work in first, the course's folder as the root."""
     chosen = [
-        f"--ServerApp.port={port}",
         f"--ServerApp.root_dir={where.course}",
         f"--LabApp.default_url=/lab/tree/{where.work.name}/lectures",
+        *(["--allow-root"] if os.geteuid() == 0 else []),
     ]
-    if not browser:
-        chosen.append("--no-browser")
-    if os.geteuid() == 0:
-        chosen.append("--allow-root")
     return [sys.executable, "-m", "jupyterlab", *chosen, *options]
 
 
@@ -39,10 +41,26 @@ def environment(where: Places) -> dict[str, str]:
     }
 
 
-def serve(where: Places, port: int, browser: bool, options: Iterable[str] = ()) -> None:
+def serve(where: Places, options: Iterable[str] = ()) -> None:
     """Become the server; returns only by raising OSError or ModuleNotFoundError."""
     if not importlib.util.find_spec("jupyterlab"):
         raise ModuleNotFoundError(name="jupyterlab")
-    arguments, variables = command(where, port, browser, options), environment(where)
+    arguments, variables = command(where, options), environment(where)
     sys.stdout.flush()
     os.execvpe(arguments[0], arguments, variables)
+
+
+def lay_out(where: Places) -> list[str]:
+    """Copy what is not there yet; a sentence for each changed copy of what the course has newer."""
+    written = Written(where.work)
+    sentences = []
+    for path in (path for kind in COPIED for path in sorted(where.course.glob(kind))):
+        name, text = str(path.relative_to(where.course)), path.read_text(encoding="utf-8")
+        if not written.is_changed(name, text):
+            written.write(name, text)
+        elif written.is_news(name, text):
+            sentences.append(
+                f"{where.work / name} is yours and stays as it is. The course has a newer {name}:"
+                " rename yours, and you get it here."
+            )
+    return sentences

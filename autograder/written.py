@@ -4,8 +4,6 @@ The folder keeps it as hashes by name, in .written.json. One rule for all genera
 what nobody changed since may be written over.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

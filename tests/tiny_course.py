@@ -12,6 +12,8 @@ from pathlib import Path
 from nbformat import NotebookNode, reads, write
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from autograder.collect.uploads import found_cells
+from autograder.grade.intake import Intake, rebuild
 from autograder.places import Places
 from autograder.release import generate as release
 from autograder.release.rules import KERNELSPEC
@@ -128,3 +130,9 @@ def _graded(name: str, text: str, make=new_code_cell, **settings) -> NotebookNod
     if seconds:
         cell.metadata["limit_seconds"] = seconds
     return cell
+
+
+def restore(submitted: bytes, released: NotebookNode) -> Intake:
+    """The released notebook with the work in a file's bytes, whatever they are."""
+    cells, why_none = found_cells(submitted)
+    return rebuild(cells, released, [why_none] if why_none else [])

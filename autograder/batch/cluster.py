@@ -3,8 +3,6 @@
 squeue and not sacct, which needs a database that small clusters lack.
 """
 
-from __future__ import annotations
-
 import contextlib
 import getpass
 import subprocess
@@ -20,12 +18,12 @@ COMMAND_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Request:
-    """What each job asks Slurm for. `sbatch` are further options by their long names."""
+    """What each job asks Slurm for: GPUs on each node, minutes; further options by long names."""
 
     nodes: int = 1
-    gpus_per_node: int = 0
-    cpus: int = 1
-    minutes: int = 240
+    gpus: int = 0
+    cpus: int = 4
+    time: int = 240
     sbatch: dict[str, Any] = field(default_factory=dict)
 
 
@@ -79,11 +77,11 @@ def executor(folder: Path, request: Request) -> Any:
         nodes=request.nodes,
         ntasks_per_node=1,
         cpus_per_task=request.cpus,
-        time=request.minutes,
+        time=request.time,
         stderr_to_stdout=False,
         use_srun=request.nodes == 1,  # with several nodes, on the first: it starts the ranks' own
         additional_parameters={"no_requeue": True, **more},
-        **({"gpus_per_node": request.gpus_per_node} if request.gpus_per_node else {}),
+        **({"gpus_per_node": request.gpus} if request.gpus else {}),
     )
     return executor
 

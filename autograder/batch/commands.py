@@ -1,11 +1,9 @@
 """`autograder run`, and the options for work on Slurm that `autograder grade` has too."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from dataclasses import fields
 from typing import Any
 
 import click
@@ -13,10 +11,8 @@ import click
 from autograder.batch.cluster import Request
 from autograder.batch.notebooks import CELL_SECONDS, Options, Ran, find_notebooks, run_notebooks
 from autograder.batch.slurm import on_slurm
-from autograder.commands import course_option
+from autograder.commands import A_PATH, COUNT, course_option, options
 from autograder.places import CourseError, course_directory
-
-DEFAULT_MINUTES = 240
 
 
 def _pairs(_context: Any, _option: Any, texts: Sequence[str]) -> dict[str, Any]:
@@ -25,67 +21,40 @@ def _pairs(_context: Any, _option: Any, texts: Sequence[str]) -> dict[str, Any]:
     return {name: value if equals else True for name, equals, value in named}
 
 
-def _options(cpus: int) -> list[Callable[..., Any]]:
-    return [
+def slurm_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds --slurm and what goes with it to a command, which gets `request`: None without it."""
+
+    @functools.wraps(function)
+    def wrapped(*args: Any, slurm: bool, **rest: Any) -> Any:
+        asked = {one.name: rest.pop(one.name, None) for one in fields(Request)}
+        asked = {name: value for name, value in asked.items() if value}
+        if asked and not slurm:
+            raise click.UsageError(f"{', '.join(f'--{one}' for one in asked)} only with --slurm")
+        return function(*args, request=Request(**asked) if slurm else None, **rest)
+
+    return options(
         click.option("--slurm", is_flag=True, help="As a job array on Slurm, not here."),
-        click.option("--gpus", type=click.IntRange(0), help="With --slurm: GPUs on each node."),
+        click.option("--gpus", type=COUNT, help="With --slurm: GPUs on each node."),
         click.option(
             "--cpus",
-            type=click.IntRange(1),
+            type=COUNT,
             metavar="N",
-            help=f"With --slurm: processors for each job (default: {cpus}).",
+            help=f"With --slurm: processors for each job (default: {Request.cpus}).",
         ),
         click.option(
             "--time",
-            "minutes",
-            type=click.IntRange(1),
+            type=COUNT,
             metavar="MINUTES",
-            help=f"With --slurm: limit for each job (default: {DEFAULT_MINUTES}).",
+            help=f"With --slurm: limit for each job (default: {Request.time}).",
         ),
         click.option(
             "--sbatch",
-            "more",
             multiple=True,
             callback=_pairs,
             metavar="NAME=VALUE",
             help="With --slurm: an option of sbatch, such as partition=gpu; repeatable.",
         ),
-    ]
-
-
-def slurm_options(cpus: int) -> Callable[..., Any]:
-    """Adds --slurm and what goes with it to a command, which gets `request`: None without --slurm.
-
-    `cpus` is what a job asks for unless told otherwise.
-    """
-
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def wrapped(*args: Any, slurm, **rest: Any) -> Any:
-            asked = {
-                name: rest.pop(name, None) for name in ("gpus", "cpus", "minutes", "more", "nodes")
-            }
-            return function(*args, request=_request(slurm, asked, cpus), **rest)
-
-        return functools.reduce(lambda f, option: option(f), reversed(_options(cpus)), wrapped)
-
-    return decorate
-
-
-def _request(slurm: bool, asked: dict[str, Any], cpus: int) -> Request | None:
-    options = {"minutes": "--time", "more": "--sbatch"}
-    given = [options.get(name, f"--{name}") for name, value in asked.items() if value]
-    if not slurm and given:
-        raise click.UsageError(f"{', '.join(given)} only with --slurm")
-    if not slurm:
-        return None
-    return Request(
-        nodes=asked["nodes"] or 1,
-        gpus_per_node=asked["gpus"] or 0,
-        cpus=asked["cpus"] or cpus,
-        minutes=asked["minutes"] or DEFAULT_MINUTES,
-        sbatch=asked["more"],
-    )
+    )(wrapped)
 
 
 def _parameter(_context, _option, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
@@ -100,7 +69,7 @@ def _parameter(_context, _option, pairs: Sequence[tuple[str, str]]) -> dict[str,
 
 
 @click.command("run")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("paths", nargs=-1, required=True, type=A_PATH)
 @click.option(
     "-p",
     "--parameter",
@@ -111,11 +80,11 @@ def _parameter(_context, _option, pairs: Sequence[tuple[str, str]]) -> dict[str,
     metavar="NAME VALUE",
     help="A value for the notebooks' parameters cell, such as: -p world_size 2",
 )
-@click.option("-j", "--jobs", default=1, type=click.IntRange(1), help="Notebooks at a time.")
+@click.option("-j", "--jobs", default=1, type=COUNT, help="Notebooks at a time.")
 @course_option
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=A_PATH,
     metavar="DIR",
     help="Where the executed notebooks go (default: build in the course directory).",
 )
@@ -123,10 +92,10 @@ def _parameter(_context, _option, pairs: Sequence[tuple[str, str]]) -> dict[str,
 @click.option("--cell-seconds", default=CELL_SECONDS, show_default=True, help="Limit for one cell.")
 @click.option(
     "--nodes",
-    type=click.IntRange(1),
+    type=COUNT,
     help="With --slurm: nodes for each notebook, whose ranks `launch` spreads over them.",
 )
-@slurm_options(cpus=4)
+@slurm_options
 def run(paths, parameters, jobs, course, out, html, cell_seconds, request):
     """Execute notebooks, or all notebooks in folders, and check that every cell ran.
 
@@ -137,11 +106,11 @@ def run(paths, parameters, jobs, course, out, html, cell_seconds, request):
     """
     try:
         out = out or course_directory(course) / "build"
-        options = Options(out, parameters, jobs, html, cell_seconds, progress=True)
+        chosen = Options(out, parameters, jobs, html, cell_seconds, progress=True)
         if request is not None:
-            options.queue = on_slurm(request, Path(out).resolve() / "slurm")
-            options.over_nodes = request.nodes > 1
-        results = run_notebooks(find_notebooks(paths), options)
+            chosen.queue = on_slurm(request, out.resolve() / "slurm")
+            chosen.over_nodes = request.nodes > 1
+        results = run_notebooks(find_notebooks(paths), chosen)
     except CourseError as error:
         raise click.ClickException(str(error)) from error
     click.echo(summary(results))

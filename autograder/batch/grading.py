@@ -5,9 +5,9 @@ goes to nbgrader's gradebook, so that whatever ends this process, the next run d
 and nothing twice.
 """
 
-from __future__ import annotations
-
 import contextlib
+import fcntl
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,8 +18,7 @@ from typing import Any
 from tqdm import tqdm
 
 from autograder.batch import cluster, queue, slurm
-from autograder.batch.judging import Judging, Place, surroundings
-from autograder.batch.lock import alone, uninterrupted
+from autograder.batch.judging import Judging, Place
 from autograder.batch.queue import Queue
 from autograder.collect.door import settle
 from autograder.grade import gradebook
@@ -55,7 +54,7 @@ class Outcome:
 
 def by_verdict(outcome: Outcome) -> str:
     """How many questions had which verdict."""
-    return " ".join(f"{n} {verdict}" for verdict, n in outcome.counts.most_common())
+    return ", ".join(f"{n} {verdict}" for verdict, n in outcome.counts.most_common())
 
 
 @dataclass(frozen=True)
@@ -81,13 +80,7 @@ class Options:
     @property
     def engine(self) -> dict[str, Any]:
         """What decides a verdict: the arguments that every Grader of this run is made with."""
-        return {
-            "sandboxed": self.sandboxed,
-            "seed": self.seed,
-            "limit": self.limit,
-            "gpus": self.gpus.count,
-            "backend": self.gpus.backend,
-        }
+        return {name: getattr(self, name) for name in ("sandboxed", "seed", "limit", "gpus")}
 
 
 def grade(
@@ -111,7 +104,10 @@ def grade(
             grader.released(assignment)
             release.check(where.source(assignment))
             try:
-                _see_to_cells(where, assignment, options, outcome)
+                if options.changed_cells and (kept := changes.take_over(where, assignment)):
+                    what = f"the gradebook has the new cells; as it was: {kept}"
+                    outcome.notes.append(f"{assignment}: {what}")
+                changes.refuse(where, assignment)
             except release.GradebookError:
                 raise
             except CourseError as why:
@@ -124,22 +120,33 @@ def grade(
     return outcome
 
 
-def _see_to_cells(where: Places, assignment: str, options: Options, outcome: Outcome) -> None:
-    """Only an assignment whose cells the gradebook can hold is graded.
+@contextlib.contextmanager
+def alone(where: Places) -> Iterator[None]:
+    """Nobody else grades this class meanwhile.
 
     Raises:
-        CourseError: it cannot hold them.
+        CourseError: somebody does.
     """
-    if options.changed_cells and (kept := changes.take_over(where, assignment)):
-        outcome.notes.append(f"{assignment}: the gradebook has the new cells; as it was: {kept}")
-    changes.refuse(where, assignment)
+    where.class_dir.mkdir(parents=True, exist_ok=True)
+    with open(where.class_dir / "grading.lock", "a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise CourseError(
+                f"process {file.read() or 'unknown'} is grading this class: wait until it is done"
+            ) from None
+        file.truncate(0)
+        file.write(str(os.getpid()))
+        file.flush()
+        yield
 
 
 def judged(grader: Grader, places: list[Place], options: Options) -> Iterator[Judgement]:
     """A judgement on each of these submissions, as they come, written nowhere."""
     few = options.jobs == 1 or len(places) == 1
     ask = options.queue or (queue.alone if few else queue.here(options.jobs))
-    work = Judging(grader.where, options.engine, surroundings(grader.where, options.engine))
+    work = Judging(grader.where, options.engine, grader.means)
     with contextlib.closing(ask(work, places)) as reports:
         for report in reports:
             if report.kind == queue.DONE:
@@ -150,10 +157,9 @@ def judged(grader: Grader, places: list[Place], options: Options) -> Iterator[Ju
 
 def summary(outcome: Outcome) -> Iterator[str]:
     """The last table of a run: verdicts, and what lies in the way of a mark."""
-    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in outcome.counts.most_common())
     judged = outcome.judgements
     handed_in = counted(len(judged), "submission")
-    yield f"{handed_in}, {outcome.new} of them judged now: {verdicts}"
+    yield f"{handed_in}, {outcome.new} of them judged now: {by_verdict(outcome)}"
     for kind, assignment, students, why in in_the_way(one for one in judged if one.complete):
         yield f"  {len(students)} {kind}, {assignment}: {', '.join(students)}. {why}".rstrip()
     yield from (f"  {note}" for note in outcome.notes)
@@ -196,10 +202,9 @@ class _Run:
         return found
 
     def _write(self, judgement: Judgement, bar: tqdm) -> None:
-        with uninterrupted():
-            self.grader.journal.append(judgement)
-            self.outcome.new += 1
-            self._take(judgement, bar)
+        self.grader.journal.append(judgement)
+        self.outcome.new += 1
+        self._take(judgement, bar)
 
     def _take(self, judgement: Judgement, bar: tqdm) -> None:
         """Record a judgement, if the gradebook does not hold exactly this."""

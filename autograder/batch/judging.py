@@ -1,14 +1,11 @@
 """Submissions judged by warm workers: the work that the queue does for `autograder grade`."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from autograder.grade.engine import Grader
-from autograder.grade.journal import environment
 from autograder.places import CourseError, Places
 
 Place = tuple[str, str]  # student, assignment
@@ -18,8 +15,7 @@ Place = tuple[str, str]  # student, assignment
 class Judging:
     """Work for the queue: items are (student, assignment), results the lines of a journal.
 
-    `engine` is what each Grader is made with; `means` what `surroundings` said where work is sent
-    from.
+    `engine` is what each Grader is made with, `means` those of the one that sends the work.
     """
 
     where: Places
@@ -32,7 +28,8 @@ class Judging:
         Raises:
             CourseError: it would not.
         """
-        here = surroundings(self.where, self.engine)
+        with Grader(self.where, **self.engine) as grader:
+            here = grader.means
         if here != self.means:
             raise CourseError(
                 f"this node has {here}; the process that submitted the job has {self.means}:"
@@ -44,9 +41,3 @@ class Judging:
         """A warm kernel and a sandbox, for one submission after the other."""
         with Grader(self.where, **self.engine) as grader:
             yield lambda place, say: grader.judge(grader.take_in(*place)).as_line().decode()
-
-
-def surroundings(where: Places, engine: dict[str, Any]) -> str:
-    """All but the submission and the tests that a judgement's key is made from."""
-    with Grader(where, **engine) as grader:
-        return f"{environment()}, sandbox {grader.level}, {grader.gpus}"

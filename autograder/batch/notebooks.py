@@ -4,8 +4,6 @@ The executed notebook, its page and its log go to build/, under the path the sou
 course. One notebook is running.py's, the command line is in commands.py.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -37,11 +35,6 @@ class Ran:
     seconds: float = 0.0
     error: str | None = None
     node: str = ""
-
-    @property
-    def html(self) -> Path:
-        """Its page, written when it ran to the end."""
-        return self.output.with_suffix(".html")
 
     @property
     def log(self) -> Path:

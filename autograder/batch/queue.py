@@ -8,8 +8,6 @@ An item whose process ends without a result is given to another, TRIES times in 
 reported as lost. When the process that asked is gone, however it went, so is all that it started.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import json

@@ -1,7 +1,5 @@
 """One notebook executed by papermill: the work that the queue does for `autograder run`."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os
@@ -16,6 +14,7 @@ from typing import Any
 
 import nbformat
 
+_ENDED = "a cell before it ended the kernel, as sys.exit() does"
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 Say = Callable[[int], None]
 
@@ -51,13 +50,14 @@ class Running:
         began, output = time.monotonic(), Path(output)
         output.parent.mkdir(parents=True, exist_ok=True)
         output.with_suffix(".html").unlink(missing_ok=True)
-        with _written_to(output.with_suffix(".log")):
-            try:
-                error = self._execute(notebook, output, say)
-                if error is None and self.html:
-                    write_html(output)
-            except Exception as problem:
-                error = f"could not be run: {type(problem).__name__}: {_one_line(str(problem))}"
+        _write_to(output.with_suffix(".log"))
+        try:
+            error = self._execute(notebook, output, say)
+            if error is None and self.html:
+                write_html(output)
+        except Exception as problem:
+            error = f"could not be run: {type(problem).__name__}: {_one_line(str(problem))}"
+        sys.stdout.flush()
         error = error and f"{name}: {error}"
         return error, time.monotonic() - began, os.environ.get("SLURMD_NODENAME", "")
 
@@ -84,15 +84,17 @@ class Running:
                     config=Config(KernelManager=sockets),
                 )
             except papermill.PapermillExecutionError as error:
-                where = _first(output, lambda cell: _about(cell).get("status") == "failed")
-                return f"{where} raised {error.ename}: {_one_line(error.evalue)}"
+                return f"{_running(output)} raised {error.ename}: {_one_line(error.evalue)}"
             except CellTimeoutError:
                 return f"{_running(output)} ran longer than {self.cell_seconds:g} s"
             except DeadKernelError:
                 return f"the kernel died while {_running(output)} ran"
-        skipped = [cell for cell in executed.cells if _never_ran(cell)]
-        if skipped:
-            return f"{_label(executed, skipped[0])} never ran: {_why_skipped(skipped[0])}"
+        code = [cell for cell in executed.cells if cell.cell_type == "code" and cell.source.strip()]
+        for cell in code:
+            if cell.execution_count is None:
+                is_tagged = "skip-execution" in cell.metadata.get("tags", [])
+                why = 'it is tagged "skip-execution"' if is_tagged else _ENDED
+                return f"{_label(executed, cell)} never ran: {why}"
         return None
 
 
@@ -110,20 +112,11 @@ def write_html(notebook: Path) -> Path:
     return target
 
 
-@contextlib.contextmanager
-def _written_to(log: Path) -> Iterator[None]:
-    """Whatever this process and its kernels print goes to a file."""
-    before = [os.dup(1), os.dup(2)]
+def _write_to(log: Path) -> None:
+    """Whatever this process and its kernels print from now on goes to a file."""
     with open(log, "wb") as file:
         for number in (1, 2):
             os.dup2(file.fileno(), number)
-    try:
-        yield
-    finally:
-        sys.stdout.flush()
-        for number, old in enumerate(before, 1):
-            os.dup2(old, number)
-            os.close(old)
 
 
 def _counting_engine(say: Say) -> str:
@@ -151,27 +144,11 @@ def _about(cell: Any) -> dict[str, Any]:
     return cell.metadata.get("papermill", {})
 
 
-def _never_ran(cell: Any) -> bool:
-    return cell.cell_type == "code" and cell.source.strip() != "" and cell.execution_count is None
-
-
-def _why_skipped(cell: Any) -> str:
-    if "skip-execution" in cell.metadata.get("tags", []):
-        return 'it is tagged "skip-execution"'
-    return "a cell before it ended the kernel, as sys.exit() does"
-
-
 def _running(output: Path) -> str:
     """The cell that was last started, from the notebook papermill saved on the way."""
     notebook = nbformat.read(output, as_version=4)
     started = [cell for cell in notebook.cells if _about(cell).get("start_time")]
     return _label(notebook, started[-1]) if started else "the first cell"
-
-
-def _first(output: Path, chosen: Callable[[Any], bool]) -> str:
-    notebook = nbformat.read(output, as_version=4)
-    cells = [cell for cell in notebook.cells if chosen(cell)]
-    return _label(notebook, cells[0]) if cells else "a cell"
 
 
 def _label(notebook: Any, cell: Any) -> str:

@@ -7,8 +7,6 @@ of time. What it did counts, and another job does the rest, as queue.py has it f
 Slurm is told not to requeue, so that work is sent again in one place.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -73,10 +71,8 @@ class Shard:
         return ""
 
 
-def on_slurm(
-    request: Request, parent: Path, shards: int | None = None, size: int = 1, processes: int = 1
-) -> Queue:
-    """A queue that does the items in `shards` jobs, or in one for every `size` items.
+def on_slurm(request: Request, parent: Path, size: int = 1, processes: int = 1) -> Queue:
+    """A queue that does the items in a job for every `size` items, each by so many `processes`.
 
     A folder in `parent` takes the jobs' files; it stays if something was lost. However this ends,
     and it may be closed at any time, none of the jobs is left in the queue.
@@ -85,8 +81,9 @@ def on_slurm(
     def reports(work: Work, items: Sequence[Any]) -> Iterator[Report]:
         if not items:
             return
-        number = min(shards or min(-(-len(items) // size), MOST_JOBS), len(items))
-        folder = new_folder(parent)
+        number = min(-(-len(items) // size), MOST_JOBS)
+        folder = parent / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+        folder.mkdir(parents=True)
         numbered = list(enumerate(items))
         parts = [
             Shard(first, work, dict(numbered[first::number]), folder, processes)
@@ -204,10 +201,3 @@ def reports_in(record: Path, start: int = 0) -> tuple[list[Report], int]:
         data = file.read()
     whole = data[: data.rfind(b"\n") + 1]
     return [Report(*json.loads(line)) for line in whole.splitlines()], start + len(whole)
-
-
-def new_folder(parent: Path) -> Path:
-    """A folder of its own for one array, named after the time and this process."""
-    folder = parent / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
-    folder.mkdir(parents=True)
-    return folder

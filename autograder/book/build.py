@@ -1,7 +1,5 @@
 """`make book`: lectures are executed if something changed, then Sphinx writes build/book."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 import subprocess

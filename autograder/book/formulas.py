@@ -1,7 +1,5 @@
 """Formulas as MathML, which browsers draw by themselves: no script, no font from elsewhere."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from docutils import nodes

@@ -3,8 +3,6 @@
 The tree is the repository's, so that a link from notebook to notebook is the same in the book.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -3,8 +3,6 @@
 Docstrings are shown as they are written, in lines: their tables are made of spaces.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from collections.abc import Iterator

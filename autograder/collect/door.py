@@ -4,8 +4,6 @@ A hand-in has a student's name that every file and page can hold, cells that are
 there is nothing to judge a standing and a sentence why.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import os
@@ -15,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from autograder.collect.inbox import take
 from autograder.collect.names import student_name
-from autograder.collect.notebook import Cell
-from autograder.collect.uploads import Choice, printable, take
+from autograder.collect.uploads import Cell, Choice, printable
 from autograder.places import CourseError, Places
 
 BLANK, FOREIGN, UNREADABLE = "blank", "another assignment's", "unreadable"

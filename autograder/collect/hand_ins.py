@@ -8,8 +8,6 @@ nbgrader's own zip_collect is not used: it follows links, unpacks a file of any 
 whole class at a second attempt, a broken zip or a pipe.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -61,7 +59,9 @@ class Collected:
         return list(self.found)
 
     def sentences(self) -> Iterator[str]:
-        """What there is to say besides who handed in."""
+        """How many notebooks of each kind there are, and what else there is to say."""
+        if kinds := Counter(one.standing or "with work in them" for one in self.found.values()):
+            yield ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
         if self.attempts:
             yield f"{counted(self.attempts, 'earlier attempt')} gave way to newer ones"
         if self.late:
@@ -74,11 +74,6 @@ class Collected:
                 yield f"{one.standing}: {student}. {one.why}".strip()
         yield from (f"left out {sentence}" for sentence in self.left)
 
-    def counts(self) -> str:
-        """How many notebooks are worth judging, and how many of each other kind there are."""
-        kinds = Counter(one.standing or "with work in them" for one in self.found.values())
-        return ", ".join(f"{number} {kind}" for kind, number in kinds.most_common())
-
 
 def collect(
     where: Places, assignment: str, inbox: Path, worksheet: Path | None = None
@@ -90,7 +85,7 @@ def collect(
     Raises:
         CourseError: the inbox is neither a folder nor a zip, or a CSV file lacks columns.
     """
-    done, roster = Collected(), Roster(where.class_dir / "students.csv")
+    done, roster = Collected(), Roster(where.students)
     times = hand_in_times(worksheet) if worksheet else {}
     stem, known = where.source(assignment).stem, names_of(where, assignment)
     by_sender: dict[tuple[str, str], list[File]] = defaultdict(list)

@@ -4,8 +4,6 @@ Nothing is unpacked and no link is followed: a file is bytes under a name, and w
 decided elsewhere. A zip inside (students hand those in) is looked into once, never deeper.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import zipfile
@@ -16,11 +14,22 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from autograder.collect.names import PLAIN, sender_of
-from autograder.collect.uploads import SUFFIXES, File, Read, capped, printable, read_file
+from autograder.collect.uploads import (
+    SUFFIXES,
+    Choice,
+    File,
+    Read,
+    capped,
+    choose,
+    likely_first,
+    printable,
+    read_file,
+)
 from autograder.places import CourseError
 
 MAX_FILES = 50_000
 MAX_DEPTH = 8
+MAX_NOTES = 10
 CLUTTER = {"__MACOSX", ".ipynb_checkpoints", ".DS_Store", "Thumbs.db", "desktop.ini"}
 _LINK = 0o12
 
@@ -41,6 +50,21 @@ def files(inbox: Path) -> list[File]:
     if len(found) > MAX_FILES:
         raise CourseError(f"{inbox} holds more than {MAX_FILES} files")
     return sorted(found, key=lambda file: file.path)
+
+
+def take(folder: Path, stem: str, known: set[str]) -> tuple[Choice, list[str]]:
+    """The notebook in one submission's folder, whatever it is called, and notes on the choice."""
+    found = sorted(_in_folder(folder, deepest=0), key=lambda file: file.path)
+    files = [file for file in found if file.path.suffix.lower() in SUFFIXES]
+    files = [file for file in files if file.path.name != "timestamp.txt"]
+    chosen = choose(likely_first(files, stem), stem, known)
+    notes = [f"The file {file.path} {why}. It was left out." for file, why in chosen.problems]
+    if len(notes) > MAX_NOTES:
+        notes[MAX_NOTES:] = [f"{len(notes) - MAX_NOTES} more files were left out."]
+    if chosen.cells and str(chosen.file.path) != f"{stem}.ipynb":
+        name = f"The notebook was found under the name {chosen.file.path}"
+        notes.append(f"{name}; it should be {stem}.ipynb.")
+    return chosen, notes
 
 
 def wrapper(found: list[File]) -> str:
@@ -85,11 +109,11 @@ def _is_download(path: PurePosixPath) -> bool:
     return sender is not None and sender.lms != PLAIN
 
 
-def _in_folder(inbox: Path) -> Iterator[File]:
+def _in_folder(inbox: Path, deepest: int = MAX_DEPTH) -> Iterator[File]:
     for folder, folders, names in os.walk(inbox):
         inside = Path(folder).relative_to(inbox)
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
-        if len(inside.parts) == MAX_DEPTH:
+        if len(inside.parts) == deepest:
             folders.clear()
         for name in names + links:
             place, path = Path(folder, name), PurePosixPath(printable(str(inside / name)))

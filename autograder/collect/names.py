@@ -11,8 +11,6 @@ Moodle, a zip of folders:  Ada Lovelace_12345_assignsubmission_file/tiny.ipynb
 Anything else is plain:    ada/tiny.ipynb, ada_tiny.ipynb, ada.ipynb
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import unicodedata

@@ -5,15 +5,11 @@ numbers a person anew in each assignment, so a Moodle row names its assignment; 
 none. `autograder export` reads the numbers back from here.
 """
 
-from __future__ import annotations
-
-import csv
-import io
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from autograder.collect.names import CANVAS, MOODLE, Sender, plain_name, student_name
-from autograder.collect.tables import no_formula
+from autograder.collect.tables import Table, no_formulas, read_table
 from autograder.pages import write_page
 from autograder.places import CourseError
 
@@ -74,11 +70,8 @@ class Roster:
     def save(self) -> None:
         """Write the file, if rows were added."""
         if len(self.people) > self._on_disk:
-            text = io.StringIO()
-            writer = csv.writer(text, lineterminator="\n")
-            rows = (map(no_formula, astuple(person)) for person in self.people)
-            writer.writerows([COLUMNS, *rows])
-            write_page(self.path, text.getvalue())
+            rows = [no_formulas(vars(person)) for person in self.people]
+            write_page(self.path, Table(COLUMNS, rows).text())
             self._on_disk = len(self.people)
 
     def _new_name(self, sender: Sender, place: str) -> str:
@@ -98,13 +91,8 @@ class Roster:
 
 
 def _read(path: Path) -> list[Person]:
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        reader = csv.DictReader(file)
-        missing = sorted(set(COLUMNS) - set(reader.fieldnames or []))
-        people = [Person(*(row.get(name) or "" for name in COLUMNS)) for row in reader]
-    if missing:
-        has_to = f"it has to begin with {','.join(COLUMNS)}"
-        raise CourseError(f"{path} lacks the column {', '.join(missing)}; {has_to}")
+    rows = read_table(path, COLUMNS, f"roster, which begins with {','.join(COLUMNS)}").rows
+    people = [Person(*(row[name] for name in COLUMNS)) for row in rows]
     for person in people:
         if student_name(person.student) != person.student:
             raise CourseError(

@@ -3,12 +3,13 @@
 What is written has no value that a spreadsheet runs.
 """
 
-from __future__ import annotations
-
 import csv
 import io
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from autograder.places import CourseError
 
@@ -23,28 +24,51 @@ _FORMATS = (
 )
 
 
-def read_csv(path: Path) -> tuple[list[list[str]], str]:
-    """The rows of a file, all of one length, and its separator.
+@dataclass
+class Table:
+    """A CSV file: its columns, and its rows by column."""
+
+    columns: list[str]
+    rows: list[dict[str, Any]]
+    delimiter: str = ","
+
+    def text(self) -> str:
+        """The file; what a row lacks is empty, and what has no column is left out."""
+        out, form = io.StringIO(), {"delimiter": self.delimiter, "lineterminator": "\n"}
+        writer = csv.DictWriter(out, self.columns, extrasaction="ignore", **form)
+        writer.writeheader()
+        writer.writerows(self.rows)
+        return out.getvalue()
+
+
+def read_table(path: Path, needed: Iterable[str], what: str) -> Table:
+    """The table in a file.
 
     Raises:
-        CourseError: it cannot be read as text.
+        CourseError: it cannot be read as text, or lacks columns that a `what` needs.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise CourseError(f"{path} cannot be read: {error}") from None
-    first = text.partition("\n")[0]
-    delimiter = max(",;", key=first.count)
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=delimiter) if row]
-    wide = max(map(len, rows), default=0)
-    return [row + [""] * (wide - len(row)) for row in rows], delimiter
+    delimiter = max(",;", key=text.partition("\n")[0].count)
+    reader = csv.DictReader(io.StringIO(text), delimiter=delimiter, restval="")
+    columns = list(reader.fieldnames or ())
+    if missing := sorted({*needed} - {*columns}):
+        raise CourseError(f"{path} is no {what}: it lacks the columns {', '.join(missing)}")
+    return Table(columns, list(reader), delimiter)
 
 
-def no_formula(value: object) -> object:
+def no_formula(value: Any) -> Any:
     """Text that a spreadsheet would take for a formula gets a quote before it."""
     if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
         return "'" + value
     return value
+
+
+def no_formulas(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of which no value is a formula."""
+    return {name: no_formula(value) for name, value in row.items()}
 
 
 def hand_in_times(path: Path) -> dict[str, datetime]:
@@ -55,14 +79,11 @@ def hand_in_times(path: Path) -> dict[str, datetime]:
     Raises:
         CourseError: the file is no worksheet, or says a time in a way not known here.
     """
-    [header, *rows] = read_csv(path)[0] or [[]]
-    if not {"Identifier", _SUBMITTED} <= set(header):
-        raise CourseError(
-            f"{path} is no grading worksheet of Moodle: it lacks the columns Identifier and"
-            f" {_SUBMITTED}"
-        )
-    number, moment = header.index("Identifier"), header.index(_SUBMITTED)
-    times = {row[number].removeprefix(PARTICIPANT).strip(): row[moment].strip() for row in rows}
+    table = read_table(path, ("Identifier", _SUBMITTED), "grading worksheet of Moodle")
+    times = {
+        row["Identifier"].removeprefix(PARTICIPANT).strip(): row[_SUBMITTED].strip()
+        for row in table.rows
+    }
     return {who: _moment(text, path) for who, text in times.items() if text not in ("", "-")}
 
 

@@ -5,26 +5,24 @@ hand-in may cost is counted before it is parsed: bytes, and the marks that JSON 
 saved pictures hold few of, however large they are.
 """
 
-from __future__ import annotations
-
+import json
 import os
 import stat
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
-
-from autograder.collect.notebook import NOTHING, Cell, found_cells
+from typing import Any, BinaryIO
 
 MAX_BYTES = 200_000_000  # of one file, saved outputs included
 MAX_READ = 3 * MAX_BYTES  # of all files of one person
 MAX_MARKS = 20_000_000  # brackets and commas of all files of one person: four seconds of parsing
 MAX_FILES = 2_000  # of one person
-MAX_NOTES = 10
+MAX_CELLS = 50_000
 SUFFIXES = (".ipynb", ".json", ".txt")
 NO_NOTEBOOK = "is neither a folder nor a notebook"
+NOTHING = "No notebook was found in this submission."
+_TOO_MUCH = "was not looked at, as all files together are too large; clear their outputs"
 Read = tuple[bytes | None, str]  # the bytes, or None and why not
 
 
@@ -71,6 +69,23 @@ def printable(name: str) -> str:
 
 
 @dataclass(frozen=True)
+class Cell:
+    """One cell of a submission: only text and what identifies it, everything checked to be so."""
+
+    cell_type: str
+    source: str
+    grade_id: str = ""
+    cell_id: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+    tags: list[str] = field(default_factory=list)
+
+    @property
+    def names(self) -> set[str]:
+        """What it may be found by."""
+        return {self.grade_id, self.cell_id} - {""}
+
+
+@dataclass(frozen=True)
 class Choice:
     """The file that is the notebook, if any is: `attempts` are those that hold released cells.
 
@@ -114,28 +129,6 @@ def choose(files: Iterable[File], stem: str, known: set[str]) -> Choice:
     return Choice(*found, attempts, problems)
 
 
-def take(folder: Path, stem: str, known: set[str]) -> tuple[Choice, list[str]]:
-    """The notebook in one submission's folder, whatever it is called, and notes on the choice."""
-    try:
-        with os.scandir(folder) as found:
-            entries = [(entry.name, entry.stat(follow_symlinks=False).st_size) for entry in found]
-    except OSError:
-        entries = []
-    files = [
-        File(PurePosixPath(printable(name)), partial(read_file, folder / name), size=size)
-        for name, size in sorted(entries)
-        if name.lower().endswith(SUFFIXES) and name != "timestamp.txt"
-    ]
-    chosen = choose(likely_first(files, stem), stem, known)
-    notes = [f"The file {file.path} {why}. It was left out." for file, why in chosen.problems]
-    if len(notes) > MAX_NOTES:
-        notes[MAX_NOTES:] = [f"{len(notes) - MAX_NOTES} more files were left out."]
-    if chosen.cells and str(chosen.file.path) != f"{stem}.ipynb":
-        found = f"The notebook was found under the name {chosen.file.path}"
-        notes.append(f"{found}; it should be {stem}.ipynb.")
-    return chosen, notes
-
-
 class _Budget:
     """What reading and parsing one person's files may still cost."""
 
@@ -157,11 +150,77 @@ class _Budget:
         return data, ""
 
 
-_TOO_MUCH = "was not looked at, as all files together are too large; clear their outputs"
-
-
 def _unlike(file: File, stem: str) -> tuple[bool, ...]:
     """Ways in which a file's name is not that of the notebook, the smallest first."""
     name, suffix = file.path.name, file.path.suffix
     wrong = name != f"{stem}.ipynb", not name.endswith(f"{stem}.ipynb"), suffix != ".ipynb"
     return *wrong, suffix.lower() not in SUFFIXES
+
+
+def found_cells(data: bytes | None) -> tuple[list[Cell], str]:
+    """The cells in the bytes of a notebook file; none, and a sentence why, where there is none."""
+    if data is None:
+        return [], NOTHING
+    if not data.strip():
+        return [], "The notebook file is empty."
+    try:
+        entries = _entries(json.loads(data))  # UTF-8, 16 or 32, whichever it is
+        cells = [cell for entry in entries[:MAX_CELLS] if (cell := _cell(entry))]
+        if not cells:
+            raise ValueError("its cells are no cells" if entries else "it has no cells")
+    except Exception as error:  # whatever the bytes make Python raise, the class goes on
+        return [], f"The file is not a readable notebook ({_reason(error)})."
+    return cells, ""
+
+
+def whole_text(text: str) -> str:
+    """Text that every file and page can hold: half characters, as in odd file names, become ?."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _entries(content: Any) -> Sequence[Any]:
+    """The list of cells of a notebook of format 4, or of 3, whose cells stand in worksheets."""
+    if not isinstance(content, dict):
+        raise ValueError("not a notebook")
+    sheets = content.get("worksheets")
+    if "cells" not in content and isinstance(sheets, list):
+        return [cell for sheet in map(_dict, sheets) for cell in sheet.get("cells") or ()]
+    if not isinstance(content.get("cells"), list):
+        raise ValueError("it has no list of cells")
+    return content["cells"]
+
+
+def _cell(entry: Any) -> Cell | None:
+    entry = _dict(entry)
+    if entry.get("cell_type") not in ("code", "markdown", "raw"):
+        return None
+    metadata = _dict(entry.get("metadata"))
+    settings, tags = _dict(metadata.get("nbgrader")), metadata.get("tags")
+    return Cell(
+        entry["cell_type"],
+        _source(entry.get("source", entry.get("input", ""))),
+        _name(settings.get("grade_id")),
+        _name(entry.get("id")),
+        settings,
+        [str(tag) for tag in tags] if isinstance(tags, list) else [],
+    )
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _source(source: Any) -> str:
+    parts = source if isinstance(source, list) else [source]
+    text = "".join(part for part in parts if isinstance(part, str))
+    return whole_text(text).replace("\r\n", "\n").replace("\0", "")
+
+
+def _name(value: Any) -> str:
+    return value if isinstance(value, str) and len(value) <= 200 else ""
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"line {error.lineno}: {error.msg}"
+    return whole_text(str(error)[:200]) or type(error).__name__

@@ -2,22 +2,17 @@
 
 Without `--backend` the ranks keep to the CPU and to gloo, GPUs or not: there a grade is the same on
 every machine, and memory is bounded. With it, and where there are GPUs, the ranks' tensors live
-there: `gloo` lets ranks share GPUs, `nccl` gives each rank its own or refuses, `auto` takes NCCL
-for launches of no more ranks than GPUs and gloo for those of more. Where there is no GPU, `auto`
-and `gloo` are as without.
+there: `gloo` lets ranks share GPUs, `nccl` gives each rank its own (a question that starts more
+ranks than there are GPUs cannot be judged), `auto` takes NCCL for launches of no more ranks than
+GPUs and gloo for those of more. Where there is no GPU, `auto` and `gloo` are as without.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import nbformat
 import torch
-from nbformat import NotebookNode
 
-from autograder.grade.notebook import WarmKernel
-from autograder.grade.plan import LIMITS, plan
+from autograder.grade.judge import LIMITS
 from autograder.places import CourseError, Places
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.isolation import sandbox_command, why_no_sandbox
@@ -38,26 +33,7 @@ def lent(asked: str | None, found: int, where: str = "this machine has") -> Gpus
     return Gpus(found, asked) if asked and found else NO_GPUS
 
 
-def refuse_too_few(gpus: Gpus, needed: Mapping[str, int], where: str = "this machine has") -> None:
-    """`needed`: the most ranks that each assignment's tests start.
-
-    Raises:
-        CourseError: NCCL was asked for, and some tests start more ranks than there are GPUs.
-    """
-    if gpus.backend != "nccl":
-        return
-    name = max(needed, key=lambda name: needed[name], default=None)
-    if name is None or needed[name] <= gpus.count:
-        return
-    more = sum(count > gpus.count for count in needed.values())
-    raise CourseError(
-        f"--backend nccl needs a GPU for each rank: the tests of {name} start {needed[name]} ranks,"
-        f" and {where} {gpus.count} ({more} of {len(needed)} assignments need more). Use --backend"
-        " auto, whose ranks share GPUs through gloo where there are too few, or --backend gloo."
-    )
-
-
-def chosen(where: Places, names: Sequence[str], asked: str | None, on_nodes: int | None) -> Gpus:
+def chosen(where: Places, asked: str | None, on_nodes: int | None) -> Gpus:
     """What a class is graded on, found out before any grading.
 
     `on_nodes`: the GPUs that each Slurm job asks for; None on this machine, where they are tried.
@@ -72,10 +48,6 @@ def chosen(where: Places, names: Sequence[str], asked: str | None, on_nodes: int
             f"the sandbox cannot use this machine's GPUs: {reason}. Leave --backend"
             " out to grade on the CPU."
         )
-    if gpus.backend == "nccl":
-        todo = [name for name in names if any(where.submitted.glob(f"*/{name}"))]
-        sources = {name: nbformat.read(where.source(name), as_version=4) for name in todo}
-        refuse_too_few(gpus, {name: most_ranks(sources[name]) for name in todo}, words)
     return gpus
 
 
@@ -86,10 +58,3 @@ def why_out_of_reach(gpus: Gpus, hide: Sequence[Any] = ()) -> str | None:
     command = () if why_no_sandbox() else sandbox_command(hide, gpus.files)
     with Sandbox(command, gpus) as launcher:
         return launcher.why_no_gpus(gpus.limits(LIMITS))
-
-
-def most_ranks(source: NotebookNode) -> int:
-    """The most ranks that a launch of these tests starts: counted, by judging the solution."""
-    with WarmKernel(sandboxed=False) as kernel:  # the instructor's own
-        verdicts = kernel.judge(plan(source, source), seed=0).verdicts
-    return max((verdict.ranks for verdict in verdicts), default=1)

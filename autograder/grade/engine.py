@@ -3,8 +3,7 @@
 `autograder grade`, `nbgrader autograde` and the formgrader's button all end here.
 """
 
-from __future__ import annotations
-
+import contextlib
 import datetime
 import time
 from dataclasses import dataclass
@@ -18,12 +17,11 @@ from nbformat import NotebookNode
 from autograder.cells import is_grade, is_solution
 from autograder.collect.door import hand_ins, opened
 from autograder.grade import intake, suspicions
-from autograder.grade.journal import Journal, Judgement, default_seed, judgement_key
-from autograder.grade.notebook import WarmKernel
-from autograder.grade.plan import plan
+from autograder.grade.journal import Journal, Judgement, default_seed, environment, judgement_key
+from autograder.grade.notebook import WarmKernel, plan
 from autograder.grade.verdicts import Verdict, infrastructure, no_answer, or_blank
 from autograder.places import CourseError, Places
-from byhand.runtime.walls.gpus import Gpus
+from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.isolation import why_no_sandbox
 
 
@@ -42,10 +40,10 @@ class Submission:
     why: str = ""
 
 
-class Grader:
+class Grader(contextlib.AbstractContextManager):
     """Grades submissions of one class; holds the warm kernel and the journal.
 
-    `gpus` and `backend` are what ranks get, as devices.py decided.
+    `gpus` are what ranks get, as devices.py decided.
 
     Raises:
         CourseError: there is no sandbox here and `sandboxed` was not turned off.
@@ -58,8 +56,7 @@ class Grader:
         sandboxed: bool = True,
         seed: int | None = None,
         limit: float | None = None,
-        gpus: int = 0,
-        backend: str = "auto",
+        gpus: Gpus = NO_GPUS,
     ):
         if sandboxed and (reason := why_no_sandbox()):
             raise CourseError(
@@ -68,9 +65,11 @@ class Grader:
             )
         self.where = where
         self.sandboxed = sandboxed
+        # What separates student code from this process; recorded with each grade.
+        self.level = "bubblewrap" if sandboxed else "none"
         self.seed = seed
         self.limit = limit
-        self.gpus = Gpus(gpus, backend)
+        self.gpus = gpus
         self.journal = Journal(where.journal)
         self._notebooks: dict[Path, tuple[int, NotebookNode]] = {}
 
@@ -133,16 +132,13 @@ class Grader:
         if "kernel" in self.__dict__:
             self.__dict__.pop("kernel").close()
 
-    def __enter__(self) -> Grader:
-        return self
-
     def __exit__(self, *_: Any) -> None:
         self.close()
 
     @property
-    def level(self) -> str:
-        """What separates student code from this process; recorded with each grade."""
-        return "bubblewrap" if self.sandboxed else "none"
+    def means(self) -> str:
+        """All but the submission and the tests that a judgement's key is made from."""
+        return f"{environment()}, sandbox {self.level}, {self.gpus}"
 
     def seed_of(self, source: NotebookNode) -> int:
         """The seed of this assignment's random inputs."""

@@ -6,8 +6,6 @@ files that students sent, and `Judge` writes the journal's verdicts into them, w
 SaveAutoGrades finds the scores.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os
@@ -152,7 +150,7 @@ class _OneSubmission(Autograde):
         self.assignments, self.notebooks = {folder: []}, []
 
 
-_graders: dict[tuple[Places, bool], Grader] = {}
+_graders: dict[tuple[str, bool], Grader] = {}
 
 
 def _grader_of(course: CourseDirectory) -> Grader:
@@ -162,7 +160,7 @@ def _grader_of(course: CourseDirectory) -> Grader:
     in the formgrader need not start the kernel again.
     """
     where = Places(Path(course.root), Path(course.submitted_directory).parent)
-    key = (where, not os.environ.get(UNSANDBOXED_VARIABLE))
+    key = (course.submitted_directory, not os.environ.get(UNSANDBOXED_VARIABLE))
     if key not in _graders:
         _graders[key] = Grader(where, sandboxed=key[1])
         atexit.register(_graders[key].close)

@@ -12,8 +12,6 @@ in a notebook. A deleted one becomes empty, so that the same function written in
 still counts.
 """
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass, field
 
@@ -21,8 +19,8 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from autograder.cells import defined_names
-from autograder.collect.notebook import Cell, found_cells
+from autograder.cells import defined_names, is_grade, is_solution
+from autograder.collect.uploads import Cell
 from autograder.pages import task_cells
 
 MAX_CELL_CHARACTERS = 200_000
@@ -37,12 +35,6 @@ class Intake:
 
     notebook: NotebookNode
     notes: list[str] = field(default_factory=list)
-
-
-def restore(submitted: bytes | None, released: NotebookNode) -> Intake:
-    """The released notebook with the student's work in it. Never raises for any bytes."""
-    cells, why_none = found_cells(submitted)
-    return rebuild(cells, released, [why_none] if why_none else [])
 
 
 def rebuild(cells: list[Cell], released: NotebookNode, notes: list[str]) -> Intake:
@@ -62,8 +54,11 @@ def rebuild(cells: list[Cell], released: NotebookNode, notes: list[str]) -> Inta
     previous = ""
     for name, cell in mine.items() if cells else ():
         copies = groups.get(name, [])
-        own.setdefault(previous, []).extend(_earlier_answers(cell, copies))
-        own[name] = _edits(cell, copies) + own.get(name, [])
+        edits = [c.source for c in _edited(cell, copies)] if cell.cell_type == "code" else []
+        if is_solution(cell):
+            own.setdefault(previous, []).extend(edits[:-1])  # the last is the answer
+        elif "nbgrader" in cell.metadata and not is_grade(cell):
+            own[name] = edits + own.get(name, [])
         notes += _put_back(cell, copies)
         previous = name
     notes += _add_own_cells(notebook, own)
@@ -104,37 +99,25 @@ def name_in(cell: Cell, released: dict[str, NotebookNode]) -> str | None:
     return next(same, None) if cell.source.strip() else None
 
 
-def is_answer(cell: NotebookNode) -> bool:
-    """Whether students write in this released cell."""
-    return bool(cell.metadata.get("nbgrader", {}).get("solution"))
-
-
-def _earlier_answers(cell: NotebookNode, copies: list[Cell]) -> list[str]:
-    """The changed copies of a solution cell before the one that is the answer."""
-    if not is_answer(cell) or cell.cell_type != "code":
-        return []
-    return [c.source for c in copies if _text(c.source) != _text(cell.source)][:-1]
-
-
-def _edits(cell: NotebookNode, copies: list[Cell]) -> list[str]:
-    """What a student made of a locked cell that is no test: it runs after the released one."""
-    mine = cell.metadata.get("nbgrader", {})
-    if cell.cell_type != "code" or not mine or mine.get("grade") or is_answer(cell):
-        return []
-    return [c.source for c in copies if _text(c.source) != _text(cell.source)]
+def _edited(cell: NotebookNode, copies: list[Cell]) -> list[Cell]:
+    """The copies of a released cell whose text is not as it was given out."""
+    return [one for one in copies if _text(one.source) != _text(cell.source)]
 
 
 def _put_back(cell: NotebookNode, copies: list[Cell]) -> list[str]:
     """Fill one released cell from its copies in the submission; what to say about it."""
     name = cell.metadata.get("nbgrader", {}).get("grade_id")
-    if name is None:
-        return _take_trial(cell, copies)
+    if name is None:  # no mark depends on it: code as the student left it, prose as released
+        code = [c.source for c in copies if c.cell_type == "code"]
+        if cell.cell_type == "code" and code and len(code[-1]) <= MAX_CELL_CHARACTERS:
+            cell.source = code[-1]
+        return []
     changed = _changed(cell, copies)
     kind, then = "locked cell", "The released one was used, and then yours."
-    if is_answer(cell):
+    if is_solution(cell):
         kind, then = "cell", "Your last change to it counts, and so do your other cells."
         changed += _take_answer(cell, copies)
-    elif cell.metadata.nbgrader.grade:
+    elif is_grade(cell):
         kind, then = "test cell", "The released one was used."
     if not changed:
         return []
@@ -146,8 +129,7 @@ def _changed(cell: NotebookNode, copies: list[Cell]) -> list[str]:
     if not copies:
         return ["missing"]
     mine, tags = cell.metadata.nbgrader, list(cell.metadata.get("tags", []))
-    is_edited = any(_text(one.source) != _text(cell.source) for one in copies)
-    found = ["edited"] if is_edited and not is_answer(cell) else []
+    found = ["edited"] if _edited(cell, copies) and not is_solution(cell) else []
     found += [f"there {len(copies)} times"] if len(copies) > 1 else []
     kinds = {one.cell_type for one in copies} - {cell.cell_type}
     found += [f"made a {kind} cell" for kind in sorted(kinds)]
@@ -157,17 +139,9 @@ def _changed(cell: NotebookNode, copies: list[Cell]) -> list[str]:
     return found + (["tags"] if any(one.tags != tags for one in copies) else [])
 
 
-def _take_trial(cell: NotebookNode, copies: list[Cell]) -> list[str]:
-    """A released cell without a mark: code as the student left it, prose as released."""
-    code = [c.source for c in copies if c.cell_type == "code"]
-    if cell.cell_type == "code" and code and len(code[-1]) <= MAX_CELL_CHARACTERS:
-        cell.source = code[-1]
-    return []
-
-
 def _take_answer(cell: NotebookNode, copies: list[Cell]) -> list[str]:
     """A solution cell as the student left it, empty where it is missing."""
-    written = [c for c in copies if _text(c.source) != _text(cell.source)] or copies
+    written = _edited(cell, copies) or copies
     answer = written[-1].source if written else ""
     if len(answer) > MAX_CELL_CHARACTERS:
         return [f"longer than {MAX_CELL_CHARACTERS:,} characters and left out"]

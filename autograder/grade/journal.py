@@ -4,8 +4,6 @@ The gradebook, the feedback and the reports are made from it, so a judgement is 
 never made twice. A line that a crash cut short is ignored, and the next one begins after it.
 """
 
-from __future__ import annotations
-
 import fcntl
 import functools
 import hashlib
@@ -15,7 +13,7 @@ import platform
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from nbformat import NotebookNode
@@ -79,7 +77,7 @@ class Judgement:
         return json.dumps(asdict(self), ensure_ascii=True, sort_keys=True).encode() + b"\n"
 
     @classmethod
-    def from_line(cls, line: bytes) -> Judgement:
+    def from_line(cls, line: bytes) -> Self:
         """The judgement that `as_line` wrote.
 
         Raises:
@@ -87,7 +85,7 @@ class Judgement:
         """
         data: dict[str, Any] = json.loads(line)
         data["student"] = student_name(data["student"])
-        data["verdicts"] = [Verdict.from_dict(verdict) for verdict in data["verdicts"]]
+        data["verdicts"] = [Verdict(**verdict) for verdict in data["verdicts"]]
         data["cells"] = [tuple(cell) for cell in data["cells"]]
         return cls(**data)
 
@@ -101,7 +99,6 @@ class Journal:
         self._by_place: dict[tuple[str, str], Judgement] = {}
         self._failed: dict[tuple[str, str], Judgement] = {}
         self._read_to = 0
-        self.torn = 0
 
     def find(self, key: str) -> Judgement | None:
         """The latest complete judgement with this key."""
@@ -130,15 +127,13 @@ class Journal:
             OSError: the disk is full or the file cannot be written; nothing else is lost.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)  # the formgrader may be writing too
-            end = os.fstat(descriptor).st_size
-            torn = end and os.pread(descriptor, 1, end - 1) != b"\n"
-            _write_all(descriptor, (b"\n" if torn else b"") + judgement.as_line())
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        with open(os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # the formgrader may be writing too
+            end = file.seek(0, os.SEEK_END)
+            is_torn = end and os.pread(file.fileno(), 1, end - 1) != b"\n"
+            file.write((b"\n" if is_torn else b"") + judgement.as_line())
+            file.flush()
+            os.fsync(file)
 
     def _read(self) -> None:
         """Take in what was appended since the last look."""
@@ -146,8 +141,7 @@ class Journal:
             try:
                 judgement = Judgement.from_line(line)
             except (ValueError, TypeError, KeyError):
-                self.torn += 1
-                continue
+                continue  # torn by a crash
             place = judgement.assignment, judgement.student
             if judgement.complete:
                 self._by_key[judgement.key] = self._by_place[place] = judgement
@@ -201,9 +195,3 @@ def environment() -> str:
     files = sorted(set(LIBRARY.rglob("*.py")) - set(LIBRARY.glob("figures/*.py")))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
     return f"python {platform.python_version()}, torch {torch.__version__}, byhand {digest[:12]}"
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]

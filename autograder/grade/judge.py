@@ -10,22 +10,19 @@ The kernel stays up from one submission to the next, together with the sandbox's
 has torch loaded and knows no secret. `begin` forgets everything of the submission before.
 """
 
-from __future__ import annotations
-
 import atexit
 import functools
 import gc
 import json
 import time
-from dataclasses import replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
 from autograder.grade import suspicions, turns, verdicts
-from autograder.grade.plan import LIMITS, MIME, NOTES_MIME, Plan, Question
 from autograder.grade.verdicts import Verdict
 from autograder.places import COURSE
 from byhand import check
@@ -37,13 +34,55 @@ from byhand.runtime.walls.question import Question as Launches
 from byhand.runtime.walls.question import Sandbox
 
 LITTLE = 0.05  # of a question's limit: taken by other programs, it made no difference
+MIME = "application/vnd.byhand.verdict+json"  # of a verdict, as a display of the judge's notebook
+NOTES_MIME = "application/vnd.byhand.notes+json"
+LIMIT_SECONDS = 30.0
+LIMITS = {
+    "memory_bytes": 1 << 30,  # that a rank may write to; torch takes 0.3 GB of it
+    "address_bytes": 16 << 30,  # mapped, read-only libraries included
+    "processes": 48,  # of each rank, threads included
+    "cpu_seconds": 120,
+    "file_bytes": 64 << 20,
+    "scratch_bytes": 64 << 20,  # each rank's /tmp
+    "open_files": 256,
+    "output_bytes": 4 << 20,
+    "log_bytes": 12 << 20,
+    "reply_bytes": 64 << 20,  # of all ranks of a launch together
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """A test cell: its name, points, text with hidden tests, and the student's cells before it."""
+
+    name: str
+    points: int
+    source: str
+    cells: list[tuple[str, str]]
+    limit: float = LIMIT_SECONDS
+    limits: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that the judge needs of one submission, as plain data."""
+
+    stand_ins: list[str]
+    preparation: list[str]
+    questions: list[Question]
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The plan whose fields JSON holds."""
+        data = json.loads(text)
+        return cls(**{**data, "questions": [Question(**one) for one in data["questions"]]})
 
 
 class Session:
     """What lives as long as the kernel: the launcher, and the judge of the current submission."""
 
     launcher: Sandbox | None = None
-    judge: Judge | None = None
+    judge: "Judge | None" = None
 
 
 def launcher(sandboxed: bool, hide: list[str], gpus: Gpus) -> Sandbox:
@@ -72,7 +111,7 @@ def begin(plan_file: str, seed: int, sandboxed: bool, hide: list[str], gpus: lis
     shell.reset(new_session=False)
     shell.register_magic_function(question, "cell", "question")
     set_default(None)
-    plan = Plan.from_dict(json.loads(Path(plan_file).read_text()))
+    plan = Plan.from_json(Path(plan_file).read_text())
     ranks = launcher(sandboxed, hide, Gpus(*gpus))
     if Session.judge is not None:
         Session.judge.close()
@@ -84,7 +123,7 @@ def question(line: str, cell: str) -> None:
     asked = next(q for q in Session.judge.plan.questions if q.name == line.strip())
     verdict = Session.judge.ask(asked)
     _show(NOTES_MIME, Session.judge.notes, "\n".join(Session.judge.notes))
-    _show(MIME, verdict.as_dict(), f"{verdict.verdict} {verdict.message}".strip())
+    _show(MIME, asdict(verdict), f"{verdict.verdict} {verdict.message}".strip())
 
 
 def _show(mime: str, data: object, text: str) -> None:
@@ -169,18 +208,15 @@ class Judge:
         finally:
             set_default(before)
             sandbox.close()
-        if verdict.verdict != verdicts.PASSED and (lost := self._lost_gpus(question)):
-            return verdicts.infrastructure(question.name, question.points, lost)
+        if verdict.verdict != verdicts.PASSED:  # do the GPUs fail a rank that no student wrote?
+            if lost := self.launcher.why_no_gpus(question.limits):
+                return verdicts.infrastructure(question.name, question.points, lost)
         return replace(
             verdict,
             ranks=max((run.world_size for run in runs), default=0),
             peak_bytes=max((max(run.peak_bytes or [0]) for run in runs), default=0),
             suspicion=next(filter(None, map(suspicions.of_run, runs)), ""),
         )
-
-    def _lost_gpus(self, question: Question) -> str | None:
-        """Why it was the machine's fault: its GPUs fail a rank that no student wrote, too."""
-        return self.launcher.why_no_gpus(question.limits)
 
 
 def _watched(sandbox: Launches) -> list[Run]:

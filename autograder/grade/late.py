@@ -7,16 +7,15 @@ mark given by hand later needs no grading. What Canvas marks late came at an unk
 late by as little as costs anything, unless the student has an extension.
 """
 
-from __future__ import annotations
-
 import math
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
-from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment
+from nbgrader.api import Assignment, MissingEntry
 from nbgrader.plugins import LateSubmissionPlugin
 from traitlets import Unicode
 
@@ -129,46 +128,31 @@ def class_policy(where: Places) -> Policy:
     return policy
 
 
-def apply(where: Places) -> int:
-    """Bring due dates, extensions and penalties in the gradebook up to date; how many changed.
+def apply(where: Places) -> None:
+    """Bring due dates, extensions and penalties in the gradebook up to date.
 
     Raises:
         CourseError: class.toml is wrong, or another program is using the gradebook.
     """
     policy = class_policy(where)
-    if not where.gradebook.exists():
-        return 0
-    with opened_gradebook(where) as gradebook:
-        changed = sum(_apply_to(gradebook, policy, where, name) for name in where.assignments())
-        gradebook.db.commit()
-    return changed
+    if where.gradebook.exists():
+        with opened_gradebook(where) as gradebook:
+            for assignment in where.assignments():
+                with suppress(MissingEntry):
+                    _apply_to(gradebook.find_assignment(assignment), policy, where)
+            gradebook.db.commit()
 
 
-def _apply_to(gradebook: Gradebook, policy: Policy, where: Places, assignment: str) -> int:
-    try:
-        entry = gradebook.find_assignment(assignment)
-    except MissingEntry:
-        return 0
-    entry.duedate = policy.due.get(assignment, entry.duedate)
-    changed = 0
-    for submission in entry.submissions:
-        days = policy.extensions.get((assignment, submission.student.id))
+def _apply_to(assignment: Assignment, policy: Policy, where: Places) -> None:
+    assignment.duedate = policy.due.get(assignment.name, assignment.duedate)
+    for submission in assignment.submissions:
+        days = policy.extensions.get((assignment.name, submission.student.id))
         submission.extension = timedelta(days=days) if days else submission.extension
         seconds = submission.total_seconds_late
-        if not submission.extension and is_late(where, submission.student.id, assignment):
+        if not submission.extension and is_late(where, submission.student.id, assignment.name):
             seconds = max(seconds, 60 * policy.grace_minutes + 1)
-        changed += _charge(submission, policy, seconds)
-    return changed
-
-
-def _charge(submission: SubmittedAssignment, policy: Policy, seconds_late: float) -> bool:
-    """Set one submission's penalties; whether any of them changed."""
-    changed = False
-    for notebook in submission.notebooks:
-        penalty = policy.penalty(notebook.score, seconds_late) or None
-        changed |= penalty != (notebook.late_submission_penalty or None)
-        notebook.late_submission_penalty = penalty
-    return changed
+        for notebook in submission.notebooks:
+            notebook.late_submission_penalty = policy.penalty(notebook.score, seconds) or None
 
 
 def _number(name: str, value: Any) -> float:

@@ -1,7 +1,5 @@
 """What was graded, and what nbgrader's gradebook says of it: scores, marks by people, penalties."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
@@ -11,6 +9,7 @@ from nbgrader.api import Gradebook, MissingEntry
 
 from autograder.cells import is_grade, is_solution
 from autograder.collect.door import BLANK, hand_ins
+from autograder.grade import late
 from autograder.grade.journal import Journal, Judgement
 from autograder.grade.verdicts import Verdict, infrastructure
 from autograder.places import CourseError, Places
@@ -41,7 +40,12 @@ def everyone(where: Places, assignments: Collection[str] = ()) -> list[Judgement
     """Of each hand-in the latest judgement, by assignment and student; of all for none named.
 
     Whatever could not be judged, or was not yet, has one that is not complete and says why.
+    Due dates may have moved, and marks been given, since the class was graded: penalties follow.
+
+    Raises:
+        CourseError: class.toml is wrong, or another program is using the gradebook.
     """
+    late.apply(where)
     journal, names = Journal(where.journal), list(assignments) or where.assignments()
     places = hand_ins(where, names)
     not_asked = {assignment: _not_asked(where, assignment) for _, assignment in places}

@@ -4,12 +4,11 @@ The notebook holds nothing of the student's: their cells go into a plan file, an
 the sandbox. Its verdicts come back as displays of a MIME type of our own, one for each test cell.
 """
 
-from __future__ import annotations
-
+import contextlib
 import json
 import logging
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,12 @@ from nbformat.v4 import new_code_cell, new_notebook
 from papermill.clientwrap import PapermillNotebookClient
 from papermill.engines import NBClientEngine, papermill_engines
 
+from autograder.cells import defined_names, is_grade, is_locked, is_solution
 from autograder.grade import verdicts
-from autograder.grade.plan import MIME, NOTES_MIME, Plan
+from autograder.grade.judge import LIMIT_SECONDS, LIMITS, MIME, NOTES_MIME, Plan, Question
 from autograder.grade.verdicts import Verdict
 from autograder.release.rules import KERNELSPEC
-from autograder.scratch import Scratch
+from autograder.scratch import scratch
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.notebook import SLOWEST
 
@@ -41,14 +41,15 @@ class Judged:
     notebook: NotebookNode
 
 
-class WarmKernel:
+class WarmKernel(contextlib.AbstractContextManager):
     """A trusted kernel in an empty directory that judges one notebook after the other."""
 
     def __init__(self, sandboxed: bool = True, hide: tuple[Path, ...] = (), gpus: Gpus = NO_GPUS):
         self.sandboxed = sandboxed
         self.gpus = gpus
         self.hide = [str(path) for path in hide]
-        self._folder = Scratch()
+        self._held = contextlib.ExitStack()
+        self._folder = self._held.enter_context(scratch())
         self._manager: AsyncKernelManager | None = None
 
     def judge(self, plan: Plan, seed: int) -> Judged:
@@ -70,10 +71,7 @@ class WarmKernel:
     def close(self) -> None:
         """End the kernel, its sandbox, and everything in it."""
         self._stop()
-        self._folder.close()
-
-    def __enter__(self) -> WarmKernel:
-        return self
+        self._held.close()
 
     def __exit__(self, *_: Any) -> None:
         self.close()
@@ -81,12 +79,12 @@ class WarmKernel:
     def _run(self, plan: Plan, seed: int) -> Judged:
         if self._manager is None:
             self._manager = AsyncKernelManager(
-                kernel_name=KERNELSPEC["name"], transport="ipc", ip=f"{self._folder.path}/kernel"
+                kernel_name=KERNELSPEC["name"], transport="ipc", ip=f"{self._folder}/kernel"
             )
-        scratch = self._folder.path / "empty"
-        scratch.mkdir(exist_ok=True)
-        plan_file = self._folder.path / "plan.json"
-        plan_file.write_text(json.dumps(plan.as_dict()))
+        empty = self._folder / "empty"
+        empty.mkdir(exist_ok=True)
+        plan_file = self._folder / "plan.json"
+        plan_file.write_text(json.dumps(asdict(plan)))
         parameters = {
             "plan_file": str(plan_file),
             "seed": seed,
@@ -103,7 +101,7 @@ class WarmKernel:
             engine_name=ENGINE,
             progress_bar=False,
             manager=self._manager,
-            scratch=str(scratch),
+            scratch=str(empty),
             execution_timeout=int(seconds),
         )
         return Judged(_verdicts(done, plan), [[], *_shown(done, NOTES_MIME)][-1], done)
@@ -119,6 +117,54 @@ class WarmKernel:
         except Exception:  # no event loop any more: this process is ending
             process.kill()
             process.wait()
+
+
+def plan(
+    source: NotebookNode, student: NotebookNode, limit: float | None = None, gpus: Gpus = NO_GPUS
+) -> Plan:
+    """The questions of a source notebook, each with the cells of a restored submission.
+
+    Only names that the source's solution cells define become stand-ins. `limit` overrides each
+    cell's own `metadata.limit_seconds`. `metadata.limits` of a locked cell changes some of LIMITS
+    for the assignment, and that of a test cell for its question. `gpus` changes both as CUDA needs.
+    """
+    limits = dict(LIMITS)
+    names: list[str] = []
+    preparation: list[str] = []
+    questions: list[Question] = []
+    for cell in source.cells:
+        if cell.cell_type != "code":
+            continue
+        if is_solution(cell):
+            names += defined_names(cell.source)
+        elif is_grade(cell):
+            usual = float(cell.metadata.get("limit_seconds", LIMIT_SECONDS)) * gpus.patience
+            own = gpus.limits({**limits, **cell.metadata.get("limits", {})})
+            questions.append(
+                Question(
+                    cell.id,
+                    cell.metadata.nbgrader.points,
+                    cell.source,
+                    cells_before(student, cell.id),
+                    limit or usual,
+                    own,
+                )
+            )
+        elif is_locked(cell):
+            limits.update(cell.metadata.get("limits", {}))
+            preparation.append(cell.source)
+    return Plan(list(dict.fromkeys(names)), preparation, questions)
+
+
+def cells_before(student: NotebookNode, test: str) -> list[tuple[str, str]]:
+    """(label, text) of the code cells of a restored notebook before this test, tests left out."""
+    cells = []
+    for cell in student.cells:
+        if cell.id == test:
+            break
+        if cell.cell_type == "code" and (is_solution(cell) or not is_grade(cell)):
+            cells.append((cell.id, cell.source))
+    return [cell for cell in cells if cell[1].strip()]
 
 
 def judge_notebook(plan: Plan) -> NotebookNode:
@@ -149,7 +195,7 @@ def _verdicts(notebook: NotebookNode, plan: Plan) -> list[Verdict]:
     Raises:
         ValueError: the notebook does not hold exactly those.
     """
-    found = [Verdict.from_dict(data) for data in _shown(notebook, MIME)]
+    found = [Verdict(**data) for data in _shown(notebook, MIME)]
     if [v.question for v in found] != [question.name for question in plan.questions]:
         raise ValueError(f"the judge gave verdicts on {[v.question for v in found]}")
     return found

@@ -5,8 +5,6 @@ that: code that names what no answer needs, and a question whose loopback carrie
 than the calls in its ledger make gloo send. Both are coarse, and both have honest explanations.
 """
 
-from __future__ import annotations
-
 import re
 
 from byhand.runtime import Run

@@ -5,11 +5,8 @@ while somebody waits for `_ROOM` to be empty. Where such files cannot be locked 
 them opened for writing), or others take too long, nobody waits.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,12 +20,10 @@ TICK = 0.02
 @contextlib.contextmanager
 def beside_others() -> Iterator[None]:
     """Judge a question while others judge theirs."""
-    with _locked(_GATE, fcntl.LOCK_SH):
-        room = _take(_ROOM, fcntl.LOCK_SH)
-    try:
+    with contextlib.ExitStack() as held:
+        with _locked(_GATE, fcntl.LOCK_SH):
+            held.enter_context(_locked(_ROOM, fcntl.LOCK_SH))
         yield
-    finally:
-        os.close(room)
 
 
 @contextlib.contextmanager
@@ -40,33 +35,24 @@ def alone() -> Iterator[None]:
 
 def is_alone() -> bool:
     """Whether nobody else judges now."""
-    descriptor = os.open(_ROOM, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
+    with open(_ROOM, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
     return True
 
 
 @contextlib.contextmanager
 def _locked(path: Path, how: int) -> Iterator[None]:
-    descriptor = _take(path, how)
-    try:
+    until = time.monotonic() + MOST_SECONDS
+    with open(path, "rb") as file:
+        while time.monotonic() < until:
+            try:
+                fcntl.flock(file, how | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(TICK)
+            except OSError:
+                break
         yield
-    finally:
-        os.close(descriptor)
-
-
-def _take(path: Path, how: int) -> int:
-    descriptor, until = os.open(path, os.O_RDONLY), time.monotonic() + MOST_SECONDS
-    while time.monotonic() < until:
-        try:
-            fcntl.flock(descriptor, how | fcntl.LOCK_NB)
-            break
-        except BlockingIOError:
-            time.sleep(TICK)
-        except OSError:
-            break
-    return descriptor

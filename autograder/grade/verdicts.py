@@ -5,13 +5,9 @@ submission adds a word to, as it could tell the hidden inputs: the kind of end, 
 calls' names.
 """
 
-from __future__ import annotations
-
-import ast
 import traceback
 from collections import defaultdict
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from autograder.collect.door import BLANK, FOREIGN, UNREADABLE
 from autograder.release.rules import END_HIDDEN, HIDDEN
@@ -62,30 +58,14 @@ class Verdict:
     record: float | None = None
     record_of: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data, for the journal and for a notebook's output."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Verdict:
-        """The verdict that `as_dict` turned into `data`."""
-        return cls(**data)
-
 
 def passed(
     question: str, points: int, seconds: float, recorded: tuple[str, float] | None = None
 ) -> Verdict:
     """All parts of the question passed; `recorded`: for the class's board, what and how much."""
     what, number = recorded or ("", None)
-    return Verdict(
-        question,
-        PASSED,
-        points,
-        points,
-        seconds=round(seconds, 3),
-        record=number,
-        record_of=what,
-    )
+    about = {"seconds": round(seconds, 3), "record": number, "record_of": what}
+    return Verdict(question, PASSED, points, points, **about)
 
 
 def failed(
@@ -94,25 +74,17 @@ def failed(
     """The verdict of a test cell that ended in `error`, with its text and the seconds it had."""
     line = _line_of(error, f"<{question}>")
     hidden = _is_hidden(source, line)
-    part = str(getattr(error, "part", None) or _part_at(source, line))
+    part = str(getattr(error, "part", None) or "")  # check.part says it of what leaves a part
     kind = _kind(error)
     if kind == TIMEOUT:
         message = "it did not finish within the time it may take"
         message += "" if hidden else f", {min(limit, max(seconds, 1)):.0f} s"
     else:
         message = _hidden_message(error) if hidden else _message(error)
-    table = _table(error) if kind in (DEADLOCK, TIMEOUT) and not hidden else ""
-    return Verdict(
-        question,
-        kind,
-        0,
-        points,
-        part,
-        hidden,
-        message[:MAX_MESSAGE],
-        table[:MAX_MESSAGE],
-        round(seconds, 3),
-    )
+    tells_places = kind in (DEADLOCK, TIMEOUT) and not hidden and isinstance(error, LaunchError)
+    table = str(error).partition("\n\n")[2][:MAX_MESSAGE] if tells_places else ""
+    told = message[:MAX_MESSAGE], table, round(seconds, 3)
+    return Verdict(question, kind, 0, points, part, hidden, *told)
 
 
 def infrastructure(question: str, points: int, why: str) -> Verdict:
@@ -133,6 +105,11 @@ def or_blank(verdict: Verdict, untouched: dict[str, list[str]]) -> Verdict:
     why = f"{' and '.join(cells)}: nothing was written here. The cell is as it was given out."
     blank = no_answer(verdict.question, verdict.max_points, BLANK, why)
     return replace(blank, seconds=verdict.seconds)
+
+
+def first_paragraph(message: str) -> str:
+    """A message up to its first empty line."""
+    return message.strip().partition("\n\n")[0]
 
 
 def without_score(verdict: Verdict) -> bool:
@@ -203,11 +180,6 @@ def _places(error: DeadlockError) -> str:
     return "; ".join(f"{ranks_text(some)}: {where}" for where, some in ranks.items())
 
 
-def _table(error: BaseException) -> str:
-    """The rows of a deadlock or a passed deadline: where every rank was."""
-    return str(error).partition("\n\n")[2] if isinstance(error, LaunchError) else ""
-
-
 def _line_of(error: BaseException, filename: str) -> int:
     """The line of the test cell itself (not of a helper it calls) at which `error` came up."""
     for frame in traceback.extract_tb(error.__traceback__):
@@ -224,20 +196,3 @@ def _is_hidden(source: str, line: int) -> bool:
     for text in source.splitlines()[:line]:
         inside = HIDDEN in text or (inside and END_HIDDEN not in text)
     return inside
-
-
-def _part_at(source: str, line: int) -> str:
-    """The name in the innermost `with check.part("...")` around a line, where it is written out."""
-    name = ""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.With) and node.lineno <= line <= (node.end_lineno or 0):
-            for item in node.items:
-                call = item.context_expr
-                if (
-                    isinstance(call, ast.Call)
-                    and call.args
-                    and ast.unparse(call.func).endswith("part")
-                    and isinstance(call.args[0], ast.Constant)
-                ):
-                    name = str(call.args[0].value)
-    return name

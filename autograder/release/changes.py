@@ -5,8 +5,6 @@ submissions. `take_over` gives the gradebook the new set and keeps all that belo
 are in both: points, marks and comments by people, hand-in times.
 """
 
-from __future__ import annotations
-
 import sqlite3
 import time
 import warnings

@@ -4,8 +4,6 @@
 touched. `register` enters an assignment's cells and points in the class gradebook.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os
@@ -20,16 +18,19 @@ from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateAssignment
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import ClearHiddenTests
 from traitlets.config import Config
 
 from autograder.nbgrader_config import COURSE_ID, settings
 from autograder.places import CourseError, Places, why_not_written
 from autograder.release.changes import GradebookError, refuse
 from autograder.release.rules import problems
-from autograder.scratch import Scratch
+from autograder.scratch import scratch
 from autograder.written import Written
+from byhand.words import counted
 
 _BROKEN = ("readonly database", "unable to open database")
+PART = "with check.part("
 
 
 def release(where: Places, assignments: list[str], overwrite: bool = False) -> list[Path]:
@@ -80,7 +81,7 @@ def register(where: Places, assignment: str) -> None:
     refuse(where, assignment)
     config = settings(where)
     _new_gradebook(where)
-    with Scratch() as folder:
+    with scratch() as folder:
         config.CourseDirectory.release_directory = str(folder)
         _generate(assignment, config)
 
@@ -149,3 +150,22 @@ def _generate(assignment: str, config: Config) -> None:
             converter.start()
         except NbGraderException:
             raise refusal(f"nbgrader cannot release {assignment}", said) from None
+
+
+class HiddenTests(ClearHiddenTests):
+    """nbgrader's, and where it took parts of a test out, a line that says so when all passed."""
+
+    def preprocess_cell(self, cell, resources, cell_index):
+        """Take the hidden tests out of one cell."""
+        parts = cell.source.count(PART)
+        cell, resources = super().preprocess_cell(cell, resources, cell_index)
+        visible = cell.source.count(PART)
+        if visible < parts:
+            passed, hidden = (
+                counted(number, f"{kind} part")
+                for number, kind in ((visible, "visible"), (parts - visible, "hidden"))
+            )
+            cell.source += (
+                f'\nprint("{passed} passed; {hidden} will vary ranks, sizes and inputs.")'
+            )
+        return cell, resources

@@ -7,8 +7,6 @@ author wrote. A cell's id is its nbgrader name where it has one, else a kebab-ca
 author gave, or the first words of the cell in place of an editor's random letters.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import sys

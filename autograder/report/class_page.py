@@ -2,12 +2,18 @@
 
 The page stands alone: no script, no other file, and its bars are boxes with widths. It links to the
 feedback pages that `autograder feedback` wrote.
+
+Two answers count as the same wrong answer when the same part of the same test ends them with the
+same verdict and the same first paragraph of the message, whatever numbers stand in it: "rank 2: got
+4.0, expected 6.0" and "rank 1: got 3.5, expected 5.0" are one mistake made with two inputs. What
+is no answer (a blank, another assignment's notebook) is no wrong one.
 """
 
-from __future__ import annotations
-
 import os
+import re
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from statistics import median
@@ -18,16 +24,37 @@ import nbformat
 
 from autograder.grade.journal import Judgement
 from autograder.grade.marks import Marks, graded, in_the_way, read_marks
-from autograder.grade.verdicts import NO_ANSWER, PASSED, VERDICTS, Verdict
+from autograder.grade.verdicts import (
+    INFRASTRUCTURE,
+    NO_ANSWER,
+    PASSED,
+    VERDICTS,
+    Verdict,
+    first_paragraph,
+)
 from autograder.pages import render, task_cells, task_titles, title_of, write_page
 from autograder.places import Places
-from autograder.report import wrong_answers
 from autograder.report.feedback import page_path
 from autograder.report.regrade import read_regrades
 from byhand.figures.style import num_bytes_text
 
 LIMITS = ("timeout", "resource")
 NUM_ALIKE_SHOWN = 12
+_NUMBER = re.compile(r"0x[0-9a-fA-F]+|[-+]?(?<![A-Za-z_\d])\d+(?:\.\d*)?(?:e[-+]?\d+)?j?")
+_RUN = re.compile(r"#(?:[\s,;\[\]()]*#)+")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Students who fail one test in the same way; `example` is the first one's verdict."""
+
+    students: list[str]
+    example: Verdict
+
+    @property
+    def message(self) -> str:
+        """The message of the example, without a traceback."""
+        return first_paragraph(self.example.message)
 
 
 def write_report(where: Places, path: Path) -> Path:
@@ -67,7 +94,7 @@ def _sheet(
     rows = [_row(where, j, marks[name, j.student], path) for j in judgements]
     given = {q: [row["verdicts"][q] for row in rows if q in row["verdicts"]] for q in questions}
     tasks = [_task(titles.get(question, question), given[question]) for question in questions]
-    groups = wrong_answers.groups(judgements)
+    alike = groups(judgements)
     return {
         "assignment": name,
         "title": title_of(source),
@@ -85,8 +112,8 @@ def _sheet(
         "boards": [_board(q, titles.get(q, q), rows) for q in questions],
         "questions": {question: titles.get(question, question) for question in questions},
         "rows": rows,
-        "alike": [_alike(group, rows, source) for group in groups if len(group.students) > 1],
-        "num_alone": sum(len(group.students) == 1 for group in groups),
+        "alike": [_alike(group, rows, source) for group in alike if len(group.students) > 1],
+        "num_alone": sum(len(group.students) == 1 for group in alike),
         "num_shown": NUM_ALIKE_SHOWN,
     }
 
@@ -133,7 +160,7 @@ def _board(question: str, title: str, rows: list[dict[str, Any]]) -> dict[str, A
 
 
 def _alike(
-    group: wrong_answers.Group, rows: list[dict[str, Any]], source: nbformat.NotebookNode
+    group: Group, rows: list[dict[str, Any]], source: nbformat.NotebookNode
 ) -> dict[str, Any]:
     """A wrong answer that several students gave, with the code of the first of them."""
     theirs = [row for row in rows if row["student"] in group.students]
@@ -141,3 +168,20 @@ def _alike(
     cells = task_cells(source).get(group.example.question, [])
     code = "\n\n".join(written.get(name, "") for name in cells)
     return {"verdict": group.example, "message": group.message, "rows": theirs, "code": code}
+
+
+def groups(judgements: Iterable[Judgement]) -> list[Group]:
+    """All groups of one assignment, the largest first."""
+    found: dict[tuple[str, ...], Group] = {}
+    for judgement in judgements:
+        for verdict in judgement.verdicts:
+            if verdict.verdict not in (PASSED, *NO_ANSWER, INFRASTRUCTURE):
+                same = masked(first_paragraph(verdict.message))
+                key = (verdict.question, verdict.verdict, verdict.part, same)
+                found.setdefault(key, Group([], verdict)).students.append(judgement.student)
+    return sorted(found.values(), key=lambda g: (-len(g.students), g.example.question, g.message))
+
+
+def masked(text: str) -> str:
+    """A text with each number, and each row of numbers, as one #."""
+    return _RUN.sub("#", _NUMBER.sub("#", " ".join(text.split())))

@@ -9,11 +9,7 @@ The safest way is to fill in the file that the LMS itself exported, which knows 
 Without one, a file of our own is made with a row for each student, and filled in the same way.
 """
 
-from __future__ import annotations
-
-import csv
 import html
-import io
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +18,7 @@ import nbformat
 
 from autograder.collect.names import CANVAS, MOODLE, plain_name
 from autograder.collect.roster import Roster
-from autograder.collect.tables import PARTICIPANT, no_formula, read_csv
+from autograder.collect.tables import PARTICIPANT, Table, no_formula, no_formulas, read_table
 from autograder.grade.journal import Judgement
 from autograder.grade.marks import Marks, graded, read_marks
 from autograder.pages import task_titles, title_of
@@ -61,21 +57,13 @@ class Grade:
 
 
 @dataclass
-class Sheet:
+class Sheet(Table):
     """A CSV file to be, and sentences about what is not in it."""
 
-    rows: list[list[object]]
-    delimiter: str = ","
     left: list[str] = field(default_factory=list)
 
-    def text(self) -> str:
-        """The file."""
-        out = io.StringIO()
-        csv.writer(out, delimiter=self.delimiter, lineterminator="\n").writerows(self.rows)
-        return out.getvalue()
 
-
-def plain(where: Places, assignments: list[str]) -> Sheet:
+def plain(where: Places, assignments: list[str], *_: object) -> Sheet:
     """A row for each submission.
 
     Raises:
@@ -83,8 +71,7 @@ def plain(where: Places, assignments: list[str]) -> Sheet:
     """
     judgements = graded(where, assignments)
     marks = read_marks(where, judgements)
-    rows = [_plain_row(one, marks[one.assignment, one.student]) for one in judgements]
-    return Sheet([COLUMNS, *rows])
+    return Sheet(COLUMNS, [_plain_row(j, marks[j.assignment, j.student]) for j in judgements])
 
 
 def canvas(
@@ -97,20 +84,19 @@ def canvas(
     """
     grades, roster = _grades(where, assignments)
     sheet = _filled(fill, ("ID", "Section"), "gradebook of Canvas") or _own_canvas(grades, roster)
-    header = sheet.rows[0]
-    places = {g.assignment: _column(header, g, column, fill) for g in grades}
-    nothing = [""] * len(header)
-    maxima = next((row for row in sheet.rows[1:4] if "Points Possible" in row[0]), nothing)
+    places = {g.assignment: _column(sheet.columns, g, column, fill) for g in grades}
+    first = sheet.columns[0]
+    maxima = next((row for row in sheet.rows[:3] if "Points Possible" in row[first]), {})
     why = f"no row of {fill.name if fill else 'the gradebook'} is theirs"
     numbers = {grade.student: roster.number(grade.student, CANVAS) for grade in grades}
     columns = ("ID", "Student", "SIS Login ID", "SIS User ID")
     for row, grade in _matched(sheet, grades, numbers, why, *columns):
-        at = places[grade.assignment]
-        row[at] = grade.out_of(_maximum(maxima[at], grade, sheet))
+        place = places[grade.assignment]
+        row[place] = grade.out_of(_maximum(maxima.get(place, ""), grade, sheet))
     return sheet
 
 
-def moodle(where: Places, assignments: list[str], fill: Path | None = None) -> Sheet:
+def moodle(where: Places, assignments: list[str], fill: Path | None = None, *_: object) -> Sheet:
     """The grades of one assignment as a Moodle grading worksheet; `fill` is one Moodle exported.
 
     Raises:
@@ -121,43 +107,34 @@ def moodle(where: Places, assignments: list[str], fill: Path | None = None) -> S
     grades, roster = _grades(where, assignments)
     needed = ("Identifier", "Grade", "Last modified (grade)")
     sheet = _filled(fill, needed, "grading worksheet of Moodle") or _own_moodle(grades, roster)
-    at = {name: place for place, name in enumerate(sheet.rows[0])}
     why = f"no row of {fill.name} is theirs" if fill else "students.csv has no participant number"
     numbers = {g.student: roster.number(g.student, MOODLE, g.assignment) for g in grades}
     columns = ("Identifier", "Full name", "Email address")
     for row, grade in _matched(sheet, grades, numbers, why, *columns):
-        if "Grade can be changed" in at and row[at["Grade can be changed"]] == "No":
+        if row.get("Grade can be changed") == "No":
             sheet.left.append(f"{grade.student}: Moodle says that the grade cannot be changed")
             continue
-        maximum = row[at["Maximum Grade"]] if "Maximum Grade" in at else ""
-        row[at["Grade"]] = grade.out_of(_maximum(maximum, grade, sheet))
-        if "Feedback comments" in at:
-            row[at["Feedback comments"]] = grade.comment
+        row["Grade"] = grade.out_of(_maximum(row.get("Maximum Grade", ""), grade, sheet))
+        row["Feedback comments"] = grade.comment
     return sheet
 
 
 def _filled(fill: Path | None, needed: tuple[str, ...], what: str) -> Sheet | None:
     """The file that is to be filled in, if one was given."""
-    if fill is None:
-        return None
-    sheet = Sheet(*read_csv(fill))
-    if missing := sorted(set(needed) - set(sheet.rows[0] if sheet.rows else ())):
-        raise CourseError(f"{fill} is no {what}: it lacks the columns {', '.join(missing)}")
-    return sheet
+    return Sheet(**vars(read_table(fill, needed, what))) if fill else None
 
 
 def _matched(
     sheet: Sheet, grades: list[Grade], numbers: dict[str, str], why: str, *columns: str
-) -> list[tuple[list[object], Grade]]:
+) -> list[tuple[dict[str, str], Grade]]:
     """Rows and their students' grades: found by number, else by a name that only one has.
 
     `columns` hold the number and the names. `sheet.left` gets a sentence for each grade that is
     not known, and for each student who is in no row, and `why`.
     """
     known, pairs = {mine: student for student, mine in numbers.items() if mine}, []
-    for row in sheet.rows[1:]:
-        cells = dict(zip(sheet.rows[0], row, strict=True))
-        number, *names = (cells.get(name, "") for name in columns)
+    for row in sheet.rows:
+        number, *names = (row.get(name, "") for name in columns)
         wanted = {form for name in names if name for form in (name, plain_name(name))}
         same = [student for student in wanted if numbers.get(student) == ""]
         known_as = known.get(number.removeprefix(PARTICIPANT).strip())
@@ -173,21 +150,29 @@ def _matched(
 def _own_canvas(grades: list[Grade], roster: Roster) -> Sheet:
     """A gradebook of our own, empty: Canvas asks where a column or person is new to it."""
     best = {g.assignment: f"{g.max_score:g}" for g in sorted(grades, key=lambda g: g.assignment)}
-    rows = [[*CANVAS_COLUMNS, *best], [POINTS_ROW, "", "", "", *best.values()]]
+    rows = [{"Student": POINTS_ROW, **best}]
     for student in sorted({grade.student for grade in grades}):
         number, name = roster.number(student, CANVAS), no_formula(roster.name(student))
-        rows.append([name, number, "" if number else student, "", *[""] * len(best)])
-    return Sheet(rows)
+        rows.append({"Student": name, "ID": number, "SIS Login ID": "" if number else student})
+    return Sheet([*CANVAS_COLUMNS, *best], rows)
 
 
 def _own_moodle(grades: list[Grade], roster: Roster) -> Sheet:
     """A worksheet of our own, empty: only people whose number is known."""
-    rows = [MOODLE_COLUMNS]
-    for grade in grades:
-        if number := roster.number(grade.student, MOODLE, grade.assignment):
-            person = [f"{PARTICIPANT}{number}", no_formula(roster.name(grade.student))]
-            rows.append([*person, "", "", "", f"{grade.max_score:g}", "Yes", "-", "-", ""])
-    return Sheet(rows)
+    numbers = {g.student: roster.number(g.student, MOODLE, g.assignment) for g in grades}
+    rows = [
+        {
+            "Identifier": f"{PARTICIPANT}{numbers[grade.student]}",
+            "Full name": no_formula(roster.name(grade.student)),
+            "Maximum Grade": f"{grade.max_score:g}",
+            "Grade can be changed": "Yes",
+            "Last modified (submission)": "-",
+            "Last modified (grade)": "-",
+        }
+        for grade in grades
+        if numbers[grade.student]
+    ]
+    return Sheet(MOODLE_COLUMNS, rows)
 
 
 def _maximum(stated: str, grade: Grade, sheet: Sheet) -> float:
@@ -202,8 +187,8 @@ def _maximum(stated: str, grade: Grade, sheet: Sheet) -> float:
     return maximum
 
 
-def _column(header: list[str], grade: Grade, column: str, path: Path | None) -> int:
-    """Where an assignment's column is: as named, else titled as the assignment or its notebook."""
+def _column(header: list[str], grade: Grade, column: str, path: Path | None) -> str:
+    """An assignment's column: as named, else titled as the assignment or its notebook."""
     titles = {name: found["title"] for name in header if (found := _WITH_ID.fullmatch(name))}
     if column:
         places = [name for name in header if column in (name, titles.get(name))]
@@ -211,7 +196,7 @@ def _column(header: list[str], grade: Grade, column: str, path: Path | None) -> 
         ours = {plain_name(grade.assignment), plain_name(grade.title)}
         places = [name for name in header if plain_name(titles.get(name, name)) in ours]
     if len(places) == 1:
-        return header.index(places[0])
+        return places[0]
     raise CourseError(
         f"{path} has {len(places) or 'no'} columns for {column or grade.assignment}; name one of"
         f" them with --column: {', '.join(titles)}"
@@ -224,7 +209,7 @@ def _grades(where: Places, assignments: list[str]) -> tuple[list[Grade], Roster]
     names = {j.assignment for j in judgements}
     sources = {name: nbformat.read(where.source(name), as_version=4) for name in names}
     made = [_grade(j, marks[j.assignment, j.student], sources[j.assignment]) for j in judgements]
-    return made, Roster(where.class_dir / "students.csv")
+    return made, Roster(where.students)
 
 
 def _grade(one: Judgement, marks: Marks, source: nbformat.NotebookNode) -> Grade:
@@ -242,9 +227,9 @@ def _grade(one: Judgement, marks: Marks, source: nbformat.NotebookNode) -> Grade
     )
 
 
-def _plain_row(judgement: Judgement, marks: Marks) -> list[object]:
-    row = [judgement.assignment, judgement.student, marks.score, marks.max_score]
-    row += [marks.late_penalty, "yes" if marks.waiting else "no"]
-    row += [" ".join(f"{v.question}={v.verdict}" for v in judgement.verdicts), judgement.when]
-    row += [judgement.seed, judgement.sandbox, judgement.why_incomplete]
-    return [no_formula(value) for value in row]
+def _plain_row(judgement: Judgement, marks: Marks) -> dict[str, object]:
+    values = [judgement.assignment, judgement.student, marks.score, marks.max_score]
+    values += [marks.late_penalty, "yes" if marks.waiting else "no"]
+    values += [" ".join(f"{v.question}={v.verdict}" for v in judgement.verdicts), judgement.when]
+    values += [judgement.seed, judgement.sandbox, judgement.why_incomplete]
+    return no_formulas(dict(zip(COLUMNS, values, strict=True)))

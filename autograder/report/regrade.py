@@ -4,21 +4,18 @@ Every regrade is a row in regrades.csv of the class directory, so that a request
 months later.
 """
 
-from __future__ import annotations
-
-import csv
 import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from autograder.batch.grading import Options, grade
-from autograder.collect.tables import no_formula
+from autograder.collect.tables import Table, no_formulas, read_table
+from autograder.grade import late
 from autograder.grade.journal import Journal, Judgement
 from autograder.grade.marks import Marks, read_marks
-from autograder.grade.verdicts import Verdict
+from autograder.grade.verdicts import Verdict, first_paragraph
+from autograder.pages import write_page
 from autograder.places import CourseError, Places
-from autograder.report.wrong_answers import first_paragraph
 
 FILE = "regrades.csv"
 COLUMNS = ("when", "student", "assignment", "request", "old_score", "new_score", "why", "tasks")
@@ -60,13 +57,14 @@ def regrade(
     if not before:
         raise CourseError("none of these was graded before: autograder grade is the first time")
     outcome = grade(where, assignments, students, replace(options, again=True))
+    late.apply(where)
     after, new = _latest(where, assignments, students)
     made = [
         compare(judgement, after[place], old[place], new[place], options.seed)
         for place, judgement in before.items()
         if after[place] != judgement
     ]
-    _note(where.class_dir / FILE, made, request)
+    _note(where, made, request)
     return made, outcome.failures
 
 
@@ -91,10 +89,7 @@ def compare(
 def read_regrades(where: Places) -> list[dict[str, str]]:
     """Every regrade of the class, the latest first."""
     path = where.class_dir / FILE
-    if not path.exists():
-        return []
-    with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))[::-1]
+    return read_table(path, COLUMNS, "list of regrades").rows[::-1] if path.exists() else []
 
 
 def _latest(
@@ -128,18 +123,13 @@ def _without_reason(before: Judgement, after: Judgement, differs: bool) -> str:
     return "nothing changed: same submission, tests, inputs and environment"
 
 
-def _note(path: Path, regrades: list[Regrade], request: str) -> None:
-    """Append the regrades to the file."""
-    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    is_new = not path.exists()
-    with open(path, "a", newline="", encoding="utf-8", errors="replace") as file:
-        writer = csv.DictWriter(file, COLUMNS)
-        if is_new:
-            writer.writeheader()
-        for one in regrades:
-            tasks = " | ".join(one.tasks)
-            row = {**vars(one), "when": now, "request": request, "tasks": tasks}
-            writer.writerow({name: no_formula(value) for name, value in row.items()})
+def _note(where: Places, regrades: list[Regrade], request: str) -> None:
+    """Add the regrades to those of the class."""
+    about = {"when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")}
+    about["request"] = request
+    rows = [no_formulas({**vars(one), **about, "tasks": " | ".join(one.tasks)}) for one in regrades]
+    rows = read_regrades(where)[::-1] + rows
+    write_page(where.class_dir / FILE, Table(COLUMNS, rows).text())
 
 
 def _ending(verdict: Verdict | None) -> tuple[object, ...]:

@@ -5,25 +5,32 @@ same as any other, and so does every name but Python's own and a library's (what
 unless it is self's). Two programs share a passage where K tokens in a row are equal. Two things are
 taken out first: every passage of the released notebook, and every passage that more than `ring`
 students have, which is what the task itself asks for. What is left is a reason to read two
-submissions side by side, never a verdict.
+submissions side by side, never a verdict. The page shows them so, without scripts.
 """
-
-from __future__ import annotations
 
 import functools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, groupby
+from pathlib import Path
+from typing import Any
 
+import nbformat
 from pygments.lexers import PythonLexer
 from pygments.token import Comment, Literal, Name, String, Whitespace
+
+from autograder.grade.journal import Judgement
+from autograder.grade.marks import graded
+from autograder.pages import render, title_of, write_page
+from autograder.places import Places
 
 K = 21
 RING = 10
 MIN_SHARE = 0.25
 MIN_TOKENS = 40  # about four lines: less is alike by chance
 MAX_CHARACTERS = 200_000  # of one student, some 5,000 lines: a few seconds of work at most
+NUM_LISTED, NUM_SHOWN = 100, 25
 _DROPPED = (Comment, Whitespace, String.Doc, String.Affix)
 
 
@@ -136,3 +143,56 @@ def _runs(found: list[tuple[int, str]]) -> list[int]:
 
 def _joined(cells: list[tuple[str, str]]) -> str:
     return "\n".join(text for _, text in cells)
+
+
+def write_similarity(where: Places, assignments: list[str], path: Path) -> Path:
+    """Write the page.
+
+    Raises:
+        CourseError: nothing was graded yet.
+    """
+    by_assignment = groupby(graded(where, assignments), key=lambda j: j.assignment)
+    sheets = [_sheet(where, name, list(some)) for name, some in by_assignment]
+    page = render(
+        "similarity.html",
+        sheets=sheets,
+        ring=RING,
+        run=K,
+        limit=MAX_CHARACTERS,
+        num_listed=NUM_LISTED,
+        num_shown=NUM_SHOWN,
+        marked_cells=marked_cells,
+    )
+    return write_page(path, page)
+
+
+def _sheet(where: Places, name: str, judgements: list[Judgement]) -> dict[str, Any]:
+    source = nbformat.read(where.source(name), as_version=4)
+    released = nbformat.read(where.released(name), as_version=4)
+    given = [cell.source for cell in released.cells if cell.cell_type == "code"]
+    ours = {cell.id for cell in source.cells}
+    programs = [program(j.student, _answers_first(j, ours)) for j in judgements]
+    return {
+        "assignment": name,
+        "title": title_of(source),
+        "num_submissions": len(programs),
+        "cut": [one.student for one in programs if one.is_cut],
+        "pairs": pairs(programs, given),
+    }
+
+
+def _answers_first(judgement: Judgement, ours: set[str]) -> list[tuple[str, str]]:
+    """Code cells by name: own ones come last, and cannot push an answer out of the comparison."""
+    code = [(name, text) for name, kind, text in judgement.cells if kind == "code"]
+    return sorted(code, key=lambda cell: cell[0] not in ours)
+
+
+def marked_cells(one: Program, marked: set[int]) -> list[tuple[str, list[tuple[bool, str]]]]:
+    """The cells of a submission that have marked lines: each line, and whether it is marked."""
+    shown, first = [], 0
+    for name, text in one.cells:
+        lines = [(number in marked, line) for number, line in enumerate(text.split("\n"), first)]
+        first += len(lines)
+        if any(is_marked for is_marked, _ in lines):
+            shown.append((name, lines))
+    return shown

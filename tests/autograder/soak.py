@@ -31,8 +31,8 @@ from tqdm import tqdm
 
 from autograder.batch.grading import Options, grade
 from autograder.grade.journal import Journal
+from autograder.grade.judge import Plan
 from autograder.grade.notebook import Judged, WarmKernel
-from autograder.grade.plan import Plan
 from autograder.grade.verdicts import passed
 from autograder.places import Places
 from byhand.runtime.walls.isolation import why_no_sandbox

@@ -17,8 +17,8 @@ from click.testing import CliRunner
 from autograder.cli import main
 from autograder.grade import devices, verdicts
 from autograder.grade.journal import Judgement, judgement_key
-from autograder.grade.judge import Judge
-from autograder.grade.plan import LIMITS, plan
+from autograder.grade.judge import LIMITS, Judge
+from autograder.grade.notebook import plan
 from autograder.places import CourseError
 from byhand import PerRank, launch
 from byhand.runtime import LaunchError
@@ -66,20 +66,6 @@ def test_without_a_gpu_auto_and_gloo_are_what_grading_is_anyway(asked):
 def test_nccl_without_a_gpu_is_refused_in_a_sentence():
     with pytest.raises(CourseError, match="nccl needs a GPU for each rank, and each job has none"):
         devices.lent("nccl", 0, "each job has")
-
-
-def test_nccl_is_refused_where_some_tests_start_more_ranks_than_there_are_gpus():
-    needed = {"01_ranks": 3, "02_collectives": 6, "03_all_reduce": 8}
-    devices.refuse_too_few(Gpus(8, "nccl"), needed)
-    devices.refuse_too_few(Gpus(1, "auto"), needed)
-    with pytest.raises(CourseError) as refused:
-        devices.refuse_too_few(Gpus(4, "nccl"), needed)
-    assert "03_all_reduce start 8 ranks, and this machine has 4 (2 of 3" in str(refused.value)
-    assert "--backend auto" in str(refused.value)
-
-
-def test_the_ranks_that_tests_start_are_counted_and_not_guessed():
-    assert devices.most_ranks(tiny_course.source()) == 3
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,9 @@ from test_report import text_of
 from autograder import cli, commands
 from autograder.collect import uploads
 from autograder.collect.door import BLANK, FOREIGN, UNREADABLE, hand_ins, opened
+from autograder.collect.inbox import take
 from autograder.collect.names import MAX_BYTES, STUDENT, student_name
-from autograder.collect.notebook import found_cells
-from autograder.collect.uploads import take
+from autograder.collect.uploads import found_cells
 from autograder.grade.journal import Journal, Judgement
 from autograder.grade.verdicts import infrastructure
 from autograder.places import Places

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell
 
 from autograder.collect import uploads
-from autograder.collect.uploads import read_file, take
-from autograder.grade.intake import restore
+from autograder.collect.inbox import take
+from autograder.collect.uploads import read_file
 
 SPECIAL = "is a link or a special file, which is never read"
 
@@ -35,7 +35,7 @@ def changed(blank, change):
     """The solved notebook after `change`, as restored."""
     notebook = tiny_course.solved(copy.deepcopy(blank))
     change(notebook, cells(notebook))
-    return restore(sent(notebook), blank)
+    return tiny_course.restore(sent(notebook), blank)
 
 
 def assert_as_released(intake, blank):
@@ -154,7 +154,7 @@ def test_a_deleted_answer_leaves_room_for_the_same_function_in_another_cell(blan
     ],
 )
 def test_what_is_no_notebook_is_graded_as_a_blank_one(blank, data, why):
-    intake = restore(data, blank)
+    intake = tiny_course.restore(data, blank)
     assert intake.notebook == blank
     assert why in intake.notes[0], intake.notes
 
@@ -177,7 +177,7 @@ def test_what_is_no_notebook_is_graded_as_a_blank_one(blank, data, why):
     ).map(lambda value: json.dumps({"cells": [value]}).encode())
 )
 def test_no_bytes_make_intake_raise(blank, data):
-    assert len(restore(data, blank).notebook.cells) >= len(blank.cells)
+    assert len(tiny_course.restore(data, blank).notebook.cells) >= len(blank.cells)
 
 
 def test_links_pipes_and_huge_files_are_not_read(tmp_path, monkeypatch):

@@ -20,11 +20,9 @@ import tiny_course
 
 from autograder import scratch
 from autograder.batch import queue
-from autograder.batch.grading import Options, alone, grade, uninterrupted
-from autograder.grade.intake import restore
+from autograder.batch.grading import Options, alone, grade
 from autograder.grade.journal import Journal
-from autograder.grade.notebook import Judged, WarmKernel
-from autograder.grade.plan import plan
+from autograder.grade.notebook import Judged, WarmKernel, plan
 from autograder.grade.verdicts import passed
 from autograder.places import CourseError
 from autograder.release.generate import GradebookError
@@ -208,7 +206,7 @@ def test_what_is_handed_in_again_as_it_was_before_counts_again(where, asked):
 @pytest.mark.soak
 def test_five_judgings_with_the_recorded_seed_give_the_same_scores(where):
     source = tiny_course.source()
-    student = restore(
+    student = tiny_course.restore(
         (where.submitted / "cem" / NAME[0] / "tiny.ipynb").read_bytes(), tiny_course.released(where)
     ).notebook
     with WarmKernel(sandboxed=False) as kernel:
@@ -289,27 +287,13 @@ def test_a_class_is_graded_by_one_process_at_a_time(where):
         grade(where, NAME, [], OPTIONS)
 
 
-def test_ctrl_c_waits_until_a_judgement_is_written():
-    done = []
-
-    def write() -> None:
-        with uninterrupted():
-            signal.raise_signal(signal.SIGINT)
-            done.append("written")
-
-    with pytest.raises(KeyboardInterrupt):
-        write()
-    assert done == ["written"]
-
-
 def test_a_folder_whose_owner_was_killed_is_removed_and_no_other(tmp_path, monkeypatch):
     monkeypatch.setattr(scratch.tempfile, "tempdir", str(tmp_path))
     left, young = tmp_path / "judge-left", tmp_path / "judge-young"
     for folder in (left, young):
         (folder / "empty").mkdir(parents=True)
-    held = scratch.Scratch()
-    for folder in (left, held.path):
-        os.utime(folder, (1, 1))
-    assert scratch.remove_abandoned() == [left]
-    held.close()
+    with scratch.scratch() as held:
+        for folder in (left, held):
+            os.utime(folder, (1, 1))
+        assert scratch.remove_abandoned() == [left]
     assert list(tmp_path.iterdir()) == [young]

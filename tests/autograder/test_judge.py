@@ -13,9 +13,8 @@ from test_turns import gate_is_open
 
 from autograder.batch.queue import cores
 from autograder.grade import turns
-from autograder.grade.intake import restore
-from autograder.grade.notebook import WarmKernel
-from autograder.grade.plan import LIMITS, cells_before, plan
+from autograder.grade.judge import LIMITS
+from autograder.grade.notebook import WarmKernel, cells_before, plan
 from byhand.runtime import StandIn, launch
 from byhand.runtime.walls import isolation
 from byhand.runtime.walls.cells import students_notebook
@@ -49,7 +48,7 @@ def judge(released):
 def planned(released, limit: float, **answers: str):
     """What the judge is asked about the solved notebook with some answers replaced."""
     notebook = tiny_course.answered(tiny_course.solved(released), **answers)
-    restored = restore(tiny_course.as_bytes(notebook), released).notebook
+    restored = tiny_course.restore(tiny_course.as_bytes(notebook), released).notebook
     return plan(tiny_course.source(), restored, limit)
 
 

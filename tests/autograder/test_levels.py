@@ -8,7 +8,8 @@ import pytest
 import tiny_course
 
 from autograder.grade import verdicts
-from autograder.grade.plan import LIMITS, plan
+from autograder.grade.judge import LIMITS
+from autograder.grade.notebook import plan
 from autograder.release.rules import problems
 from byhand.runtime import LaunchError, RankError
 from byhand.runtime.walls import isolation, namespaces

@@ -6,7 +6,7 @@ import tiny_course
 
 from autograder.places import CourseError, chosen_assignments, places
 from autograder.release import generate as release
-from autograder.release.hidden import HiddenTests
+from autograder.release.generate import HiddenTests
 from autograder.release.rules import problems
 
 

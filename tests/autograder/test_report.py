@@ -12,10 +12,9 @@ from graded_class import DOUBLE, TOTAL, failed
 from autograder import serve
 from autograder.grade.journal import Journal, Judgement
 from autograder.places import CourseError, Places
-from autograder.report.class_page import write_report
+from autograder.report.class_page import groups, masked, write_report
 from autograder.report.feedback import write_feedback
 from autograder.report.regrade import COLUMNS, FILE
-from autograder.report.wrong_answers import groups, masked
 
 NAME = tiny_course.ASSIGNMENT
 SCRIPT = "<script>alert(1)</script>"
@@ -166,10 +165,10 @@ def test_an_ungraded_class_is_answered_with_a_sentence(course, tmp_path):
 def test_serve_starts_jupyterlab_with_this_configuration_and_class(where, monkeypatch):
     """No server is started: only what would run, and with which variables."""
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", "/elsewhere")
-    command = serve.command(where, 9000, False, ["--IdentityProvider.token=x"])
+    command = serve.command(where, ["--IdentityProvider.token=x"])
     assert command[1:3] == ["-m", "jupyterlab"]
     assert command[-1] == "--IdentityProvider.token=x"
-    assert {"--no-browser", "--ServerApp.port=9000"} <= set(command)
+    assert f"--ServerApp.root_dir={where.course}" in command
     variables = serve.environment(where)
     assert variables["CLASS"] == str(where.class_dir)
     config, other = variables["JUPYTER_CONFIG_PATH"].split(":")

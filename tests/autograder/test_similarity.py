@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from autograder.grade.journal import Journal, Judgement
 from autograder.places import CourseError
-from autograder.report.similarity import MAX_CHARACTERS, K, pairs, program, tokens
-from autograder.report.similarity_page import write_similarity
+from autograder.report.similarity import MAX_CHARACTERS, K, pairs, program, tokens, write_similarity
 
 NAME = tiny_course.ASSIGNMENT
 STUB = '''def ring(tensor, group):

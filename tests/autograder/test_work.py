@@ -9,7 +9,7 @@ from test_run import notebook
 
 from autograder import serve
 from autograder.places import COURSE, CourseError, course_directory, places
-from autograder.work import lay_out
+from autograder.serve import lay_out
 
 EXERCISE = "exercises/01_tiny/tiny.ipynb"
 

@@ -29,7 +29,7 @@ from autograder.places import COURSE, Places
 from autograder.release import generate as release
 from autograder.report.class_page import write_report
 from autograder.report.feedback import write_feedback
-from autograder.report.similarity_page import write_similarity
+from autograder.report.similarity import write_similarity
 from byhand.runtime.walls.isolation import why_no_sandbox
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -117,7 +117,6 @@ def test_a_right_exercise_is_proven_and_the_bar_says_what_was_to_be_expected(whe
 def test_exercises_solved_in_place_are_proven_as_they_were_released(where):
     build, path = where.course / "build", where.released("01_tiny")
     untouched = path.read_bytes()
-    assert course.as_released(where.course, build) == where.course
     solved = tiny_course.as_bytes(tiny_course.solved(tiny_course.released(where)))
     path.write_bytes(solved)
     pristine = course.as_released(where.course, build)

@@ -35,7 +35,7 @@ HTML('<div style="width:300px;height:300px;background:#1f4e79"></div>')"""
     path = notebook(tmp_path / "book.ipynb", draw)
     (ran,) = run_notebooks([path], Options(out=tmp_path / "out"))
     picture = tmp_path / "page.png"
-    browser(ran.html, f"--screenshot={picture}")
+    browser(ran.output.with_suffix(".html"), f"--screenshot={picture}")
     pixels = (matplotlib.image.imread(picture)[..., :3] * 255).round().astype(int)
     blue = (pixels == (0x1F, 0x4E, 0x79)).all(axis=-1).sum()
     assert blue == 300 * 300

@@ -117,6 +117,13 @@ def test_no_files_name_repeats_its_folders():
     assert [path for path, word in words.items() if word == path.parent.name] == []
 
 
+def test_a_submissions_way_is_told_in_at_most_ten_files_that_there_are():
+    told = ast.get_docstring(ast.parse((ROOT / "autograder" / "__init__.py").read_text()))
+    files = re.findall(r"^ +(\w+/\w+\.py)  ", told, re.MULTILINE)
+    assert 8 <= len(files) <= 10
+    assert [name for name in files if not (ROOT / "autograder" / name).exists()] == []
+
+
 @by_place([path for path in MODULES.values() if path.is_relative_to(ROOT / "lib")])
 def test_a_module_of_the_library_says_what_it_promises(path):
     tree = ast.parse(path.read_text())

@@ -308,7 +308,7 @@ class Stubborn:
 
 
 def reports(tmp_path, work, items, **sbatch):
-    return slurm.on_slurm(Request(sbatch=sbatch), tmp_path / "jobs")(work, items)
+    return slurm.on_slurm(Request(cpus=1, sbatch=sbatch), tmp_path / "jobs")(work, items)
 
 
 def test_a_lost_job_is_sent_again_and_what_it_did_counts(cluster, tmp_path):
@@ -388,7 +388,7 @@ def test_a_class_graded_while_a_node_dies_has_the_same_gradebook(cluster, graded
         cluster.lose_node(lost[0])
 
     threading.Thread(target=lose_the_first_to_begin).start()
-    queue = slurm.on_slurm(Request(cpus=9), where.class_dir / "slurm", shards=2)
+    queue = slurm.on_slurm(Request(cpus=9), where.class_dir / "slurm", size=2)
     outcome = grade(where, NAME, [], replace(OPTIONS, queue=queue))
     assert outcome.failures == []
     assert len(lost) == 1

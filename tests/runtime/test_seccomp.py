@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from torch.utils.data import DataLoader, TensorDataset
 
-from autograder.grade.plan import LIMITS
+from autograder.grade.judge import LIMITS
 from byhand.runtime.walls import isolation, seccomp
 from byhand.runtime.walls.question import Sandbox
 
