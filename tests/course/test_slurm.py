@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -30,6 +31,7 @@ from autograder.places import CourseError
 from byhand.runtime import DeadlineError, LaunchError, VirtualNetwork
 from byhand.runtime.slurm import placement
 from byhand.runtime.slurm.launcher import SlurmLauncher
+from byhand.runtime.slurm.node import received
 from byhand.runtime.walls import isolation
 
 pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
@@ -130,6 +132,14 @@ def test_neighbouring_ranks_share_a_node():
     assert placement(5, 2) == [0, 0, 0, 1, 1]
     assert placement(1, 2) == [0]
     assert placement(8, 3) == [0, 0, 0, 1, 1, 1, 2, 2]
+
+
+def test_a_rank_that_ends_before_it_reads_its_call_has_nothing_to_say():
+    here, rank = socket.socketpair()
+    here.send(b"the call")
+    rank.close()
+    with here:
+        assert received(here) == b""
 
 
 def test_outside_an_allocation_the_error_says_how_to_get_one(monkeypatch):

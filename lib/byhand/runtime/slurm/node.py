@@ -68,7 +68,7 @@ class Node:
                     return
                 self.tell_stacks()
             for control in waiting.keys() & set(ready):
-                data = control.recv(1 << 20)
+                data = received(control)
                 self.say("reply", waiting[control], data)
                 if not data:
                     del waiting[control]
@@ -105,6 +105,14 @@ WRITTEN = {
     "output": lambda member, at: os.pread(member.output_fd, 1 << 20, at),
     "stack": lambda member, at: os.pread(member.stack_fd, 1 << 20, at),
 }
+
+
+def received(control: socket.socket) -> bytes:
+    """Some of a rank's reply; nothing once it has ended, whatever it left unread."""
+    try:
+        return control.recv(1 << 20)
+    except ConnectionError:
+        return b""
 
 
 def own_address(other: str) -> tuple[str, str]:
