@@ -52,12 +52,10 @@ from byhand.communication_cost.timing import Timing, take_turns, time_call
 from byhand.figures import bandwidth_over_time, costs, link_ladder, strips
 from byhand.figures.costs import seconds_text
 from byhand.figures.rates import duration_text
-from byhand.runtime import why_no_network
 from byhand.runtime.ledger import sent_bytes
 from byhand.tools.monitoring import arrivals, arrived, rates, to_tensorboard
 
 LINE = AlphaBeta(alpha=3e-5, beta=2e-10)
-needs_network = pytest.mark.skipif(why_no_network() is not None, reason=str(why_no_network()))
 
 # Formulas
 
@@ -321,7 +319,7 @@ def test_a_sweep_runs_on_gpus():
     assert found.timings[1 << 22].median > 0
 
 
-@needs_network
+@pytest.mark.network
 def test_beta_of_a_shaped_link_is_one_over_its_rate():
     sizes = [64, 1024, 1 << 18, 1 << 19, 1 << 20]
     found = sweep("all_reduce", 2, sizes, 3, network=VirtualNetwork(2, 1, 20e6))
@@ -456,7 +454,7 @@ def test_the_bytes_that_arrive_are_those_of_the_samples():
     assert found.by_rank == [[1000.0, 1000.0, 0.0, 0.0], [0.0, 2000.0, 2000.0, 2000.0]]
 
 
-@needs_network
+@pytest.mark.network
 def test_on_a_virtual_network_a_rank_samples_its_own_port():
     def receive(rank, world_size):
         with arrivals(0.001) as samples:
