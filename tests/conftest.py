@@ -49,6 +49,16 @@ def _why_no_browser() -> str | None:
     return "no Chromium on PATH (apt-get install chromium)"
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("network"):
+        from byhand.runtime import (
+            why_no_network,  # tried on ranks, so not while tests are collected
+        )
+
+        if reason := why_no_network():
+            pytest.skip(reason)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Fail a session that leaves a process or a shared-memory segment behind."""

@@ -14,16 +14,11 @@ import torch
 import torch.distributed as dist
 
 from byhand import DeadlockError, RankError, VirtualNetwork, launch
-from byhand.runtime import Launcher, why_no_network
+from byhand.runtime import Launcher
 from byhand.runtime.network import wires
 
 MEBIBYTE = 1 << 20
-
-
-@pytest.fixture(autouse=True)
-def _network():
-    if reason := why_no_network():
-        pytest.skip(reason)
+pytestmark = pytest.mark.network
 
 
 def all_reduce(rank, world_size, numel):

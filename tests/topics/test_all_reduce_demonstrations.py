@@ -18,7 +18,6 @@ from byhand.all_reduce.lab import (
 )
 from byhand.figures import round_picture, save_svg, tradeoff
 from byhand.figures import trees as tree_figure
-from byhand.runtime import why_no_network
 
 
 def words(figure):
@@ -98,7 +97,7 @@ def test_what_cannot_be_shown_is_refused_in_a_sentence(arguments, sentence):
         draw_round(*arguments)
 
 
-@pytest.mark.skipif(why_no_network() is not None, reason="the kernel allows no virtual network")
+@pytest.mark.network
 def test_between_two_hosts_ledger_and_kernel_agree_and_two_levels_send_two_thirds():
     num_bytes = 1 << 21
     compared = compare_on_hosts(VirtualNetwork(2, 2, bytes_per_second=20e6), num_bytes)

@@ -51,11 +51,9 @@ from byhand.communication_cost.timing import Timing, take_turns
 from byhand.figures import costs, link_ladder, strips
 from byhand.figures.costs import seconds_text
 from byhand.figures.rates import duration_text
-from byhand.runtime import why_no_network
 from byhand.runtime.ledger import sent_bytes
 
 LINE = AlphaBeta(alpha=3e-5, beta=2e-10)
-needs_network = pytest.mark.skipif(why_no_network() is not None, reason=str(why_no_network()))
 
 # Formulas
 
@@ -308,7 +306,7 @@ def test_a_sweep_runs_on_gpus():
     assert found.timings[1 << 22].median > 0
 
 
-@needs_network
+@pytest.mark.network
 def test_beta_of_a_shaped_link_is_one_over_its_rate():
     sizes = [64, 1024, 1 << 18, 1 << 19, 1 << 20]
     found = sweep("all_reduce", 2, sizes, 3, network=VirtualNetwork(2, 1, 20e6))

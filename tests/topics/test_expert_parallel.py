@@ -47,7 +47,6 @@ from byhand.model.text import text_batches
 from byhand.model.training import train_alone
 from byhand.rank_groups import rank_groups
 from byhand.rank_groups.process_groups import groups_for_this_rank
-from byhand.runtime import why_no_network
 
 T, D, HIDDEN, E, K = 13, 6, 8, 5, 2  # tokens of the batch, features, experts, experts a token
 WORLDS = (1, 2, 3, 4)
@@ -572,7 +571,7 @@ def test_the_journeys_picture_frames_a_token_and_sorts_before_it_sends():
     assert len(frames) == 4
 
 
-@pytest.mark.skipif(why_no_network() is not None, reason=str(why_no_network()))
+@pytest.mark.network
 @pytest.mark.parametrize("two_levels", [False, True])
 def test_the_kernel_counts_the_bytes_that_the_formula_predicts(two_levels):
     chosen = lab.popular(128, 8, 4, 0.5)

@@ -19,7 +19,6 @@ from byhand.rank_groups.traffic import (
     stays_inside,
     transformer_bytes,
 )
-from byhand.runtime import why_no_network
 
 SENT = {"tp": 100.0, "dp": 10.0, "pp": 1.0}
 powers = st.sampled_from([1, 2, 4])
@@ -140,7 +139,7 @@ def test_a_run_sends_what_was_predicted(order):
         assert counted == {name: found[node] for name, found in predicted.items()}
 
 
-@pytest.mark.skipif(why_no_network() is not None, reason=str(why_no_network()))
+@pytest.mark.network
 def test_the_kernel_counts_what_was_predicted():
     sizes = {"tp": 100_000, "dp": 20_000}
     network = VirtualNetwork(hosts=2, ranks_per_host=2, bytes_per_second=100e6)
