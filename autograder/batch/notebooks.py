@@ -5,6 +5,7 @@ course. One notebook is running.py's, the command line is in commands.py.
 """
 
 import contextlib
+import importlib.util
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,6 +99,8 @@ def run_notebooks(notebooks: Sequence[Path], options: Options) -> list[Ran]:
     Raises:
         CourseError: a file is not a notebook, or no notebook has a parameter of a given name.
     """
+    if not importlib.util.find_spec("papermill"):
+        raise ModuleNotFoundError(name="papermill")  # here, once, and not where the queue works
     results = [_prepared(notebook, options) for notebook in notebooks]
     _check_parameters(results, options.parameters)
     work = Running(options.parameters, options.cell_seconds, options.html, options.over_nodes)

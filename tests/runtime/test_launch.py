@@ -96,13 +96,13 @@ def test_what_cannot_travel_is_named():
         launch(add_up, 3, args=(PerRank([1, 2]),))
 
 
-def test_what_gloo_prints_by_itself_is_not_the_ranks_output():
+def test_what_gloo_prints_by_itself_is_not_shown():
     greeting = "[Gloo] Rank 1 is connected to 1 peer ranks. Expected number of peers is : 1"
 
     def program(rank, world_size):
         print(f"before\n{greeting}\nafter")
 
-    assert launch(program, 2).output == ["before\nafter\n"] * 2
+    assert launch(program, 2).printed == ["before\nafter\n"] * 2
 
 
 def test_a_backend_that_cannot_run_is_refused_with_the_numbers():

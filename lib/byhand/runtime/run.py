@@ -41,8 +41,10 @@ class Run:
     traffic: Traffic | None = None
     loopback_bytes: int | None = None
 
-    def __post_init__(self) -> None:
-        self.output = [GREETING.sub("", text) for text in self.output]
+    @property
+    def printed(self) -> list[str]:
+        """What is shown of `output`: all but gloo's greeting."""
+        return [GREETING.sub("", text) for text in self.output]
 
     @property
     def world_size(self) -> int:
@@ -59,7 +61,7 @@ class Run:
     def __repr__(self) -> str:
         rows = [(str(rank), _short(result)) for rank, result in enumerate(self.results)]
         text = [f"Run: {self.summary()}", table(("rank", "result"), rows)]
-        for rank, output in enumerate(self.output):
+        for rank, output in enumerate(self.printed):
             if output:
                 text.append(f"rank {rank} printed:\n{output.rstrip()}")
         return "\n".join(text)
@@ -67,7 +69,7 @@ class Run:
     def _repr_html_(self) -> str:
         rows = "".join(
             f"<tr><th>rank {rank}</th><td><pre>{html.escape(_short(result))}</pre></td>"
-            f"<td><pre>{html.escape(self.output[rank].rstrip())}</pre></td></tr>"
+            f"<td><pre>{html.escape(self.printed[rank].rstrip())}</pre></td></tr>"
             for rank, result in enumerate(self.results)
         )
         head = "<tr><th></th><th>returned</th><th>printed</th></tr>"
@@ -78,7 +80,7 @@ class Run:
 def blocks_html(run: Run) -> str:
     """Each rank's output (and value, if any) as a labelled block: what `%%ranks` shows."""
     blocks = []
-    for rank, (output, value) in enumerate(zip(run.output, run.results, strict=True)):
+    for rank, (output, value) in enumerate(zip(run.printed, run.results, strict=True)):
         text = output + ("" if value is None else _short(value) + "\n")
         body = html.escape(text.rstrip()) or "<i>printed nothing</i>"
         blocks.append(f"<tr><th>rank {rank}</th><td><pre>{body}</pre></td></tr>")
@@ -89,7 +91,7 @@ def blocks_html(run: Run) -> str:
 def blocks_text(run: Run) -> str:
     """The same as plain text."""
     lines = []
-    for rank, (output, value) in enumerate(zip(run.output, run.results, strict=True)):
+    for rank, (output, value) in enumerate(zip(run.printed, run.results, strict=True)):
         text = output + ("" if value is None else _short(value) + "\n")
         shown = text.rstrip().replace("\n", "\n        ") or "(printed nothing)"
         lines.append(f"rank {rank}  {shown}")
