@@ -1,4 +1,4 @@
-"""Numbers in sentences."""
+"""Numbers in sentences, and text that any file can hold."""
 
 _HISSING = ("s", "x", "ch", "sh")
 
@@ -13,3 +13,8 @@ def counted(number: float, noun: str, form: str = "") -> str:
     """
     ending = "" if number == 1 else "es" if noun.endswith(_HISSING) else "s"
     return f"{number:{form}} {noun}{ending}"
+
+
+def plain_text(value: object, limit: int = 20_000) -> str:
+    """Text that every file and every page can hold: no half characters, and not too long."""
+    return str(value)[:limit].encode("utf-8", "replace").decode()

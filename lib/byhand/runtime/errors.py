@@ -36,11 +36,6 @@ class Report:
         return (str(self.rank), self.state, self.call or "", partner, tensor, self.source)
 
 
-def plain_text(value: object, limit: int = 20_000) -> str:
-    """Text that every file and every page can hold: no half characters, and not too long."""
-    return str(value)[:limit].encode("utf-8", "replace").decode()
-
-
 def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     """Rows of text as one left-aligned table, a line each."""
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]

@@ -6,13 +6,19 @@ reduce-scatter moves a whole one, for gloo's is an all-reduce inside.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:  # ranks import this module
-    from byhand.figures import Span
+from typing import NamedTuple
 
 NUM_LAYERS, FORWARD, BACKWARD = 6, 0.015, 0.04  # seconds a layer
 GATHER, REDUCE = 0.01, 0.02  # seconds of the link a layer
+
+
+class Span(NamedTuple):
+    """A layer's forward or backward, or a call for it, in seconds; as the figures have it."""
+
+    kind: str
+    unit: int
+    start: float
+    end: float
 
 
 def step_on_paper(way: str) -> list[Span]:
@@ -21,8 +27,6 @@ def step_on_paper(way: str) -> list[Span]:
     way: "stage 3", "stage 3, no prefetch", or "stage 1" as frameworks run it, which gathers while
     the next forward begins, and reduces in backward.
     """
-    from byhand.figures import Span
-
     ahead, spans = 1 if way == "stage 3, no prefetch" else 2, []
     clock = link = 0.0
     layers = list(range(NUM_LAYERS))

@@ -15,12 +15,13 @@ from typing import Any
 
 import cloudpickle
 
-from byhand.runtime.errors import Failure, TamperedError, plain_text
+from byhand.runtime.errors import Failure, TamperedError
 from byhand.runtime.ledger import Event
 from byhand.runtime.process import codec
 from byhand.runtime.system import new_file, send_message
 from byhand.runtime.trace import sources
 from byhand.runtime.trace.log import RankLog, log_file, logged, read_log
+from byhand.words import plain_text
 
 MAX_HEADER = 1 << 20
 MOST_WAITED = 3

@@ -27,9 +27,10 @@ import threading
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
-from byhand.runtime.errors import TamperedError, plain_text
+from byhand.runtime.errors import TamperedError
 from byhand.runtime.ledger import OPS, SETUP_OPS, Call, Event
 from byhand.runtime.system import new_file
+from byhand.words import plain_text
 
 CAPACITY = 64 << 20  # bytes of records; memory is taken as it is written
 _LENGTH = 8

@@ -16,9 +16,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from byhand.runtime.errors import TamperedError, describe_exit, plain_text
+from byhand.runtime.errors import TamperedError, describe_exit
 from byhand.runtime.process.client import ForkClient
 from byhand.runtime.process.member import MOST_WAITED, Deadline, Member, send_calls
+from byhand.words import plain_text
 
 CELL_SECONDS = 15.0
 ALL_SECONDS = 60.0  # of all cells together: one that would begin later is not run

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from byhand.runtime.errors import Failure, Interrupted, LaunchError, TamperedError, plain_text
+from byhand.runtime.errors import Failure, Interrupted, LaunchError, TamperedError
 from byhand.runtime.ledger import OPS, Event, Ledger
 from byhand.runtime.process import codec
 from byhand.runtime.process.member import Deadline, Member, read_all
@@ -22,6 +22,7 @@ from byhand.runtime.trace.log import CAPACITY
 from byhand.runtime.watch.explain import explain
 from byhand.runtime.watch.matching import Matcher
 from byhand.runtime.watch.post_mortem import PostMortem
+from byhand.words import plain_text
 
 TICK = 0.05
 GRACE = 0.2  # how long the first failure waits for those that it caused, or that caused it
