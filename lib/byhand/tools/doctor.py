@@ -22,14 +22,15 @@ import torch
 import torch.distributed as dist
 
 from byhand.runtime import LaunchError, launch, why_no_network
+from byhand.runtime.system import PORTABLE
 from byhand.runtime.walls.isolation import STRANGER, why_no_sandbox
 from byhand.words import counted
 
 OLDEST_TORCH = (2, 9)  # pyproject.toml says the same
 INSTALL_TORCH = "pip install --upgrade torch, or in the course's folder: make course"
-ON_MACOS = (
-    "macOS: a student's launch runs through a portable path (not grading, not the virtual"
-    " network); tried on Linux with those calls taken away, not on a Mac."
+ON_PORTABLE = (
+    "macOS: launches take a portable path (not grading, not the virtual network); tried on Linux"
+    " with the calls that macOS lacks taken away, not on a Mac."
 )
 ON_WSL = "Windows (WSL 2): keep the course in Linux's own file system, /mnt/c is slow; not tried"
 
@@ -56,11 +57,11 @@ def python() -> Finding:
 
 def system() -> Finding:
     """What of the course this operating system carries."""
-    if sys.platform == "darwin":
-        return Finding("system", True, ON_MACOS, needed=False)
     name = platform.uname()
     found = ON_WSL if "microsoft" in name.release.lower() else f"{name.system} {name.release}"
-    return Finding("system", True, found, needed=False)
+    return Finding(
+        "system", True, f"{found}. As on {ON_PORTABLE}" if PORTABLE else found, "", False
+    )
 
 
 def torch_version() -> Finding:

@@ -34,6 +34,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from byhand.runtime.process.client import ENVIRON
+from byhand.runtime.system import PORTABLE
 from byhand.runtime.walls import gpus
 from byhand.runtime.walls.namespaces import python_places
 
@@ -128,8 +129,8 @@ def why_no_sandbox() -> str | None:
 
     Tried, not guessed: a trivial Python runs inside, and makes the nested namespaces of a question.
     """
-    if sys.platform != "linux":
-        return f"the sandbox needs Linux namespaces, which {sys.platform} does not have"
+    if PORTABLE:
+        return "the sandbox needs Linux, and ranks start by the portable path"
     if shutil.which("bwrap") is None:
         install = "apt-get install bubblewrap (as root), or your system's equivalent"
         return f"bubblewrap is not installed: {install}"
