@@ -6,23 +6,12 @@ reduce-scatter moves a whole one, for gloo's is an all-reduce inside.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 NUM_LAYERS, FORWARD, BACKWARD = 6, 0.015, 0.04  # seconds a layer
 GATHER, REDUCE = 0.01, 0.02  # seconds of the link a layer
 
 
-class Span(NamedTuple):
-    """A layer's forward or backward, or a call for it, in seconds; as the figures have it."""
-
-    kind: str
-    unit: int
-    start: float
-    end: float
-
-
-def step_on_paper(way: str) -> list[Span]:
-    """What one rank computes, and what travels, as `byhand.figures.lanes` draws it.
+def step_on_paper(way: str) -> list[tuple[str, int, float, float]]:
+    """What one rank computes, and what travels: the fields of `byhand.figures.Span`.
 
     way: "stage 3", "stage 3, no prefetch", or "stage 1" as frameworks run it, which gathers while
     the next forward begins, and reduces in backward.
@@ -36,10 +25,10 @@ def step_on_paper(way: str) -> list[Span]:
             for wanted in order[place : place + ahead]:
                 if wanted not in ready:
                     ready[wanted] = link = max(clock, link) + GATHER
-                    spans.append(Span("all_gather", wanted, link - GATHER, link))
+                    spans.append(("all_gather", wanted, link - GATHER, link))
             clock = max(clock, ready[layer]) + seconds
-            spans.append(Span(kind, layer, clock - seconds, clock))
+            spans.append((kind, layer, clock - seconds, clock))
             if kind == "backward":
                 link = max(clock, link) + REDUCE
-                spans.append(Span("reduce_scatter", layer, link - REDUCE, link))
+                spans.append(("reduce_scatter", layer, link - REDUCE, link))
     return spans
