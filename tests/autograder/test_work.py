@@ -67,7 +67,7 @@ def test_git_ignores_the_copy():
 
 
 def test_jupyterlab_opens_on_the_copy_and_nbgrader_knows_the_course(where):
-    command = serve.command(where, 8888, browser=False)
+    command = serve.command(where)
     assert "--LabApp.default_url=/lab/tree/work/lectures" in command
     assert f"--ServerApp.root_dir={where.course}" in command
     assert serve.environment(where)["COURSE"] == str(where.course)
