@@ -143,7 +143,7 @@ def test_a_rank_that_cannot_be_forked_is_no_submissions_fault():
 
 
 @needs_bubblewrap
-@pytest.mark.parametrize("limits", [{"open_files": 12}, {"processes": 1}])
+@pytest.mark.parametrize("limits", [{"open_files": 8}, {"processes": 1}])
 def test_a_rank_that_cannot_start_is_no_submissions_fault(limits):
     with Sandbox(isolation.sandbox_command()) as launcher:
         one = launcher.fresh(limits={**LIMITS, **limits})

@@ -35,7 +35,6 @@ from byhand.pipeline_schedules import (
     zero_bubble_h2,
     zero_bubble_v,
 )
-from byhand.pipeline_schedules.actions import KINDS
 from byhand.pipeline_schedules.drafts import Draft
 
 stages, batches = st.integers(1, 7), st.integers(1, 16)
@@ -251,14 +250,13 @@ def of_torch(name, p, m, chunks, style):
     sizes = {"group_size": p, "group_rank": 0, "num_stages": p * chunks, "submod": torch.nn.ReLU()}
     made = [SimpleNamespace(stage_index=place, is_last=False, **sizes) for place in route.places(0)]
     order = getattr(pipelining.schedules, name)(made, m, lambda: None).pipeline_order
-    kinds = dict(zip("FBIW", KINDS, strict=True))
     found = []
     for rank in range(p):
         single = [b for a in order[rank] if a is not None for b in (a.sub_actions or [a])]
         found.append(
             [
                 Action(
-                    kinds[str(a.computation_type)],
+                    a.computation_type.name.removeprefix("FULL_").lower(),
                     a.microbatch_index,
                     route.places(rank).index(a.stage_index),
                 )
