@@ -98,23 +98,34 @@ def until(condition, seconds: float = 300.0) -> None:
 
 
 def kill_a_worker() -> None:
-    """End the first process that a crew of this process forks, if one does."""
+    """End the first process that a crew of this process forks to judge, if one does."""
 
-    def worker() -> list[psutil.Process]:
-        return [
+    def workers() -> set[psutil.Process]:
+        return {
             child
             for crew in psutil.Process().children()
             for child in alive(crew)
-            if "autograder.batch.queue" in " ".join(child.cmdline())
-        ]
+            if "autograder.batch.queue" in named(child)
+        }
 
     def alive(crew: psutil.Process) -> list[psutil.Process]:
         with contextlib.suppress(psutil.Error):
             return crew.children()
         return []
 
-    until(worker, 20.0)
-    for process in worker()[:1]:
+    def named(process: psutil.Process) -> str:
+        with contextlib.suppress(psutil.Error):
+            return " ".join(process.cmdline())
+        return ""
+
+    def staying() -> list[psutil.Process]:
+        """Those still so named a moment later: one that tries bubblewrap is about to be it."""
+        before = workers()
+        time.sleep(0.3)
+        return list(before & workers())
+
+    until(staying, 20.0)
+    for process in staying()[:1]:
         process.kill()
 
 
