@@ -90,6 +90,7 @@ said = {"portable": system.PORTABLE, "results": [r.tolist() for r in run.results
 said |= {"output": run.output, "sent": run.ledger.sent_bytes()}
 said |= {"deadlock": error_of(disagree), "exit": error_of(die)}
 launch(leave, 2, (str(folder / "left"),))
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
 threading.Timer(3, _thread.interrupt_main).start()
 said |= {"stopped": error_of(leave, str(folder / "stopped"), True), "network": why_no_network()}
 said |= {"pids": pids("left") + pids("stopped")}
