@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from byhand.runtime.process import codec
+from byhand.runtime.walls import codec
 
 plain = st.recursive(
     st.none()

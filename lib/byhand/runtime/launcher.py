@@ -10,12 +10,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from byhand.runtime import request
 from byhand.runtime.errors import LaunchError, NetworkError, SandboxError
+from byhand.runtime.launch import Options, check_arguments, pickled
 from byhand.runtime.process.client import ForkClient
 from byhand.runtime.process.member import Deadline, Member, send_calls
 from byhand.runtime.process.rank import OPEN, Open
-from byhand.runtime.request import Options, check_arguments
 from byhand.runtime.run import Run
 from byhand.runtime.watch.supervise import Supervisor
 
@@ -29,8 +28,7 @@ NETWORKS_KEPT = 2
 class Launcher:
     """Starts ranks from one fork server; closing it leaves no process behind.
 
-    `command` is put before the fork server's own (a sandbox). With `trusted=False` results come
-    back only as plain data and tensors, through the codec. After `idle_seconds` without a launch
+    `command` is put before the fork server's own (a sandbox). After `idle_seconds` without a launch
     every process is ended, and the next launch starts them anew.
 
     Of ranks that are not trusted, somebody measures the time: a deadline is then one of time that
@@ -42,12 +40,9 @@ class Launcher:
     def __init__(
         self,
         command: Sequence[str] = (),
-        *,
-        trusted: bool = True,
         idle_seconds: float | None = None,
     ):
         self.command = list(command)
-        self.trusted = trusted
         self.idle_seconds = idle_seconds
         self.left: float | None = None
         self.waited = 0.0  # seconds that other programs took
@@ -84,8 +79,8 @@ class Launcher:
             return self._launch(spec, calls, deadline, how)
 
     def pickled(self, fn: Callable[..., Any], world_size: int, args: Sequence[Any]) -> list[bytes]:
-        """The call as bytes, by rank, as request.pickled says."""
-        return request.pickled(fn, world_size, args)
+        """The call as bytes, by rank, as launch.pickled says."""
+        return pickled(fn, world_size, args)
 
     def client_behind(self, walls: Open) -> ForkClient:
         """A fork server behind these walls, forked from this launcher's in milliseconds.
@@ -127,7 +122,7 @@ class Launcher:
             self.start()
             child = self._networks.pop(network, None)
             if child is None or not child._is_alive():
-                child = Launcher(trusted=self.trusted)
+                child = Launcher()
                 child.walls, child.network, child.left = self.walls, network, self.left
                 child.pickled, child.cells = self.pickled, self.cells
                 try:
@@ -197,21 +192,20 @@ class Launcher:
         return self.walls.backend(backend, world_size)
 
     def _request(self, members: list[Member], calls: list[bytes], how: dict[str, bool]) -> None:
-        header = {"trusted": self.trusted, "path": None, "directory": ".", **how}
-        if self.trusted:
-            header.update(path=sys.path, directory=os.getcwd())
-        send_calls(members, header, calls)
+        place = {"path": None, "directory": "."}
+        if self.walls.trusted:
+            place = {"path": sys.path, "directory": os.getcwd()}
+        send_calls(members, {**place, **how}, calls)
 
     def _supervised(self, team: int, members: list[Member], seconds: float) -> Run:
         supervisor = Supervisor(
             members,
             lambda: self._client.exits_of(team),
             lambda: self._client.dump_stacks(team),
-            self.trusted,
-            self.walls.limits,
+            self.walls,
             self.cells,
         )
-        if self.trusted:
+        if self.walls.trusted:
             deadline = Deadline(seconds)
         else:
             deadline = Deadline(seconds, lambda: self._client.waited(team))

@@ -13,11 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import cloudpickle
-
 from byhand.runtime.errors import Failure, TamperedError
 from byhand.runtime.ledger import Event
-from byhand.runtime.process import codec
 from byhand.runtime.system import new_file, send_message
 from byhand.runtime.trace import sources
 from byhand.runtime.trace.log import RankLog, log_file, logged, read_log
@@ -165,18 +162,16 @@ class Member:
         self.header, self.received, self._reply = None, 0, bytearray()
         return header, body
 
-    def value(self, trusted: bool) -> Any:
-        """What the function returned; to be taken once.
+    def value(self, read: Callable[[bytes], Any]) -> Any:
+        """What the function returned, read from its bytes; to be taken once.
 
         Raises:
             TamperedError: the bytes are no value.
         """
         reply, self._reply = self._reply, bytearray()
-        if self.header["kind"] == "pickle" and trusted:
-            return cloudpickle.loads(reply)
         try:
-            return codec.decode(reply)
-        except codec.CodecError as error:
+            return read(reply)
+        except ValueError as error:
             message = f"rank {self.rank} returned bytes that are no value: {error}"
             raise TamperedError(message) from None
 

@@ -1,16 +1,15 @@
 """What a forked rank does: join the world, wait for its function, run it, reply, wait for the end.
 
 Descriptors it is given: control (a socket to the launching process), log (see trace), output
-(what it prints) and stack (Python stacks on demand, or at a crash).
-
-The request is a JSON header and a memory file with the pickled function and its arguments. The
-reply is a JSON header and a body.
+(what it prints) and stack (Python stacks on demand, or at a crash). The request is a JSON header
+and a memory file with the pickled function and its arguments; the reply, a JSON header and a body.
 """
 
 from __future__ import annotations
 
 import contextlib
 import faulthandler
+import io
 import json
 import os
 import pickle
@@ -25,7 +24,6 @@ import cloudpickle
 import torch
 import torch.distributed as dist
 
-from byhand.runtime.process import codec
 from byhand.runtime.process import world as process_group
 from byhand.runtime.system import receive_message
 from byhand.runtime.trace.log import LogWriter
@@ -40,10 +38,11 @@ class Open:
 
     `isolate`: ranks live in namespaces of their own. `look_seconds`: how often the fork server has
     `weigh(world_size)` end its ranks if they hold more than they may; None: never. `limits` of a
-    rank.
+    rank. `trusted`: what ranks say is believed, and they are where the notebook is.
     """
 
     isolate = False
+    trusted = True
     look_seconds: float | None = None
     limits: Mapping[str, int] = {}
 
@@ -66,6 +65,28 @@ class Open:
         """On a rank: what `data` pickles."""
         return pickle.loads(data)
 
+    def dump(self, value: Any) -> bytes:
+        """On a rank: what the function returned, tensors on the CPU and without a history.
+
+        Raises:
+            TypeError: it cannot be pickled.
+        """
+        file = io.BytesIO()
+        try:
+            _Pickler(file).dump(_plain(value))
+        except Exception as error:
+            what = f"the result, a {type(value).__name__},"
+            raise TypeError(f"{what} cannot travel back to the notebook: {error}") from None
+        return file.getvalue()
+
+    def value(self, data: bytes) -> Any:
+        """In the notebook: what `dump` made these bytes of.
+
+        Raises:
+            ValueError: they are no value.
+        """
+        return pickle.loads(data)
+
     def recorded(self, log: LogWriter, memory: HeldBytes | None) -> Any:
         """On a rank: what the function runs in."""
         return Recorder(log, memory)
@@ -86,7 +107,7 @@ def rehearse() -> None:
         if not alone:
             dist.all_reduce(x)
     pickle.loads(cloudpickle.dumps((rehearse, lambda: x)))
-    codec.decode(codec.encode([x, {"a": 1.5}]))
+    OPEN.value(OPEN.dump([x, {"a": 1.5}]))
 
 
 def main(
@@ -95,7 +116,7 @@ def main(
     """Be rank `spec["rank"]`, from the fork to the kill. `address`: rank 0's, for a TCP store."""
     control_fd, log_fd, output_fd, stack_fd = fds
     rank, world_size = spec["rank"], spec["world_size"]
-    here = spec.get("ranks", range(world_size))
+    here = spec.get("ranks", range(world_size))  # this machine's
     redirect(output_fd)
     _displace_nobody()
     faulthandler.enable(file=stack_fd, all_threads=False)
@@ -172,28 +193,36 @@ def _run(
     try:
         with walls.recorded(LogWriter(log_fd), memory):
             value = fn(*args) if header["alone"] else fn(rank, world_size, *args)
-    except BaseException as error:
-        return _error(error), b""
     finally:
         with contextlib.suppress(Exception):  # a notebook may have put anything in its place
             sys.stdout.flush()
     backend = dist.get_backend() if dist.is_initialized() else None
-    kind, body = _encode(value, header["trusted"])
-    return {"kind": kind, "backend": backend}, body
+    return {"kind": "value", "backend": backend}, walls.dump(value)
 
 
-def _encode(value: Any, trusted: bool) -> tuple[str, bytes]:
-    try:
-        return "plain", codec.encode(value)
-    except codec.CodecError as error:
-        if not trusted:
-            raise TypeError(f"what the function returned cannot be graded: {error}") from None
-    try:
-        return "pickle", cloudpickle.dumps(value)
-    except Exception as error:
-        raise TypeError(
-            f"the result, a {type(value).__name__}, cannot travel back to the notebook: {error}"
-        ) from None
+def _plain(value: Any) -> Any:
+    """A result with plain tensors in its lists and dicts, also where parameters stood."""
+    if isinstance(value, torch.Tensor) and not hasattr(value, "__tensor_flatten__"):
+        return value.detach().cpu()
+    if type(value) in (list, tuple):
+        return type(value)(map(_plain, value))
+    return {key: _plain(value[key]) for key in value} if type(value) is dict else value
+
+
+class _Pickler(cloudpickle.Pickler):
+    """Of a tensor it takes the numbers, and not the storage around them."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if type(value) is not torch.Tensor or value.layout is not torch.strided or value.is_nested:
+            return super().reducer_override(value)
+        plain = _plain(value).contiguous().resolve_conj().resolve_neg()
+        data = bytearray(plain.flatten().view(torch.uint8).numpy()) if plain.numel() else None
+        return _tensor, (data, plain.dtype, tuple(plain.shape))
+
+
+def _tensor(data: bytearray | None, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
+    flat = torch.empty(0, dtype=dtype) if data is None else torch.frombuffer(data, dtype=dtype)
+    return flat.reshape(shape)
 
 
 def _error(error: BaseException) -> dict[str, Any]:

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from byhand.runtime.errors import LaunchError
+from byhand.runtime.launch import Options, check_arguments, pickled
 from byhand.runtime.process.client import environment
 from byhand.runtime.process.member import Deadline, Member
-from byhand.runtime.request import Options, check_arguments, pickled
+from byhand.runtime.process.rank import OPEN
 from byhand.runtime.run import Run
 from byhand.runtime.slurm import epoch, placement
 from byhand.runtime.trace.log import append_log
@@ -57,7 +58,7 @@ class SlurmLauncher:
             )
         spec = {"world_size": world_size, "threads": asked.threads_per_rank}
         spec.update(setup=asked.setup, backend=asked.backend)
-        header = {"trusted": True, "alone": asked.alone, "memory": bool(asked.memory)}
+        header = {"alone": asked.alone, "memory": bool(asked.memory)}
         header.update(path=sys.path, directory=os.getcwd())
         calls = pickled(fn, world_size, args)
         shared = os.environ.get("BYHAND_SHARED", os.getcwd())
@@ -112,7 +113,7 @@ class Step:
         for member, node in zip(self.members, placed, strict=True):
             ahead = here - there[node]
             member.log.clock_ahead = ahead if abs(ahead) > SAME_CLOCK else 0.0
-        supervisor = Supervisor(self.members, self._exits, self._dump_stacks, True, {})
+        supervisor = Supervisor(self.members, self._exits, self._dump_stacks, OPEN, {})
         return supervisor.run(self.awake, Deadline(deadline))
 
     def _ask(self, kind: str, seconds: float) -> list[Any]:

@@ -1,17 +1,19 @@
-"""Where the recorder listens: kernels of c10d operations, and a few functions, wrapped.
+"""Where the recorder listens, and what each call is in the ledger's words.
 
-The kernels stand at the dispatch key BackendSelect, below autograd and DTensor and above the
-backends, so they see each call on plain tensors once; every other operation runs as without them.
-What dispatch does not show is wrapped: the moment a rank stands still (wait of a Work, or of its
-future), the reduction (an opaque object in the dispatch), and the set-up calls init_process_group
-and new_group.
+Kernels of the c10d operations stand at the dispatch key BackendSelect, below autograd and DTensor
+and above the backends, so they see each call on plain tensors once; every other operation runs as
+without them. What dispatch does not show is wrapped: the moment a rank stands still (wait of a
+Work, or of its future), the reduction (an opaque object in the dispatch), and the set-up calls
+init_process_group and new_group.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
+import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -20,17 +22,17 @@ import torch.distributed.distributed_c10d as c10d
 
 from byhand.runtime.ledger import Call
 from byhand.runtime.trace import recorder
-from byhand.runtime.trace.calls import READERS
+from byhand.runtime.trace.log import packed_call
 from byhand.words import counted
 
-_REDUCTIONS = {  # by name, the position of `op`
-    "all_reduce": 1,
-    "all_reduce_coalesced": 1,
-    "reduce": 2,
-    "reduce_scatter": 2,
-    "reduce_scatter_tensor": 2,
-    "reduce_scatter_single": 2,
-}
+Tensor = tuple[torch.Size, torch.dtype]  # all that is told of one
+
+BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
+MONITORED = "a monitored barrier"
+_REDUCED = ("all_reduce", "reduce", "reduce_scatter")
+_REDUCING = (*_REDUCED, "all_reduce_coalesced", "reduce_scatter_tensor", "reduce_scatter_single")
+_PLAIN = {int, bool, str, type(None)}
+_BOXED = torch.ScriptObject
 _libraries: list[torch.library.Library] = []  # kernels live as long as their library
 
 
@@ -38,33 +40,48 @@ def install() -> None:
     """Listen, from now on and in every process forked from this one, to the active Recorder."""
     known = torch._C._dispatch_get_all_op_names()
     functional = [name.split("::") for name in known if name.startswith("_c10d_functional::")]
-    _register("c10d", [name for name in READERS if f"c10d::{name}" in known], "communicate")
-    _register("_c10d_functional", [name for _, name in functional], "functional")
+    _register("c10d", [name for name in READERS if f"c10d::{name}" in known], _communicate)
+    _register("_c10d_functional", [name for _, name in functional], _functional)
     dist.Work.wait = _recorded(dist.Work.wait, "wait")
     dist.Work.get_future = _recorded(dist.Work.get_future, "follow")
     torch._C.Future.wait = _recorded(torch._C.Future.wait, "wait_for_future")
     torch._C.Future.then = _recorded(torch._C.Future.then, "follow")
-    for name, position in _REDUCTIONS.items():
-        _wrap(name, functools.partial(_reducing, position=position))
+    for name in _REDUCING:
+        _wrap(name, _reducing)
     _wrap("_new_group_with_tag", functools.partial(_setting_up, describe=_new_group))
     _wrap("init_process_group", functools.partial(_setting_up, describe=_init))
 
 
-def _register(namespace: str, names: list[str], method: str) -> None:
-    """Kernels that hand each call to that method of the active Recorder."""
+def _register(namespace: str, names: list[str], kernel: Callable[..., Any]) -> None:
     library = torch.library.Library(namespace, "IMPL")
     _libraries.append(library)
     for name in names:
         overload, _, variant = name.partition(".")
         op = getattr(getattr(getattr(torch.ops, namespace), overload), variant or "default")
-        kernel = functools.partial(_kernel, op, method)
-        library.impl(name, kernel, "BackendSelect", with_keyset=True)
+        library.impl(name, functools.partial(kernel, op), "BackendSelect", with_keyset=True)
 
 
-def _kernel(op: Any, method: str, keyset: Any, *args: Any) -> Any:
+def _communicate(op: Any, keyset: Any, *args: Any) -> Any:
+    """The kernel of a c10d operation, whoever makes it."""
+    active, keyset = recorder.active, keyset & BELOW
+    if active is None:
+        return op.redispatch(keyset, *args)
+    at = _position(op, "async_op")
+    blocks = op._opname == "monitored_barrier_" or (at < len(args) and not args[at])
+    form = packed(op, args, active.thread.reduce_op, recorder.caller())
+    make = op._handle.redispatch_boxed
+    return active.communicate(op._opname, form, blocks, make, keyset, *args)
+
+
+def _functional(op: Any, keyset: Any, *args: Any) -> Any:
+    """The kernel of a functional collective, which calls c10d's."""
+    go_on = functools.partial(op.redispatch, keyset & BELOW, *args)
     if recorder.active is None:
-        return op.redispatch(keyset & recorder.BELOW, *args)
-    return getattr(recorder.active, method)(op, keyset, args)
+        return go_on()
+    if op._opname == "wait_tensor":
+        return recorder.active.wait_for_tensor(args[0], go_on)
+    reduces = op._opname.startswith(("all_reduce", "reduce_scatter"))
+    return recorder.active.functional(args[1] if reduces else "", go_on)
 
 
 def _wrap(name: str, wrapper: Callable[[Any], Any]) -> None:
@@ -86,7 +103,9 @@ def _recorded(original: Any, method: str) -> Any:
     return made
 
 
-def _reducing(original: Any, position: int) -> Any:
+def _reducing(original: Any) -> Any:
+    position = list(inspect.signature(original).parameters).index("op")
+
     @functools.wraps(original)
     def reduce(*args: Any, **kwargs: Any) -> Any:
         if recorder.active is None:
@@ -134,11 +153,98 @@ def _new_group(
 
 def _init(backend: Any = None, *args: Any, world_size: int = -1, rank: int = -1, **_: Any) -> Call:
     size = world_size if world_size > 0 else int(os.environ.get("WORLD_SIZE", -1))
-    launched = int(os.environ.get("BYHAND_WORLD_SIZE", size))
-    return Call(
-        op="init_process_group",
-        group=tuple(range(launched)),
-        group_name="set-up",
-        detail=f"a world of {counted(size, 'rank')}" + (f" on {backend}" if backend else ""),
-        declared=size,
-    )
+    all_ranks = tuple(range(int(os.environ.get("BYHAND_WORLD_SIZE", size))))
+    said = f"a world of {counted(size, 'rank')}" + (f" on {backend}" if backend else "")
+    call = Call(op="init_process_group", group=all_ranks, group_name="set-up", detail=said)
+    call.declared = size
+    return call
+
+
+def packed(op: Any, args: tuple, reduce_op: Any, place: tuple[str, int]) -> bytes:
+    """The fields of the call that `op`, whose name is one of READERS, makes with `args` at `place`.
+
+    `reduce_op`: torch's, or its name. Equal calls give the same object: log.py writes it once.
+    """
+    group = dist.ProcessGroup.unbox(args[_position(op, "process_group")])
+    named = group.group_name, tuple(dist.get_process_group_ranks(group))
+    return _packed(op._opname, tuple(map(_told, args)), named, reduce_op, place)
+
+
+@functools.cache
+def _position(op: Any, name: str) -> int:
+    """Where `op` takes its argument of this name; beyond them all, if it has none."""
+    names = [argument.name for argument in op._schema.arguments]
+    return names.index(name) if name in names else len(names)
+
+
+def _told(value: Any) -> Any:
+    """What a record tells of an argument: often asked, so by its type alone."""
+    kind = type(value)
+    if kind is list:
+        return tuple(map(_told, value))
+    if kind in _PLAIN:
+        return value
+    return None if kind is _BOXED else (value.shape, value.dtype)
+
+
+@functools.lru_cache(1024)  # most programs make the same calls again and again
+def _packed(opname: str, args: tuple, group: tuple, reduce_op: Any, place: tuple) -> bytes:
+    (name, ranks), (file, line) = group, place
+    fields = READERS[opname](args, len(ranks))
+    for key in ("root", "peer"):
+        if key in fields:
+            fields[key] = ranks[fields[key]]
+    if fields["op"] in _REDUCED:
+        said = str(getattr(reduce_op, "op", reduce_op))  # "sum", ReduceOp.SUM, or what holds it
+        fields["reduce_op"] = said.rpartition(".")[2].lower()
+    return packed_call(Call(group=ranks, group_name=name, file=file, line=line, **fields))
+
+
+def _num_bytes(tensors: Sequence[Tensor]) -> int:
+    return sum(math.prod(shape) * dtype.itemsize for shape, dtype in tensors)
+
+
+def _tensor(op: str, tensors: Sequence[Tensor], payload: int | None = None, **more: Any) -> dict:
+    shape, dtype = tensors[0]
+    if len(tensors) > 1:
+        shape = (sum(math.prod(shape) for shape, _ in tensors),)
+    payload = _num_bytes(tensors) if payload is None else payload
+    told = {"op": op, "shape": shape, "dtype": str(dtype).removeprefix("torch.")}
+    return {**told, "payload_bytes": payload, **more}
+
+
+def _all_to_all(sent: Sequence[Tensor], sends: Sequence[int], receives: Sequence[int]) -> dict:
+    return _tensor("all_to_all", sent, sends=sends, receives=receives) | {"shape": ()}
+
+
+def _numels(tensors: Sequence[Tensor]) -> list[int]:
+    return [math.prod(shape) for shape, _ in tensors]
+
+
+def _rows(tensor: Tensor, said: Sequence[int], n: int) -> Sequence[int]:
+    """To or from each of n ranks: as said, or evenly."""
+    return said or (tensor[0][0] // n,) * n
+
+
+READERS: dict[str, Any] = {
+    "allreduce_": lambda a, n: _tensor("all_reduce", a[0]),
+    "allreduce_coalesced_": lambda a, n: _tensor("all_reduce", a[0]),
+    "broadcast_": lambda a, n: _tensor("broadcast", a[0], root=a[2]),
+    "reduce_": lambda a, n: _tensor("reduce", a[0], root=a[3]),
+    "allgather_": lambda a, n: _tensor("all_gather", a[1], _num_bytes(a[0][0])),
+    "_allgather_base_": lambda a, n: _tensor("all_gather", [a[1]], _num_bytes([a[0]])),
+    "allgather_coalesced_": lambda a, n: _tensor("all_gather", a[1], n * _num_bytes(a[1])),
+    "allgather_into_tensor_coalesced_": lambda a, n: _tensor("all_gather", a[1], _num_bytes(a[0])),
+    "reduce_scatter_": lambda a, n: _tensor("reduce_scatter", a[0], _num_bytes(a[1][0])),
+    "_reduce_scatter_base_": lambda a, n: _tensor("reduce_scatter", [a[1]]),
+    "reduce_scatter_tensor_coalesced_": lambda a, n: _tensor("reduce_scatter", a[1]),
+    "gather_": lambda a, n: _tensor("gather", a[1], n * _num_bytes(a[1]), root=a[3]),
+    "scatter_": lambda a, n: _tensor("scatter", a[0], n * _num_bytes(a[0]), root=a[3]),
+    "alltoall_": lambda a, n: _all_to_all(a[1], _numels(a[1]), _numels(a[0])),
+    "alltoall_base_": lambda a, n: _all_to_all([a[1]], _rows(a[1], a[4], n), _rows(a[0], a[3], n)),
+    "barrier": lambda a, n: {"op": "barrier", "detail": "a barrier"},
+    "monitored_barrier_": lambda a, n: {"op": "barrier", "detail": MONITORED},
+    "send": lambda a, n: _tensor("send", a[0], peer=a[2], tag=a[3]),
+    "recv_": lambda a, n: _tensor("recv", a[0], peer=a[2], tag=a[3]),
+    "recv_any_source_": lambda a, n: _tensor("recv", a[0], tag=a[2]),
+}

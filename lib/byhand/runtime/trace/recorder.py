@@ -21,7 +21,6 @@ import torch
 import torch.distributed as dist
 
 from byhand.runtime.ledger import Call
-from byhand.runtime.trace import calls
 from byhand.runtime.trace.log import (
     ASIDE,
     AWAKE,
@@ -36,7 +35,6 @@ from byhand.runtime.trace.log import (
 from byhand.runtime.trace.memory import HeldBytes
 
 COMPUTED_SECONDS = 500e-6
-BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
 _RUNTIME = os.path.dirname(os.path.dirname(__file__))
 _CHECK = os.path.join(os.path.dirname(_RUNTIME), "check")
 _INTERNAL = (
@@ -104,53 +102,57 @@ class Recorder:
             peak = self.memory.peak_bytes
         self.log.write(END, 0, monotonic(), peak)
 
-    def communicate(self, op: Any, keyset: Any, args: tuple) -> Any:
-        """Run a c10d operation, and log it."""
+    def communicate(
+        self, name: str, form: bytes, blocks: bool, make: Callable[..., Any], *args: Any
+    ) -> Any:
+        """Make the c10d operation of this name as make(*args), and log it as a call of this form.
+
+        blocks: whether who makes it waits for it at once.
+        """
         self._note_computing()
-        thread, blocks = self.thread, _blocks(op, args)
-        body = calls.packed(op, args, thread.reduce_op, caller())
-        thread.latest = self.log.call(body, monotonic(), self._waiting() if blocks else 0)
+        thread = self.thread
+        thread.latest = self.log.call(form, monotonic(), self._waiting() if blocks else 0)
         thread.blocked = thread.latest if blocks else None
         try:
-            out = op._handle.redispatch_boxed(keyset & BELOW, *args)
+            out = make(*args)
         except Exception:
-            if op._opname != "monitored_barrier_":  # refused before it waited
+            if name != "monitored_barrier_":  # refused before it waited
                 self.go_on(thread.latest)
             raise
         if not blocks:
-            self._send_off(out, op._opname)
+            self._send_off(out, name)
         elif out is None:  # a monitored barrier is over
             self.go_on(thread.latest)
         return out
 
-    def _send_off(self, out: Any, opname: str) -> None:
+    def _send_off(self, out: Any, name: str) -> None:
         """A call is under way: keep its work, to know it when it is waited for."""
         work = dist.Work.unbox(out[-1] if isinstance(out, tuple) else out)
         index = self.thread.latest
         if not self.thread.functional:
             self._forget_completed()
             self._works[id(work)] = (work, index, self._stretches)
-        if opname not in ("send", "recv_", "recv_any_source_"):
+        if name not in ("send", "recv_", "recv_any_source_"):
             self._note_completion(work, index)
         self.thread.left_call = thread_time()
 
-    def functional(self, op: Any, keyset: Any, args: tuple) -> Any:
-        """Run a functional collective, which calls c10d's; log the wait for one."""
-        go_on = functools.partial(op.redispatch, keyset & BELOW, *args)
-        if op._opname == "wait_tensor":
-            self._note_computing()
-            made = self._functional.pop(args[0].untyped_storage()._cdata, None)
-            return go_on() if made is None else self._wait(*made, go_on)
-        reduces = op._opname.startswith(("all_reduce", "reduce_scatter"))
-        self.thread.reduce_op, self.thread.functional = args[1] if reduces else "", True
+    def functional(self, reduce_op: Any, make: Callable[[], Any]) -> Any:
+        """Make a functional collective, which calls c10d's with this reduction."""
+        self.thread.reduce_op, self.thread.functional = reduce_op, True
         try:
-            out = go_on()
+            out = make()
         finally:
             self.thread.reduce_op, self.thread.functional = "", False
         for tensor in [out] if isinstance(out, torch.Tensor) else out:
             key = tensor.untyped_storage()._cdata
             self._functional[key] = (self.thread.latest, self._stretches)
         return out
+
+    def wait_for_tensor(self, tensor: torch.Tensor, wait: Callable[[], Any]) -> Any:
+        """Stand still for a functional collective's tensor by calling `wait`, and log it."""
+        self._note_computing()
+        made = self._functional.pop(tensor.untyped_storage()._cdata, None)
+        return wait() if made is None else self._wait(*made, wait)
 
     def wait(self, work: dist.Work, wait: Callable[[], Any]) -> Any:
         """Stand still for `work` by calling `wait`, and log it."""
@@ -219,9 +221,3 @@ class Recorder:
                 if work.is_completed():
                     del self._works[key]
             self._futures = {key: two for key, two in self._futures.items() if not two[0].done()}
-
-
-def _blocks(op: Any, args: tuple) -> bool:
-    """Whether who made this call waits for it at once."""
-    at = calls.position(op, "async_op")
-    return op._opname == "monitored_barrier_" or (at < len(args) and not args[at])

@@ -23,12 +23,11 @@ import cloudpickle
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from byhand.runtime import request
-from byhand.runtime.launch import set_default
+from byhand.runtime.launch import pickled, set_default
 from byhand.runtime.launcher import Launcher
-from byhand.runtime.process import codec
 from byhand.runtime.process.forked import fork_server
 from byhand.runtime.process.rank import Open, receive, redirect, send_reply
+from byhand.runtime.walls import codec
 from byhand.runtime.walls.limits import Walls
 from byhand.runtime.walls.notebook import Notebook
 from byhand.runtime.walls.question import Sandbox
@@ -131,7 +130,7 @@ def _why_not(names: dict[str, Any], asked: list[str]) -> str | None:
     """What `launch` says in a notebook of the first name that cannot travel."""
     for name in asked:
         try:
-            request.pickled(names[name], 1, ())
+            pickled(names[name], 1, ())
         except ValueError as error:
             return str(error)
     return None

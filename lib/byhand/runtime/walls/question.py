@@ -24,7 +24,7 @@ class Sandbox(Launcher):
     """
 
     def __init__(self, command: Sequence[str] = (), gpus: Gpus = NO_GPUS):
-        super().__init__(command, trusted=False)
+        super().__init__(command)
         self.gpus = gpus
         self.isolate = bool(self.command)
 
@@ -73,7 +73,7 @@ class Question(Launcher):
     def __init__(
         self, client: ForkClient, walls: Walls, notebook: Notebook | None, seconds: float | None
     ):
-        super().__init__(trusted=False)
+        super().__init__()
         self._client, self.walls, self.notebook, self.left = client, walls, notebook, seconds
 
     def pickled(self, fn: Callable[..., Any], world_size: int, args: Sequence[Any]) -> list[bytes]:

@@ -10,13 +10,13 @@ import os
 import selectors
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from byhand.runtime.errors import Failure, Interrupted, LaunchError, TamperedError
 from byhand.runtime.ledger import OPS, Event, Ledger
-from byhand.runtime.process import codec
 from byhand.runtime.process.member import Deadline, Member, read_all
+from byhand.runtime.process.rank import Open
 from byhand.runtime.run import Run
 from byhand.runtime.trace.log import CAPACITY
 from byhand.runtime.watch.explain import explain
@@ -28,14 +28,16 @@ TICK = 0.05
 GRACE = 0.2  # how long the first failure waits for those that it caused, or that caused it
 QUIET = 0.5  # silence after which ranks are asked where they are
 OUTPUT_BYTES = 16 << 20
+REPLY_BYTES = 1 << 30
 
 
 class Supervisor:
     """Waits for one team; `run` returns its Run or raises the LaunchError that explains.
 
     `exits()` gives {rank: exit code} of the ranks that ended; `dump_stacks()` lets every live
-    rank write its Python stack and gives {rank: seconds it computed or wanted to}. Ranks that are
-    not trusted see code, in the tracebacks of what they raise, of `cells` alone: {label: text}.
+    rank write its Python stack and gives {rank: seconds it computed or wanted to}. `walls` say
+    what ranks may write, and whether they are trusted: if not, the tracebacks of what they raise
+    show code of `cells` alone: {label: text}.
     """
 
     def __init__(
@@ -43,18 +45,17 @@ class Supervisor:
         members: list[Member],
         exits: Callable[[], dict[int, int]],
         dump_stacks: Callable[[], dict[int, float]],
-        trusted: bool,
-        limits: dict[str, int],
-        cells: dict[str, str] | None = None,
+        walls: Open,
+        cells: Mapping[str, str],
     ):
         self.members = members
         self.exits = exits
         self.dump_stacks = dump_stacks
-        self.trusted = trusted
-        self.cells = None if trusted else dict(cells or {})
-        self.output_bytes = limits.get("output_bytes", OUTPUT_BYTES)
-        self.log_bytes = min(limits.get("log_bytes", CAPACITY), CAPACITY)
-        self.reply_bytes = limits.get("reply_bytes", codec.MAX_BYTES * len(members))
+        self.walls = walls
+        self.cells = None if walls.trusted else dict(cells)
+        self.output_bytes = walls.limits.get("output_bytes", OUTPUT_BYTES)
+        self.log_bytes = min(walls.limits.get("log_bytes", CAPACITY), CAPACITY)
+        self.reply_bytes = walls.limits.get("reply_bytes", REPLY_BYTES * len(members))
         self.matcher = Matcher()
         self.values: dict[int, Any] = {}
         self.failures: dict[int, Failure] = {}
@@ -133,7 +134,7 @@ class Supervisor:
         if member.header["kind"] == "error":
             self.failures.setdefault(member.rank, member.failure())
         elif member.rank not in self.values:
-            self.values[member.rank] = member.value(self.trusted)
+            self.values[member.rank] = member.value(self.walls.value)
 
     def _read_logs(self) -> bool:
         """Take in what the ranks logged since the last look. True when there was anything."""
