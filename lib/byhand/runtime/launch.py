@@ -1,8 +1,4 @@
-"""`launch`: run a function on fresh processes, one per rank, and get back what each returned.
-
-What a launch asks is checked and pickled here; who starts the ranks is a launcher, on this machine
-or on the nodes of a cluster.
-"""
+"""`launch`: run a function on fresh processes, one per rank, and get back what each returned."""
 
 from __future__ import annotations
 
@@ -10,44 +6,21 @@ import atexit
 import functools
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import cloudpickle
-
 from byhand.runtime.errors import LaunchError
-from byhand.words import counted
+from byhand.runtime.launcher import Launcher
+from byhand.runtime.run import Run
 
 if TYPE_CHECKING:
-    from byhand.runtime.launcher import Launcher
     from byhand.runtime.network.virtual import VirtualNetwork
-    from byhand.runtime.run import Run
+    from byhand.runtime.slurm.launcher import SlurmLauncher
 
 VARIABLE = "BYHAND_LAUNCHER"
 IDLE_SECONDS = 300.0  # after which a notebook that launches nothing keeps no process
 
 _default: Launcher | None = None
 _made: dict[str, Launcher] = {}
-
-
-class PerRank:
-    """An argument of which rank r gets only item r."""
-
-    def __init__(self, items: Sequence[Any]):
-        self.items = list(items)
-
-
-@dataclass(frozen=True)
-class Options:
-    """How ranks run a function, as `byhand.launch` says; with `alone` it is called as fn(*args)."""
-
-    backend: str = "auto"
-    deadline: float = 60.0
-    threads_per_rank: int = 1
-    network: VirtualNetwork | None = None
-    setup: bool = True
-    memory: bool = False
-    alone: bool = False
 
 
 def named_launcher(name: str) -> Launcher:
@@ -61,16 +34,16 @@ def named_launcher(name: str) -> Launcher:
     if name not in ("local", "slurm"):
         raise ValueError(f'launcher is "local" or "slurm", not {name!r}')
     if name not in _made:
-        if name == "local":
-            from byhand.runtime.launcher import Launcher
-
-            _made[name] = Launcher(idle_seconds=IDLE_SECONDS)
-        else:
-            from byhand.runtime.slurm.launcher import SlurmLauncher
-
-            _made[name] = SlurmLauncher()
+        local = functools.partial(Launcher, idle_seconds=IDLE_SECONDS)
+        _made[name] = local() if name == "local" else _slurm_launcher()
         atexit.register(_made[name].close)
     return _made[name]
+
+
+def _slurm_launcher() -> SlurmLauncher:
+    from byhand.runtime.slurm.launcher import SlurmLauncher
+
+    return SlurmLauncher()
 
 
 def default_launcher() -> Launcher:
@@ -150,78 +123,3 @@ def _nothing(rank: int, world_size: int) -> None:
 def call(fn: Callable[..., Any], *args: Any) -> Any:
     """`fn(*args)` in one fresh process; its value. Raises as `launch` does."""
     return default_launcher().launch(fn, 1, args, setup=False, alone=True).results[0]
-
-
-def check_arguments(fn: Any, world_size: Any, args: Any, options: Options) -> None:
-    """Refuse what makes no launch.
-
-    Raises:
-        ValueError: an argument makes no sense; the sentence says which and why.
-        LaunchError: this process is itself a rank.
-    """
-    if "BYHAND_WORLD_SIZE" in os.environ:
-        raise LaunchError("launch was called on a rank; only the notebook starts ranks")
-    if not callable(fn):
-        raise ValueError(f"launch runs a function; {fn!r} is a {type(fn).__name__}")
-    threads = options.threads_per_rank
-    for name, value in (("world_size", world_size), ("threads_per_rank", threads)):
-        if type(value) is not int or value < 1:
-            raise ValueError(f"{name} is a whole number of at least 1, not {value!r}")
-    if not isinstance(args, (list, tuple)):
-        raise ValueError(
-            f"args is a tuple of arguments, not a {type(args).__name__}; "
-            "for one argument x write args=(x,)"
-        )
-    deadline = options.deadline
-    if type(deadline) not in (int, float) or not deadline > 0:
-        raise ValueError(f"deadline is a positive number of seconds, not {deadline!r}")
-    if options.network is not None:
-        _check_network(options.network, world_size)
-    for position, arg in enumerate(args):
-        if isinstance(arg, PerRank) and len(arg.items) != world_size:
-            raise ValueError(
-                f"argument {position} has {counted(len(arg.items), 'item')} for"
-                f" {counted(world_size, 'rank')}: "
-                "PerRank takes one per rank"
-            )
-
-
-def _check_network(network: Any, world_size: int) -> None:
-    if not hasattr(network, "ranks_per_host"):
-        raise ValueError(f"network is None or a VirtualNetwork, not {network!r}")
-    if network.world_size != world_size:
-        hosts = f"{counted(network.hosts, 'host')} × {counted(network.ranks_per_host, 'rank')}"
-        raise ValueError(f"{hosts} = {network.world_size} is not world_size {world_size}")
-
-
-def pickled(fn: Any, world_size: int, args: Sequence[Any]) -> list[bytes]:
-    """The call as bytes, by rank; the same object for all ranks if no argument is PerRank.
-
-    Raises:
-        ValueError: the function or an argument cannot travel to another process; says which.
-    """
-    if not any(isinstance(arg, PerRank) for arg in args):
-        return [_pickle(fn, tuple(args))] * world_size
-    return [
-        _pickle(fn, tuple(a.items[rank] if isinstance(a, PerRank) else a for a in args))
-        for rank in range(world_size)
-    ]
-
-
-def _pickle(fn: Any, args: tuple) -> bytes:
-    try:
-        return cloudpickle.dumps((fn, args))
-    except Exception as whole:
-        for position, arg in enumerate(args):
-            try:
-                cloudpickle.dumps(arg)
-            except Exception as error:
-                kind = type(arg).__name__
-                raise ValueError(
-                    f"argument {position}, a {kind}, cannot travel to another process: {error}"
-                ) from None
-        name = getattr(fn, "__name__", repr(fn))
-        raise ValueError(
-            f"the function {name} cannot travel to another process: {whole}. It carries along "
-            "the names of the notebook that it uses; use plain data, or make the object inside it"
-        ) from None

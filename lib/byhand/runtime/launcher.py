@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from byhand.runtime.errors import LaunchError, NetworkError, SandboxError
-from byhand.runtime.launch import Options, check_arguments, pickled
 from byhand.runtime.process.client import ForkClient
 from byhand.runtime.process.member import Deadline, Member, send_calls
 from byhand.runtime.process.rank import OPEN, Open
+from byhand.runtime.request import Options, check_arguments, pickled
 from byhand.runtime.run import Run
 from byhand.runtime.watch.supervise import Supervisor
 
@@ -79,7 +79,7 @@ class Launcher:
             return self._launch(spec, calls, deadline, how)
 
     def pickled(self, fn: Callable[..., Any], world_size: int, args: Sequence[Any]) -> list[bytes]:
-        """The call as bytes, by rank, as launch.pickled says."""
+        """The call as bytes, by rank, as request.pickled says."""
         return pickled(fn, world_size, args)
 
     def client_behind(self, walls: Open) -> ForkClient:

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from byhand.runtime.errors import LaunchError
-from byhand.runtime.launch import Options, check_arguments, pickled
 from byhand.runtime.process.client import environment
 from byhand.runtime.process.member import Deadline, Member
 from byhand.runtime.process.rank import OPEN
+from byhand.runtime.request import Options, check_arguments, pickled
 from byhand.runtime.run import Run
 from byhand.runtime.slurm import epoch, placement
 from byhand.runtime.trace.log import append_log
