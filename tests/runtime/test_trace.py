@@ -2,6 +2,7 @@
 
 import json
 import os
+import struct
 import time
 
 import pytest
@@ -20,13 +21,17 @@ from byhand.runtime.trace.log import (
     NOT_FOLLOWED,
     WAIT,
     Record,
-    packed,
     packed_call,
 )
 from byhand.runtime.trace.sources import traceback_text
 from byhand.runtime.watch.matching import Matcher
 
 SEND = {"op": "send", "group_name": "0", "group": (0, 1), "file": "cell", "line": 1, "peer": 1}
+
+
+def packed(kind: int, index: int, moment: float, value: int = 0, body: bytes = b"") -> bytes:
+    """A record, as log.py describes it."""
+    return struct.pack("<IBIdq", 25 + len(body), kind, index, moment, value) + body
 
 
 def written(index=0, **fields) -> bytes:

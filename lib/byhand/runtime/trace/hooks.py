@@ -40,7 +40,7 @@ def install() -> None:
     """Listen, from now on and in every process forked from this one, to the active Recorder."""
     known = torch._C._dispatch_get_all_op_names()
     functional = [name.split("::") for name in known if name.startswith("_c10d_functional::")]
-    _register("c10d", [name for name in READERS if f"c10d::{name}" in known], _communicate)
+    _register("c10d", [name for name in READERS if f"c10d::{name}" in known], _communicating)
     _register("_c10d_functional", [name for _, name in functional], _functional)
     dist.Work.wait = _recorded(dist.Work.wait, "wait")
     dist.Work.get_future = _recorded(dist.Work.get_future, "follow")
@@ -52,36 +52,49 @@ def install() -> None:
     _wrap("init_process_group", functools.partial(_setting_up, describe=_init))
 
 
-def _register(namespace: str, names: list[str], kernel: Callable[..., Any]) -> None:
+def _register(namespace: str, names: list[str], kernel: Callable[[Any], Any]) -> None:
     library = torch.library.Library(namespace, "IMPL")
     _libraries.append(library)
     for name in names:
         overload, _, variant = name.partition(".")
         op = getattr(getattr(getattr(torch.ops, namespace), overload), variant or "default")
-        library.impl(name, functools.partial(kernel, op), "BackendSelect", with_keyset=True)
+        library.impl(name, kernel(op), "BackendSelect", with_keyset=True)
 
 
-def _communicate(op: Any, keyset: Any, *args: Any) -> Any:
+def _communicating(op: Any) -> Any:
     """The kernel of a c10d operation, whoever makes it."""
-    active, keyset = recorder.active, keyset & BELOW
-    if active is None:
-        return op.redispatch(keyset, *args)
-    at = _position(op, "async_op")
-    blocks = op._opname == "monitored_barrier_" or (at < len(args) and not args[at])
-    form = packed(op, args, active.thread.reduce_op, recorder.caller())
-    make = op._handle.redispatch_boxed
-    return active.communicate(op._opname, form, blocks, make, keyset, *args)
+    name, make = op._opname, op._handle.redispatch_boxed
+    names = [argument.name for argument in op._schema.arguments]
+    group_at = names.index("process_group")
+    async_at = names.index("async_op") if "async_op" in names else None
+
+    def kernel(keyset: Any, *args: Any) -> Any:
+        active, below = recorder.active, keyset & BELOW
+        if active is None:
+            return make(below, *args)
+        group = dist.ProcessGroup.unbox(args[group_at])
+        named = group.group_name, tuple(dist.get_process_group_ranks(group))
+        told = tuple(map(_told, args))
+        form = _packed(name, told, named, active.thread.reduce_op, recorder.caller())
+        blocks = name == "monitored_barrier_" if async_at is None else not args[async_at]
+        return active.communicate(name, form, blocks, make, below, *args)
+
+    return kernel
 
 
-def _functional(op: Any, keyset: Any, *args: Any) -> Any:
+def _functional(op: Any) -> Any:
     """The kernel of a functional collective, which calls c10d's."""
-    go_on = functools.partial(op.redispatch, keyset & BELOW, *args)
-    if recorder.active is None:
-        return go_on()
-    if op._opname == "wait_tensor":
-        return recorder.active.wait_for_tensor(args[0], go_on)
     reduces = op._opname.startswith(("all_reduce", "reduce_scatter"))
-    return recorder.active.functional(args[1] if reduces else "", go_on)
+
+    def kernel(keyset: Any, *args: Any) -> Any:
+        go_on = functools.partial(op.redispatch, keyset & BELOW, *args)
+        if recorder.active is None:
+            return go_on()
+        if op._opname == "wait_tensor":
+            return recorder.active.wait_for_tensor(args[0], go_on)
+        return recorder.active.functional(args[1] if reduces else "", go_on)
+
+    return kernel
 
 
 def _wrap(name: str, wrapper: Callable[[Any], Any]) -> None:
@@ -160,23 +173,6 @@ def _init(backend: Any = None, *args: Any, world_size: int = -1, rank: int = -1,
     return call
 
 
-def packed(op: Any, args: tuple, reduce_op: Any, place: tuple[str, int]) -> bytes:
-    """The fields of the call that `op`, whose name is one of READERS, makes with `args` at `place`.
-
-    `reduce_op`: torch's, or its name. Equal calls give the same object: log.py writes it once.
-    """
-    group = dist.ProcessGroup.unbox(args[_position(op, "process_group")])
-    named = group.group_name, tuple(dist.get_process_group_ranks(group))
-    return _packed(op._opname, tuple(map(_told, args)), named, reduce_op, place)
-
-
-@functools.cache
-def _position(op: Any, name: str) -> int:
-    """Where `op` takes its argument of this name; beyond them all, if it has none."""
-    names = [argument.name for argument in op._schema.arguments]
-    return names.index(name) if name in names else len(names)
-
-
 def _told(value: Any) -> Any:
     """What a record tells of an argument: often asked, so by its type alone."""
     kind = type(value)
@@ -189,6 +185,10 @@ def _told(value: Any) -> Any:
 
 @functools.lru_cache(1024)  # most programs make the same calls again and again
 def _packed(opname: str, args: tuple, group: tuple, reduce_op: Any, place: tuple) -> bytes:
+    """The fields of a call, all from what can be told of it; `reduce_op`: torch's, or its name.
+
+    Equal calls give the same object: log.py writes it once.
+    """
     (name, ranks), (file, line) = group, place
     fields = READERS[opname](args, len(ranks))
     for key in ("root", "peer"):

@@ -54,11 +54,6 @@ class Record(NamedTuple):
     body: bytes
 
 
-def packed(kind: int, index: int, moment: float, value: int = 0, body: bytes = b"") -> bytes:
-    """A record as bytes."""
-    return _HEAD.pack(_HEAD.size + len(body), kind, index, moment, value) + body
-
-
 def packed_call(call: Call) -> bytes:
     """The fields of a call as bytes."""
     said = {name: getattr(call, name) for name in _SCHEMA}
@@ -156,11 +151,12 @@ class LogWriter:
         self, kind: int, index: int, moment: float, value: int = 0, body: bytes = b""
     ) -> None:
         """Append a record."""
-        data = packed(kind, index, moment, value, body)
+        length = _HEAD.size + len(body)
         with self._lock:
-            begin, self._end = self._end, self._end + len(data)
+            begin, self._end = self._end, self._end + length
             if self._end <= self._size:
-                self._bytes[begin : self._end] = data
+                _HEAD.pack_into(self._bytes, begin, length, kind, index, moment, value)
+                self._bytes[begin + _HEAD.size : self._end] = body
             self._written[0] = self._end - _LENGTH
 
     def call(self, body: bytes, moment: float, waits: int = 0) -> int:
