@@ -66,7 +66,7 @@ def _communicating(op: Any) -> Any:
     name, make = op._opname, op._handle.redispatch_boxed
     names = [argument.name for argument in op._schema.arguments]
     group_at = names.index("process_group")
-    async_at = names.index("async_op") if "async_op" in names else None
+    async_at = names.index("async_op") if "async_op" in names else len(names)
 
     def kernel(keyset: Any, *args: Any) -> Any:
         active, below = recorder.active, keyset & BELOW
@@ -76,7 +76,8 @@ def _communicating(op: Any) -> Any:
         named = group.group_name, tuple(dist.get_process_group_ranks(group))
         told = tuple(map(_told, args))
         form = _packed(name, told, named, active.thread.reduce_op, recorder.caller())
-        blocks = name == "monitored_barrier_" if async_at is None else not args[async_at]
+        blocks = async_at < len(args) and not args[async_at]
+        blocks = blocks or name == "monitored_barrier_"
         return active.communicate(name, form, blocks, make, below, *args)
 
     return kernel
@@ -98,9 +99,8 @@ def _functional(op: Any) -> Any:
 
 
 def _wrap(name: str, wrapper: Callable[[Any], Any]) -> None:
-    original = getattr(c10d, name, None)
     for module in (c10d, dist):
-        if original is not None and hasattr(module, name):
+        if original := getattr(module, name, None):
             setattr(module, name, wrapper(original))
 
 
