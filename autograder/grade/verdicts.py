@@ -21,7 +21,7 @@ from byhand.runtime import (
 )
 from byhand.runtime.errors import describe_exit
 from byhand.runtime.walls.notebook import NotebookError
-from byhand.runtime.watch.matching import ranks_text
+from byhand.words import ranks_text
 
 PASSED, FAILED, TIMEOUT, DEADLOCK = "passed", "failed", "timeout", "deadlock"
 CRASHED, RESOURCE, TAMPERED, INFRASTRUCTURE = "crashed", "resource", "tampered", "infrastructure"

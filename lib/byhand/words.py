@@ -1,4 +1,6 @@
-"""Numbers in sentences, and text that any file can hold."""
+"""Numbers and ranks in sentences, and text that any file can hold."""
+
+from collections.abc import Iterable
 
 _HISSING = ("s", "x", "ch", "sh")
 
@@ -13,6 +15,19 @@ def counted(number: float, noun: str, form: str = "") -> str:
     """
     ending = "" if number == 1 else "es" if noun.endswith(_HISSING) else "s"
     return f"{number:{form}} {noun}{ending}"
+
+
+def ranks_text(ranks: Iterable[int]) -> str:
+    """
+    >>> ranks_text([2]), ranks_text({0, 1, 3}), ranks_text(range(4))
+    ('rank 2', 'ranks 0, 1 and 3', 'ranks 0 to 3')
+    """
+    names = sorted(ranks)
+    if len(names) == 1:
+        return f"rank {names[0]}"
+    if len(names) > 3 and names[-1] - names[0] == len(names) - 1:
+        return f"ranks {names[0]} to {names[-1]}"
+    return f"ranks {', '.join(map(str, names[:-1]))} and {names[-1]}"
 
 
 def plain_text(value: object, limit: int = 20_000) -> str:

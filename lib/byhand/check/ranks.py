@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from byhand.check.parts import fail
+from byhand.words import ranks_text
 
 
 def fail_on(run, wrong: dict[int, list[str]], sentence: str, lines: Iterable[str] = ()) -> None:
@@ -17,21 +18,11 @@ def fail_on(run, wrong: dict[int, list[str]], sentence: str, lines: Iterable[str
         ranks_of.setdefault(tuple(wrong.get(rank, ["right"])), []).append(rank)
     told = []
     for shared, ranks in ranks_of.items():
-        label = f"{named(ranks)}: "
+        label = f"{ranks_text(ranks)}: "
         told += [
             (" " * len(label) if number else label) + text for number, text in enumerate(shared)
         ]
-    fail(f"{sentence} {named(wrong)}.", [*told, *lines])
-
-
-def named(ranks: Iterable[int]) -> str:
-    """[1] -> 'rank 1'; [0, 1, 2, 3] -> 'ranks 0 to 3'."""
-    names = [str(rank) for rank in ranks]
-    if len(names) == 1:
-        return f"rank {names[0]}"
-    if len(names) > 3 and int(names[-1]) - int(names[0]) == len(names) - 1:
-        return f"ranks {names[0]} to {names[-1]}"
-    return f"ranks {', '.join(names[:-1])} and {names[-1]}"
+    fail(f"{sentence} {ranks_text(wrong)}.", [*told, *lines])
 
 
 def at(value, rank: int):

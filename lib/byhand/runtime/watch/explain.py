@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from byhand.runtime.ledger import SETUP_OPS, Event
-from byhand.runtime.watch.matching import Matcher, ranks_text
-from byhand.words import counted
+from byhand.runtime.watch.matching import Matcher
+from byhand.words import counted, ranks_text
 
 
 def explain(waiting: dict[int, Event], gone: dict[int, str], matcher: Matcher) -> str:

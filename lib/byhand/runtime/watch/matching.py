@@ -13,15 +13,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable
 
 from byhand.runtime.ledger import Event
-from byhand.words import counted
-
-
-def ranks_text(ranks: list[int] | tuple[int, ...] | set[int]) -> str:
-    """`rank 2`, `ranks 0 and 1`, `ranks 0, 1 and 3`."""
-    names = [str(rank) for rank in sorted(ranks)]
-    if len(names) == 1:
-        return f"rank {names[0]}"
-    return f"ranks {', '.join(names[:-1])} and {names[-1]}"
+from byhand.words import counted, ranks_text
 
 
 class Matcher:

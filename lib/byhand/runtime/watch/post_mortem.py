@@ -17,7 +17,8 @@ from byhand.runtime.ledger import Event
 from byhand.runtime.process.member import Member
 from byhand.runtime.trace import sources
 from byhand.runtime.watch.explain import explain
-from byhand.runtime.watch.matching import Matcher, ranks_text
+from byhand.runtime.watch.matching import Matcher
+from byhand.words import ranks_text
 
 _LOST_PEER = re.compile(r"[Cc]onnection (closed|reset|refused)|Broken pipe|Socket closed")
 
