@@ -118,6 +118,32 @@ def test_a_result_that_cannot_travel_is_an_error_that_says_so():
         launch(lambda rank, world_size: (i for i in range(3)), 2)
 
 
+def returned(rank: int, world_size: int) -> dict:
+    layer = torch.nn.Linear(3, 2)
+    table = torch.arange(1e6).reshape(10, -1)
+    return {
+        "parameter": layer.weight,
+        "layer": layer,
+        "history": layer.weight.sum(),
+        "view": table.t()[:2, :2],
+        "odd": [torch.empty(0, 3), torch.tensor(2.5), torch.ones(2, dtype=torch.bfloat16)],
+        "sparse": torch.eye(2).to_sparse(),
+    }
+
+
+def test_tensors_come_back_as_numbers_alone_and_layers_as_layers():
+    (back,) = launch(returned, 1).results
+    assert type(back["parameter"]) is torch.Tensor
+    assert type(back["layer"].weight) is torch.nn.Parameter
+    assert not back["parameter"].requires_grad
+    assert not back["history"].requires_grad
+    assert back["view"].untyped_storage().nbytes() == 16
+    assert back["view"].tolist() == [[0.0, 1e5], [1.0, 100_001.0]]
+    assert [list(one.shape) for one in back["odd"]] == [[0, 3], [], [2]]
+    assert [one.dtype for one in back["odd"]] == [torch.float32, torch.float32, torch.bfloat16]
+    assert back["sparse"].to_dense().tolist() == [[1, 0], [0, 1]]
+
+
 def test_launch_inside_a_rank_is_refused():
     with pytest.raises(RankError, match="launch was called on a rank"):
         launch(lambda rank, world_size: byhand.launch(add_up, 2), 1)
