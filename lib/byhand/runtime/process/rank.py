@@ -31,6 +31,7 @@ from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
 
 MAX_TEXT = 20_000
+_RUNTIME = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 class Open:
@@ -226,10 +227,10 @@ def _tensor(data: bytearray | None, dtype: torch.dtype, shape: tuple[int, ...]) 
 
 
 def _error(error: BaseException) -> dict[str, Any]:
-    """An exception as plain text: its type, its message, and the frames outside this module."""
+    """An exception as plain text: its type, its message, and the frames outside this package."""
     stack = traceback.extract_tb(error.__traceback__)
-    frames = [[f.filename, f.lineno or 0, f.name] for f in stack if f.filename != __file__]
-    frames = [frame for frame in frames if not frame[0].startswith("<frozen")]
+    frames = [[f.filename, f.lineno or 0, f.name] for f in stack]
+    frames = [frame for frame in frames if not frame[0].startswith(("<frozen", _RUNTIME))]
     try:
         message = "".join(traceback.format_exception_only(error)).strip()
     except Exception:
