@@ -11,7 +11,6 @@ has torch loaded and knows no secret. `begin` forgets everything of the submissi
 """
 
 import atexit
-import functools
 import gc
 import json
 import time
@@ -26,7 +25,7 @@ from autograder.grade import suspicions, turns, verdicts
 from autograder.grade.verdicts import Verdict
 from autograder.places import COURSE
 from byhand import check
-from byhand.runtime import LaunchError, Run, StandIn, set_default
+from byhand.runtime import LaunchError, StandIn, set_default
 from byhand.runtime.walls.cells import students_notebook
 from byhand.runtime.walls.gpus import Gpus
 from byhand.runtime.walls.isolation import sandbox_command
@@ -190,7 +189,7 @@ class Judge:
 
     def _judged(self, question: Question, sandbox: Launches) -> Verdict:
         began = time.monotonic()
-        before, runs = set_default(sandbox), _watched(sandbox)
+        before, runs = set_default(sandbox), sandbox.runs
         check.take_record()  # of another test
         try:
             exec(compile(question.source, f"<{question.name}>", "exec"), self.namespace)
@@ -217,17 +216,3 @@ class Judge:
             peak_bytes=max((max(run.peak_bytes or [0]) for run in runs), default=0),
             suspicion=next(filter(None, map(suspicions.of_run, runs)), ""),
         )
-
-
-def _watched(sandbox: Launches) -> list[Run]:
-    """A list that fills with what each launch gives back."""
-    launch, runs = sandbox.launch, []
-
-    @functools.wraps(launch)
-    def watched(*args: Any, **options: Any) -> Run:
-        run = launch(*args, **options)
-        runs.append(replace(run, results=[None] * run.world_size, output=[]))  # those may be large
-        return run
-
-    sandbox.launch = watched
-    return runs

@@ -22,6 +22,7 @@ from autograder.grade.notebook import plan
 from autograder.places import CourseError
 from byhand import PerRank, launch
 from byhand.runtime import LaunchError
+from byhand.runtime.launch import launch_on
 from byhand.runtime.process import world as process_group
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.walls import isolation, on_gpu
@@ -282,7 +283,7 @@ def opened(path: str) -> tuple[bool, str]:
 @pytest.mark.skipif(not os.access(FUSE, os.W_OK), reason="no device file to let in")
 def test_a_device_that_is_let_in_can_be_written_to_inside_the_sandbox(gpuless):
     question = gpuless.fresh(limits=Gpus(1).limits(LIMITS))
-    run = question.launch(opened, 1, (FUSE,), setup=False, alone=True)
+    run = launch_on(question, opened, 1, (FUSE,), setup=False, alone=True)
     question.close()
     assert run.results[0] == (True, "1")
 
@@ -392,7 +393,7 @@ def test_messages_from_gpus_arrive_and_the_kernels_count_agrees_with_the_ledger(
     tensors = [torch.arange(4.0) + 10 * rank for rank in range(ranks)]
     with Sandbox(gpu_command(), gpus) as launcher:
         question = launcher.fresh(limits=gpus.limits(LIMITS))
-        run = question.launch(to_the_next, ranks, (PerRank(tensors),))
+        run = launch_on(question, to_the_next, ranks, (PerRank(tensors),))
     for rank, (got, total, *on_gpu_too) in enumerate(run.results):
         assert torch.equal(got, tensors[rank - 1])
         assert torch.equal(total, sum(tensors))

@@ -16,6 +16,7 @@ from autograder.grade import turns
 from autograder.grade.judge import LIMITS
 from autograder.grade.notebook import WarmKernel, cells_before, plan
 from byhand.runtime import StandIn, launch
+from byhand.runtime.launch import launch_on
 from byhand.runtime.walls import isolation
 from byhand.runtime.walls.cells import students_notebook
 from byhand.runtime.walls.notebook import NotebookError
@@ -180,7 +181,7 @@ def value(launcher, notebook, name: str):
     """What a rank gets for a name of the notebook."""
     stand_in = StandIn(name)
     with launcher.fresh(notebook=notebook, limits=LIMITS) as question:
-        return question.launch(lambda: str(stand_in), 1, setup=False, alone=True).results[0]
+        return launch_on(question, lambda: str(stand_in), 1, setup=False, alone=True).results[0]
 
 
 AS_IN_JUPYTER = {
@@ -250,7 +251,7 @@ def test_the_default_dtype_stays_behind_in_a_graded_launch_and_in_jupyter(launch
     notebook.run([("cell", DTYPE)])
     stand_in = StandIn("y")
     with launcher.fresh(notebook=notebook) as question:
-        graded = question.launch(lambda *_: stand_in(), 1).results
+        graded = launch_on(question, lambda *_: stand_in(), 1).results
     program = DTYPE + "\nfrom byhand import launch\nprint(launch(y, 1).results)"
     shell = [sys.executable, "-m", "IPython", "--no-banner", "-c", program]
     said = subprocess.run(shell, capture_output=True, text=True, timeout=100, check=True).stdout
@@ -305,7 +306,7 @@ y = 5"""
     notebook.run([("cell", spies)])
     stand_in = StandIn("y")
     with launcher.fresh(notebook=notebook) as question:
-        question.launch(lambda x: stand_in, 1, (987654,), setup=False, alone=True)
+        launch_on(question, lambda x: stand_in, 1, (987654,), setup=False, alone=True)
     assert "987654" not in value(launcher, notebook, "seen")
 
 

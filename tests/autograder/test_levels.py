@@ -12,6 +12,7 @@ from autograder.grade.judge import LIMITS
 from autograder.grade.notebook import plan
 from autograder.release.rules import problems
 from byhand.runtime import LaunchError, RankError
+from byhand.runtime.launch import launch_on
 from byhand.runtime.walls import isolation, namespaces
 from byhand.runtime.walls.question import Sandbox
 
@@ -39,7 +40,7 @@ def look(place: str) -> str:
 
 def test_a_submission_cannot_list_a_directory_of_its_graders(question, tmp_path):
     (tmp_path / "secret").touch()
-    found = question.launch(look, 1, (str(tmp_path),), setup=False, alone=True).results[0]
+    found = launch_on(question, look, 1, (str(tmp_path),), setup=False, alone=True).results[0]
     assert found in ("FileNotFoundError", "PermissionError")
 
 
@@ -58,7 +59,9 @@ def flood() -> int:
 
 
 def test_a_submission_starts_no_more_processes_than_its_limit_even_roots(question):
-    assert 0 < question.launch(flood, 1, setup=False, alone=True).results[0] < LIMITS["processes"]
+    assert (
+        0 < launch_on(question, flood, 1, setup=False, alone=True).results[0] < LIMITS["processes"]
+    )
 
 
 def hog() -> int:
@@ -67,7 +70,7 @@ def hog() -> int:
 
 def test_a_submission_gets_no_more_memory_than_its_limit(question):
     with pytest.raises(RankError, match="MemoryError"):
-        question.launch(hog, 1, setup=False, alone=True)
+        launch_on(question, hog, 1, setup=False, alone=True)
 
 
 def hold_in_children() -> None:
@@ -92,7 +95,7 @@ def hold_in_sockets() -> None:
 @pytest.mark.parametrize("hold", [hold_in_children, hold_in_sockets])
 def test_a_submissions_processes_get_no_more_memory_together(question, hold):
     with pytest.raises(RankError, match="SIGKILL"):
-        question.launch(hold, 1, setup=False, alone=True)
+        launch_on(question, hold, 1, setup=False, alone=True)
 
 
 def fill_a_connection() -> int:
@@ -114,7 +117,7 @@ def fill_a_connection() -> int:
 
 @needs_bubblewrap
 def test_a_connection_holds_no_more_than_it_is_counted_for(question):
-    held = question.launch(fill_a_connection, 1, setup=False, alone=True).results[0]
+    held = launch_on(question, fill_a_connection, 1, setup=False, alone=True).results[0]
     assert 0 < held <= 2 * namespaces.BUFFER_BYTES
 
 
@@ -125,9 +128,9 @@ def give_back(rank: int, world_size: int, num_bytes: int) -> bytes:
 def test_replies_are_bounded_together():
     with Sandbox() as launcher:
         one = launcher.fresh(limits={"reply_bytes": 1 << 20})
-        assert len(one.launch(give_back, 3, (300_000,), setup=False).results[2]) == 300_000
+        assert len(launch_on(one, give_back, 3, (300_000,), setup=False).results[2]) == 300_000
         with pytest.raises(RankError, match="together returned more than 1,048,576 bytes"):
-            one.launch(give_back, 3, (400_000,), setup=False)
+            launch_on(one, give_back, 3, (400_000,), setup=False)
 
 
 # What cannot start is no submission's fault
@@ -137,7 +140,7 @@ def test_replies_are_bounded_together():
 def test_a_rank_that_cannot_be_forked_is_no_submissions_fault():
     command = [*isolation.sandbox_command(), "prlimit", "--nproc=1:1"]
     with Sandbox(command) as launcher, pytest.raises(LaunchError, match="unavailable") as refused:
-        launcher.launch(write_here, 2)
+        launch_on(launcher, write_here, 2)
     verdict = verdicts.failed("test-double", 2, "", refused.value, 30, 1)
     assert verdicts.without_score(verdict)
 
@@ -148,7 +151,7 @@ def test_a_rank_that_cannot_start_is_no_submissions_fault(limits):
     with Sandbox(isolation.sandbox_command()) as launcher:
         one = launcher.fresh(limits={**LIMITS, **limits})
         with pytest.raises(LaunchError, match=r"rank \d could not start") as refused:
-            one.launch(write_here, 2)
+            launch_on(one, write_here, 2)
     verdict = verdicts.failed("test-double", 2, "", refused.value, 30, 1)
     assert verdicts.without_score(verdict)
 
@@ -164,7 +167,7 @@ def kill_all(rank: int, world_size: int) -> None:
 @needs_bubblewrap
 def test_a_rank_that_ends_the_others_while_they_start_is_to_blame(question):
     with pytest.raises(RankError, match="SIGKILL"):
-        question.launch(kill_all, 8, setup=False)
+        launch_on(question, kill_all, 8, setup=False)
 
 
 def write_here(rank: int, world_size: int) -> bool:
@@ -182,12 +185,12 @@ def walls_here() -> list[str]:
 
 
 def test_a_rank_on_the_cpu_loads_nothing_for_gpus_and_nothing_of_the_judges(question):
-    found = question.launch(walls_here, 1, setup=False, alone=True).results[0]
-    assert found == ["limits", "namespaces", "notebook", "seccomp"]
+    found = launch_on(question, walls_here, 1, setup=False, alone=True).results[0]
+    assert found == ["codec", "limits", "namespaces", "notebook", "seccomp"]
 
 
 def test_a_submission_may_write_where_it_stands(question):
-    assert question.launch(write_here, 2).results == [True, True]
+    assert launch_on(question, write_here, 2).results == [True, True]
 
 
 def write_everywhere() -> list[str]:
@@ -207,7 +210,7 @@ def write_everywhere() -> list[str]:
 def test_what_a_rank_writes_in_bubblewrap_no_other_rank_can_read():
     with Sandbox(isolation.sandbox_command(hide=["/usr/share"])) as launcher:
         one = launcher.fresh(limits=LIMITS)
-        found = one.launch(write_everywhere, 1, setup=False, alone=True).results[0]
+        found = launch_on(one, write_everywhere, 1, setup=False, alone=True).results[0]
         assert found == ["/dev/shm", "/tmp"]
 
 
@@ -226,7 +229,7 @@ def empty_files() -> int:
 def test_files_of_no_bytes_are_limited_too():
     with Sandbox(isolation.sandbox_command()) as launcher:
         one = launcher.fresh(limits=LIMITS)
-        assert one.launch(empty_files, 1, setup=False, alone=True).results[0] <= 10_000
+        assert launch_on(one, empty_files, 1, setup=False, alone=True).results[0] <= 10_000
 
 
 def test_without_bubblewrap_there_is_no_wall_and_the_reason_says_what_to_install(monkeypatch):
@@ -245,8 +248,8 @@ def who() -> tuple[int, list[str], bool]:
 
 
 def test_a_submission_is_not_root_and_sees_none_of_its_files(question):
-    assert question.launch(who, 1, setup=False, alone=True).results[0][1:] == ([], False)
-    assert question.launch(who, 1, setup=False, alone=True).results[0][0] != 0
+    assert launch_on(question, who, 1, setup=False, alone=True).results[0][1:] == ([], False)
+    assert launch_on(question, who, 1, setup=False, alone=True).results[0][0] != 0
 
 
 # Limits of an assignment and of a question
@@ -286,4 +289,4 @@ def test_a_rank_that_swallows_interrupts_is_ended_at_its_limit():
         launcher.start()
         question = launcher.fresh(limits=LIMITS, seconds=2)
         with pytest.raises(TimeoutError):
-            question.launch(swallow, 1, setup=False, alone=True)
+            launch_on(question, swallow, 1, setup=False, alone=True)

@@ -29,6 +29,7 @@ from autograder.batch.judging import Judging
 from autograder.cli import main
 from autograder.places import CourseError
 from byhand.runtime import DeadlineError, LaunchError, VirtualNetwork
+from byhand.runtime.launch import launch_on
 from byhand.runtime.slurm import placement
 from byhand.runtime.slurm.launcher import SlurmLauncher
 from byhand.runtime.slurm.node import received
@@ -152,7 +153,7 @@ def test_outside_an_allocation_the_error_says_how_to_get_one(monkeypatch):
 
 def test_the_same_launch_runs_on_both_nodes_and_brings_everything_back(launcher):
     x = torch.arange(3.0)
-    here, there = byhand.launch(add, 4, args=(x,)), launcher.launch(add, 4, args=(x,))
+    here, there = byhand.launch(add, 4, args=(x,)), launch_on(launcher, add, 4, args=(x,))
     values, nodes, local_ranks = zip(*there.results, strict=True)
     assert nodes == ("n1", "n1", "n2", "n2")
     assert local_ranks == ("0", "1", "0", "1")
@@ -164,9 +165,9 @@ def test_the_same_launch_runs_on_both_nodes_and_brings_everything_back(launcher)
 
 
 def test_ranks_may_join_by_themselves_and_arguments_differ_by_rank(launcher):
-    assert launcher.launch(joins_twice, 3, setup=False).results == [27.0] * 3
+    assert launch_on(launcher, joins_twice, 3, setup=False).results == [27.0] * 3
     given = byhand.PerRank([torch.zeros(1), torch.ones(1)])
-    run = launcher.launch(add, 2, args=(given,))
+    run = launch_on(launcher, add, 2, args=(given,))
     assert [value.item() for value, _, _ in run.results] == [2.0, 2.0]
 
 
@@ -174,15 +175,15 @@ def test_an_error_on_another_node_names_rank_and_line(launcher):
     with pytest.raises(
         byhand.RankError, match=r"rank 2 raised ValueError at test_slurm.py"
     ) as error:
-        launcher.launch(raises, 4)
+        launch_on(launcher, raises, 4)
     assert error.value.rank == 2
     with pytest.raises(byhand.RankError, match=r"rank 3 died: .* SIGSEGV"):
-        launcher.launch(dies, 4)
+        launch_on(launcher, dies, 4)
 
 
 def test_a_deadlock_across_nodes_is_named_as_on_one(launcher):
     with pytest.raises(byhand.DeadlockError) as error:
-        launcher.launch(one_call_fewer, 4)
+        launch_on(launcher, one_call_fewer, 4)
     assert "rank 3 returned after 0 such calls" in error.value.reason
     assert [report.state for report in error.value.reports] == ["waiting"] * 3 + ["returned"]
     assert error.value.reports[1].source.startswith("test_slurm.py:")
@@ -190,7 +191,7 @@ def test_a_deadlock_across_nodes_is_named_as_on_one(launcher):
 
 def test_the_deadline_holds_on_every_node(launcher):
     with pytest.raises(DeadlineError) as error:
-        launcher.launch(sleeps, 4, deadline=1.0)
+        launch_on(launcher, sleeps, 4, deadline=1.0)
     assert [report.state for report in error.value.reports] == ["running"] * 4
 
 
@@ -215,7 +216,7 @@ def test_the_ranks_end_with_the_process_that_launched_them(launcher, tmp_path):
 
 def test_a_virtual_network_belongs_to_one_machine(launcher):
     with pytest.raises(ValueError, match="the network is the real one"):
-        launcher.launch(sleeps, 4, network=VirtualNetwork())
+        launch_on(launcher, sleeps, 4, network=VirtualNetwork())
 
 
 def test_a_lost_node_ends_the_launch_with_its_name(cluster, launcher, tmp_path):
@@ -232,7 +233,7 @@ def test_a_lost_node_ends_the_launch_with_its_name(cluster, launcher, tmp_path):
 
     threading.Thread(target=lose).start()
     with pytest.raises(LaunchError, match=r"(?s)lost a node of the allocation; .*n2"):
-        launcher.launch(wait_to_be_lost, 4)
+        launch_on(launcher, wait_to_be_lost, 4)
     cluster.start()
 
 

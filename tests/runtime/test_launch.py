@@ -22,7 +22,7 @@ from jupyter_client.manager import start_new_kernel
 import byhand
 from byhand import PerRank, RankError, call, cleanup, launch, setup
 from byhand.runtime import DeadlineError, Launcher, LaunchError, SandboxError
-from byhand.runtime.launch import IDLE_SECONDS, named_launcher
+from byhand.runtime.launch import IDLE_SECONDS, launch_on, named_launcher
 from byhand.runtime.process.member import Member
 from byhand.runtime.system import PORTABLE
 from byhand.runtime.walls.isolation import sandbox_command, why_no_sandbox
@@ -515,13 +515,13 @@ def sleep_and_tell(rank, world_size, seconds=0.0):
 
 def test_an_idle_launcher_keeps_no_process_and_the_next_launch_starts_them_anew():
     with Launcher(idle_seconds=2) as launcher:
-        launcher.launch(sleep_and_tell, 2, (3.0,))  # longer than that, and not ended
+        launch_on(launcher, sleep_and_tell, 2, (3.0,))  # longer than that, and not ended
         server = launcher._client.process_id
         launcher._client.count()  # it has forked the next ranks before it answers
         waiting = [child.pid for child in psutil.Process(server).children()]
         assert len(waiting) == 2
         assert wait_until_gone([server, *waiting], 20) == []
-        assert len(set(launcher.launch(sleep_and_tell, 2).results)) == 2
+        assert len(set(launch_on(launcher, sleep_and_tell, 2).results)) == 2
         assert launcher._client.process_id != server
 
 
@@ -535,7 +535,7 @@ def test_a_launch_that_comes_just_as_its_processes_end_gets_others():
             launcher.start()
             with launcher._lock:
                 time.sleep(0.4)  # the time is up: whoever ends them waits for the lock too
-            assert len(set(launcher.launch(sleep_and_tell, 2).results)) == 2
+            assert len(set(launch_on(launcher, sleep_and_tell, 2).results)) == 2
 
 
 def ddp_that_misses_a_step(rank, world_size):
@@ -576,8 +576,8 @@ def base():
 def test_the_judge_takes_only_plain_data_from_an_untrusted_rank(base):
     with base.fresh() as question:
         with pytest.raises(RankError, match="what the function returned cannot be graded"):
-            question.launch(lambda rank, world_size: {1, 2}, 1)
-        assert question.launch(lambda rank, world_size: ({"a": [1.5]}, None), 1).results == [
+            launch_on(question, lambda rank, world_size: {1, 2}, 1)
+        assert launch_on(question, lambda rank, world_size: ({"a": [1.5]}, None), 1).results == [
             ({"a": [1.5]}, None)
         ]
 
@@ -595,7 +595,7 @@ def test_a_question_gets_namespaces_of_its_own():
     with tempfile.NamedTemporaryFile(dir="/tmp") as outside, Sandbox(sandbox_command()) as base:
         for _ in range(2):
             with base.fresh() as question:
-                ((pid, listing, size),) = question.launch(look, 1).results
+                ((pid, listing, size),) = launch_on(question, look, 1).results
                 assert pid < 20
                 assert Path(outside.name).name not in listing
                 assert size == 1  # what the first question left is not there
@@ -619,9 +619,9 @@ def test_limits_hold_on_a_rank(limited):
 
     with limited(memory_bytes=3 << 30, output_bytes=1 << 20) as small:
         with pytest.raises(RankError, match=r"rank 0 (raised|died)"):
-            small.launch(hog, 1)
+            launch_on(small, hog, 1)
         with pytest.raises(RankError, match="printed more than 1,048,576 bytes"):
-            small.launch(shout, 1)
+            launch_on(small, shout, 1)
 
 
 @linux_only
@@ -636,7 +636,7 @@ def test_too_much_output_is_named_whatever_the_rank_came_to_first(limited):
     with limited(output_bytes=1 << 20, file_bytes=3 << 20) as small:
         for end in ("return", "raise", "fill its file", "die"):
             with pytest.raises(RankError, match="printed more than 1,048,576 bytes"):
-                small.launch(shout, 2, (end,))
+                launch_on(small, shout, 2, (end,))
 
 
 @linux_only
@@ -656,23 +656,23 @@ def test_memory_is_bounded_wherever_it_is(limited):
 
     with limited(memory_bytes=700 << 20) as small:
         with pytest.raises(RankError, match=r"SIGKILL.*more than they may"):
-            small.launch(in_children, 1, deadline=40)
+            launch_on(small, in_children, 1, deadline=40)
         for hog in (shared, in_a_memory_file):  # of the first, too, one could let go, and keep it
             with pytest.raises(RankError, match="not implemented"):
-                small.launch(hog, 1)
+                launch_on(small, hog, 1)
 
 
 @linux_only
 def test_the_launches_of_a_question_share_its_seconds(base):
     with base.fresh(seconds=2) as question:
-        question.launch(time.sleep, 1, (1.5,), setup=False, alone=True)
+        launch_on(question, time.sleep, 1, (1.5,), setup=False, alone=True)
         with pytest.raises(DeadlineError, match=r"within the deadline of 0\."):
-            question.launch(setsid_and_sleep, 2)
+            launch_on(question, setsid_and_sleep, 2)
 
 
 def test_a_sandbox_that_cannot_start_says_why():
     with Launcher(command=("false",)) as broken, pytest.raises(SandboxError, match="ended by"):
-        broken.launch(add_up, 2)
+        launch_on(broken, add_up, 2)
 
 
 def test_launch_errors_are_one_family():

@@ -11,6 +11,7 @@ import torch.distributed as dist
 from torch.utils.data import DataLoader, TensorDataset
 
 from autograder.grade.judge import LIMITS
+from byhand.runtime.launch import launch_on
 from byhand.runtime.walls import isolation, seccomp
 from byhand.runtime.walls.question import Sandbox
 
@@ -49,14 +50,14 @@ BUFFERS = [(CALLS.setsockopt, -1, 1, option) for option in (7, 8)] if CALLS else
 
 def test_a_submission_reaches_no_keyring_and_no_uncounted_memory(question):
     calls = KEYS + MEMORY + SHARED + BUFFERS
-    run = question.launch(refused, 1, (calls,), setup=False, alone=True)
+    run = launch_on(question, refused, 1, (calls,), setup=False, alone=True)
     assert run.results[0] == [True] * len(calls)
 
 
 def test_a_rank_with_a_gpu_has_memory_files():
     with Sandbox() as launcher, launcher.fresh() as question:
         args = (KEYS + MEMORY[:1] + SHARED[:1], True)
-        run = question.launch(refused, 1, args, setup=False, alone=True)
+        run = launch_on(question, refused, 1, args, setup=False, alone=True)
     assert run.results[0] == [True] * 3 + [False] * 2
 
 
@@ -87,7 +88,7 @@ def make_namespaces() -> dict[str, str]:
 
 
 def test_a_rank_makes_no_namespace_and_mounts_nothing(question):
-    found = question.launch(make_namespaces, 1, setup=False, alone=True).results[0]
+    found = launch_on(question, make_namespaces, 1, setup=False, alone=True).results[0]
     assert set(found.values()) == {"ENOSPC", "EPERM"}, found
 
 
@@ -108,7 +109,7 @@ def share() -> tuple[list[float], bool, bytes]:
 
 
 def test_processes_of_a_rank_may_share_memory_that_is_counted(question):
-    found = question.launch(share, 1, setup=False, alone=True).results[0]
+    found = launch_on(question, share, 1, setup=False, alone=True).results[0]
     assert found == ([0.0, 7.0, 0.0, 8.0], True, bytes(3))
 
 
@@ -124,7 +125,7 @@ def terminals(rank: int, world_size: int) -> tuple[list[str], bytes]:
 
 
 def test_a_rank_has_terminals_and_sees_no_other_ranks(question):
-    assert question.launch(terminals, 2).results == [(["0", "ptmx"], b"hello\r\n")] * 2
+    assert launch_on(question, terminals, 2).results == [(["0", "ptmx"], b"hello\r\n")] * 2
 
 
 def run_together() -> list[int]:
@@ -139,7 +140,7 @@ def run_together() -> list[int]:
 
 
 def test_an_event_loop_runs(question):
-    assert question.launch(run_together, 1, setup=False, alone=True).results == [[0, 1, 2]]
+    assert launch_on(question, run_together, 1, setup=False, alone=True).results == [[0, 1, 2]]
 
 
 def add_up_batches(rank: int, world_size: int) -> float:
@@ -151,7 +152,7 @@ def add_up_batches(rank: int, world_size: int) -> float:
 
 
 def test_the_workers_of_a_data_loader_start(question):
-    assert question.launch(add_up_batches, 2).results == [28.0, 28.0]
+    assert launch_on(question, add_up_batches, 2).results == [28.0, 28.0]
 
 
 def speak(rank: int, world_size: int) -> float:
@@ -163,7 +164,7 @@ def speak(rank: int, world_size: int) -> float:
 
 
 def test_ranks_may_join_by_a_tcp_store(question):
-    assert question.launch(speak, 2, setup=False).results == [2.0, 2.0]
+    assert launch_on(question, speak, 2, setup=False).results == [2.0, 2.0]
 
 
 def total_of(rank: int, world_size: int, num_bytes: int) -> None:
@@ -172,11 +173,11 @@ def total_of(rank: int, world_size: int, num_bytes: int) -> None:
 
 @pytest.mark.parametrize("num_bytes", [1 << 20, 8 << 20])
 def test_the_loopback_of_a_question_is_counted_coarsely(question, num_bytes):
-    run = question.launch(total_of, 3, (num_bytes,))
+    run = launch_on(question, total_of, 3, (num_bytes,))
     sent = 2 * (3 - 1) * num_bytes  # all ranks together, in gloo's ring
     assert abs(run.loopback_bytes - sent) < 0.25 * sent + (256 << 10)
 
 
 def test_the_machines_own_loopback_is_not_counted():
     with Sandbox() as launcher, launcher.fresh() as question:
-        assert question.launch(total_of, 2, (4,)).loopback_bytes is None
+        assert launch_on(question, total_of, 2, (4,)).loopback_bytes is None

@@ -15,6 +15,7 @@ import torch.distributed as dist
 
 from byhand import DeadlockError, RankError, VirtualNetwork, launch
 from byhand.runtime import Launcher
+from byhand.runtime.launch import launch_on
 from byhand.runtime.network import wires
 
 MEBIBYTE = 1 << 20
@@ -199,6 +200,6 @@ def carriers(mark: str) -> list[int]:
 def test_two_networks_stand_side_by_side_and_a_third_replaces_the_older():
     with Launcher() as launcher:
         for rate in (1e8, 2e8, 3e8, 1e8):
-            run = launcher.launch(all_reduce, 2, (8,), network=VirtualNetwork(2, 1, rate))
+            run = launch_on(launcher, all_reduce, 2, (8,), network=VirtualNetwork(2, 1, rate))
             assert run.results[0][0] == 1.0
         assert len(launcher._networks) == 2

@@ -2,7 +2,7 @@
 
 A function's way from a cell to its ranks and back:
 
- 1. launch.py      picks the launcher; request.py checks the arguments and pickles the call.
+ 1. launch.py      checks the arguments, pickles the call, and picks the launcher.
  2. launcher.py    takes a team of ranks that waits already, or asks for one, by
  3. client.py      the socket to the fork server, which started with the first launch;
  4. server.py      forks each rank, reports its end, and kills what is left of it.
@@ -32,6 +32,7 @@ from byhand.runtime.errors import (
     TamperedError,
 )
 from byhand.runtime.launch import (
+    PerRank,
     call,
     default_launcher,
     launch,
@@ -42,7 +43,6 @@ from byhand.runtime.launch import (
 from byhand.runtime.launcher import Launcher
 from byhand.runtime.ledger import Event, Ledger
 from byhand.runtime.process.world import cleanup, device, setup
-from byhand.runtime.request import PerRank
 from byhand.runtime.run import Run
 
 __all__ = [

@@ -14,8 +14,7 @@ from byhand.runtime.errors import LaunchError, NetworkError, SandboxError
 from byhand.runtime.process.client import ForkClient
 from byhand.runtime.process.member import Deadline, Member, send_calls
 from byhand.runtime.process.rank import OPEN, Open
-from byhand.runtime.request import Options, check_arguments, pickled
-from byhand.runtime.run import Run
+from byhand.runtime.run import Options, Run
 from byhand.runtime.watch.supervise import Supervisor
 
 if TYPE_CHECKING:
@@ -55,17 +54,13 @@ class Launcher:
         self._used = 0.0
         self._watch: threading.Thread | None = None
 
-    def launch(
-        self, fn: Callable[..., Any], world_size: int, args: Sequence[Any] = (), **options: Any
-    ) -> Run:
-        """Run `fn(rank, world_size, *args)` on fresh ranks. options: the fields of Options."""
-        asked = Options(**options)
-        check_arguments(fn, world_size, args, asked)
+    def run(self, world_size: int, asked: Options, pickled: Callable[[], list[bytes]]) -> Run:
+        """Run a call on fresh ranks, each as `asked`; `pickled()` gives it as bytes, by rank."""
         with self._lock:
             if asked.network != self.network:
-                return self._on(asked.network).launch(fn, world_size, args, **options)
+                return self._on(asked.network).run(world_size, asked, pickled)
             self.start()
-            calls = self.pickled(fn, world_size, args)
+            calls = pickled()
             spec = {
                 "world_size": world_size,
                 "threads": asked.threads_per_rank,
@@ -77,10 +72,6 @@ class Launcher:
                 deadline = max(0.0, min(deadline, self.left))
             how = {"alone": asked.alone, "memory": bool(asked.memory)}
             return self._launch(spec, calls, deadline, how)
-
-    def pickled(self, fn: Callable[..., Any], world_size: int, args: Sequence[Any]) -> list[bytes]:
-        """The call as bytes, by rank, as request.pickled says."""
-        return pickled(fn, world_size, args)
 
     def client_behind(self, walls: Open) -> ForkClient:
         """A fork server behind these walls, forked from this launcher's in milliseconds.
@@ -124,7 +115,7 @@ class Launcher:
             if child is None or not child._is_alive():
                 child = Launcher()
                 child.walls, child.network, child.left = self.walls, network, self.left
-                child.pickled, child.cells = self.pickled, self.cells
+                child.cells = self.cells
                 try:
                     child._client = self._client.fresh(network=network)
                 except LaunchError as error:

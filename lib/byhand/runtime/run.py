@@ -1,4 +1,4 @@
-"""What a launch gives back, and how it shows itself in a notebook and in a terminal."""
+"""What a launch asks of its ranks, what it gives back, and how that shows itself to a reader."""
 
 from __future__ import annotations
 
@@ -12,10 +12,23 @@ from byhand.runtime.ledger import OPS, Ledger
 from byhand.words import counted
 
 if TYPE_CHECKING:
-    from byhand.runtime.network.virtual import Traffic
+    from byhand.runtime.network.virtual import Traffic, VirtualNetwork
 
 MAX_SHOWN = 400
 GREETING = re.compile(r"^\[Gloo\] Rank \d+ is connected to .*\n", re.MULTILINE)  # of torch 2.10
+
+
+@dataclass(frozen=True)
+class Options:
+    """How ranks run a function, as `byhand.launch` says; with `alone` it is called as fn(*args)."""
+
+    backend: str = "auto"
+    deadline: float = 60.0
+    threads_per_rank: int = 1
+    network: VirtualNetwork | None = None
+    setup: bool = True
+    memory: bool = False
+    alone: bool = False
 
 
 @dataclass(repr=False)

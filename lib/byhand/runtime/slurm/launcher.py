@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,7 @@ from byhand.runtime.errors import LaunchError
 from byhand.runtime.process.client import environment
 from byhand.runtime.process.member import Deadline, Member
 from byhand.runtime.process.rank import OPEN
-from byhand.runtime.request import Options, check_arguments, pickled
-from byhand.runtime.run import Run
+from byhand.runtime.run import Options, Run
 from byhand.runtime.slurm import epoch, placement
 from byhand.runtime.trace.log import append_log
 from byhand.runtime.watch.supervise import Supervisor
@@ -36,16 +35,12 @@ SAME_CLOCK = 0.001
 class SlurmLauncher:
     """Starts ranks on the nodes of the Slurm allocation that this process is in."""
 
-    def launch(
-        self, fn: Callable[..., Any], world_size: int, args: Sequence[Any] = (), **options: Any
-    ) -> Run:
-        """As Launcher.launch. The deadline begins when the ranks have been forked.
+    def run(self, world_size: int, asked: Options, pickled: Callable[[], list[bytes]]) -> Run:
+        """As Launcher.run. The deadline begins when the ranks have been forked.
 
         Raises:
             LaunchError: this process is in no allocation, or a node did not come, or was lost.
         """
-        asked = Options(**options)
-        check_arguments(fn, world_size, args, asked)
         if asked.network is not None:
             raise ValueError(
                 f"{asked.network!r} is made on one machine; on a Slurm allocation the network is"
@@ -60,7 +55,7 @@ class SlurmLauncher:
         spec.update(setup=asked.setup, backend=asked.backend)
         header = {"alone": asked.alone, "memory": bool(asked.memory)}
         header.update(path=sys.path, directory=os.getcwd())
-        calls = pickled(fn, world_size, args)
+        calls = pickled()
         shared = os.environ.get("BYHAND_SHARED", os.getcwd())
         with tempfile.TemporaryDirectory(prefix=".byhand-", dir=shared) as folder:
             Path(folder, "request").write_bytes(pickle.dumps((spec, header, calls)))

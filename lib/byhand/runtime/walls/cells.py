@@ -23,11 +23,10 @@ import cloudpickle
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from byhand.runtime.launch import set_default
+from byhand.runtime.launch import pickled, set_default
 from byhand.runtime.launcher import Launcher
 from byhand.runtime.process.forked import fork_server
 from byhand.runtime.process.rank import Open, receive, redirect, send_reply
-from byhand.runtime.request import pickled
 from byhand.runtime.walls import codec
 from byhand.runtime.walls.limits import Walls
 from byhand.runtime.walls.notebook import Notebook

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
@@ -24,6 +24,7 @@ from torch.overrides import TorchFunctionMode
 
 from byhand.runtime.errors import LaunchError
 from byhand.runtime.process import world as process_group
+from byhand.runtime.trace.hooks import BELOW
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
@@ -138,17 +139,19 @@ class Staging(Recorder):
         """Whether gloo cannot reach this tensor."""
         return tensor.is_cuda
 
-    def communicate(self, op: Any, keyset: Any, args: tuple) -> Any:
+    def communicate(
+        self, name: str, form: bytes, blocks: bool, make: Callable[..., Any], *args: Any
+    ) -> Any:
         """As a recorder does, with tensors of main memory in the place of staged ones."""
-        name = op._opname
-        if name not in (*_SENDS, *_RECEIVES) or not self.stages(args[0][0]):
-            return super().communicate(op, keyset, args)
-        [tensor] = args[0]
+        if name not in (*_SENDS, *_RECEIVES) or not self.stages(args[1][0]):
+            return super().communicate(name, form, blocks, make, *args)
+        _, [tensor], *rest = args
         if name in _SENDS:
             host = tensor.to("cpu", copy=True)
         else:
             host = torch.empty_like(tensor, device="cpu")
-        out = super().communicate(op, torch._C._dispatch_keys(host), ([host], *args[1:]))
+        there = torch._C._dispatch_keys(host) & BELOW, [host], *rest
+        out = super().communicate(name, form, blocks, make, *there)
         if name in _RECEIVES:
             work = dist.Work.unbox(out)
             self._arriving[id(work)] = (work, tensor, host)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 from byhand.runtime.errors import LaunchError
+from byhand.runtime.launch import launch_on
 from byhand.runtime.launcher import Launcher
 from byhand.runtime.process.client import ForkClient
+from byhand.runtime.run import Options, Run
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.limits import Walls
 from byhand.runtime.walls.notebook import Notebook, StandIn
@@ -58,7 +60,7 @@ class Sandbox(Launcher):
 
             try:
                 with self.fresh(limits=limits) as question:
-                    question.launch(probe, ranks, (self.gpus.count, limits["device_bytes"]))
+                    launch_on(question, probe, ranks, (self.gpus.count, limits["device_bytes"]))
             except LaunchError as error:
                 return error.sentence
         return None
@@ -68,6 +70,7 @@ class Question(Launcher):
     """Launches behind the walls of one question, of functions that name a notebook's.
 
     All its launches together take no more than `seconds`, of those that its ranks really had.
+    `runs`: what each gave back, without results and output.
     """
 
     def __init__(
@@ -75,15 +78,21 @@ class Question(Launcher):
     ):
         super().__init__()
         self._client, self.walls, self.notebook, self.left = client, walls, notebook, seconds
+        self.runs: list[Run] = []
 
-    def pickled(self, fn: Callable[..., Any], world_size: int, args: Sequence[Any]) -> list[bytes]:
-        """The call, with all that it names of the notebook, as Walls.load reads it.
+    def run(self, world_size: int, asked: Options, pickled: Callable[[], list[bytes]]) -> Run:
+        """As Launcher.run: with the call goes all that it names of the notebook, for Walls.load.
 
         Raises:
             NotebookError: it names what is not there, or cannot travel.
         """
+        run = super().run(world_size, asked, lambda: self._brought(pickled))
+        self.runs.append(replace(run, results=[None] * world_size, output=[]))  # may be large
+        return run
+
+    def _brought(self, pickled: Callable[[], list[bytes]]) -> list[bytes]:
         StandIn.named.clear()
-        calls, names = super().pickled(fn, world_size, args), sorted(StandIn.named)
+        calls, names = pickled(), sorted(StandIn.named)
         brought = self.notebook.packed(names) if names and self.notebook else b""
         packed = {id(call): pickle.dumps((brought, call)) for call in calls}
         return [packed[id(call)] for call in calls]
