@@ -43,7 +43,7 @@ LIMITS = {
     "processes": 48,  # of each rank, threads included
     "cpu_seconds": 120,
     "file_bytes": 64 << 20,
-    "scratch_bytes": 64 << 20,  # each rank's /tmp
+    "scratch_bytes": 256 << 20,  # of a question: its /tmp
     "open_files": 256,
     "output_bytes": 4 << 20,
     "log_bytes": 12 << 20,

@@ -202,7 +202,9 @@ def unpack(data: bytes) -> None:
         path = Path(name)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text)
+            draft = path.with_name(f".{os.getpid()}")  # so that no rank finds half of it
+            draft.write_bytes(text)
+            draft.rename(path)
     with contextlib.suppress(OSError):
         os.chdir(directory)
     _names.update(pickle.loads(found))
