@@ -59,13 +59,9 @@ class Gpus:
         return device_files() if self.count else ()
 
     @property
-    def trials(self) -> tuple[int, ...]:
-        """Numbers of ranks that try every way in which launches will use the GPUs."""
-        if not self.count:
-            return ()
-        shared = max(2, self.count + (self.backend == "auto"))
-        ways = {"nccl": (self.count,), "gloo": (shared,), "auto": (self.count, shared)}
-        return ways[self.backend]
+    def trial(self) -> int:
+        """How many ranks try the GPUs: NCCL wants one for each, and gloo lets two share one."""
+        return self.count + (self.backend == "gloo")
 
     @property
     def patience(self) -> int:
