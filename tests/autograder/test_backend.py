@@ -37,7 +37,6 @@ from byhand.runtime.walls.gpus import (
 from byhand.runtime.walls.limits import Walls
 from byhand.runtime.walls.on_gpu import GpuWalls
 from byhand.runtime.walls.question import Sandbox
-from byhand.tools import doctor
 
 FILES = ("/dev/nvidia0", "/dev/nvidiactl")
 META = torch.device("meta")
@@ -316,19 +315,6 @@ def test_the_devices_are_recorded_and_part_of_the_key():
         for on in ("gloo on the CPU", "gloo on 1 GPU", "nccl on 2 GPUs")
     }
     assert len(keys) == 3
-
-
-@pytest.mark.parametrize(
-    ("gpus", "words"),
-    [
-        (0, "on the CPU, by gloo; --backend changes nothing"),
-        (2, "with --backend auto: by NCCL up to 2 ranks, by gloo beyond"),
-    ],
-)
-def test_the_doctor_says_where_a_class_would_be_graded(monkeypatch, gpus, words):
-    monkeypatch.setattr(doctor.torch.cuda, "device_count", lambda: gpus)
-    monkeypatch.setattr(doctor.dist, "is_nccl_available", lambda: True)
-    assert words in doctor.grading().found
 
 
 # On a GPU
