@@ -25,11 +25,9 @@ from byhand.runtime.walls.notebook import unpack
 SCRATCH_BYTES = 256 << 20
 _LIMITS = {
     "memory_bytes": resource.RLIMIT_DATA,
-    "address_bytes": resource.RLIMIT_AS,
     "processes": resource.RLIMIT_NPROC,
     "file_bytes": resource.RLIMIT_FSIZE,
     "open_files": resource.RLIMIT_NOFILE,
-    "cpu_seconds": resource.RLIMIT_CPU,
 }
 
 
@@ -38,9 +36,9 @@ class Walls(Open):
     """With `isolate`, new user, process, network, mount and IPC namespaces for the question, with
     an empty /tmp.
 
-    `limits` bound each rank: memory_bytes, address_bytes, processes (with threads), file_bytes,
-    open_files, cpu_seconds, output_bytes, log_bytes; and all ranks together: scratch_bytes in /tmp,
-    reply_bytes and, where they are isolated, as many memory_bytes and processes as there are ranks.
+    `limits` bound each rank: memory_bytes, processes (with threads), file_bytes, open_files,
+    output_bytes, log_bytes; and all ranks together: scratch_bytes in /tmp, reply_bytes and, where
+    they are isolated, as many times memory_bytes as there are ranks.
     """
 
     isolate: bool = True
@@ -90,10 +88,9 @@ class Walls(Open):
         """On a rank: limits. One user's processes count together, and so do all ranks'."""
         if self.isolate:
             os.setsid()  # the kernel shares time out by session: a flood of processes gets one
-        limits = {**self.limits, "processes": self.limits.get("processes", 0) * world_size}
-        for name in _LIMITS.keys() & limits:
-            if limits[name]:
-                resource.setrlimit(_LIMITS[name], (limits[name], limits[name]))
+        for name in _LIMITS.keys() & self.limits:
+            limit = self.limits[name] * (world_size if name == "processes" else 1)
+            resource.setrlimit(_LIMITS[name], (limit, limit))
 
     def load(self, data: bytes) -> Any:
         """On a rank: the call in what a Question made, where the notebook is."""
