@@ -30,7 +30,6 @@ from byhand.runtime.walls.gpus import (
     NO_GPUS,
     PATIENCE,
     Gpus,
-    bubblewrap_options,
     device_files,
     environment,
 )
@@ -38,7 +37,6 @@ from byhand.runtime.walls.limits import Walls
 from byhand.runtime.walls.on_gpu import GpuWalls
 from byhand.runtime.walls.question import Sandbox
 
-FILES = ("/dev/nvidia0", "/dev/nvidiactl")
 META = torch.device("meta")
 
 
@@ -104,17 +102,6 @@ def test_only_the_drivers_files_that_are_there_are_let_in(tmp_path):
     found = [path.rpartition("/")[2] for path in device_files(tmp_path)]
     assert found == ["nvidia0", "nvidia12", "nvidiactl", "nvidia-uvm"]
     assert NO_GPUS.files == ()
-
-
-def test_bubblewrap_binds_them_as_devices_after_its_own_and_sys_read_only():
-    options = list(isolation.sandbox_command(devices=FILES))
-    assert bubblewrap_options(FILES)[:3] == ["--dev-bind", "/dev/nvidia0", "/dev/nvidia0"]
-    first = options.index("--dev-bind")
-    assert options[first - 2 : first] == ["--dev", "/dev"]
-    assert options[options.index("/sys") - 1] == "--ro-bind"
-    assert options[options.index("NCCL_SHM_DISABLE") + 1] == "1"
-    without = isolation.sandbox_command()
-    assert not {FILES[0], "/sys", "NCCL_SHM_DISABLE"} & set(without)
 
 
 def test_of_the_environment_only_which_gpus_and_the_systems_libraries_are_let_in():
