@@ -133,7 +133,8 @@ def test_a_network_that_makes_no_sense_is_a_sentence(arguments, words):
 
 def test_a_missing_tool_is_a_sentence(monkeypatch):
     monkeypatch.setattr(wires, "_PATH", "/nowhere")
-    assert "the programs ip and tc are missing: apt-get install iproute2" in wires.why_no_tools()
+    with pytest.raises(OSError, match="the program ip is missing: apt-get install iproute2"):
+        wires._run("ip", ["link"])
 
 
 def test_a_kernel_that_refuses_is_a_sentence(tmp_path):

@@ -3,19 +3,16 @@
     python -m byhand.tools.doctor
 
 Everything is tried, not guessed: ranks are started, a sandbox is made, two hosts are joined by a
-slow link. Exit status 0: the lectures run here. 1: something they need is missing.
+slow link. What an instructor installs besides (nbgrader, Slurm), the commands that need it ask for.
+Exit status 0: the lectures run here. 1: something they need is missing.
 """
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 import torch.distributed as dist
@@ -105,36 +102,6 @@ def virtual_network() -> str:
     return "hosts joined by links of a chosen rate"
 
 
-def slurm() -> str:
-    """A Slurm cluster that answers."""
-    if not shutil.which("sinfo"):
-        fix = "needed only on a cluster: apt-get install slurm-wlm munge"
-        raise Missing("sinfo is not installed", fix)
-    command = ["sinfo", "--noheader", "--format=%D nodes in %P"]
-    options = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "check": False}
-    try:
-        done = subprocess.run(command, timeout=20, **options)
-    except subprocess.TimeoutExpired as error:
-        raise Missing(str(error), "start slurmctld") from None
-    if done.returncode or not done.stdout.strip():
-        last = (done.stderr.strip().splitlines() or ["no partition"])[-1]
-        raise Missing(last, "start slurmctld and slurmd")
-    return ", ".join(done.stdout.strip().splitlines())
-
-
-def nbgrader() -> str:
-    """nbgrader, and the bare `alembic` it calls."""
-    try:
-        version = importlib.metadata.version("nbgrader")
-    except importlib.metadata.PackageNotFoundError:
-        raise Missing("not installed", "pip install 'byhand[instructor]'") from None
-    beside = str(Path(sys.prefix) / "bin")  # autograder looks here too, whatever PATH is
-    if not shutil.which("alembic", path=os.pathsep.join([os.environ.get("PATH", ""), beside])):
-        why = f"{version}, but its alembic is neither on PATH nor in {beside}"
-        raise Missing(why, "pip install alembic")
-    return f"{version}, and its alembic"
-
-
 CHECKS: dict[str, Callable[[], str]] = {
     "system": system,
     "torch": torch_version,
@@ -143,8 +110,6 @@ CHECKS: dict[str, Callable[[], str]] = {
     "ranks": ranks,
     "bubblewrap": bubblewrap,
     "virtual network": virtual_network,
-    "Slurm": slurm,
-    "nbgrader": nbgrader,
 }
 NEEDED = ("torch", "ranks")  # by the lectures
 

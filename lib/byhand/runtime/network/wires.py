@@ -30,15 +30,6 @@ _UNDER_WAY_BYTES = 1 << 16  # or so many bytes
 _FRAME_BYTES = MTU + 64  # it lets one frame through, however slow it is
 
 
-def why_no_tools() -> str | None:
-    """None where `ip` and `tc` are installed, else one sentence."""
-    missing = [name for name in ("ip", "tc") if not shutil.which(name, path=_PATH)]
-    if not missing:
-        return None
-    words = "programs ip and tc are" if missing[1:] else f"program {missing[0]} is"
-    return f"the {words} missing: apt-get install iproute2 (as root)"
-
-
 @dataclass
 class Wires:
     """A VirtualNetwork that stands: descriptors of its network namespaces."""
@@ -72,8 +63,6 @@ def lay(network: Any) -> Wires:
     Raises:
         OSError: the kernel refuses, or a tool fails; the message says which step.
     """
-    if problem := why_no_tools():
-        raise OSError(problem)
     namespaces.enter_as_administrator()
     switch = namespaces.own_network()
     hosts = [namespaces.new_network() for _ in range(network.hosts)]
@@ -137,8 +126,10 @@ def _rate(network: Any, name: str) -> str:
 
 def _run(tool: str, lines: list[str]) -> None:
     """Run lines of `ip` or `tc` in this process's network namespace."""
+    if (program := shutil.which(tool, path=_PATH)) is None:
+        raise OSError(f"the program {tool} is missing: apt-get install iproute2 (as root)")
     done = subprocess.run(
-        [shutil.which(tool, path=_PATH), "-batch", "-"],
+        [program, "-batch", "-"],
         input="\n".join([*lines, ""]),
         capture_output=True,
         text=True,
