@@ -58,6 +58,7 @@ class Node:
 
     def serve(self) -> None:
         """Pass on what the ranks write and return, until standard input ends."""
+        self.say("ready", None, (self.number, epoch()))
         while True:
             asked, _, _ = select.select([0], [], [], POLL_SECONDS)
             self.pass_on()
