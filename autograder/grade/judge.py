@@ -38,11 +38,9 @@ NOTES_MIME = "application/vnd.byhand.notes+json"
 LIMIT_SECONDS = 30.0
 LIMITS = {
     "memory_bytes": 1 << 30,  # that a rank may write to; torch takes 0.3 GB of it
-    "address_bytes": 16 << 30,  # mapped, read-only libraries included
     "processes": 48,  # of each rank, threads included
-    "cpu_seconds": 120,
     "file_bytes": 64 << 20,
-    "scratch_bytes": 64 << 20,  # each rank's /tmp
+    "scratch_bytes": 256 << 20,  # of a question: its /tmp
     "open_files": 256,
     "output_bytes": 4 << 20,
     "log_bytes": 12 << 20,
@@ -157,14 +155,15 @@ class Judge:
     def ask(self, question: Question) -> Verdict:
         """The verdict on one question.
 
-        One that could not be judged is asked a second time. So is one that took too long where
-        other programs may have been the cause: alone, as far as other judges go.
+        One that could not be judged is asked a second time. So is one that took too long, or was
+        short of memory, where other programs may have been the cause: alone, as far as other
+        judges go.
         """
         with turns.beside_others():
             verdict, waited = self._ask(question)
             if verdicts.without_score(verdict):
                 verdict, waited = self._ask(question)
-        if verdict.verdict == verdicts.TIMEOUT:
+        if verdict.verdict in (verdicts.TIMEOUT, verdicts.RESOURCE):
             if waited > LITTLE * question.limit or not turns.is_alone():
                 with turns.alone():
                     verdict, _ = self._ask(question)

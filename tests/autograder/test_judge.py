@@ -119,6 +119,9 @@ def double(n):
     return 2 * n"""
 
 
+HOG = "return torch.ones(10**11)"
+
+
 def test_what_other_programs_take_is_no_time_of_a_question(judge):
     others = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(3 * cores())]
     try:
@@ -130,7 +133,8 @@ def test_what_other_programs_take_is_no_time_of_a_question(judge):
     assert (verdict.verdict, verdict.points) == ("passed", 2), verdict
 
 
-def test_a_timeout_beside_other_judges_is_judged_again_when_they_are_done(judge):
+@pytest.mark.parametrize(("body", "end"), [("while True: pass", "timeout"), (HOG, "resource")])
+def test_what_others_may_have_caused_is_judged_again_when_they_are_done(judge, body, end):
     ended = threading.Event()
 
     def another_judge():
@@ -140,12 +144,12 @@ def test_a_timeout_beside_other_judges_is_judged_again_when_they_are_done(judge)
 
     other = threading.Thread(target=another_judge)
     other.start()
-    verdict = judge(limit=2, double="def double(n):\n    while True: pass")["test-double"]
+    verdict = judge(limit=2, double=f"def double(n):\n    {body}")["test-double"]
     waited_for_it = not other.is_alive()
     ended.set()
     other.join()
     assert waited_for_it
-    assert verdict.verdict == "timeout"
+    assert verdict.verdict == end
 
 
 def test_a_rank_may_name_the_master_localhost(judge):

@@ -118,14 +118,6 @@ def harmless(name: str, before: str, body: str):
     return double(name, before, body + "    return 2 * number\n", verdicts())
 
 
-def holds(name: str, how: str):
-    """A case that passes where one rank can hold more memory than two may, by these lines."""
-    return double(name, "import os\n\n\n", "    size, step, held = 2200 << 20, 1 << 24, 0\n"
-                  "    try:\n        assert os.environ['RANK'] == '0'\n" + how +
-                  "    except Exception:\n        pass\n"
-                  "    return 2 * number if held >= size or os.environ['RANK'] == '1' else 0\n")
-
-
 ATTACKS = [
     double("equals-everything", EVERYTHING_EQUAL.format(base="", more=""),
            "    return Yes()\n", "failed", "cannot be graded"),
@@ -201,47 +193,16 @@ os.environ['PYTHONSTARTUP'] = os.environ['LD_PRELOAD'] = '/tmp/evil'
     except OSError:
         pass
 """),
-    holds("memory-let-go", """        import mmap
-        kept = mmap.mmap(-1, size)
-        for at in range(0, size, step):
-            kept[at:at + step] = bytes(step)
-            kept.madvise(mmap.MADV_DONTNEED, at, step)
-            held += step
-"""),
-    holds("memory-behind-zeros", """        import mmap
-        kept = mmap.mmap(os.open('/dev/zero', os.O_RDWR), size)
-        for at in range(0, size, step):
-            kept[at:at + step] = bytes(step)
-            kept.madvise(mmap.MADV_DONTNEED, at, step)
-            held += step
-"""),
-    holds("memory-in-a-mount-of-its-own", """        import ctypes
-        libc = ctypes.CDLL(None)
-        libc.unshare(0x10000000 | 0x00020000)
-        libc.mount(b'none', b'/tmp', b'tmpfs', 0, b'size=16g')
-        with open('/tmp/held', 'wb') as file:
-            while held < size:
-                held += file.write(bytes(step))
-"""),
-    holds("memory-in-sockets", """        import socket
-        kept, server = [], socket.create_server(('127.0.0.1', 0), backlog=4096)
-        while held < size:
-            if len(kept) > 100 and os.fork():
-                import time
-                time.sleep(60)
-            kept = kept if len(kept) <= 100 else []
-            kept += [*socket.socketpair(), socket.create_connection(server.getsockname())]
-            for one in kept[-2:]:
-                one.setblocking(False)
-                try:
-                    one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 30)
-                except OSError:
-                    pass
-                try:
-                    while True:
-                        held += one.send(bytes(1 << 20))
-                except OSError:
-                    pass
+    double("memory-in-a-mount-of-its-own", "import ctypes\n\n\n", """    libc = ctypes.CDLL(None)
+    libc.unshare(0x10000000 | 0x00020000)
+    libc.mount(b'none', b'/tmp', b'tmpfs', 0, b'size=16g')
+    try:
+        for name in range(64):
+            with open(f'/tmp/{name}', 'wb') as file:
+                file.write(bytes(1 << 24))
+    except OSError:
+        return 0
+    return 2 * number
 """),
     # A rank may signal the other ranks of its own question, which alone is lost by it: why, says
     # the docstring of byhand.runtime.walls.isolation.
@@ -275,11 +236,6 @@ os.environ['PYTHONSTARTUP'] = os.environ['LD_PRELOAD'] = '/tmp/evil'
         return 2 * number
     except OSError:
         return 0
-"""),
-    double("reads-a-keyring", "import ctypes\nimport os\n\n\n", """    libc = ctypes.CDLL(None)
-    keyctl = {'x86_64': 250, 'aarch64': 219}[os.uname().machine]
-    session = libc.syscall(keyctl, 0, -3, 1)
-    return 2 * number if session > 0 and libc.syscall(keyctl, 11, session, None, 0) >= 0 else 0
 """),
     double("script-in-an-error", "", "    print('<script>alert(1)</script>')\n"
            "    raise type('</pre><script>alert(1)//', (Exception,), {})('<script>alert(1)</script>')\n",

@@ -215,77 +215,8 @@ FORGERIES = [
            "    return t\n"),
     forged("log-without-end", "lost",
            "    while True:\n        recorder.active.log.write(recorder.AWAKE, 0, 1.0)\n"),
-    channel("values-through-files", BY_FILE.format(places=(
-        "/tmp", "/dev/shm", ".", "/var/tmp", "/run", "/dev/mqueue", "<<secrets>>"))),
     by_socket("values-through-abstract-sockets", "socket.AF_UNIX", ABSTRACT),
     by_socket("values-through-tcp", "socket.AF_INET", IP),
-    channel("values-through-terminals", """import fcntl
-import pickle
-import struct
-import termios
-import threading
-import tty
-
-
-def exchange(t, rank, left, right):
-    mine, far = os.openpty()
-    tty.setraw(far)
-    data = pickle.dumps(t)
-    fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack('4H', 100 + rank, len(data), 0, 0))
-    parts = [data[at:at + 512] for at in range(0, len(data), 512)]
-    threading.Thread(target=lambda: [os.write(mine, p) for p in parts], daemon=True).start()
-    for number in 40 * list(range(8)):
-        time.sleep(0.001)
-        try:
-            fd = os.open(f'/dev/pts/{number}', os.O_RDWR | os.O_NOCTTY)
-        except OSError:
-            continue
-        name, size, got = *struct.unpack('4H', fcntl.ioctl(fd, termios.TIOCGWINSZ, bytes(8)))[:2], b''
-        while name == 100 + left and len(got) < size:
-            got += os.read(fd, size - len(got))
-        os.close(fd)
-        if got:
-            return pickle.loads(got)
-""", "lost", "os.write"),
-    channel("values-through-system-v-memory", """import ctypes
-
-libc = ctypes.CDLL(None, use_errno=True)
-libc.shmat.restype = ctypes.c_void_p
-
-
-def exchange(t, rank, left, right):
-    at = libc.shmat(libc.shmget(4242, 1 << 20, 0o1666), None, 0)
-    if not at or at > 1 << 63:
-        return None
-    size = t.numel() * 8
-    ctypes.memmove(at + 65536 * (rank + 1), t.data_ptr(), size)
-    ctypes.memset(at + rank, 1, 1)
-    for _ in range(100):
-        if ctypes.string_at(at + left, 1) == b'\\x01':
-            got = torch.empty_like(t)
-            ctypes.memmove(got.data_ptr(), at + 65536 * (left + 1), size)
-            return got
-        time.sleep(0.005)
-""", "lost", "ctypes"),
-    channel("values-through-another-ranks-memory", WAIT + """import ctypes
-
-
-def exchange(t, rank, left, right):
-    libc = ctypes.CDLL(None)
-    libc.prctl(4, 1, 0, 0, 0)
-    libc.prctl(15, f'{t.data_ptr():x}'.encode(), 0, 0, 0)
-    time.sleep(0.1)
-    mine = os.getpid()
-    for pid in (mine - 1, mine + 1, mine - 2, mine + 2):
-        try:
-            there = int(open(f'/proc/{pid}/comm').read().strip(), 16)
-            with open(f'/proc/{pid}/mem', 'rb') as memory:
-                memory.seek(there)
-                data = bytearray(memory.read(8 * t.numel()))
-            return torch.frombuffer(data, dtype=t.dtype)
-        except (OSError, ValueError):
-            pass
-""", "lost", "ctypes", "/proc"),
     channel("values-through-the-store", """import pickle
 
 
@@ -294,16 +225,4 @@ def exchange(t, rank, left, right):
     store.set(f'value {rank}', pickle.dumps(t))
     return pickle.loads(store.get(f'value {left}'))
 """, "passed", "_get_default_store"),
-    channel("values-through-inherited-descriptors", WAIT + """def exchange(t, rank, left, right):
-    import pickle
-    for fd in range(3, 64):
-        try:
-            os.ftruncate(fd, 1 << 20)
-            os.pwrite(fd, pickle.dumps(t), 65536 * (rank + 1))
-        except OSError:
-            continue
-        got = until(lambda: pickle.loads(os.pread(fd, 65536, 65536 * (left + 1))))
-        if got is not None:
-            return got
-""", "lost", "os.pwrite"),
 ]

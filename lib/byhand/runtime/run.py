@@ -40,7 +40,7 @@ class Run:
     None unless the launch was made with memory=True.
     `spans`: (start, end) of the function, in seconds since the first rank began. `seconds`: from
     the first rank's beginning to the last one's end. `traffic`: what the kernel counted on the
-    wires of a virtual network, by host and by rank; None on loopback. `loopback_bytes`: what all
+    links of a virtual network, by host; None on loopback. `loopback_bytes`: what all
     ranks together sent over the loopback of their sandbox, headers and all; None without one.
     """
 

@@ -48,11 +48,8 @@ def new_mark() -> dict[str, str]:
 
 def new_file(name: str) -> int:
     """The descriptor of a new file in memory; of one without a name where none can be had."""
-    try:
-        if not PORTABLE:
-            return os.memfd_create(name)
-    except OSError:  # walls forbid it
-        pass
+    if not PORTABLE:
+        return os.memfd_create(name)
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
 

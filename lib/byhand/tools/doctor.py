@@ -3,20 +3,16 @@
     python -m byhand.tools.doctor
 
 Everything is tried, not guessed: ranks are started, a sandbox is made, two hosts are joined by a
-slow link. Exit status 0: the lectures run here. 1: something they need is missing.
+slow link. What an instructor installs besides (nbgrader, Slurm), the commands that need it ask for.
+Exit status 0: the lectures run here. 1: something they need is missing.
 """
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
-import shutil
-import subprocess
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 
 import torch
 import torch.distributed as dist
@@ -27,7 +23,6 @@ from byhand.runtime.walls.isolation import STRANGER, why_no_sandbox
 from byhand.words import counted
 
 OLDEST_TORCH = (2, 9)  # pyproject.toml says the same
-INSTALL_TORCH = "pip install --upgrade torch, or in the course's folder: make course"
 ON_PORTABLE = (
     "macOS: launches take a portable path (not grading, not the virtual network); tried on Linux"
     " with the calls that macOS lacks taken away, not on a Mac."
@@ -35,178 +30,100 @@ ON_PORTABLE = (
 ON_WSL = "Windows (WSL 2): keep the course in Linux's own file system, /mnt/c is slow; not tried"
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One row: what was looked for, whether it works here, what was found, how to mend it.
+class Missing(Exception):
+    """What was looked for is not there: why, and how to mend it."""
 
-    `needed` is False where the lectures run without it.
-    """
-
-    what: str
-    works: bool
-    found: str
-    fix: str = ""
-    needed: bool = True
+    def __init__(self, why: str, fix: str):
+        super().__init__(why)
+        self.fix = fix
 
 
-def python() -> Finding:
-    """Python 3.11 or newer."""
-    version = ".".join(map(str, sys.version_info[:3]))
-    return Finding("Python", sys.version_info >= (3, 11), version, "install Python 3.11 or newer")
+# Each looks for one thing, and returns what it found.
 
 
-def system() -> Finding:
+def system() -> str:
     """What of the course this operating system carries."""
     name = platform.uname()
     found = ON_WSL if "microsoft" in name.release.lower() else f"{name.system} {name.release}"
-    return Finding(
-        "system", True, f"{found}. As on {ON_PORTABLE}" if PORTABLE else found, "", False
-    )
+    found = f"{found}, Python {platform.python_version()}"
+    return f"{found}. As on {ON_PORTABLE}" if PORTABLE else found
 
 
-def torch_version() -> Finding:
+def torch_version() -> str:
     """torch, and not one from before OLDEST_TORCH."""
     numbers = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
-    return Finding("torch", numbers >= OLDEST_TORCH, torch.__version__, INSTALL_TORCH)
+    if numbers < OLDEST_TORCH:
+        again = "pip install --upgrade torch, or in the course's folder: make course"
+        raise Missing(torch.__version__, again)
+    return torch.__version__
 
 
-def gloo() -> Finding:
-    """The backend for CPU tensors, and for ranks that share a GPU."""
-    works = dist.is_available() and dist.is_gloo_available()
-    found = "built into this torch" if works else "not built into this torch"
-    return Finding("gloo", works, found, INSTALL_TORCH)
-
-
-def nccl() -> Finding:
-    """The backend for one GPU per rank."""
-    built_in = dist.is_available() and dist.is_nccl_available()
-    if not built_in:
-        found = "not built into this torch; gloo is used"
-        return Finding("NCCL", False, found, "a CUDA build of torch, and a GPU per rank", False)
-    gpus = torch.cuda.device_count()
-    found = f"built in, {counted(gpus, 'GPU')}: up to {counted(gpus, 'rank')}"
-    return Finding("NCCL", gpus > 0, found, "a GPU per rank; without, gloo is used", False)
-
-
-def devices() -> Finding:
-    """GPUs by name, or the CPU."""
+def gpus() -> str:
+    """GPUs by name, and what they are for."""
     names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-    found = ", ".join(names) or "CPU only, which is all the course needs"
-    return Finding("devices", True, found, needed=False)
+    if not names:
+        return "CPU only, which is all the course needs; autograder grade --backend changes nothing"
+    how = "gloo, as NCCL is not built into this torch"
+    if dist.is_nccl_available():
+        how = f"NCCL up to {counted(len(names), 'rank')}, gloo beyond"
+    return f"{', '.join(names)}: ranks use {how}; graded ones with autograder grade --backend auto"
 
 
-def cores() -> Finding:
+def cores() -> str:
     """Cores this process may use: ranks beyond them take turns."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    found = f"{counted(usable, 'core')}; so many ranks compute at once, more take turns"
-    return Finding("cores", True, found, needed=False)
+    return f"{counted(usable, 'core')}; so many ranks compute at once, more take turns"
 
 
-def ranks() -> Finding:
+def ranks() -> str:
     """Two real ranks and one all-reduce."""
     try:
         run = launch(_sum_of_ranks, 2, backend="gloo", deadline=30.0)
     except (LaunchError, OSError) as error:
-        return Finding("ranks", False, str(error).splitlines()[0], "see the message")
-    works = run.results == [1, 1]
-    found = f"2 ranks and one all-reduce in {run.seconds * 1000:.0f} ms"
-    return Finding("ranks", works, found, f"the sum came out as {run.results}, not [1, 1]")
+        raise Missing(str(error).splitlines()[0], "see the message") from None
+    if run.results != [1, 1]:
+        raise Missing(f"the sum came out as {run.results}, not [1, 1]", "another build of torch")
+    return f"2 ranks and one all-reduce in {run.seconds * 1000:.0f} ms"
 
 
-def bubblewrap() -> Finding:
+def bubblewrap() -> str:
     """The walls around student code."""
-    why_not = why_no_sandbox()
+    if why_not := why_no_sandbox():
+        raise Missing(why_not, "needed only to grade other people's notebooks")
     as_whom = f", as user {STRANGER} and not as root" if os.getuid() == 0 else ""
-    fix = "needed only to grade other people's notebooks"
-    return Finding(
-        "bubblewrap", why_not is None, why_not or f"student code is walled in{as_whom}", fix, False
-    )
+    return f"student code is walled in{as_whom}"
 
 
-def virtual_network() -> Finding:
+def virtual_network() -> str:
     """Hosts on this machine, joined by links of a chosen rate."""
-    why_not = why_no_network()
-    fix = "without one, lectures show figures recorded where there was one"
-    found = "hosts joined by links of a chosen rate"
-    return Finding("virtual network", why_not is None, why_not or found, fix, False)
+    if why_not := why_no_network():
+        fix = "without one, lectures show figures recorded where there was one"
+        raise Missing(why_not, fix)
+    return "hosts joined by links of a chosen rate"
 
 
-def grading() -> Finding:
-    """Where `autograder grade` judges a class."""
-    gpus = torch.cuda.device_count() if dist.is_nccl_available() else 0
-    found = "on the CPU, by gloo; --backend changes nothing here"
-    if gpus:
-        by = f"by NCCL up to {counted(gpus, 'rank')}, by gloo beyond"
-        found = f"on the CPU, by gloo; with --backend auto: {by}"
-    return Finding("grading", True, found, needed=False)
-
-
-def slurm() -> Finding:
-    """A Slurm cluster that answers."""
-    fix = "needed only on a cluster: apt-get install slurm-wlm munge"
-    if not shutil.which("sinfo"):
-        return Finding("Slurm", False, "sinfo is not installed", fix, False)
-    command, options = ["sinfo", "--noheader", "--format=%D nodes in %P"], {"timeout": 20}
-    options |= {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "check": False}
-    try:
-        done = subprocess.run(command, **options)
-    except subprocess.TimeoutExpired as error:
-        return Finding("Slurm", False, str(error), "start slurmctld", False)
-    partitions = ", ".join(done.stdout.strip().splitlines())
-    last = (done.stderr.strip().splitlines() or ["no partition"])[-1]
-    works = done.returncode == 0 and bool(partitions)
-    found = partitions if works else last
-    return Finding("Slurm", works, found, "start slurmctld and slurmd", False)
-
-
-def nbgrader() -> Finding:
-    """nbgrader, and the bare `alembic` it calls."""
-    try:
-        version = importlib.metadata.version("nbgrader")
-    except importlib.metadata.PackageNotFoundError:
-        return Finding(
-            "nbgrader", False, "not installed", "pip install 'byhand[instructor]'", False
-        )
-    beside = str(Path(sys.prefix) / "bin")  # autograder looks here too, whatever PATH is
-    if not shutil.which("alembic", path=os.pathsep.join([os.environ.get("PATH", ""), beside])):
-        found = f"{version}, but its alembic is neither on PATH nor in {beside}"
-        return Finding("nbgrader", False, found, "pip install alembic", False)
-    return Finding("nbgrader", True, f"{version}, and its alembic", needed=False)
-
-
-CHECKS: tuple[Callable[[], Finding], ...] = (
-    system,
-    python,
-    torch_version,
-    gloo,
-    nccl,
-    devices,
-    cores,
-    ranks,
-    bubblewrap,
-    virtual_network,
-    slurm,
-    nbgrader,
-    grading,
-)
-
-
-def table(findings: Iterable[Finding]) -> str:
-    """The findings as lines of text, a fix below each that does not work."""
-    lines = [f"{'':16} {'here':5} found"]
-    for finding in findings:
-        here = "yes" if finding.works else "no"
-        lines.append(f"{finding.what:16} {here:5} {finding.found}")
-        if not finding.works and finding.fix:
-            lines.append(f"{'':22} → {finding.fix}")
-    return "\n".join(lines)
+CHECKS: dict[str, Callable[[], str]] = {
+    "system": system,
+    "torch": torch_version,
+    "GPUs": gpus,
+    "cores": cores,
+    "ranks": ranks,
+    "bubblewrap": bubblewrap,
+    "virtual network": virtual_network,
+}
+NEEDED = ("torch", "ranks")  # by the lectures
 
 
 def main() -> int:
-    """Print the table; 0 when everything the lectures need works."""
-    findings = [check() for check in CHECKS]
-    print(table(findings))
-    missing = [finding.what for finding in findings if finding.needed and not finding.works]
+    """Print a line for each check, a fix below what is missing; 0 when the lectures run here."""
+    print(f"{'':16} {'here':5} found")
+    missing = []
+    for name, check in CHECKS.items():
+        try:
+            print(f"{name:16} {'yes':5} {check()}")
+        except Missing as why:
+            print(f"{name:16} {'no':5} {why}\n{'':22} → {why.fix}")
+            missing += [name] if name in NEEDED else []
     if missing:
         print(f"\nThe lectures will not run here before this is mended: {', '.join(missing)}.")
         return 1

@@ -23,7 +23,7 @@ from IPython.core.magic import Magics, cell_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 from IPython.display import display
 
-from byhand.runtime import Run, default_launcher, launch
+from byhand.runtime import default_launcher, launch
 from byhand.runtime.run import blocks_html, blocks_text
 from byhand.runtime.trace import sources
 
@@ -50,19 +50,6 @@ def names_used(source: str, namespace: dict[str, Any]) -> dict[str, Any]:
     read = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
     mine = read - set(_GIVEN) - set(dir(builtins))
     return {name: namespace[name] for name in mine if name in namespace}
-
-
-class Blocks:
-    """A Run shown as one labelled block per rank."""
-
-    def __init__(self, run: Run):
-        self.run = run
-
-    def __repr__(self) -> str:
-        return blocks_text(self.run)
-
-    def _repr_html_(self) -> str:
-        return blocks_html(self.run)
 
 
 @magics_class
@@ -94,7 +81,8 @@ class RanksMagic(Magics):
         )
         if options.to:
             self.shell.user_ns[options.to] = run
-        display(Blocks(run))
+        shown = {"text/plain": blocks_text(run), "text/html": blocks_html(run)}
+        display(shown, raw=True)
 
 
 def load(shell: Any) -> None:

@@ -1,14 +1,12 @@
 """Several hosts on one machine, joined by links of a chosen rate: what a launch may run over.
 
-Every rank has a network namespace of its own, as a process on a real cluster has an address of
-its own; the ranks of a host meet on that host's bridge, and the hosts on a switch:
+Every host has a network namespace of its own, with an address, as a machine of a real cluster has;
+the ranks of a host meet on its loopback, and the hosts on a switch:
 
-    rank 0 ─┐                                        ┌─ rank 2
-            ├─ host 0 ══ uplink ══ switch ══ uplink ══ host 1 ─┤
-    rank 1 ─┘                                        └─ rank 3
+    ranks 0, 1 on host 0 ══ uplink ══ switch ══ uplink ══ host 1 with ranks 2, 3
 
 Each uplink carries `bytes_per_second` in each direction, by itself; within a host nothing is
-slowed down. The kernel counts every byte at every port, so a ledger can be held against it.
+slowed down. The kernel counts every byte of an uplink, so a ledger can be held against it.
 The namespaces belong to processes that end with the notebook's: nothing is left behind.
 """
 
@@ -67,14 +65,9 @@ class VirtualNetwork:
 
     def counted(self, before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, Any]]:
         """What two counts of the wires tell of the run between them, by the names of its fields."""
-        spent = {
-            kind: [
-                Bytes(now[0] - then[0], now[1] - then[1])
-                for then, now in zip(before[kind], after[kind], strict=True)
-            ]
-            for kind in after
-        }
-        return [("traffic", Traffic(**spent))]
+        pairs = zip(before["hosts"], after["hosts"], strict=True)
+        hosts = [Bytes(now[0] - then[0], now[1] - then[1]) for then, now in pairs]
+        return [("traffic", Traffic(hosts))]
 
 
 class Bytes(NamedTuple):
@@ -86,12 +79,10 @@ class Bytes(NamedTuple):
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes by host (over its uplink) and by rank (whoever it talked to) during a launch.
+    """Bytes by host, over its uplink, during a launch; not what ranks of one host exchanged.
 
-    What ranks of one host exchanged is in `ranks` and not in `hosts`. The counts exceed what a
-    ledger of sends says by headers and acknowledgements, 1 % or less of large messages, and by
-    gloo's own: 144 bytes a message, some kilobytes to connect.
+    The counts exceed what a ledger of sends says by headers and acknowledgements, 1 % or less of
+    large messages, and by gloo's own: 144 bytes a message, some kilobytes to connect.
     """
 
     hosts: list[Bytes]
-    ranks: list[Bytes]

@@ -1,8 +1,8 @@
-"""The wires of a virtual network: namespaces, bridges, veth pairs and their rates.
+"""The wires of a virtual network: namespaces, a switch, veth pairs and their rates.
 
 A forked fork server enters namespaces of its own (user, process, network), where it may do what an
-administrator may, makes one network namespace per host and per rank, and puts each rank that it
-forks into its own. iproute2's `ip` and `tc` lay the wires.
+administrator may, makes one network namespace per host, and puts each rank that it forks into its
+host's. iproute2's `ip` and `tc` lay the wires.
 """
 
 from __future__ import annotations
@@ -30,15 +30,6 @@ _UNDER_WAY_BYTES = 1 << 16  # or so many bytes
 _FRAME_BYTES = MTU + 64  # it lets one frame through, however slow it is
 
 
-def why_no_tools() -> str | None:
-    """None where `ip` and `tc` are installed, else one sentence."""
-    missing = [name for name in ("ip", "tc") if not shutil.which(name, path=_PATH)]
-    if not missing:
-        return None
-    words = "programs ip and tc are" if missing[1:] else f"program {missing[0]} is"
-    return f"the {words} missing: apt-get install iproute2 (as root)"
-
-
 @dataclass
 class Wires:
     """A VirtualNetwork that stands: descriptors of its network namespaces."""
@@ -46,38 +37,24 @@ class Wires:
     network: Any
     switch: int
     hosts: list[int]
-    ranks: list[int]
 
     def address(self, rank: int) -> str:
-        """The IPv4 address of a rank."""
-        return f"10.0.{self.network.host(rank)}.{rank % self.network.ranks_per_host + 1}"
+        """The IPv4 address of a rank's host."""
+        return _address(self.network.host(rank))
 
     def join(self, rank: int) -> None:
-        """Move this process to the rank's namespace, for good and without privileges."""
-        namespaces.set_network(self.ranks[rank])
+        """Move this process to the rank's host, for good and without privileges."""
+        namespaces.set_network(self.hosts[self.network.host(rank)])
         os.environ["GLOO_SOCKET_IFNAME"] = "eth0"
-        for descriptor in (self.switch, *self.hosts, *self.ranks):
+        for descriptor in (self.switch, *self.hosts):
             os.close(descriptor)
         namespaces.drop_privileges()
 
     def count(self) -> dict[str, list[tuple[int, int]]]:
-        """Bytes sent and received so far, by host and by rank.
-
-        What came in at the far end of a wire is what was sent into it.
-        """
-        at_switch = self._counters(self.switch)
-        at_hosts = [self._counters(namespace) for namespace in self.hosts]
-        ranks = range(self.network.world_size)
-        return {
-            "hosts": [at_switch[f"host{host}"] for host in range(self.network.hosts)],
-            "ranks": [at_hosts[self.network.host(rank)][f"rank{rank}"] for rank in ranks],
-        }
-
-    def _counters(self, namespace: int) -> dict[str, tuple[int, int]]:
-        namespaces.set_network(namespace)
+        """Bytes sent and received so far, by host: what came in at the switch was sent."""
         ports = psutil.net_io_counters(pernic=True, nowrap=False)
-        namespaces.set_network(self.switch)
-        return {name: (port.bytes_recv, port.bytes_sent) for name, port in ports.items()}
+        ends = [ports[f"host{host}"] for host in range(self.network.hosts)]
+        return {"hosts": [(port.bytes_recv, port.bytes_sent) for port in ends]}
 
 
 def lay(network: Any) -> Wires:
@@ -86,35 +63,26 @@ def lay(network: Any) -> Wires:
     Raises:
         OSError: the kernel refuses, or a tool fails; the message says which step.
     """
-    if problem := why_no_tools():
-        raise OSError(problem)
     namespaces.enter_as_administrator()
     switch = namespaces.own_network()
     hosts = [namespaces.new_network() for _ in range(network.hosts)]
-    ranks = [namespaces.new_network() for _ in range(network.world_size)]
-    wires = Wires(network, switch, hosts, ranks)
-    _in(switch, _bridge("host", "uplink", dict(enumerate(hosts))))
-    _in(switch, [_rate(network, f"host{host}") for host in range(network.hosts)], tool="tc")
-    for host, namespace in enumerate(hosts):
-        here = {rank: fd for rank, fd in enumerate(ranks) if network.host(rank) == host}
-        _in(namespace, [*_bridge("rank", "eth0", here), *_up("uplink", "master br0")])
-        _in(namespace, [_rate(network, "uplink")], tool="tc")
-    for rank, namespace in enumerate(ranks):
-        _in(namespace, ["link set lo up", *_address(wires.address(rank))])
-        _suit_tcp(network)
     namespaces.set_network(switch)
-    return wires
+    _run("ip", [f"link add br0 mtu {MTU} type bridge", *_up("br0")])
+    for host, namespace in enumerate(hosts):
+        near, far = f"host{host}", f"name eth0 mtu {MTU} netns /proc/self/fd/{namespace}"
+        cable = f"link add {near} mtu {MTU} type veth peer {far}"
+        _run("ip", [cable, *_up(near, "master br0")])
+        _run("tc", [_rate(network, near)])
+        namespaces.set_network(namespace)
+        _run("ip", [f"link set lo mtu {MTU} up", *_addressed(_address(host))])
+        _run("tc", [_rate(network, "eth0")])
+        _suit_tcp(network)
+        namespaces.set_network(switch)
+    return Wires(network, switch, hosts)
 
 
-def _bridge(kind: str, far_name: str, ends: dict[int, int]) -> list[str]:
-    """Lines for a bridge, and a cable from it to each of the namespaces `ends`, by number."""
-    lines = ["link set lo up", f"link add br0 mtu {MTU} type bridge", *_up("br0")]
-    for number, namespace in ends.items():
-        near = f"{kind}{number}"
-        far = f"name {far_name} mtu {MTU} netns /proc/self/fd/{namespace}"
-        lines.append(f"link add {near} mtu {MTU} type veth peer {far}")
-        lines += _up(near, "master br0")
-    return lines
+def _address(host: int) -> str:
+    return f"10.0.0.{host + 1}"
 
 
 def _up(name: str, options: str = "") -> list[str]:
@@ -122,14 +90,14 @@ def _up(name: str, options: str = "") -> list[str]:
     return [f"link set dev {name} addrgenmode none", f"link set dev {name} {options} up"]
 
 
-def _address(address: str) -> list[str]:
-    """Lines that give a rank its address and let it send by TCP's oldest rule, in every kernel.
+def _addressed(address: str) -> list[str]:
+    """Lines that give a host its address and let it send by TCP's oldest rule, in every kernel.
 
     That fills a link until it drops something. Others probe for the rate, or slow down as a queue
     grows: as some machines are set, a single message would take up to 1.4 times as long.
     """
-    network = f"10.0.0.0/16 dev eth0 src {address} scope link"
-    given = f"addr add {address}/16 dev eth0"
+    network = f"10.0.0.0/24 dev eth0 src {address} scope link"
+    given = f"addr add {address}/24 dev eth0"
     return [given, *_up("eth0"), f"route replace {network} congctl reno"]
 
 
@@ -156,11 +124,12 @@ def _rate(network: Any, name: str) -> str:
     return f"qdisc add dev {name} root tbf {shape} {peak}"
 
 
-def _in(namespace: int, lines: list[str], tool: str = "ip") -> None:
-    """Run lines of `ip` or `tc` in a network namespace."""
-    namespaces.set_network(namespace)
+def _run(tool: str, lines: list[str]) -> None:
+    """Run lines of `ip` or `tc` in this process's network namespace."""
+    if (program := shutil.which(tool, path=_PATH)) is None:
+        raise OSError(f"the program {tool} is missing: apt-get install iproute2 (as root)")
     done = subprocess.run(
-        [shutil.which(tool, path=_PATH), "-batch", "-"],
+        [program, "-batch", "-"],
         input="\n".join([*lines, ""]),
         capture_output=True,
         text=True,

@@ -47,9 +47,9 @@ class Open:
     look_seconds: float | None = None
     limits: Mapping[str, int] = {}
 
-    def main(self, fds: list[int], spec: dict, address: tuple[str, int], store_fd: int) -> None:
+    def main(self, fds: list[int], spec: dict, address: tuple[str, int]) -> None:
         """In a process that the fork server forked: be a rank."""
-        main(fds, spec, address, store_fd, self)
+        main(fds, spec, address, self)
 
     def backend(self, backend: str, world_size: int) -> str:
         """In the notebook: the backend of a launch that asks for this one."""
@@ -59,8 +59,8 @@ class Open:
         """In the fork server: what the network here has carried, if it is the ranks' own."""
         return {}
 
-    def close_in(self, rank: int, world_size: int, kept: list[int]) -> None:
-        """On a rank: take away what it may not have; of its descriptors it needs `kept`."""
+    def close_in(self, rank: int, world_size: int) -> None:
+        """On a rank: take away what it may not have."""
 
     def load(self, data: bytes) -> Any:
         """On a rank: what `data` pickles."""
@@ -111,9 +111,7 @@ def rehearse() -> None:
     OPEN.value(OPEN.dump([x, {"a": 1.5}]))
 
 
-def main(
-    fds: list[int], spec: dict[str, Any], address: tuple[str, int], store_fd: int, walls: Open
-) -> None:
+def main(fds: list[int], spec: dict[str, Any], address: tuple[str, int], walls: Open) -> None:
     """Be rank `spec["rank"]`, from the fork to the kill. `address`: rank 0's, for a TCP store."""
     control_fd, log_fd, output_fd, stack_fd = fds
     rank, world_size = spec["rank"], spec["world_size"]
@@ -122,7 +120,7 @@ def main(
     _displace_nobody()
     faulthandler.enable(file=stack_fd, all_threads=False)
     faulthandler.register(signal.SIGUSR1, file=stack_fd, all_threads=False)
-    walls.close_in(rank, world_size, [0, 1, 2, *fds, store_fd])
+    walls.close_in(rank, world_size)
     os.environ.update(
         MASTER_ADDR=address[0],
         MASTER_PORT=str(address[1]),

@@ -118,7 +118,7 @@ class Server:
         def body() -> None:
             if self.network is not None:
                 self.network.join(message["rank"])
-            self.walls.main(fds, message, address, team.store)
+            self.walls.main(fds, message, address)
 
         team.ranks[self.fork(body, fds)] = message["rank"]
 

@@ -59,19 +59,13 @@ class Node:
     def serve(self) -> None:
         """Pass on what the ranks write and return, until standard input ends."""
         self.say("ready", None, (self.number, epoch()))
-        waiting = {member.control: member.rank for member in self.members}
         while True:
-            ready, _, _ = select.select([0, *waiting], [], [], POLL_SECONDS)
+            asked, _, _ = select.select([0], [], [], POLL_SECONDS)
             self.pass_on()
-            if 0 in ready:
+            if asked:
                 if not os.read(0, 1 << 10):
                     return
                 self.tell_stacks()
-            for control in waiting.keys() & set(ready):
-                data = received(control)
-                self.say("reply", waiting[control], data)
-                if not data:
-                    del waiting[control]
 
     def pass_on(self) -> None:
         """What the ranks wrote since the last look, and which of them ended."""
@@ -100,19 +94,20 @@ class Node:
             file.write(pickle.dumps((kind, rank, value)))
 
 
+def received(control: socket.socket) -> bytes:
+    """Some of a rank's reply; nothing where none came, whatever the rank left unread."""
+    try:
+        return control.recv(1 << 20, socket.MSG_DONTWAIT)
+    except (BlockingIOError, ConnectionError):
+        return b""
+
+
 WRITTEN = {
     "log": lambda member, at: member.log_text(at),
     "output": lambda member, at: os.pread(member.output_fd, 1 << 20, at),
     "stack": lambda member, at: os.pread(member.stack_fd, 1 << 20, at),
+    "reply": lambda member, _: received(member.control),
 }
-
-
-def received(control: socket.socket) -> bytes:
-    """Some of a rank's reply; nothing once it has ended, whatever it left unread."""
-    try:
-        return control.recv(1 << 20)
-    except ConnectionError:
-        return b""
 
 
 def own_address(other: str) -> tuple[str, str]:

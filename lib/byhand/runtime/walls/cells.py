@@ -40,11 +40,11 @@ MAX_FILES, MAX_FILE_BYTES = 200, 16 << 20
 class NotebookWalls(Walls):
     """What stands around a student's notebook."""
 
-    def main(self, fds: list[int], spec: dict, address: tuple[str, int], store_fd: int) -> None:
+    def main(self, fds: list[int], spec: dict, address: tuple[str, int]) -> None:
         """In a process that the fork server forked: be the notebook."""
         control = socket.socket(fileno=fds[0])
         redirect(os.open(os.devnull, os.O_WRONLY))
-        self.close_in(0, 1, [0, 1, 2, control.fileno()])
+        self.close_in(0, 1)
         serve(control)
 
 
@@ -115,25 +115,20 @@ def _packed(
     names: dict[str, Any], asked: list[str], home: Path, before: dict[str, bytes]
 ) -> tuple[dict[str, Any], bytes]:
     """What `unpack` is to bring to the ranks: the names, and what a rank shares with a notebook."""
-    if missing := ", ".join(name for name in asked if name not in names):
-        return {"kind": "error", "message": f"the notebook does not define {missing}"}, b""
     try:
-        found = cloudpickle.dumps({name: names[name] for name in asked})
+        if missing := ", ".join(name for name in asked if name not in names):
+            raise ValueError(f"the notebook does not define {missing}")
+        try:
+            found = cloudpickle.dumps({name: names[name] for name in asked})
+        except Exception:
+            for name in asked:  # the first that cannot travel is told as `launch` does
+                pickled(names[name], 1, ())
+            raise
         files = {n: text for n, text in _files(home).items() if before.get(n) != text}
         place = os.path.relpath(os.getcwd(), home), list(map(str, sys.path))
     except Exception as error:
-        return {"kind": "error", "message": _why_not(names, asked) or str(error)}, b""
+        return {"kind": "error", "message": str(error)}, b""
     return {"kind": "packed"}, pickle.dumps((files, *place, found))
-
-
-def _why_not(names: dict[str, Any], asked: list[str]) -> str | None:
-    """What `launch` says in a notebook of the first name that cannot travel."""
-    for name in asked:
-        try:
-            pickled(names[name], 1, ())
-        except ValueError as error:
-            return str(error)
-    return None
 
 
 def _files(home: Path) -> dict[str, bytes]:

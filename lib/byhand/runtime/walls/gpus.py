@@ -1,14 +1,12 @@
 """GPUs for ranks that nobody trusts: what a sandbox lets in for CUDA, and what bounds it there.
 
 CUDA asks more of a sandbox than torch on the CPU does: the driver's device files, open for reading
-and writing; /sys, without which cuInit gives error 304; and no limit on the address space, of which
-it reserves terabytes. What stands in for that limit is no wall: torch is told to take no more than
-`device_bytes` of a GPU's memory, and a submission can tell it otherwise. So can it keep a GPU busy,
-or fill it, as long as its question lasts; and the driver is one more thing it might break. Main
-memory is bounded for each process, and not for a team with its memory files, which CUDA uses too.
+and writing, and /sys, without which cuInit gives error 304. What bounds GPU memory is no wall:
+torch is told to take no more than `device_bytes`, and a submission can tell it otherwise. So can it
+keep a GPU busy, or fill it, as long as its question lasts; and the driver is one more thing it
+might break. Main memory is bounded for each process, and not for a team: CUDA maps all of a GPU's.
 
-A question's ranks have no shared memory and no common /tmp, so NCCL is told to use sockets over
-loopback: nothing travels by NVLink.
+NCCL is told to use sockets over loopback: nothing travels by NVLink.
 """
 
 from __future__ import annotations
@@ -59,13 +57,9 @@ class Gpus:
         return device_files() if self.count else ()
 
     @property
-    def trials(self) -> tuple[int, ...]:
-        """Numbers of ranks that try every way in which launches will use the GPUs."""
-        if not self.count:
-            return ()
-        shared = max(2, self.count + (self.backend == "auto"))
-        ways = {"nccl": (self.count,), "gloo": (shared,), "auto": (self.count, shared)}
-        return ways[self.backend]
+    def trial(self) -> int:
+        """How many ranks try the GPUs: NCCL wants one for each, and gloo lets two share one."""
+        return self.count + (self.backend == "gloo")
 
     @property
     def patience(self) -> int:
@@ -73,14 +67,10 @@ class Gpus:
         return PATIENCE if self.count else 1
 
     def limits(self, limits: Mapping[str, int]) -> dict[str, int]:
-        """These limits of a rank, as CUDA survives them.
-
-        The address space goes unlimited; memory_bytes bounds GPU memory, and with MORE main memory.
-        """
+        """These limits of a rank: memory_bytes bounds GPU memory, and with MORE main memory."""
         if not self.count:
             return dict(limits)
-        kept = {name: limit for name, limit in limits.items() if name != "address_bytes"}
-        changed = {name: limit + MORE.get(name, 0) for name, limit in kept.items()}
+        changed = {name: limit + MORE.get(name, 0) for name, limit in limits.items()}
         return {**changed, "device_bytes": limits["memory_bytes"]}
 
 

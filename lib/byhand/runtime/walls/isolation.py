@@ -3,24 +3,19 @@
 Inside: own user, process, network, IPC, host-name and mount namespaces; the system, this Python and
 this library read-only; an empty /tmp and an empty home; a cleared environment. Outside, and out of
 sight: the checkout (solutions, tests), the gradebook, the journal, other submissions, every home.
-Each question gets a second wall inside this one, and each rank a third (see namespaces.py). So does
-the student's notebook: it shares nothing with the ranks, and sends them what it is asked for.
+Each question gets a second wall inside this one (namespaces.py), and so does the student's
+notebook: it shares nothing with the ranks, and sends them what it is asked for.
 
 It works for root and for ordinary users. Root makes the walls as root, and what runs behind them is
 a user of its own, whom limits on processes bind. Where it does not stand, nothing is graded.
 
-Memory of a question is bounded as a whole: limits.py weighs its processes and sockets, tmpfs has
-a size, seccomp.py forbids what could not be seen, a launch's replies have a limit together. What is
-left is small by the kernel's own limits: pipes, page tables, locks.
-
 Not promised. Ranks of one question that mean to can pass values to each other past
-torch.distributed, and then send zeros for the ledger: by sockets on the loopback, abstract ones
-too; by what /proc shows of a process (its name, command line, limits), and by its priority and
-signals; by locks on files that all read; by the store in which they meet. A log is written by the
-rank that it tells of. A coarse count of the question's loopback (`Run.loopback_bytes`) is there for
-whoever wants to compare. A rank can also end the other ranks of its own question, and loses it: a
-process namespace for each would give all the same process id, by which honest code tells ranks
-apart. Whoever breaks the kernel breaks out.
+torch.distributed, and then send zeros for the ledger: by files, sockets, memory, terminals, the
+store in which they meet. A log is written by the rank that it tells of. A rank can end the other
+ranks of its own question, too. All that wins or costs is that question. The memory of a question's
+processes is weighed (limits.py), but not what the kernel keeps for whoever means to hide it: where
+it runs out, the kernel ends ranks first. An instructor sees suspicious names, and a coarse count of
+the question's loopback beside its ledger. Whoever breaks the kernel breaks out.
 """
 
 from __future__ import annotations
@@ -35,7 +30,7 @@ from pathlib import Path
 
 from byhand.runtime.process.client import ENVIRON
 from byhand.runtime.system import PORTABLE
-from byhand.runtime.walls import gpus
+from byhand.runtime.walls import gpus, namespaces
 from byhand.runtime.walls.namespaces import python_places
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
@@ -76,8 +71,6 @@ def sandbox_command(hide: Iterable[Path | str] = (), devices: Sequence[str] = ()
     for name, value in {**ENVIRONMENT, **(gpus.environment() if devices else {})}.items():
         options += ["--setenv", name, value]
     options += ["--dev", "/dev", *gpus.bubblewrap_options(devices)]
-    if not devices:  # zeros to read, but no memory to share: see seccomp.py
-        options += ["--dev-bind", "/dev/full", "/dev/zero"]
     options += ["--proc", "/proc", "--perms", "1777", "--tmpfs", "/tmp"]
     hidden = _hidden(hide)
     options += _system() + hidden + bound(python_places())
@@ -127,7 +120,7 @@ def bound(places: list[Path]) -> list[str]:
 def why_no_sandbox() -> str | None:
     """None where bubblewrap works; otherwise one sentence on what is missing and what to do.
 
-    Tried, not guessed: a trivial Python runs inside, and makes the nested namespaces of a question.
+    Tried, not guessed: a Python inside makes the nested namespaces of a question.
     """
     if PORTABLE:
         return "the sandbox needs Linux, and ranks start by the portable path"
@@ -136,7 +129,7 @@ def why_no_sandbox() -> str | None:
         return f"bubblewrap is not installed: {install}"
     try:
         done = subprocess.run(
-            [*sandbox_command(), sys.executable, "-c", _PROBE],
+            [*sandbox_command(), sys.executable, namespaces.__file__],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -153,15 +146,3 @@ def why_no_sandbox() -> str | None:
         " (sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns=0), or"
         " start the container with them"
     )
-
-
-_PROBE = """
-import ctypes, os
-libc = ctypes.CDLL(None, use_errno=True)
-if os.getuid() == 0:
-    raise SystemExit("what runs inside is root")
-if libc.unshare(0x10000000 | 0x20000000 | 0x40000000 | 0x08000000 | 0x00020000):
-    raise SystemExit("nested namespaces: " + os.strerror(ctypes.get_errno()))
-open("/proc/sys/net/ipv4/tcp_rmem", "w").close()
-print("walled in")
-"""

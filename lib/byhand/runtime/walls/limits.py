@@ -19,36 +19,32 @@ import psutil
 
 from byhand.runtime.process.rank import Open
 from byhand.runtime.process.world import choose_backend
-from byhand.runtime.walls import codec, namespaces, seccomp
+from byhand.runtime.walls import codec, namespaces
 from byhand.runtime.walls.notebook import unpack
 
-SCRATCH_BYTES = 64 << 20
+SCRATCH_BYTES = 256 << 20
 _LIMITS = {
     "memory_bytes": resource.RLIMIT_DATA,
-    "address_bytes": resource.RLIMIT_AS,
     "processes": resource.RLIMIT_NPROC,
     "file_bytes": resource.RLIMIT_FSIZE,
     "open_files": resource.RLIMIT_NOFILE,
-    "cpu_seconds": resource.RLIMIT_CPU,
 }
 
 
 @dataclass
 class Walls(Open):
-    """With `isolate`, new user, process, network, mount and IPC namespaces for the question, and
-    an empty /tmp of its own for each rank.
+    """With `isolate`, new user, process, network, mount and IPC namespaces for the question, with
+    an empty /tmp.
 
-    `limits` bound each rank: memory_bytes, address_bytes, processes (with threads), file_bytes,
-    open_files, cpu_seconds, output_bytes, log_bytes, reply_bytes, scratch_bytes; all ranks of a
-    launch together, with what they start, hold no more than their memory_bytes together, and
-    return no more than one's reply_bytes.
+    `limits` bound each rank: memory_bytes, processes (with threads), file_bytes, open_files,
+    output_bytes, log_bytes; and all ranks together: scratch_bytes in /tmp, reply_bytes and, where
+    they are isolated, as many times memory_bytes as there are ranks.
     """
 
     trusted = False
     isolate: bool = True
     limits: Mapping[str, int] = field(default_factory=dict)
     look_seconds: float | None = 0.05
-    memory_files = False  # whether ranks may have any: they are counted nowhere
 
     def enter(self) -> Walls:
         """In a forked fork server: move there.
@@ -57,7 +53,7 @@ class Walls(Open):
             OSError: the kernel refuses; the message says which step.
         """
         if self.isolate:
-            namespaces.enter(SCRATCH_BYTES)
+            namespaces.enter(self.limits.get("scratch_bytes", SCRATCH_BYTES))
         return self
 
     def weigh(self, world_size: int) -> None:
@@ -66,16 +62,9 @@ class Walls(Open):
         A limit on memory binds one process, and only what is its own.
         """
         most = self.limits.get("memory_bytes", 0) * world_size
-        if not most:
-            return
-        held, below = _held()
-        if self.isolate:
-            held += _num_sockets() * 2 * namespaces.BUFFER_BYTES
-        if held <= most:
-            return
-        for process in [-1] if self.isolate else below:  # behind walls -1 is all there is, and
-            with contextlib.suppress(ProcessLookupError):  # has other numbers than in /proc
-                os.kill(process, signal.SIGKILL)
+        if self.isolate and most and _held() > most:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(-1, signal.SIGKILL)
 
     def count(self) -> dict[str, Any]:
         """Bytes that the question's loopback has carried; nothing where it is the machine's."""
@@ -96,19 +85,13 @@ class Walls(Open):
         """
         return choose_backend(backend, world_size, gpus=0)
 
-    def close_in(self, rank: int, world_size: int, kept: list[int]) -> None:
-        """On a rank: limits, namespaces of its own, no calls that would get around them.
-
-        One user's processes count together: all ranks', until a rank has its own user namespace.
-        """
-        _limit({**self.limits, "processes": self.limits.get("processes", 0) * world_size})
+    def close_in(self, rank: int, world_size: int) -> None:
+        """On a rank: limits. One user's processes count together, and so do all ranks'."""
         if self.isolate:
-            _close_all_but(kept)
             os.setsid()  # the kernel shares time out by session: a flood of processes gets one
-            namespaces.enter_alone(self.limits.get("scratch_bytes", SCRATCH_BYTES))
-            _limit({"processes": self.limits.get("processes", 0)})
-        if "memory_bytes" in self.limits:
-            seccomp.forbid(self.memory_files)
+        for name in _LIMITS.keys() & self.limits:
+            limit = self.limits[name] * (world_size if name == "processes" else 1)
+            resource.setrlimit(_LIMITS[name], (limit, limit))
 
     def load(self, data: bytes) -> Any:
         """On a rank: the call in what a Question made, where the notebook is."""
@@ -137,23 +120,8 @@ class Walls(Open):
         return codec.decode(data)
 
 
-def _limit(limits: Mapping[str, int]) -> None:
-    """Set this process's limits; one of 0 is none."""
-    for name, value in limits.items():
-        if name in _LIMITS and value:
-            resource.setrlimit(_LIMITS[name], (value, value))
-
-
-def _close_all_but(kept: list[int]) -> None:
-    """Close what the fork server had open: its ranks would share it."""
-    for descriptor in map(int, os.listdir("/proc/self/fd")):
-        if descriptor not in kept:
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
-
-
-def _held() -> tuple[int, set[int]]:
-    """Bytes of memory of all processes below this one, and their numbers in /proc.
+def _held() -> int:
+    """Bytes of memory of all processes below this one.
 
     What a process had from this one when it was forked weighs nothing. One file for each process
     is read: psutil, which reads four, took most of a flooded processor.
@@ -168,10 +136,4 @@ def _held() -> tuple[int, set[int]]:
     while more:
         more = {child for child, parent in parents.items() if parent in more} - below
         below |= more
-    return sum(max(0, held[process] - held[here]) for process in below), below
-
-
-def _num_sockets() -> int:
-    """Sockets of every kind in this network namespace; each may hold what its buffers take."""
-    with open("/proc/net/sockstat") as file:
-        return int(file.readline().split()[2])
+    return sum(max(0, held[process] - held[here]) for process in below)

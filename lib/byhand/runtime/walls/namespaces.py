@@ -18,12 +18,11 @@ from pathlib import Path
 
 _CLONE_NEWNS, _CLONE_NEWIPC = 0x00020000, 0x08000000
 _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
-_MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 2, 4, 8
+_MS_NOSUID, _MS_NODEV = 2, 4
 _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 1 << 18
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 _CAPABILITY_VERSION_3, _PR_SET_NO_NEW_PRIVS, _PR_SET_DUMPABLE = 0x20080522, 38, 4
 LIBRARY = Path(__file__).resolve().parents[2]  # lib/byhand, and not the checkout around it
-BUFFER_BYTES = 1 << 20  # that a TCP connection holds at each end, on the way out and on the way in
 MAX_FILES = 10_000  # in an empty directory: files of no bytes take the kernel's memory, too
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -37,38 +36,25 @@ def _check(result: int, what: str) -> None:
 def enter(scratch_bytes: int) -> None:
     """Move to new user, process, network, mount and IPC namespaces, with an empty /tmp.
 
-    Returns in the first process of the new process namespace, without privileges; the caller's
-    process waits for it and exits as it does.
+    Returns in the first process of the new process namespace, without privileges, and gets none in
+    a user namespace of its own making; no process of its own user may trace it or read its memory.
+    Where memory runs out, the kernel ends what runs here first. The caller's process waits, and
+    exits as it does.
 
     Raises:
         OSError: the kernel refuses; the message says which step.
     """
     _unshare(_CLONE_NEWPID | _CLONE_NEWNET | _CLONE_NEWNS | _CLONE_NEWIPC)
-    _empty_places(scratch_bytes)
+    _check(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "private mounts")
+    for place in ("/tmp", "/dev/shm"):
+        _cover(place, scratch_bytes)
+    os.chdir("/tmp")
     _loopback_up()
-    for name in ("rmem", "wmem"):
-        _set(f"net/ipv4/tcp_{name}", f"4096 131072 {BUFFER_BYTES}")
+    Path("/proc/sys/user/max_user_namespaces").write_text("0")
+    Path("/proc/self/oom_score_adj").write_text("1000")
     _become_first_process()
     drop_privileges()
-    trust_nobody()
-
-
-def enter_alone(scratch_bytes: int) -> None:
-    """Move to new mount and IPC namespaces, with an empty /tmp; the network stays the team's.
-
-    What one rank writes there no other rank can read, nor what it says to a terminal. The caller
-    keeps no privilege and gets none in a user namespace of its own making; no process of its own
-    user may trace it or read its memory.
-
-    Raises:
-        OSError: the kernel refuses; the message says which step.
-    """
-    _unshare(_CLONE_NEWNS | _CLONE_NEWIPC)
-    _empty_places(scratch_bytes)
-    _own_terminals()
-    _set("user/max_user_namespaces", "0")
-    drop_privileges()
-    trust_nobody()
+    _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def enter_as_administrator() -> None:
@@ -108,7 +94,6 @@ def _unshare(flags: int, as_root: bool = False) -> None:
     Who is root there could make no further user namespace once its privileges are dropped.
     """
     uid, gid = os.getuid(), os.getgid()
-    trust_nobody(False)  # or this process's own files in /proc would not be its own
     _check(_libc.unshare(_CLONE_NEWUSER | flags), "unshare")
     for name, text in (
         ("setgroups", "deny"),
@@ -124,25 +109,6 @@ def _become_first_process() -> None:
     if child:
         _, status = os.waitpid(child, 0)
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
-
-
-def _empty_places(num_bytes: int) -> None:
-    """An empty /tmp and /dev/shm, seen by this process and its children alone."""
-    _check(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "private mounts")
-    for place in ("/tmp", "/dev/shm"):
-        _cover(place, num_bytes)
-    os.chdir("/tmp")
-
-
-def _own_terminals() -> None:
-    """Pseudo-terminals that other processes do not see, and few of those that a machine has."""
-    options, flags = b"newinstance,ptmxmode=0666,max=64", _MS_NOSUID | _MS_NOEXEC
-    _check(_libc.mount(b"devpts", b"/dev/pts", b"devpts", flags, options), "mount on /dev/pts")
-
-
-def _set(name: str, value: str) -> None:
-    """Change a setting of the kernel's that is this namespace's own."""
-    Path("/proc/sys", name).write_text(value)
 
 
 def python_places() -> list[Path]:
@@ -183,6 +149,6 @@ def drop_privileges() -> None:
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
-def trust_nobody(closed: bool = True) -> None:
-    """Let no process of the same user trace this one or open its files; `closed=False` lets."""
-    _libc.prctl(_PR_SET_DUMPABLE, 0 if closed else 1, 0, 0, 0)
+if __name__ == "__main__":
+    enter(1 << 20)
+    print("walled in")

@@ -72,8 +72,8 @@ class Notebook:
 
     A cell that does not end is interrupted, as the stop button does. One that takes the process
     with it is left out, and the others run again in another. `start` makes a fork server behind
-    walls of the notebook's own; from there come `reply_bytes` at most. `notes` tells of cells that
-    failed, by label.
+    walls of the notebook's own; from there come `reply_bytes` at most. `cells` holds all cells,
+    and `notes` tells of those that failed, by label.
     """
 
     def __init__(self, start: Callable[[], ForkClient], reply_bytes: int, patience: float = 1.0):
@@ -82,9 +82,8 @@ class Notebook:
         self._start, self._reply_bytes = start, reply_bytes
         self._cell_seconds = CELL_SECONDS * patience
         self._left = ALL_SECONDS * patience
-        self._todo: list[tuple[str, str]] = []
-        self._done = 0  # so many of them have run in the process that is
-        self._stopped = False
+        self._ran: set[str] = set()  # in the process that is
+        self._left_out: set[str] = set()
         self._client: ForkClient | None = None
         self._team: tuple[int, list[Member]] = (0, [])
 
@@ -94,9 +93,8 @@ class Notebook:
         Raises:
             LaunchError: no process can be made for them.
         """
-        new = [(label, source) for label, source in cells if label not in self.cells]
-        self.cells.update(new)
-        self._todo += new
+        for label, source in cells:
+            self.cells.setdefault(label, source)
         self._catch_up()
 
     def packed(self, names: Sequence[str]) -> bytes:
@@ -109,7 +107,7 @@ class Notebook:
         for _ in range(2):
             self._catch_up()
             try:
-                header, body = self._ask("pack", list(names), self._cell_seconds)
+                (header, body), _ = self._ask("pack", list(names), self._cell_seconds)
             except _DiedError as error:
                 why = f"{', '.join(names)} did not leave the notebook: {error}"
                 continue
@@ -123,58 +121,59 @@ class Notebook:
     def close(self) -> None:
         """End the process, and all that it started."""
         client, (team, members) = self._client, self._team
-        self._client, self._done = None, 0
+        self._client, self._ran = None, set()
         if client is not None:
             client.end_team(team, members)
             client.close()
 
     def _catch_up(self) -> None:
-        """Run what is still to run: in a fresh process all, but for cells that never end."""
-        while todo := self._todo[self._done :]:
+        """Run what did not yet run in this process."""
+        while todo := [n for n in self.cells if n not in self._ran and n not in self._left_out]:
+            label = todo[0]
             if self._left <= 0:
                 why = f"not run, as the cells before took the {ALL_SECONDS:.0f} s of all together"
-                self.notes[", ".join(label for label, _ in todo)] = why
-                del self._todo[self._done :]
+                self.notes[", ".join(todo)] = why
+                self._left_out.update(todo)
                 return
-            label, source = cell = todo[0]
+            seconds = min(self._cell_seconds, self._left)
             try:
-                reply, _ = self._ask("run", [label, source], min(self._cell_seconds, self._left))
-                note = reply.get("note")
-                ended = not (self._stopped and str(note).startswith("KeyboardInterrupt"))
-                if not ended:
+                reply, stopped = self._ask("run", [label, self.cells[label]], seconds)
+                note = reply[0].get("note")
+                if stopped:
                     note = f"it did not come to an end within {CELL_SECONDS:.0f} s, and was stopped"
+                self._ran.add(label)
             except _DiedError as error:
-                note, ended = f"{error}; it was left out", False
+                note = f"{error}; it was left out"
+                self._left_out.add(label)
             if note is not None:
                 self.notes[label] = plain_text(note, 1000)
-            if ended:
-                self._done += 1
-            else:
-                self._todo.remove(cell)
 
-    def _ask(self, do: str, what: list[Any], seconds: float) -> tuple[dict[str, Any], bytes]:
-        """One answer of the process. Raises _DiedError where none comes."""
+    def _ask(self, do: str, what: list[Any], seconds: float) -> tuple[tuple[dict, bytes], bool]:
+        """One answer of the process, and whether it was interrupted first.
+
+        Raises:
+            _DiedError: none comes.
+        """
         if self._client is None:
             self._client = self._start()
             self._team = self._client.fork_team(_SPEC)
         team, [member] = self._team
-        already = self._client.waited(team) if self._done else 0.0
+        already = self._client.waited(team) if self._ran else 0.0
         deadline = Deadline(seconds, lambda: self._client.waited(team) - already)
         send_calls([member], {"do": do}, [json.dumps(what).encode()])
         try:
-            self._stopped = not self._answered(member, deadline)
-            if self._stopped:
+            if stopped := not self._answered(member, deadline):
                 self._client.interrupt(team)
                 if not self._answered(member, Deadline(PATIENCE, deadline.waited)):
                     raise _DiedError("it did not come to an end, and could not be stopped")
+            if deadline.spent > TICK:
+                deadline.ask()
         except (_DiedError, TamperedError) as error:
             self.close()
             raise _DiedError(str(error)) from None
         finally:
-            if deadline.spent > TICK and self._client is not None:
-                deadline.ask()
             self._left -= deadline.spent
-        return member.take_reply()
+        return member.take_reply(), stopped
 
     def _answered(self, member: Member, deadline: Deadline) -> bool:
         """Wait for a whole reply until the deadline is over."""
@@ -202,7 +201,9 @@ def unpack(data: bytes) -> None:
         path = Path(name)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text)
+            draft = path.with_name(f".{os.getpid()}")  # so that no rank finds half of it
+            draft.write_bytes(text)
+            draft.rename(path)
     with contextlib.suppress(OSError):
         os.chdir(directory)
     _names.update(pickle.loads(found))

@@ -55,14 +55,15 @@ class Sandbox(Launcher):
 
         It is tried, behind the walls of a question.
         """
-        for ranks in self.gpus.trials:
-            from byhand.runtime.walls.on_gpu import probe
+        if not self.gpus.count:
+            return None
+        from byhand.runtime.walls.on_gpu import probe
 
-            try:
-                with self.fresh(limits=limits) as question:
-                    launch_on(question, probe, ranks, (self.gpus.count, limits["device_bytes"]))
-            except LaunchError as error:
-                return error.sentence
+        try:
+            with self.fresh(limits=limits) as question:
+                launch_on(question, probe, self.gpus.trial, (limits["device_bytes"],))
+        except LaunchError as error:
+            return error.sentence
         return None
 
 
