@@ -144,7 +144,7 @@ def walls_here() -> list[str]:
 
 def test_a_rank_on_the_cpu_loads_nothing_for_gpus_and_nothing_of_the_judges(question):
     found = launch_on(question, walls_here, 1, setup=False, alone=True).results[0]
-    assert found == ["limits", "namespaces", "notebook"]
+    assert found == ["codec", "limits", "namespaces", "notebook"]
 
 
 def test_a_submission_may_write_where_it_stands(question):
