@@ -333,7 +333,9 @@ def test_sent_bytes_are_limited_by_rank_and_in_all():
 def test_peak_bytes_are_checked_by_rank():
     run = run_of(peak_bytes=[10, 99])
     check.peak_bytes(run, at_most=99)
-    assert "rank 1: held 99 bytes" in message(check.peak_bytes, run, at_most=50)
+    text = message(check.peak_bytes, run, at_most=50)
+    assert "rank 1: held 99 bytes" in text
+    assert "a view holds its whole tensor" in text
     run.peak_bytes = None
     with pytest.raises(ValueError, match="a launch made with memory=True"):
         check.peak_bytes(run, at_most=50)
@@ -373,7 +375,7 @@ def test_a_driver_can_ask_to_be_told_of_every_send():
 @pytest.mark.parametrize(
     ("how", "sentence"),
     [
-        ("open", "a send was started and never waited for: to rank"),
+        ("open", "was never waited for: call wait() on all that isend returns"),
         ("changed", "was changed before wait() ended"),
         ("library", "this task asks for your own"),
     ],

@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 
 from byhand.check.parts import CheckError
+from byhand.check.ranks import named
 
 
 @contextmanager
@@ -46,8 +47,10 @@ def finished_sends(on_send: Callable[[int], None] | None = None) -> Iterator[Non
     finally:
         dist.ProcessGroup.send, dist.Work.wait = send, wait
     if open_sends:
-        peers = ", ".join(str(peer) for *_, peer in open_sends.values())
-        raise CheckError(f"a send was started and never waited for: to rank {peers}.")
+        peers = sorted({peer for *_, peer in open_sends.values()})
+        raise CheckError(
+            f"a send to {named(peers)} was never waited for: call wait() on all that isend returns."
+        )
 
 
 @contextmanager

@@ -83,7 +83,8 @@ def peak_bytes(run, at_most: int | Sequence[int]) -> None:
     """
     if run.peak_bytes is None:
         raise ValueError("peak_bytes needs a launch made with memory=True: this one's was not")
-    _at_most(run, run.peak_bytes, at_most, "bytes of tensors at once", "held")
+    alive = "What a name or a list holds is not freed; a view holds its whole tensor: clone()."
+    _at_most(run, run.peak_bytes, at_most, "bytes of tensors at once", "held", [alive])
 
 
 def _count(op: str, sources: list[str], asked: int) -> str:
