@@ -54,7 +54,7 @@ MAY_IMPORT_OF_OTHERS = {
     "slurm": {"psutil"},
     "watch": {"torch"},
     "trace": {"torch"},
-    "walls": {"torch", "cloudpickle", "psutil", "IPython", "traitlets"},
+    "walls": {"torch", "numpy", "psutil", "IPython", "traitlets"},
     "network": {"psutil"},
 }
 

@@ -18,6 +18,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from jupyter_client.manager import start_new_kernel
+from torch.distributed._functional_collectives import all_gather_tensor
 
 import byhand
 from byhand import PerRank, RankError, call, cleanup, launch, setup
@@ -128,6 +129,7 @@ def returned(rank: int, world_size: int) -> dict:
         "view": table.t()[:2, :2],
         "odd": [torch.empty(0, 3), torch.tensor(2.5), torch.ones(2, dtype=torch.bfloat16)],
         "sparse": torch.eye(2).to_sparse(),
+        "on its way": [all_gather_tensor(torch.ones(1), 0, dist.group.WORLD)],
     }
 
 
@@ -142,6 +144,23 @@ def test_tensors_come_back_as_numbers_alone_and_layers_as_layers():
     assert [list(one.shape) for one in back["odd"]] == [[0, 3], [], [2]]
     assert [one.dtype for one in back["odd"]] == [torch.float32, torch.float32, torch.bfloat16]
     assert back["sparse"].to_dense().tolist() == [[1, 0], [0, 1]]
+    assert type(back["on its way"][0]) is torch.Tensor
+
+
+def test_what_cloudpickle_leaves_behind_travels():
+    program = """
+import functools, torch, byhand
+@functools.lru_cache(maxsize=None)
+def fib(n): return n if n < 2 else fib(n - 1) + fib(n - 2)
+def on_a_rank(rank, world_size):
+    torch.backends.cudnn.deterministic = True
+    return fib(30), torch.ops.aten.relu(torch.ones(1)).item()
+print(byhand.launch(on_a_rank, 1).results)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=99
+    )
+    assert done.stdout == "[(832040, 1.0)]\n", done.stderr
 
 
 def test_launch_inside_a_rank_is_refused():

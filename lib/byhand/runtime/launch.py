@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import atexit
 import functools
+import importlib
+import io
 import os
+import sys
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import cloudpickle
@@ -137,14 +141,10 @@ def why_no_network() -> str | None:
     try:
         from byhand.runtime.network.virtual import VirtualNetwork
 
-        launch(_nothing, 2, network=VirtualNetwork(2, 1), deadline=30.0)
+        launch(lambda *_: None, 2, network=VirtualNetwork(2, 1), deadline=30.0)
     except (LaunchError, ValueError) as error:  # ValueError: ranks on a cluster have the real one
         return str(error).splitlines()[0]
     return None
-
-
-def _nothing(rank: int, world_size: int) -> None:
-    """The program of a trial."""
 
 
 def call(fn: Callable[..., Any], *args: Any) -> Any:
@@ -208,13 +208,36 @@ def pickled(fn: Any, world_size: int, args: Sequence[Any]) -> list[bytes]:
     ]
 
 
+class _Pickler(cloudpickle.Pickler):
+    """Takes along what cloudpickle leaves: a notebook's functools.cache, torch.backends.cudnn."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, functools._lru_cache_wrapper) and value.__module__ == "__main__":
+            return _cached, (value.__wrapped__, value.cache_parameters())
+        is_odd = isinstance(value, ModuleType) and type(value) is not ModuleType
+        if is_odd and sys.modules.get(value.__name__) is value:
+            return importlib.import_module, (value.__name__,)
+        return super().reducer_override(value)
+
+
+def _cached(fn: Callable[..., Any], parameters: dict[str, Any]) -> Any:
+    return functools.lru_cache(**parameters)(fn)
+
+
+def dumps(value: Any) -> bytes:
+    """The value by value, as cloudpickle writes it."""
+    with io.BytesIO() as file:
+        _Pickler(file).dump(value)
+        return file.getvalue()
+
+
 def _pickle(fn: Any, args: tuple) -> bytes:
     try:
-        return cloudpickle.dumps((fn, args))
+        return dumps((fn, args))
     except Exception as whole:
         for position, arg in enumerate(args):
             try:
-                cloudpickle.dumps(arg)
+                dumps(arg)
             except Exception as error:
                 kind = type(arg).__name__
                 raise ValueError(

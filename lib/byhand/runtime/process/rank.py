@@ -74,7 +74,8 @@ class Open:
         """
         file = io.BytesIO()
         try:
-            _Pickler(file).dump(_plain(value))
+            with torch.inference_mode():  # a functional collective's may be inference's still
+                _Pickler(file).dump(_plain(value))
         except Exception as error:
             what = f"the result, a {type(value).__name__},"
             raise TypeError(f"{what} cannot travel back to the notebook: {error}") from None
@@ -201,6 +202,8 @@ def _run(
 
 def _plain(value: Any) -> Any:
     """A result with plain tensors in its lists and dicts, also where parameters stood."""
+    if hasattr(value, "trigger_wait"):  # a functional collective's, that is still under way
+        value = value.trigger_wait()
     if isinstance(value, torch.Tensor) and not hasattr(value, "__tensor_flatten__"):
         return value.detach().cpu()
     if type(value) in (list, tuple):

@@ -19,11 +19,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from byhand.runtime.launch import pickled, set_default
+from byhand.runtime.launch import dumps, pickled, set_default
 from byhand.runtime.launcher import Launcher
 from byhand.runtime.process.forked import fork_server
 from byhand.runtime.process.rank import Open, receive, redirect, send_reply
@@ -119,7 +118,7 @@ def _packed(
         if missing := ", ".join(name for name in asked if name not in names):
             raise ValueError(f"the notebook does not define {missing}")
         try:
-            found = cloudpickle.dumps({name: names[name] for name in asked})
+            found = dumps({name: names[name] for name in asked})
         except Exception:
             for name in asked:  # the first that cannot travel is told as `launch` does
                 pickled(names[name], 1, ())

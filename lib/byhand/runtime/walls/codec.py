@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+import numpy as np
 import torch
 
 MAX_DEPTH = 32
@@ -82,6 +83,8 @@ def decode(data: bytes) -> object:
 def _pack(value: object, blobs: list[bytes], where: str, depth: int) -> list:
     if depth > MAX_DEPTH:
         raise CodecError(f"{where} is nested more than {MAX_DEPTH} deep")
+    if isinstance(value, np.generic):
+        value = value.item()
     kind = type(value)
     if value is None or kind in (bool, str):
         if kind is str and any(0xD800 <= ord(letter) <= 0xDFFF for letter in value):
@@ -118,8 +121,9 @@ def _pack_tensor(value: torch.Tensor, blobs: list[bytes], where: str) -> list:
         raise CodecError(f"{where} is a {value.layout} tensor of {value.dtype}, not a plain one")
     if value.dim() > MAX_DIMENSIONS:
         raise CodecError(f"{where} is a tensor of {value.dim()} dimensions")
-    plain = value.detach().cpu().contiguous().resolve_conj().resolve_neg()
-    blobs.append(plain.flatten().view(torch.uint8).numpy().tobytes() if plain.numel() else b"")
+    with torch.inference_mode():  # what a functional collective still waits for may be inference's
+        plain = value.detach().cpu().contiguous().resolve_conj().resolve_neg()
+        blobs.append(plain.flatten().view(torch.uint8).numpy().tobytes() if plain.numel() else b"")
     return ["tensor", name, list(value.shape)]
 
 
