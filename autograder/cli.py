@@ -57,7 +57,7 @@ def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None)
 
     [name] = chosen_assignments(where, [assignment])
     done = collecting(where, name, inbox, worksheet)
-    handed_in = counted(len(done.students), "submission")
+    handed_in = counted(len(done.found), "submission")
     click.echo(f"collected {handed_in} for {name} into {where.submitted}")
     for sentence in done.sentences():
         click.echo(f"  {sentence}")

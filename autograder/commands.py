@@ -21,6 +21,7 @@ def main() -> None:
       autograder grade
       autograder feedback
       autograder export grades.csv
+      autograder export filled.csv --assignment 01_ranks --fill canvas.csv
 
     Then report and similarity show the class, regrade answers a request, and serve opens
     JupyterLab with the formgrader. Who is who in Canvas or Moodle stands in the class directory's

@@ -75,40 +75,28 @@ def similarity(where: Places, assignments: tuple[str, ...]) -> None:
 
 @command
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False), required=False)
-@click.option(
-    "--form",
-    type=click.Choice(["plain", "canvas", "moodle"]),
-    default="plain",
-    help="Whose CSV it is (default: plain, a row for each submission).",
-)
-@click.option(
-    "--assignment",
-    "assignments",
-    multiple=True,
-    metavar="NAME",
-    help="Only this assignment; may be repeated.",
-)
+@click.option("--assignment", metavar="NAME", help="Only this assignment.")
 @click.option(
     "--fill",
     type=A_FILE,
     metavar="FILE",
-    help="Fill in this file, exported by the LMS.",
+    help="Fill in what Canvas (Gradebook, Export) or Moodle (grading worksheet) exported.",
 )
-@click.option("--column", default="", metavar="TITLE", help="The assignment's column in FILE.")
+@click.option("--column", default="", metavar="TITLE", help="The assignment's title in Canvas.")
 def export(
-    where: Places,
-    path: Path | None,
-    form: str,
-    assignments: tuple[str, ...],
-    fill: Path | None,
-    column: str,
+    where: Places, path: Path | None, assignment: str | None, fill: Path | None, column: str
 ) -> None:
-    """Write the grades as CSV, to a file or to the terminal."""
-    from autograder.report import export as exporting
+    """Write the grades as CSV, to a file or to the terminal.
 
-    names = chosen_assignments(where, assignments)
-    forms = {"plain": exporting.plain, "canvas": exporting.canvas, "moodle": exporting.moodle}
-    sheet = forms[form](where, names, fill, column)
+    A row for each submission; with --fill, the LMS's own file with the grades of one assignment,
+    scaled to the points that stand there, to be imported again.
+    """
+    from autograder.report.export import filled, plain
+
+    names = chosen_assignments(where, [assignment] if assignment else [])
+    if fill and not assignment:
+        raise CourseError("a file is filled in for one assignment: name it with --assignment")
+    sheet = filled(where, names[0], fill, column) if fill else plain(where, names)
     if path is None:
         click.echo(sheet.text(), nl=False)
     else:
