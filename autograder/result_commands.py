@@ -32,21 +32,19 @@ def feedback(where: Places, assignments: tuple[str, ...], students: tuple[str, .
 
 @command
 @which_submissions
-@click.option("--reason", default="", help="The request, in words; kept with the answer.")
 @how_to_judge
 def regrade(
     where: Places,
     assignments: tuple[str, ...],
     students: tuple[str, ...],
-    reason: str,
     **how: Any,
 ) -> None:
-    """Judge again, and say task by task what changed and why; kept in regrades.csv."""
+    """Judge again, and say task by task what changed and why."""
     from autograder.batch.grading import Options
     from autograder.report.regrade import regrade as regrading
 
     names = chosen_assignments(where, assignments)
-    made, failures = regrading(where, names, list(students), Options(**how), reason)
+    made, failures = regrading(where, names, list(students), Options(**how))
     for one in made:
         click.echo(str(one))
     changed = sum(one.old_score != one.new_score for one in made)

@@ -35,7 +35,6 @@ from autograder.grade.verdicts import (
 from autograder.pages import render, task_cells, task_titles, title_of, write_page
 from autograder.places import Places
 from autograder.report.feedback import page_path
-from autograder.report.regrade import read_regrades
 from byhand.figures.style import num_bytes_text
 
 LIMITS = ("timeout", "resource")
@@ -71,7 +70,6 @@ def write_report(where: Places, path: Path) -> Path:
         sheets=[_sheet(where, name, list(some), marks, path) for name, some in by_assignment],
         num_submissions=len(judgements),
         num_students=len({j.student for j in judgements}),
-        regrades=read_regrades(where),
         levels="; ".join(sorted({f"{j.sandbox}, {j.devices}" for j in judgements if j.sandbox})),
         seconds=sum(j.seconds for j in judgements),
     )

@@ -1,24 +1,17 @@
 """Grading again on request: the old score beside the new one, task by task, with the reason.
 
-Every regrade is a row in regrades.csv of the class directory, so that a request can be answered
-months later.
+The journal keeps both judgements.
 """
 
-import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from autograder.batch.grading import Options, grade
-from autograder.collect.tables import Table, no_formulas, read_table
 from autograder.grade import late
 from autograder.grade.journal import Journal, Judgement
 from autograder.grade.marks import Marks, read_marks
 from autograder.grade.verdicts import Verdict, first_paragraph
-from autograder.pages import write_page
 from autograder.places import CourseError, Places
-
-FILE = "regrades.csv"
-COLUMNS = ("when", "student", "assignment", "request", "old_score", "new_score", "why", "tasks")
 
 
 @dataclass(frozen=True)
@@ -42,11 +35,7 @@ class Regrade:
 
 
 def regrade(
-    where: Places,
-    assignments: list[str],
-    students: list[str],
-    options: Options,
-    request: str = "",
+    where: Places, assignments: list[str], students: list[str], options: Options
 ) -> tuple[list[Regrade], list[str]]:
     """Grade again, and compare; also sentences about what could not be graded.
 
@@ -60,36 +49,28 @@ def regrade(
     late.apply(where)
     after, new = _latest(where, assignments, students)
     made = [
-        compare(judgement, after[place], old[place], new[place], options.seed)
+        compare(judgement, after[place], old[place], new[place])
         for place, judgement in before.items()
         if after[place] != judgement
     ]
-    _note(where, made, request)
     return made, outcome.failures
 
 
-def compare(
-    before: Judgement, after: Judgement, old: Marks, new: Marks, seed: int | None = None
-) -> Regrade:
-    """What changed between two judgements of one student's assignment, and why.
-
-    `seed`: the one that was asked for; without, the tests decide it.
-    """
-    was, now = ({v.question: v for v in j.verdicts} for j in (before, after))
-    pairs = {question: (was.get(question), now.get(question)) for question in {**was, **now}}
+def compare(before: Judgement, after: Judgement, old: Marks, new: Marks) -> Regrade:
+    """What changed between two judgements of one student's assignment, and why."""
+    was = {verdict.question: verdict for verdict in before.verdicts}
+    pairs = [(was[now.question], now) for now in after.verdicts if now.question in was]
     tasks = [
-        f"{question}: {_said(one)} -> {_said(other)}"
-        for question, (one, other) in pairs.items()
-        if _ending(one) != _ending(other)
+        f"{now.question}: {_said(one)} -> {_said(now)}"
+        for one, now in pairs
+        if (one.verdict, one.points, one.part) != (now.verdict, now.points, now.part)
     ]
-    why = "; ".join(_reasons(before, after, seed)) or _without_reason(before, after, bool(tasks))
+    why = "; ".join(_reasons(before, after)) or (
+        "nothing else changed: the answer itself depends on chance or on time"
+        if tasks
+        else "nothing changed: same submission, tests, inputs and environment"
+    )
     return Regrade(after.student, after.assignment, old.score, new.score, why, tasks)
-
-
-def read_regrades(where: Places) -> list[dict[str, str]]:
-    """Every regrade of the class, the latest first."""
-    path = where.class_dir / FILE
-    return read_table(path, COLUMNS, "list of regrades").rows[::-1] if path.exists() else []
 
 
 def _latest(
@@ -100,47 +81,19 @@ def _latest(
     return {(j.assignment, j.student): j for j in latest}, read_marks(where, latest)
 
 
-def _reasons(before: Judgement, after: Judgement, seed: int | None) -> Iterator[str]:
+def _reasons(before: Judgement, after: Judgement) -> Iterator[str]:
     old, new = ({name: text for name, _, text in j.cells} for j in (before, after))
-    cells = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    if cells:
+    if cells := [name for name in {**old, **new} if old.get(name) != new.get(name)]:
         yield f"the submission changed, in {', '.join(cells)}"
-    if before.seed != after.seed and seed is not None:
-        yield f"the random inputs came from seed {seed} instead of {before.seed}"
-    elif before.seed != after.seed:
-        yield "the tests changed since"
-    if before.sandbox != after.sandbox:
-        yield f"it ran in another sandbox, {after.sandbox} instead of {before.sandbox}"
-    if before.devices != after.devices:
-        yield f"it ran with {after.devices} instead of {before.devices}"
+    elif before.key != after.key:
+        yield "the tests, their limits or the library changed since"
+    for name in ("seed", "sandbox", "devices"):
+        was, now = getattr(before, name), getattr(after, name)
+        if was != now:
+            yield f"{name} {now} instead of {was}"
 
 
-def _without_reason(before: Judgement, after: Judgement, differs: bool) -> str:
-    if before.key != after.key:
-        return "the tests, their limits or the library changed since"
-    if differs:
-        return "nothing else changed: the answer itself depends on chance or on time"
-    return "nothing changed: same submission, tests, inputs and environment"
-
-
-def _note(where: Places, regrades: list[Regrade], request: str) -> None:
-    """Add the regrades to those of the class."""
-    about = {"when": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")}
-    about["request"] = request
-    rows = [no_formulas({**vars(one), **about, "tasks": " | ".join(one.tasks)}) for one in regrades]
-    rows = read_regrades(where)[::-1] + rows
-    write_page(where.class_dir / FILE, Table(COLUMNS, rows).text())
-
-
-def _ending(verdict: Verdict | None) -> tuple[object, ...]:
-    if verdict is None:
-        return ()
-    return (verdict.verdict, verdict.points, verdict.max_points, verdict.part)
-
-
-def _said(verdict: Verdict | None) -> str:
-    if verdict is None:
-        return "not asked"
+def _said(verdict: Verdict) -> str:
     where = f" in “{verdict.part}”" if verdict.part else ""
     message = first_paragraph(verdict.message).partition("\n")[0]
     what = f"{verdict.verdict}{where} ({verdict.points} of {verdict.max_points})"

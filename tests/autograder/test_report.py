@@ -14,7 +14,6 @@ from autograder.grade.journal import Journal, Judgement
 from autograder.places import CourseError, Places
 from autograder.report.class_page import groups, masked, write_report
 from autograder.report.feedback import write_feedback
-from autograder.report.regrade import COLUMNS, FILE
 
 NAME = tiny_course.ASSIGNMENT
 SCRIPT = "<script>alert(1)</script>"
@@ -147,14 +146,6 @@ def test_a_board_ranks_those_who_passed_a_task_that_records_and_costs_no_point(w
     assert "<script" not in page
     assert "Class board" not in before
     assert text_of(page).partition("Every verdict")[2] == before.partition("Every verdict")[2]
-
-
-def test_regrades_are_on_the_page(where):
-    row = ["2026-03-09", "ben", NAME, f"{SCRIPT} please", "2", "5", "the tests changed", "total"]
-    (where.class_dir / FILE).write_text(",".join(COLUMNS) + "\n" + ",".join(row) + "\n")
-    page = write_report(where, where.class_dir / "grades.html").read_text()
-    assert "ben 01_tiny 2 → 5" in text_of(page)
-    assert "<script" not in page
 
 
 def test_an_ungraded_class_is_answered_with_a_sentence(course, tmp_path):

@@ -55,7 +55,7 @@ def ring(tensor, group):
 
 
 def compared(*texts: str, **options):
-    programs = [program(f"s{n}", [("ring", text)]) for n, text in enumerate(texts)]
+    programs = [program(f"s{n}", text) for n, text in enumerate(texts)]
     return pairs(programs, [STUB], **options)
 
 
@@ -64,7 +64,6 @@ def test_a_copy_with_other_names_numbers_comments_and_layout_is_a_copy():
     assert min(pair.shares) > 0.9
     marked = {RING.split("\n")[line].strip() for line in pair.marked[0]}
     assert "dist.recv(arriving, (rank - 1) % size)" in marked
-    assert '"""Sum over a ring."""' not in marked
 
 
 def test_an_answer_of_ones_own_is_not_alike():
@@ -94,12 +93,10 @@ def test_text_that_is_no_python_is_compared_too(broken):
 
 
 def test_of_a_flood_only_the_beginning_is_compared():
-    flood = program("eve", [("ring", RING), ("own-1", "a\n" * MAX_CHARACTERS)])
+    flood = program("eve", RING + "\na" * MAX_CHARACTERS)
     assert len(flood.lines) < MAX_CHARACTERS
-    assert flood.is_cut
-    (pair,) = pairs([flood, program("ada", [("ring", RENAMED)])], [STUB])
+    (pair,) = pairs([flood, program("ada", RENAMED)], [STUB])
     assert pair.shares[1] > 0.9
-    assert not pair.programs[1].is_cut
 
 
 @settings(max_examples=60, deadline=None)
@@ -109,8 +106,8 @@ def test_every_shared_run_of_k_tokens_is_marked(seed, before, after):
     draw = random.Random(seed)
     shared, one, two = ("\n".join(draw.choices("+-*/%&|^", k=n)) for n in (3 * K, before, after))
     programs = [
-        program("a", [("x", f"{one}\n{shared}")]),
-        program("b", [("x", f"{shared}\n{two}")]),
+        program("a", f"{one}\n{shared}"),
+        program("b", f"{shared}\n{two}"),
     ]
     (pair,) = pairs(programs, [], min_share=0)
     assert set(range(3 * K)) <= pair.marked[1]
@@ -120,8 +117,8 @@ def test_every_shared_run_of_k_tokens_is_marked(seed, before, after):
     ("source", "count_as"),
     [
         ("a.float32(b) # c", "name . float32 ( name )"),
-        ("self.total = 1.5", "self . name = literal"),
-        ("print(f'a{b}', rb'x' 'y')", "print ( literal name literal , literal )"),
+        ("self.total = 1.5", "name . name = literal"),
+        ("print(f'a{b}', rb'x' 'y')", "print ( literal , literal literal )"),
         ('def f():\n    """Words."""', "def name ( ) :"),
     ],
 )
@@ -142,14 +139,8 @@ def test_the_page_names_pairs_and_runs_nothing_students_wrote(tmp_path, made):
     assert "ada" in page
 
 
-def test_the_page_names_those_whose_work_is_too_long_to_compare(tmp_path, made):
-    page = write_page_of(made, tmp_path, RING + "\n#" * MAX_CHARACTERS)
-    assert "Only the first 200,000 characters were compared of ada, ben" in page
-
-
 def test_junk_before_an_answer_does_not_push_it_out_of_the_comparison(tmp_path, made):
     page = write_page_of(made, tmp_path, RING, before="1 +\n" * MAX_CHARACTERS)
-    assert "were compared of ada:" in page
     assert "<mark>" in page
 
 
