@@ -30,7 +30,7 @@ def lost(message: str, **more):
 
 
 CLASS = [
-    judgement("ada", replace(DOUBLE, peak_bytes=2_500_000), TOTAL),
+    judgement("ada", DOUBLE, TOTAL),
     judgement("ben", DOUBLE, lost("rank 0: got [1.0, 2], expected [4.5, 5]\n\nTraceback 1")),
     judgement("cem", DOUBLE, lost("rank 1: got [-3.0, 2e-3, 7], expected [4, 5, 6]\n\nother")),
     judgement("dee", DOUBLE, lost("rank 1: got [-3.0], expected [4]", part="three ranks")),
@@ -63,12 +63,12 @@ def text_of(page: str) -> str:
 
 
 def test_the_same_mistake_with_other_numbers_is_one_group():
-    found = [(group.example.question, group.students) for group in groups(CLASS)]
+    found = [(example.question, students) for students, example in groups(CLASS)]
     assert found == [
         ("test-total", ["ben", "cem"]),
         ("test-double", ["eli"]),
-        ("test-total", ["eli"]),
         ("test-total", ["dee"]),
+        ("test-total", ["eli"]),
     ]
 
 
@@ -98,10 +98,9 @@ def test_the_page_says_which_wrong_answer_recurs_and_shows_its_code(page):
     assert "Given once: 3 other wrong answers." in text_of(page)
 
 
-def test_the_page_counts_tasks_parts_times_and_limits(page):
-    row = "Task 2 · Total 1 of 5 two ranks : 3 three ranks : 1 0.9 s 0.9 s"
-    assert row.replace(" :", ":") in text_of(page).replace(" :", ":")
-    assert "Task 1 · Double 4 of 5 two ranks: 1 0.4 s 0.4 s 2.5 MB 1" in text_of(page)
+def test_the_page_counts_tasks_and_parts(page):
+    assert "Task 2 · Total 1 of 5 two ranks: 3 three ranks: 1" in text_of(page).replace(" :", ":")
+    assert "Task 1 · Double 4 of 5 two ranks: 1" in text_of(page)
 
 
 def test_the_page_links_to_feedback_that_exists(page):
