@@ -101,17 +101,23 @@ def grade(
     backend: str | None,
     **how: Any,
 ) -> None:
-    """Judge what is new or changed, and record the scores in nbgrader's gradebook."""
+    """Judge what is new or changed, and record the scores in nbgrader's gradebook.
+
+    Where tests give other points than the last time, says task by task what changed, and why.
+    """
     from autograder.batch.grading import SHARD, Options, summary
     from autograder.batch.grading import grade as grading
     from autograder.batch.queue import cores
     from autograder.grade import devices, late
+    from autograder.grade.journal import Journal
+    from autograder.report.again import changes
 
     names = chosen_assignments(where, assignments)
     late.class_policy(where)  # a wrong one is said before a night of grading
     gpus = devices.chosen(where, backend, request and request.gpus)
     queue = request and on_slurm(request, where.class_dir / "slurm", SHARD, jobs or request.cpus)
     options = Options(jobs=jobs or cores(), queue=queue, gpus=gpus, **how)
+    before = Journal(where.journal).latest()
     try:
         outcome = grading(where, names, list(students), options)
     except KeyboardInterrupt:
@@ -121,6 +127,8 @@ def grade(
     late.apply(where)
     for line in summary(outcome):
         click.echo(line)
+    if changed := list(changes(before, outcome.judgements)):
+        click.echo(told(changed))
     if outcome.failures:
         raise click.ClickException(told(outcome.failures))
 

@@ -23,7 +23,7 @@ def main() -> None:
       autograder export grades.csv
       autograder export filled.csv --assignment 01_ranks --fill canvas.csv
 
-    Then report and similarity show the class, regrade answers a request, and serve opens
+    Then report and similarity show the class, grade --again answers a request, and serve opens
     JupyterLab with the formgrader. Who is who in Canvas or Moodle stands in the class directory's
     students.csv; due dates, and what lateness costs, in its class.toml:
 

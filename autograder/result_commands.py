@@ -1,19 +1,11 @@
-"""Commands for what comes after grading: feedback, regrades, the class page, CSV."""
+"""Commands for what comes after grading: feedback, the class page, CSV, the formgrader."""
 
 import importlib.util
 from pathlib import Path
-from typing import Any
 
 import click
 
-from autograder.commands import (
-    A_FILE,
-    assignments_argument,
-    command,
-    how_to_judge,
-    told,
-    which_submissions,
-)
+from autograder.commands import A_FILE, assignments_argument, command, which_submissions
 from autograder.places import CourseError, Places, chosen_assignments
 from byhand.words import counted
 
@@ -28,29 +20,6 @@ def feedback(where: Places, assignments: tuple[str, ...], students: tuple[str, .
     if not pages:
         raise CourseError("there is nothing to return yet: run autograder grade first")
     click.echo(f"{counted(len(pages), 'page')} in {where.feedback}")
-
-
-@command
-@which_submissions
-@how_to_judge
-def regrade(
-    where: Places,
-    assignments: tuple[str, ...],
-    students: tuple[str, ...],
-    **how: Any,
-) -> None:
-    """Judge again, and say task by task what changed and why."""
-    from autograder.batch.grading import Options
-    from autograder.report.regrade import regrade as regrading
-
-    names = chosen_assignments(where, assignments)
-    made, failures = regrading(where, names, list(students), Options(**how))
-    for one in made:
-        click.echo(str(one))
-    changed = sum(one.old_score != one.new_score for one in made)
-    click.echo(f"{len(made)} graded again, {changed} with another score")
-    if failures:
-        raise click.ClickException(told(failures))
 
 
 @command

@@ -86,21 +86,14 @@ def _sheet(
         "max_points": best,
         "median": median(points or [0]),
         "no_answer": {kind: standings[kind] for kind in NO_ANSWER if standings[kind]},
-        "in_the_way": [
-            (kind, [rows[student] for student in students], why)
-            for kind, _, students, why in in_the_way(judgements)
-        ],
+        "in_the_way": in_the_way(judgements),
         "counts": {number: points.count(number) for number in range(best + 1)},
         "tasks": sorted(tasks, key=lambda task: task["passed"]),
         "boards": [_board(titles[q], q, rows.values()) for q in given],
         "questions": titles,
-        "rows": rows.values(),
+        "rows": rows,
         "alike": [
-            (
-                [rows[student] for student in students],
-                example,
-                _code(rows[students[0]], example, source),
-            )
+            (students, example, _code(rows[students[0]], example, source))
             for students, example in alike
             if len(students) > 1
         ],

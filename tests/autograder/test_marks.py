@@ -1,4 +1,4 @@
-"""After the tests: lateness, marks by hand, regrades, and the CSV that Canvas and Moodle read."""
+"""After the tests: lateness, marks by hand, grading again, CSV for Canvas and Moodle."""
 
 import datetime
 import html
@@ -16,13 +16,13 @@ from nbgrader.api import Gradebook
 from test_jobs import full_disk
 
 from autograder import cli, commands
-from autograder.batch.grading import Outcome
 from autograder.collect.roster import Roster
 from autograder.grade import late
-from autograder.grade.journal import Journal
+from autograder.grade.journal import Journal, Judgement
 from autograder.grade.marks import read_marks
+from autograder.grade.verdicts import infrastructure
 from autograder.places import CourseError, Places
-from autograder.report import export, regrade
+from autograder.report import again, export
 
 DAY = 86_400
 
@@ -298,60 +298,40 @@ def test_a_roster_sends_nobody_out_of_the_class(tmp_path):
         Roster(tmp_path / "students.csv")
 
 
-# Regrades
+# Again
 
 
-def regraded(where, monkeypatch, *verdicts, answer=None):
-    """Regrade cem; the second judgement holds these verdicts."""
-    if answer:
-        blank = tiny_course.released(where)
-        right = tiny_course.answered(tiny_course.solved(blank), total=answer)
-        tiny_course.hand_in(where, "cem", right)
-
-    def grade_again(where, assignments, students, options):
-        assert options.again
-        judge(where, "cem", *verdicts, when="2026-03-09T09:00:00+00:00")
-        return Outcome()
-
-    monkeypatch.setattr(regrade, "grade", grade_again)
-    made, _ = regrade.regrade(where, [NAME], ["cem"], graded_class.OPTIONS)
-    return made
+def judged(*verdicts, **more) -> Judgement:
+    told = {"cells": [("total", "code", "total = sum")], **more}
+    return replace(Judgement("key", "cem", NAME, "", 1, "none", 1.5, [], list(verdicts)), **told)
 
 
-def test_a_regrade_shows_old_and_new_and_what_changed(where, monkeypatch):
-    (one,) = regraded(where, monkeypatch, DOUBLE, TOTAL, answer=tiny_course.TOTAL)
-    assert (one.old_score, one.new_score) == (2, 5)
-    assert str(one).splitlines() == [
-        "cem, 01_tiny: 2 -> 5 points; the submission changed, in total",
-        "  test-total: failed in “two ranks” (0 of 3): rank 0: got [1.0, 2], expected [4.5, 5]"
-        " -> passed (3 of 3)",
-    ]
+LOST = failed(TOTAL, "rank 0: got 1\n\nTraceback")
+CHANCE = "nothing else changed: the answer itself depends on chance or on time"
+TESTS = "the tests, their limits or the library changed since"
+TASK = "  test-total: failed in “two ranks” (0 of 3): rank 0: got 1 -> passed (3 of 3)"
 
 
-def test_a_mark_given_by_hand_survives_a_regrade_and_a_change_by_itself_is_called_chance(
-    where, monkeypatch
-):
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"cells": [("total", "code", "")], "key": "other"}, "the submission changed, in total"),
+        ({"seed": 2, "key": "other"}, "seed: 2 instead of 1"),
+        ({"key": "other"}, TESTS),
+        ({}, CHANCE),
+    ],
+)
+def test_grading_again_says_which_points_changed_and_why(more, why):
+    (said,) = again.changes([judged(DOUBLE, LOST)], [judged(DOUBLE, TOTAL, **more)])
+    assert said.splitlines() == [f"cem, 01_tiny: 2 -> 5 points; {why}", TASK]
+
+
+def test_the_same_points_and_what_is_new_or_could_not_be_judged_are_not_told():
+    others = [judged(DOUBLE, LOST), judged(infrastructure("test-total", 3, "no kernel"))]
+    assert not [*again.changes(others[:1], others), *again.changes([], [judged(DOUBLE)])]
+
+
+def test_a_mark_given_by_hand_survives_grading_again(where):
     mark_words(where, "cem", 1)
-    (one,) = regraded(where, monkeypatch, DOUBLE, TOTAL)
-    assert (one.old_score, one.new_score) == (3, 6)
-    assert one.why == "nothing else changed: the answer itself depends on chance or on time"
-
-
-def test_the_same_again_is_said_too(where, monkeypatch):
-    verdict = failed(TOTAL, "rank 0: got [1.0, 2], expected [4.5, 5]")
-    (one,) = regraded(where, monkeypatch, DOUBLE, verdict)
-    assert one.old_score == one.new_score == 2
-    assert one.why.startswith("nothing changed")
-
-
-def test_another_seed_and_other_tests_are_reasons(where):
-    old, points = Journal(where.journal).latest()[0], marks(where, "ada")
-    new = replace(old, seed=old.seed + 1, key="other")
-    assert regrade.compare(old, new, points, points).why == (
-        "the tests, their limits or the library changed since; seed 2 instead of 1"
-    )
-
-
-def test_what_was_never_graded_has_no_regrade(where):
-    with pytest.raises(CourseError, match="none of these was graded before"):
-        regrade.regrade(where, [NAME], ["zoe"], graded_class.OPTIONS)
+    judge(where, "cem", DOUBLE, TOTAL, when="2026-03-09T09:00:00+00:00")
+    assert marks(where, "cem").score == 6
