@@ -15,7 +15,6 @@ from autograder.commands import (
     COUNT,
     assignments_argument,
     command,
-    how_to_judge,
     main,
     told,
     which_submissions,
@@ -78,7 +77,14 @@ def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None)
     help="Go on though graded cells were added or removed after hand-ins came.",
 )
 @click.option("--again", is_flag=True, help="Judge again what was judged before.")
-@how_to_judge
+@click.option(
+    "--unsandboxed",
+    "sandboxed",
+    flag_value=False,
+    default=True,
+    help="Run submissions without walls: own work only.",
+)
+@click.option("--seed", type=int, help="Of the random inputs (default: fixed by the tests).")
 @click.option(
     "--limit",
     type=click.FloatRange(min=1),

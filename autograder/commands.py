@@ -93,13 +93,3 @@ which_submissions = options(
         "--student", "students", multiple=True, metavar="NAME", help="Only theirs; may be repeated."
     ),
 )
-how_to_judge = options(
-    click.option(
-        "--unsandboxed",
-        "sandboxed",
-        flag_value=False,
-        default=True,
-        help="Run submissions without walls: own work only.",
-    ),
-    click.option("--seed", type=int, help="Of the random inputs (default: fixed by the tests)."),
-)

@@ -63,14 +63,15 @@ def export(
     names = chosen_assignments(where, [assignment] if assignment else [])
     if fill and not assignment:
         raise CourseError("a file is filled in for one assignment: name it with --assignment")
-    sheet = filled(where, names[0], fill, column) if fill else plain(where, names)
+    filling = fill and filled(where, names[0], fill, column)
+    sheet, left = filling or (plain(where, names), [])
     if path is None:
         click.echo(sheet.text(), nl=False)
     else:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(sheet.text(), encoding="utf-8", errors="replace")
         click.echo(f"{counted(len(sheet.rows), 'row')} in {path}")
-    for sentence in sheet.left:
+    for sentence in left:
         click.echo(f"  {sentence}", err=True)
 
 

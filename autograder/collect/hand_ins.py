@@ -25,9 +25,8 @@ from autograder.places import CourseError, Places
 
 NOBODYS = "it is neither a student's folder nor a notebook with a student's name"
 LATE = (
-    "Canvas marks as late, and does not say by how much: {}. Its own late policy can take points"
-    " off; for class.toml to, write when it came into timestamp.txt beside the notebook:"
-    " 2026-03-01 23:59:00 UTC"
+    "late, says Canvas, which does not say by how much: {}. Let its late policy take points off, or"
+    " write when each came into timestamp.txt beside the notebook: 2026-03-01 23:59:00 UTC"
 )
 
 
@@ -73,26 +72,28 @@ def collect(
         if sender is None or sender == Sender(PLAIN, stem):
             done.left.append(f"{file.path}: {NOBODYS}")
         else:
-            sent[sender.key].append(replace(file, newness=sender.order or file.newness))
+            who = sender.lms, sender.number or sender.name
+            sent[who].append(replace(file, newness=sender.order or file.newness))
     for _, theirs in sorted(sent.items()):
         file = notebook_of(theirs, stem) or notebook_of(unzipped(theirs), stem)
+        sender = sender_of((file or theirs[0]).path)
         try:
-            _keep(where, assignment, file, times, roster, done)
+            student = roster.student(sender, assignment)
+            if student in done.found:
+                raise CourseError(f"{student}'s work was already found under another name")
+            came = {PLAIN: file and file.newness, MOODLE: times.get(sender.number)}.get(sender.lms)
+            _copy(file, where.submitted / student / assignment, stem, came)
         except (CourseError, FileExistsError, NotADirectoryError, PermissionError) as why:
             done.left.append(f"{theirs[0].path.parts[0]}: {why}")
+            continue
+        done.found[student] = opened(where, student, assignment)
+        done.late += [student] * sender.late
     roster.save()
     return done
 
 
-def _keep(
-    where: Places,
-    assignment: str,
-    file: File | None,
-    times: dict[str, float],
-    roster: Roster,
-    done: Collected,
-) -> None:
-    """One person's notebook becomes the hand-in.
+def _copy(file: File | None, folder: Path, stem: str, came: float | None) -> None:
+    """One person's notebook becomes the hand-in, with when it came, where that is known.
 
     Raises:
         CourseError: it does not; the message says why.
@@ -100,20 +101,12 @@ def _keep(
     data, why = file.read() if file else (None, "is no notebook, nor a zip that holds one")
     if data is None:
         raise CourseError(f"it {why}")
-    sender = sender_of(file.path)
-    student = roster.student(sender, assignment)
-    if student in done.found:
-        raise CourseError(f"{student}'s work was already found under another name")
-    folder = where.submitted / student / assignment
     if folder.parent.is_symlink() or folder.is_symlink():
         raise CourseError(f"{folder} is a link, and links are never followed: remove it")
     folder.mkdir(parents=True, exist_ok=True)
     for old in [*folder.glob("*.ipynb*"), folder / "timestamp.txt"]:
         old.unlink(missing_ok=True)
-    (folder / where.source(assignment).name).write_bytes(data)
-    if seconds := {PLAIN: file.newness, MOODLE: times.get(sender.number, 0)}.get(sender.lms):
-        when = datetime.fromtimestamp(seconds, UTC)
+    (folder / f"{stem}.ipynb").write_bytes(data)
+    if came:
+        when = datetime.fromtimestamp(came, UTC)
         write_page(folder / "timestamp.txt", f"{when:%Y-%m-%d %H:%M:%S} UTC\n")
-    if sender.late:
-        done.late.append(student)
-    done.found[student] = opened(where, student, assignment)

@@ -35,11 +35,6 @@ class Sender:
     order: int = 0
     late: bool = False
 
-    @property
-    def key(self) -> tuple[str, str]:
-        """What two files of one person have in common."""
-        return self.lms, self.number or self.name
-
 
 def sender_of(path: PurePosixPath) -> Sender | None:
     """Who the file at `path` is from; None when the first part of the path does not tell.

@@ -35,7 +35,7 @@ class Table:
         return out.getvalue()
 
 
-def read_table(path: Path, needed: Iterable[str], what: str) -> Table:
+def read_table(path: Path, needed: Iterable[str] = (), what: str = "table") -> Table:
     """The table in a file.
 
     Raises:

@@ -8,7 +8,6 @@ assignment, called "TITLE (ID)", and a row with the points possible. Moodle's gr
 import contextlib
 import html
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import nbformat
@@ -21,24 +20,10 @@ from autograder.grade.marks import Marks, graded, read_marks
 from autograder.pages import task_titles, title_of
 from autograder.places import CourseError, Places
 
-COLUMNS = (
-    "assignment,student,score,max_score,late_penalty,needs_manual_grade,verdicts,graded,seed,sandbox,"
-    "no_mark"
-).split(",")
-WHO = {  # the columns with a person's number, and with names that our students may have
-    CANVAS: ("ID", "SIS Login ID", "SIS User ID", "Student"),
-    MOODLE: ("Identifier", "Email address", "Full name"),
-}
+NUMBER = {CANVAS: "ID", MOODLE: "Identifier"}  # the column with a person's number
 
 
-@dataclass
-class Sheet(Table):
-    """A CSV file to be, and sentences about what is not in it."""
-
-    left: list[str] = field(default_factory=list)
-
-
-def plain(where: Places, assignments: list[str]) -> Sheet:
+def plain(where: Places, assignments: list[str]) -> Table:
     """A row for each submission.
 
     Raises:
@@ -46,20 +31,21 @@ def plain(where: Places, assignments: list[str]) -> Sheet:
     """
     judgements = graded(where, assignments)
     marks = read_marks(where, judgements)
-    return Sheet(COLUMNS, [_row(j, marks[j.assignment, j.student]) for j in judgements])
+    rows = [_row(one, marks[one.assignment, one.student]) for one in judgements]
+    return Table([*rows[0]], rows)
 
 
-def filled(where: Places, assignment: str, path: Path, column: str = "") -> Sheet:
+def filled(where: Places, assignment: str, path: Path, column: str = "") -> tuple[Table, list[str]]:
     """The file of Canvas or Moodle with the grades of one assignment, on the scale it states.
 
-    `column` is the assignment's title in a gradebook of Canvas, if it is not ours.
+    Also sentences about what is not in it. `column` is the assignment's title in a gradebook of Canvas, if it is not ours.
 
     Raises:
         CourseError: nothing was graded yet, or the file is neither or lacks the column.
     """
-    sheet = Sheet(**vars(read_table(path, (), "")))
+    sheet, left = read_table(path), []
     lms = MOODLE if "Maximum Grade" in sheet.columns else CANVAS
-    if missing := {WHO[lms][0], "Grade" if lms == MOODLE else "Section"} - {*sheet.columns}:
+    if missing := {NUMBER[lms], "Grade" if lms == MOODLE else "Section"} - {*sheet.columns}:
         raise CourseError(
             f"{path} is neither a gradebook that Canvas exported nor a grading worksheet of Moodle:"
             f" it has no {' and no '.join(sorted(missing))}"
@@ -70,31 +56,26 @@ def filled(where: Places, assignment: str, path: Path, column: str = "") -> Shee
     wanted = {column} if column else {assignment, title_of(source)}
     place = "Grade" if lms == MOODLE else _column(sheet.columns, wanted, path)
     possible = [row[place] for row in sheet.rows if "Points Possible" in row.get("Student", "")]
-    rows = _rows(sheet, lms, Roster(where.students).students(lms, assignment), {*judgements})
+    known = Roster(where.students).students(lms, assignment)
+    rows = {_whose(row, row[NUMBER[lms]], known, {*judgements}): row for row in sheet.rows}
     for student, one in judgements.items():
         mark, row = marks[assignment, student], rows.get(student)
         if why := _why_empty(one, mark, row):
-            sheet.left.append(f"{student}: left empty, {why}")
+            left.append(f"{student}: left empty, {why}")
             continue
         maximum = _number([row.get("Maximum Grade", ""), *possible], mark.max_score)
         row[place] = f"{round(max(0, mark.score) * maximum / (mark.max_score or 1), 2):g}"
         row["Feedback comments"] = _comment(one, mark, task_titles(source))  # a column of Moodle's
         said = f"scaled from {mark.max_score:g} to {maximum:g} points, as there"
-        if maximum != mark.max_score and said not in sheet.left:
-            sheet.left.append(said)
-    return sheet
+        if maximum != mark.max_score and said not in left:
+            left.append(said)
+    return sheet, left
 
 
-def _rows(
-    sheet: Sheet, lms: str, known: dict[str, str], students: set[str]
-) -> dict[str, dict[str, str]]:
-    """The row of each student, found by number, else by a name of one whose number is not known."""
-    (number, *names), free = WHO[lms], students - {*known.values()}
-    found = {}
-    for row in sheet.rows:
-        named = next((row[name] for name in names if row.get(name) in free), "")
-        found[known.get(row[number].removeprefix(PARTICIPANT).strip(), named)] = row
-    return found
+def _whose(row: dict[str, str], number: str, known: dict[str, str], students: set[str]) -> str:
+    """The student in a row: by number, else by a name there of one whose number is not known."""
+    named = (students - {*known.values()}) & {str(value) for value in row.values()}
+    return known.get(number.removeprefix(PARTICIPANT).strip(), next(iter(named), ""))
 
 
 def _why_empty(one: Judgement, mark: Marks, row: dict[str, str] | None) -> str:
@@ -136,9 +117,19 @@ def _comment(one: Judgement, mark: Marks, titles: dict[str, str]) -> str:
     return "<br>".join(map(html.escape, tasks))
 
 
-def _row(judgement: Judgement, mark: Marks) -> dict[str, object]:
-    values = [judgement.assignment, judgement.student, mark.score, mark.max_score]
-    values += [mark.late_penalty, "yes" if mark.waiting else "no"]
-    values += [" ".join(f"{v.question}={v.verdict}" for v in judgement.verdicts), judgement.when]
-    values += [judgement.seed, judgement.sandbox, judgement.why_incomplete]
-    return no_formulas(dict(zip(COLUMNS, values, strict=True)))
+def _row(one: Judgement, mark: Marks) -> dict[str, object]:
+    return no_formulas(
+        {
+            "assignment": one.assignment,
+            "student": one.student,
+            "score": mark.score,
+            "max_score": mark.max_score,
+            "late_penalty": mark.late_penalty,
+            "needs_manual_grade": "yes" if mark.waiting else "no",
+            "verdicts": " ".join(f"{v.question}={v.verdict}" for v in one.verdicts),
+            "graded": one.when,
+            "seed": one.seed,
+            "sandbox": one.sandbox,
+            "no_mark": one.why_incomplete,
+        }
+    )

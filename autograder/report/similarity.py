@@ -11,7 +11,7 @@ submissions side by side, never a verdict. The page shows them so, without scrip
 import builtins
 import keyword
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, groupby
@@ -92,25 +92,25 @@ def pairs(
     `released` are the texts of the cells that students were given.
     """
     given = {run for text in released for run in _runs(list(tokens(text)))}
-    owners: dict[int, set[int]] = defaultdict(set)
-    for number, one in enumerate(programs):
-        for run in {*one.runs} - given:
-            owners[run].add(number)
-    shared: dict[tuple[int, int], set[int]] = defaultdict(set)
-    for run, who in owners.items():
-        for pair in combinations(sorted(who), 2) if len(who) <= max(ring, 2) else ():
-            shared[pair].add(run)
-    own = [{*range(len(one.lines))} - _covered(one, given) for one in programs]
-    made = [_pair([(programs[at], own[at]) for at in pair], shared[pair]) for pair in shared]
+    owners = Counter(run for one in programs for run in {*one.runs})
+    telling = {run for run, number in owners.items() if number <= max(ring, 2)} - given
+    theirs = [
+        (one, {*one.runs} & telling, {*range(len(one.lines))} - _covered(one, given))
+        for one in programs
+    ]
+    made = [_pair(two) for two in combinations(theirs, 2) if two[0][1] & two[1][1]]
     chosen = [p for p in made if max(p.shares) >= min_share and p.num_tokens >= MIN_TOKENS]
     return sorted(chosen, key=lambda p: (-max(p.shares), -p.num_tokens))
 
 
-def _pair(two: list[tuple[Program, set[int]]], runs: set[int]) -> Pair:
-    covered = [_covered(one, runs) & own for one, own in two]
-    shares = [len(at) / max(len(own), 1) for at, (_, own) in zip(covered, two, strict=True)]
-    marked = [{one.lines[p] for p in at} for at, (one, _) in zip(covered, two, strict=True)]
-    return Pair([one for one, _ in two], shares, marked, min(map(len, covered)))
+def _pair(two: Iterable[tuple[Program, set[int], set[int]]]) -> Pair:
+    """Of two: the program, its runs that tell something, and its own tokens."""
+    programs, runs, own = zip(*two, strict=True)
+    shared = runs[0] & runs[1]
+    covered = [_covered(one, shared) & mine for one, mine in zip(programs, own, strict=True)]
+    shares = [len(at) / max(len(mine), 1) for at, mine in zip(covered, own, strict=True)]
+    marked = [{one.lines[p] for p in at} for at, one in zip(covered, programs, strict=True)]
+    return Pair(list(programs), shares, marked, min(map(len, covered)))
 
 
 def _covered(one: Program, runs: set[int]) -> set[int]:

@@ -95,7 +95,7 @@ def test_a_canvas_zip_gives_each_students_newest_attempt(course, where, tmp_path
     done = collect(where, NAME, path)
     assert list(done.found) == ["lovelaceada", "noetheremmy"]
     assert answer(where, "lovelaceada") == "second"
-    assert "late, and does not say by how much: noetheremmy" in " ".join(done.sentences())
+    assert "which does not say by how much: noetheremmy." in " ".join(done.sentences())
     assert done.left == [f"syllabus.pdf: {NOBODYS}"]
     assert not (where.submitted / "lovelaceada" / NAME / "timestamp.txt").exists()
     assert Roster(where.students).students("canvas", NAME)["1234"] == "lovelaceada"
