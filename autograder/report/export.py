@@ -21,6 +21,7 @@ from autograder.pages import task_titles, title_of
 from autograder.places import CourseError, Places
 
 NUMBER = {CANVAS: "ID", MOODLE: "Identifier"}  # the column with a person's number
+NAMES = "Student", "SIS Login ID", "SIS User ID", "Full name", "Email address"
 
 
 def plain(where: Places, assignments: list[str]) -> Table:
@@ -38,7 +39,8 @@ def plain(where: Places, assignments: list[str]) -> Table:
 def filled(where: Places, assignment: str, path: Path, column: str = "") -> tuple[Table, list[str]]:
     """The file of Canvas or Moodle with the grades of one assignment, on the scale it states.
 
-    Also sentences about what is not in it. `column` is the assignment's title in a gradebook of Canvas, if it is not ours.
+    Also sentences about what is not in it. `column` is the assignment's title in Canvas, if it is
+    not ours.
 
     Raises:
         CourseError: nothing was graded yet, or the file is neither or lacks the column.
@@ -73,9 +75,9 @@ def filled(where: Places, assignment: str, path: Path, column: str = "") -> tupl
 
 
 def _whose(row: dict[str, str], number: str, known: dict[str, str], students: set[str]) -> str:
-    """The student in a row: by number, else by a name there of one whose number is not known."""
-    named = (students - {*known.values()}) & {str(value) for value in row.values()}
-    return known.get(number.removeprefix(PARTICIPANT).strip(), next(iter(named), ""))
+    """The student in a row: by number, else by a name of one whose number is not known."""
+    named = (students - {*known.values()}) & {row.get(column) for column in NAMES}
+    return known.get(number.removeprefix(PARTICIPANT).strip(), min(named, default=""))
 
 
 def _why_empty(one: Judgement, mark: Marks, row: dict[str, str] | None) -> str:

@@ -267,26 +267,3 @@ def test_collect_writes_through_no_link(where, tmp_path):
     assert "left out ada: " in output
     assert "left out ben: " in output
     assert list((tmp_path / "elsewhere").iterdir()) == []
-
-
-# What it costs
-
-
-def test_a_right_notebook_in_a_zip_of_many_files_is_found(where, tmp_path):
-    inner = io.BytesIO()
-    with zipfile.ZipFile(inner, "w") as archive:
-        for number in range(250):
-            archive.writestr(f"{number:03}.ipynb", "{}")
-        archive.writestr("my tiny.ipynb", right(where))
-    with zipfile.ZipFile(tmp_path / "in.zip", "w") as archive:
-        archive.writestr("ada_1_2_all.zip", inner.getvalue())
-    assert "1 with work" in run(where, "collect", NAME, str(tmp_path / "in.zip")).output
-
-
-def test_a_notebook_with_large_pictures_in_it_is_collected(where, tmp_path):
-    notebook = json.loads(right(where))
-    picture = {"data": {"image/png": "A" * 31_000_000}, "output_type": "display_data"}
-    notebook["cells"][1]["outputs"] = [picture]
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "ada.ipynb").write_text(json.dumps(notebook))
-    assert "1 with work" in run(where, "collect", NAME, str(tmp_path / "in")).output

@@ -17,7 +17,6 @@ from nbgrader.api import Gradebook
 
 from autograder import cli
 from autograder.batch.grading import Options, grade
-from autograder.collect import hand_ins as collect
 from autograder.collect.tables import no_formulas
 from autograder.grade import engine as grader
 from autograder.grade import gradebook
@@ -297,19 +296,3 @@ def test_interrupting_says_that_nothing_is_lost(tmp_path, monkeypatch):
     monkeypatch.setattr("autograder.batch.grading.grade", interrupt)
     result = CliRunner().invoke(cli.main, ["grade", "--class", str(tmp_path)])
     assert "interrupted. What was graded is kept" in result.output
-
-
-def test_collect_places_folders_and_files_and_says_what_it_left_out(graded, tmp_path):
-    where, *_ = graded
-    copy = type(where)(where.course, tmp_path / "class")
-    inbox = tmp_path / "inbox"
-    (inbox / "ada").mkdir(parents=True)
-    (inbox / "ada" / "my tiny.ipynb").write_bytes(tiny_course.as_bytes(tiny_course.released(where)))
-    (inbox / "ben_tiny_late.ipynb").write_text("{}")
-    (inbox / "readme.txt").write_text("x")
-    (inbox / "cem.ipynb").symlink_to(inbox / "ada" / "my tiny.ipynb")
-    done = collect.collect(copy, tiny_course.ASSIGNMENT, inbox)
-    assert list(done.found) == ["ada", "ben"]
-    assert [sentence.split(":")[0] for sentence in done.left] == ["readme.txt", "cem.ipynb"]
-    folder = copy.submitted / "ada" / tiny_course.ASSIGNMENT
-    assert sorted(path.name for path in folder.iterdir()) == ["timestamp.txt", "tiny.ipynb"]
