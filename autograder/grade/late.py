@@ -2,7 +2,7 @@
 
 nbgrader knows due dates, extensions and each submission's timestamp.txt, and so how late it came;
 what that costs is entered by `apply`, for all that was graded, so a changed policy, a due date set
-in the formgrader or a mark given by hand later needs no grading.
+in the formgrader, a mark given or a timestamp.txt written by hand later needs no grading.
 """
 
 import math
@@ -13,7 +13,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from nbgrader.api import Assignment, MissingEntry
+from nbgrader.utils import parse_utc
 
+from autograder.collect.uploads import read_file
 from autograder.places import CourseError, Places
 from autograder.release.changes import opened_gradebook
 
@@ -97,16 +99,20 @@ def apply(where: Places) -> None:
         with opened_gradebook(where) as gradebook:
             for assignment in where.assignments():
                 with suppress(MissingEntry):
-                    _apply_to(gradebook.find_assignment(assignment), policy)
+                    _apply_to(gradebook.find_assignment(assignment), policy, where)
             gradebook.db.commit()
 
 
-def _apply_to(assignment: Assignment, policy: Policy) -> None:
+def _apply_to(assignment: Assignment, policy: Policy, where: Places) -> None:
     assignment.duedate = policy.due.get(assignment.name, assignment.duedate)
     days = policy.extension.get(assignment.name, {})
     for submission in assignment.submissions:
-        if submission.student.id in days:
-            submission.extension = timedelta(days=days[submission.student.id])
+        student = submission.student.id
+        data, _ = read_file(where.submitted / student / assignment.name / "timestamp.txt", 100)
+        with suppress(ValueError, OverflowError):
+            submission.timestamp = parse_utc(data.decode()) if data else submission.timestamp
+        if student in days:
+            submission.extension = timedelta(days=days[student])
         for notebook in submission.notebooks:
             penalty = policy.penalty(notebook.score, submission.total_seconds_late)
             notebook.late_submission_penalty = penalty or None

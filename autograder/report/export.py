@@ -17,7 +17,7 @@ from autograder.collect.roster import Roster
 from autograder.collect.tables import PARTICIPANT, Table, no_formulas, read_table
 from autograder.grade.journal import Judgement
 from autograder.grade.marks import Marks, graded, read_marks
-from autograder.pages import task_titles, title_of
+from autograder.pages import task_titles
 from autograder.places import CourseError, Places
 
 NUMBER = {CANVAS: "ID", MOODLE: "Identifier"}  # the column with a person's number
@@ -39,8 +39,8 @@ def plain(where: Places, assignments: list[str]) -> Table:
 def filled(where: Places, assignment: str, path: Path, column: str = "") -> tuple[Table, list[str]]:
     """The file of Canvas or Moodle with the grades of one assignment, on the scale it states.
 
-    Also sentences about what is not in it. `column` is the assignment's title in Canvas, if it is
-    not ours.
+    Also sentences about what is not in it. `column` is the assignment's title in Canvas, if that
+    is neither 01_ranks nor Ranks.
 
     Raises:
         CourseError: nothing was graded yet, or the file is neither or lacks the column.
@@ -55,8 +55,8 @@ def filled(where: Places, assignment: str, path: Path, column: str = "") -> tupl
     judgements = {one.student: one for one in graded(where, [assignment])}
     marks = read_marks(where, list(judgements.values()))
     source = nbformat.read(where.source(assignment), as_version=4)
-    wanted = {column} if column else {assignment, title_of(source)}
-    place = "Grade" if lms == MOODLE else _column(sheet.columns, wanted, path)
+    titles = [column] if column else [assignment, where.source(assignment).stem]
+    place = "Grade" if lms == MOODLE else _column(sheet.columns, titles, path)
     possible = [row[place] for row in sheet.rows if "Points Possible" in row.get("Student", "")]
     known = Roster(where.students).students(lms, assignment)
     rows = {_whose(row, row[NUMBER[lms]], known, {*judgements}): row for row in sheet.rows}
@@ -97,15 +97,15 @@ def _number(stated: list[str], otherwise: float) -> float:
     return otherwise
 
 
-def _column(header: list[str], titles: set[str], path: Path) -> str:
-    """The column of one of these titles, which may have its id: "Ranks (1234)"."""
-    places = [name for name in header if {name, re.sub(r" \(\d+\)$", "", name)} & titles]
+def _column(header: list[str], titles: list[str], path: Path) -> str:
+    """The column of one of these titles, in small letters or large, with its id: Ranks (1234)."""
+    wanted = "|".join(map(re.escape, titles))
+    places = [name for name in header if re.fullmatch(rf"({wanted})( \(\d+\))?", name, re.I)]
     if len(places) == 1:
         return places[0]
-    of = " or ".join(sorted(titles))
     raise CourseError(
-        f"{path} has {len(places) or 'no'} columns called {of}: name one of its columns with"
-        f" --column: {', '.join(name for name in header if name.endswith(')'))}"
+        f"{path} has {len(places) or 'no'} columns called {' or '.join(titles)}: name one of its"
+        f" columns with --column: {', '.join(name for name in header if name.endswith(')'))}"
     )
 
 

@@ -86,18 +86,20 @@ def test_a_late_submission_loses_points_and_an_extension_gives_them_back(where):
     late.apply(where)
     assert (marks(where, "ada").late_penalty, marks(where, "ada").score) == (1, 4)
     policy(where, text + f"[extension.{NAME}]\nada = 1\n")
-    late.apply(where)
-    assert marks(where, "ada").late_penalty == 0.5
-    late.apply(where)
-    assert marks(where, "ada").late_penalty == 0.5
+    for _ in range(2):
+        late.apply(where)
+        assert marks(where, "ada").late_penalty == 0.5
 
 
-def test_a_mark_given_later_is_late_too(where):
-    hand_in_at(where, "ada", "2026-03-02T12:00:00")
+def test_a_mark_and_a_time_that_come_after_grading_count(where):
+    """Both by hand: the mark in the formgrader, the time beside the notebook."""
+    (where.submitted / "ada" / NAME / "timestamp.txt").write_text("2026-03-02 12:00:00 UTC")
+    (where.submitted / "ben" / NAME / "timestamp.txt").write_text("yesterday")
     policy(where, f"[late]\npercent_per_day = 50\n[due]\n{NAME} = 2026-03-02T00:00:00Z\n")
     mark_words(where, "ada", 1)
     late.apply(where)
     assert (marks(where, "ada").late_penalty, marks(where, "ada").score) == (3, 3)
+    assert marks(where, "ben").late_penalty == 0
 
 
 def test_nbgraders_own_feedback_is_our_page(where):
@@ -136,11 +138,6 @@ def test_a_wrong_policy_is_answered_with_what_is_wrong_and_an_example(where, tex
     assert str(told.value).endswith(f"One looks like this:\n\n{late.EXAMPLE}")
 
 
-def test_the_example_is_one(where):
-    policy(where, late.EXAMPLE.replace("01_ranks", NAME))
-    assert late.class_policy(where).extension == {NAME: {"ada": 2}}
-
-
 def test_a_policy_for_an_assignment_that_there_is_not_names_those_that_there_are(where):
     policy(where, "[due]\n01_tyni = 2026-03-01")
     with pytest.raises(CourseError, match="names 01_tyni, no assignment; there are 01_tiny"):
@@ -162,7 +159,7 @@ def test_a_disk_too_full_for_the_gradebook_is_one_sentence_on_the_command_line(w
 
 
 def test_a_date_without_a_time_is_its_last_second(where):
-    policy(where, f"[due]\n{NAME} = 2026-03-01\n")
+    policy(where, late.EXAMPLE.replace("01_ranks", NAME).replace("T23:59:00+01:00", ""))
     due = late.class_policy(where).due[NAME]
     there = due.replace(tzinfo=datetime.UTC).astimezone()
     assert (there.day, there.hour, there.second) == (1, 23, 59)
@@ -246,7 +243,7 @@ def test_a_number_that_is_known_counts_more_than_a_name(where):
 def test_a_column_that_cannot_be_found_is_asked_for(where):
     other = CANVAS.replace("Tiny", "Week 1")
     with pytest.raises(
-        CourseError, match=r"no columns called 01_tiny or T.*Essay \(7\), Week 1 \(8"
+        CourseError, match=r"no columns called 01_tiny or tiny.*Essay \(7\), Week 1 \(8"
     ):
         filled(where, other)
     assert filled(where, other, "Week 1")[0].rows[3]["Week 1 (8)"] == "10"
