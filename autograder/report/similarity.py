@@ -3,7 +3,7 @@
 A program becomes tokens: comments, docstrings and layout are dropped; every literal becomes the
 same as any other, and so does every name but Python's own and a library's (what follows a dot,
 unless it is self's). Two programs share a passage where K tokens in a row are equal. Two things are
-taken out first: every passage of the released notebook, and every passage that more than `ring`
+taken out first: every passage of the released notebook, and every passage that more than RING
 students have, which is what the task itself asks for. What is left is a reason to read two
 submissions side by side, never a verdict. The page shows them so, without scripts.
 """
@@ -26,7 +26,7 @@ from autograder.pages import render, title_of, write_page
 from autograder.places import Places
 
 K = 21
-RING = 10
+RING = 10  # students who work together, at most
 MIN_SHARE = 0.25
 MIN_TOKENS = 40  # about four lines: less is alike by chance
 MAX_CHARACTERS = 200_000  # of one student, some 5,000 lines: a few seconds of work at most
@@ -81,25 +81,20 @@ def tokens(source: str) -> Iterator[tuple[int, str]]:
             yield line, kind if kind in ("name", "literal") else text
 
 
-def pairs(
-    programs: list[Program],
-    released: Iterable[str],
-    ring: int = RING,
-    min_share: float = MIN_SHARE,
-) -> list[Pair]:
-    """Pairs that share at least `min_share` of the smaller one's own code, the most alike first.
+def pairs(programs: list[Program], released: Iterable[str]) -> list[Pair]:
+    """Pairs that share at least MIN_SHARE of the smaller one's own code, the most alike first.
 
     `released` are the texts of the cells that students were given.
     """
     given = {run for text in released for run in _runs(list(tokens(text)))}
     owners = Counter(run for one in programs for run in {*one.runs})
-    telling = {run for run, number in owners.items() if number <= max(ring, 2)} - given
+    telling = {run for run, number in owners.items() if number <= RING} - given
     theirs = [
         (one, {*one.runs} & telling, {*range(len(one.lines))} - _covered(one, given))
         for one in programs
     ]
     made = [_pair(two) for two in combinations(theirs, 2) if two[0][1] & two[1][1]]
-    chosen = [p for p in made if max(p.shares) >= min_share and p.num_tokens >= MIN_TOKENS]
+    chosen = [p for p in made if max(p.shares) >= MIN_SHARE and p.num_tokens >= MIN_TOKENS]
     return sorted(chosen, key=lambda p: (-max(p.shares), -p.num_tokens))
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder.grade.journal import Journal, Judgement
+from autograder.report import similarity
 from autograder.report.similarity import MAX_CHARACTERS, K, pairs, program, tokens, write_similarity
 
 NAME = tiny_course.ASSIGNMENT
@@ -53,9 +54,8 @@ def ring(tensor, group):
     return result if tensor.numel() else tensor"""
 
 
-def compared(*texts: str, **options):
-    programs = [program(f"s{n}", text) for n, text in enumerate(texts)]
-    return pairs(programs, [STUB], **options)
+def compared(*texts: str):
+    return pairs([program(f"s{n}", text) for n, text in enumerate(texts)], [STUB])
 
 
 def test_a_copy_with_other_names_numbers_comments_and_layout_is_a_copy():
@@ -79,9 +79,10 @@ def test_functions_in_another_order_are_still_found():
     assert min(pair.shares) > 0.85
 
 
-def test_what_more_students_than_the_ring_share_is_the_tasks_own():
-    assert len(compared(RING, RENAMED, RING, ring=3)) == 3
-    assert compared(RING, RENAMED, RING, RENAMED, ring=3) == []
+def test_what_more_students_than_the_ring_share_is_the_tasks_own(monkeypatch):
+    monkeypatch.setattr(similarity, "RING", 3)
+    assert len(compared(RING, RENAMED, RING)) == 3
+    assert compared(RING, RENAMED, RING, RENAMED) == []
 
 
 @pytest.mark.parametrize("broken", ["def f(:\n  'open", "\t\x00(((", "é = ½", "if x:\n  a\n b"])
@@ -108,7 +109,7 @@ def test_every_shared_run_of_k_tokens_is_marked(seed, before, after):
         program("a", f"{one}\n{shared}"),
         program("b", f"{shared}\n{two}"),
     ]
-    (pair,) = pairs(programs, [], min_share=0)
+    (pair,) = pairs(programs, [])
     assert set(range(3 * K)) <= pair.marked[1]
 
 
