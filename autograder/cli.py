@@ -15,7 +15,6 @@ from autograder.commands import (
     COUNT,
     assignments_argument,
     command,
-    how_to_judge,
     main,
     told,
     which_submissions,
@@ -57,7 +56,7 @@ def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None)
 
     [name] = chosen_assignments(where, [assignment])
     done = collecting(where, name, inbox, worksheet)
-    handed_in = counted(len(done.students), "submission")
+    handed_in = counted(len(done.found), "submission")
     click.echo(f"collected {handed_in} for {name} into {where.submitted}")
     for sentence in done.sentences():
         click.echo(f"  {sentence}")
@@ -78,7 +77,14 @@ def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None)
     help="Go on though graded cells were added or removed after hand-ins came.",
 )
 @click.option("--again", is_flag=True, help="Judge again what was judged before.")
-@how_to_judge
+@click.option(
+    "--unsandboxed",
+    "sandboxed",
+    flag_value=False,
+    default=True,
+    help="Run submissions without walls: own work only.",
+)
+@click.option("--seed", type=int, help="Of the random inputs (default: fixed by the tests).")
 @click.option(
     "--limit",
     type=click.FloatRange(min=1),
@@ -101,17 +107,23 @@ def grade(
     backend: str | None,
     **how: Any,
 ) -> None:
-    """Judge what is new or changed, and record the scores in nbgrader's gradebook."""
+    """Judge what is new or changed, and record the scores in nbgrader's gradebook.
+
+    Where tests give other points than the last time, says task by task what changed, and why.
+    """
     from autograder.batch.grading import SHARD, Options, summary
     from autograder.batch.grading import grade as grading
     from autograder.batch.queue import cores
     from autograder.grade import devices, late
+    from autograder.grade.journal import Journal
+    from autograder.report.again import changes
 
     names = chosen_assignments(where, assignments)
     late.class_policy(where)  # a wrong one is said before a night of grading
     gpus = devices.chosen(where, backend, request and request.gpus)
     queue = request and on_slurm(request, where.class_dir / "slurm", SHARD, jobs or request.cpus)
     options = Options(jobs=jobs or cores(), queue=queue, gpus=gpus, **how)
+    before = Journal(where.journal).latest()
     try:
         outcome = grading(where, names, list(students), options)
     except KeyboardInterrupt:
@@ -121,6 +133,8 @@ def grade(
     late.apply(where)
     for line in summary(outcome):
         click.echo(line)
+    if changed := list(changes(before, outcome.judgements)):
+        click.echo(told(changed))
     if outcome.failures:
         raise click.ClickException(told(outcome.failures))
 

@@ -21,8 +21,9 @@ def main() -> None:
       autograder grade
       autograder feedback
       autograder export grades.csv
+      autograder export filled.csv --assignment 01_ranks --fill canvas.csv
 
-    Then report and similarity show the class, regrade answers a request, and serve opens
+    Then report and similarity show the class, grade --again answers a request, and serve opens
     JupyterLab with the formgrader. Who is who in Canvas or Moodle stands in the class directory's
     students.csv; due dates, and what lateness costs, in its class.toml:
 
@@ -91,14 +92,4 @@ which_submissions = options(
     click.option(
         "--student", "students", multiple=True, metavar="NAME", help="Only theirs; may be repeated."
     ),
-)
-how_to_judge = options(
-    click.option(
-        "--unsandboxed",
-        "sandboxed",
-        flag_value=False,
-        default=True,
-        help="Run submissions without walls: own work only.",
-    ),
-    click.option("--seed", type=int, help="Of the random inputs (default: fixed by the tests)."),
 )

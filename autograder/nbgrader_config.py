@@ -37,7 +37,7 @@ def settings(where: Places) -> Config:
     config.Autograde.sanitize_preprocessors = _preprocessors("CheckCellMetadata")
     config.Autograde.autograde_preprocessors = [
         "autograder.grade.gradebook.Judge",
-        *_preprocessors("SaveAutoGrades", "AssignLatePenalties", "CheckCellMetadata"),
+        *_preprocessors("SaveAutoGrades", "CheckCellMetadata"),
     ]
     config.GenerateAssignment.preprocessors = [
         *_preprocessors("LockCells", "ClearSolutions", "ClearOutput", "CheckCellMetadata"),
@@ -47,8 +47,6 @@ def settings(where: Places) -> Config:
     ]
     config.GenerateFeedback.exporter_class = "autograder.report.feedback.FeedbackExporter"
     config.GenerateFeedback.preprocessors = []
-    config.AssignLatePenalties.plugin_class = "autograder.grade.late.LatePenalty"
-    config.LatePenalty.policy_file = str(where.class_dir / "class.toml")
     return config
 
 

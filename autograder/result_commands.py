@@ -1,19 +1,11 @@
-"""Commands for what comes after grading: feedback, regrades, the class page, CSV."""
+"""Commands for what comes after grading: feedback, the class page, CSV, the formgrader."""
 
 import importlib.util
 from pathlib import Path
-from typing import Any
 
 import click
 
-from autograder.commands import (
-    A_FILE,
-    assignments_argument,
-    command,
-    how_to_judge,
-    told,
-    which_submissions,
-)
+from autograder.commands import A_FILE, assignments_argument, command, which_submissions
 from autograder.places import CourseError, Places, chosen_assignments
 from byhand.words import counted
 
@@ -28,31 +20,6 @@ def feedback(where: Places, assignments: tuple[str, ...], students: tuple[str, .
     if not pages:
         raise CourseError("there is nothing to return yet: run autograder grade first")
     click.echo(f"{counted(len(pages), 'page')} in {where.feedback}")
-
-
-@command
-@which_submissions
-@click.option("--reason", default="", help="The request, in words; kept with the answer.")
-@how_to_judge
-def regrade(
-    where: Places,
-    assignments: tuple[str, ...],
-    students: tuple[str, ...],
-    reason: str,
-    **how: Any,
-) -> None:
-    """Judge again, and say task by task what changed and why; kept in regrades.csv."""
-    from autograder.batch.grading import Options
-    from autograder.report.regrade import regrade as regrading
-
-    names = chosen_assignments(where, assignments)
-    made, failures = regrading(where, names, list(students), Options(**how), reason)
-    for one in made:
-        click.echo(str(one))
-    changed = sum(one.old_score != one.new_score for one in made)
-    click.echo(f"{len(made)} graded again, {changed} with another score")
-    if failures:
-        raise click.ClickException(told(failures))
 
 
 @command
@@ -75,47 +42,36 @@ def similarity(where: Places, assignments: tuple[str, ...]) -> None:
 
 @command
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False), required=False)
-@click.option(
-    "--form",
-    type=click.Choice(["plain", "canvas", "moodle"]),
-    default="plain",
-    help="Whose CSV it is (default: plain, a row for each submission).",
-)
-@click.option(
-    "--assignment",
-    "assignments",
-    multiple=True,
-    metavar="NAME",
-    help="Only this assignment; may be repeated.",
-)
+@click.option("--assignment", metavar="NAME", help="Only this assignment.")
 @click.option(
     "--fill",
     type=A_FILE,
     metavar="FILE",
-    help="Fill in this file, exported by the LMS.",
+    help="Fill in what Canvas (Gradebook, Export) or Moodle (grading worksheet) exported.",
 )
-@click.option("--column", default="", metavar="TITLE", help="The assignment's column in FILE.")
+@click.option("--column", default="", metavar="TITLE", help="The assignment's title in Canvas.")
 def export(
-    where: Places,
-    path: Path | None,
-    form: str,
-    assignments: tuple[str, ...],
-    fill: Path | None,
-    column: str,
+    where: Places, path: Path | None, assignment: str | None, fill: Path | None, column: str
 ) -> None:
-    """Write the grades as CSV, to a file or to the terminal."""
-    from autograder.report import export as exporting
+    """Write the grades as CSV, to a file or to the terminal.
 
-    names = chosen_assignments(where, assignments)
-    forms = {"plain": exporting.plain, "canvas": exporting.canvas, "moodle": exporting.moodle}
-    sheet = forms[form](where, names, fill, column)
+    A row for each submission; with --fill, the LMS's own file with the grades of one assignment,
+    scaled to the points that stand there, to be imported again.
+    """
+    from autograder.report.export import filled, plain
+
+    names = chosen_assignments(where, [assignment] if assignment else [])
+    if fill and not assignment:
+        raise CourseError("a file is filled in for one assignment: name it with --assignment")
+    filling = fill and filled(where, names[0], fill, column)
+    sheet, left = filling or (plain(where, names), [])
     if path is None:
         click.echo(sheet.text(), nl=False)
     else:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(sheet.text(), encoding="utf-8", errors="replace")
         click.echo(f"{counted(len(sheet.rows), 'row')} in {path}")
-    for sentence in sheet.left:
+    for sentence in left:
         click.echo(f"  {sentence}", err=True)
 
 

@@ -7,16 +7,14 @@ there is nothing to judge a standing and a sentence why.
 import functools
 import json
 import os
-from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from autograder.collect.inbox import take
+from autograder.collect.inbox import in_folder
 from autograder.collect.names import student_name
-from autograder.collect.uploads import Cell, Choice, printable
-from autograder.places import CourseError, Places
+from autograder.collect.uploads import Cell, found_cells, notebook_of, printable
+from autograder.places import Places
 
 BLANK, FOREIGN, UNREADABLE = "blank", "another assignment's", "unreadable"
 _NO_FOLDER = "A link or a file lies where the folder of this submission should be: it is not read."
@@ -38,10 +36,9 @@ class HandIn:
 
 def hand_ins(where: Places, assignments: Collection[str]) -> list[tuple[str, str]]:
     """(student, assignment) of all that lies in submitted/, by assignment."""
-    folders = _folders(where)
     found = {
         (assignment, student_name(folder.name))
-        for folder in folders
+        for folder in _visible(where.submitted)
         for assignment in assignments
         if os.path.lexists(folder / assignment)
     }
@@ -54,13 +51,13 @@ def settle(where: Places) -> tuple[list[str], list[str]]:
     A stray is what lies in submitted/ and is no assignment's: nobody would grade it.
     """
     renamed, strays, known = [], [], {*where.assignments()}
-    for folder in _folders(where):
+    for folder in _visible(where.submitted):
         name = student_name(folder.name)
         if name != folder.name:
             old = printable(folder.name)
             folder = folder.rename(folder.with_name(name))
             renamed.append(f"submitted/{old} is no name for a student, and is called {name} now")
-        inside = _visible(folder) if folder.is_dir() else []
+        inside = _visible(folder)
         if not inside:
             strays.append(f"submitted/{name} is no folder with a submission in it")
         others = [printable(path.name) for path in inside if path.name not in known]
@@ -73,30 +70,24 @@ def opened(where: Places, student: str, assignment: str) -> HandIn:
     folder, stem = where.submitted / student / assignment, where.source(assignment).stem
     if folder.parent.is_symlink() or folder.is_symlink() or not folder.is_dir():
         return HandIn(standing=UNREADABLE, why=_NO_FOLDER)
-    chosen, notes = take(folder, stem, names_of(where, assignment))
-    return hand_in(where, assignment, chosen, notes)
-
-
-def hand_in(where: Places, assignment: str, chosen: Choice, notes: list[str]) -> HandIn:
-    """The hand-in that a chosen file is."""
-    stem, names = where.source(assignment).stem, {n for cell in chosen.cells for n in cell.names}
-    if chosen.why:
+    file = notebook_of(in_folder(folder, deepest=0), stem)
+    data, why = file.read() if file else (None, "")
+    cells, why_none = found_cells(data)
+    if not cells:
+        why = f"The file {file.path} {why}." if why else why_none
         again = f" Save your notebook in Jupyter and hand in {stem}.ipynb."
-        return HandIn([], notes, UNREADABLE, chosen.why + again)
-    if not names & names_of(where, assignment):
-        for other in where.assignments():
-            if names & names_of(where, other):
-                why = f"This is the notebook of {other}, not of {assignment}: it was not graded."
-                return HandIn([], notes, FOREIGN, f"{why} Hand in {stem}.ipynb of {assignment}.")
+        return HandIn(standing=UNREADABLE, why=why + again)
+    found = f"The notebook was found under the name {file.path}; it should be {stem}.ipynb."
+    notes = [] if file.path.name == f"{stem}.ipynb" else [found]
+    names = {name for cell in cells for name in cell.names}
+    shared = {one: len(names & _released(where, one).keys()) for one in where.assignments()}
+    other = max(shared, key=shared.get)
+    if shared[other] > shared[assignment]:
+        why = f"This is the notebook of {other}, not of {assignment}: it was not graded."
+        return HandIn([], notes, FOREIGN, f"{why} Hand in {stem}.ipynb of {assignment}.")
     given = _released(where, assignment).values()
-    is_blank = all(cell.source in given for cell in chosen.cells if cell.source.strip())
-    return HandIn(chosen.cells, notes, BLANK if is_blank else "")
-
-
-def names_of(where: Places, assignment: str) -> set[str]:
-    """The names of an assignment's cells that no other assignment has."""
-    count = Counter(name for one in where.assignments() for name in _released(where, one))
-    return {name for name in _released(where, assignment) if count[name] == 1}
+    is_blank = all(cell.source in given for cell in cells if cell.source.strip())
+    return HandIn(cells, notes, BLANK if is_blank else "")
 
 
 def _released(where: Places, assignment: str) -> dict[str, str]:
@@ -108,20 +99,12 @@ def _released(where: Places, assignment: str) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=64)
 def _texts(path: Path, _changed: int) -> dict[str, str]:
-    try:
-        cells = json.loads(path.read_text())["cells"]
-        return {_name(cell): "".join(cell["source"]) for cell in cells}
-    except (ValueError, KeyError, TypeError) as error:
-        raise CourseError(f"{path} cannot be read as a notebook: {error}") from None
-
-
-def _name(cell: dict[str, Any]) -> str:
-    return cell["metadata"].get("nbgrader", {}).get("grade_id", cell["id"])
-
-
-def _folders(where: Places) -> list[Path]:
-    return _visible(where.submitted) if where.submitted.is_dir() else []
+    cells = json.loads(path.read_text())["cells"]
+    names = (cell["metadata"].get("nbgrader", {}).get("grade_id", cell["id"]) for cell in cells)
+    return {name: "".join(cell["source"]) for name, cell in zip(names, cells, strict=True)}
 
 
 def _visible(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    """What lies in a folder, if it is one."""
+    found = folder.iterdir() if folder.is_dir() else ()
+    return sorted(path for path in found if not path.name.startswith("."))

@@ -4,7 +4,7 @@ Canvas, one zip of files:  lovelaceada_LATE_1234_56789_tiny-1.ipynb
     sortable name without blanks, LATE or nothing, user id, file id (it grows with time), the file
     name, with -1, -2 ... where it was handed in again. Anonymous: anon_x7Yz1_56789_tiny.ipynb.
     (canvas-lms, lib/content_zipper.rb)
-Moodle, a zip of folders:  Ada Lovelace_12345_assignsubmission_file/tiny.ipynb
+Moodle, a zip of folders:  Ada Lovelace_12345_assignsubmission_file_/tiny.ipynb
     or of files:           Ada Lovelace_12345_assignsubmission_file_tiny.ipynb
     full name, with its group and a hyphen before it where there are groups; then the participant
     number, which is another one in each assignment. (moodle, mod/assign/locallib.php)
@@ -13,20 +13,15 @@ Anything else is plain:    ada/tiny.ipynb, ada_tiny.ipynb, ada.ipynb
 
 import hashlib
 import re
-import unicodedata
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 CANVAS, MOODLE, PLAIN = "canvas", "moodle", "plain"
 MAX_BYTES = 200  # of a student's name in the class: a folder's name holds 255
 STUDENT = re.compile(r"[^\W_][\w .@~:,='()+-]*")
-_DOWNLOADS = (
-    (
-        MOODLE,
-        re.compile(r"(?P<name>[^_/]+)_(?P<number>\d+)_assignsubmission_(?P<kind>[a-z]+)(_.*)?"),
-    ),
-    (CANVAS, re.compile(r"(?P<late>LATE_)?(?P<name>anon)_(?P<number>\w{5})_(?P<order>\d+)_.+")),
-    (CANVAS, re.compile(r"(?P<name>[^\W_]\w*?)(?P<late>_LATE)?_(?P<number>\d+)_(?P<order>\d+)_.+")),
+_MOODLE = re.compile(r"(?P<name>[^_/]+)_(?P<number>\d+)_assignsubmission_[a-z].*")
+_CANVAS = re.compile(
+    r"(LATE_)?(?P<name>[^\W_]\w*?)(_LATE)?_(?P<number>\d+|(?<=anon_)\w{5})_(?P<order>\d+)_.+"
 )
 
 
@@ -39,12 +34,6 @@ class Sender:
     number: str = ""
     order: int = 0
     late: bool = False
-    notebook: bool = True
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """What two files of one person have in common."""
-        return self.lms, self.number or self.name
 
 
 def sender_of(path: PurePosixPath) -> Sender | None:
@@ -54,18 +43,14 @@ def sender_of(path: PurePosixPath) -> Sender | None:
     folder and has the names that this person chose, so it says nothing about who they are.
     """
     first = path.parts[0]
-    for lms, pattern in _DOWNLOADS:
-        if found := pattern.fullmatch(first):
-            return _downloaded(lms, found.groupdict())
+    if found := _MOODLE.fullmatch(first):
+        return Sender(MOODLE, found["name"].strip(), found["number"])
+    if found := _CANVAS.fullmatch(first):
+        late = bool(found[1] or found[3])
+        return Sender(CANVAS, found["name"], found["number"], int(found["order"]), late)
     if len(path.parts) == 1:
         first = path.stem.partition("_")[0] if path.suffix.lower() == ".ipynb" else ""
     return Sender(PLAIN, student_name(first)) if first else None
-
-
-def _downloaded(lms: str, parts: dict[str, str | None]) -> Sender:
-    number, late, order = parts["number"], bool(parts.get("late")), int(parts.get("order", 0))
-    name = f"anon-{number}" if parts["name"] == "anon" else parts["name"].strip()
-    return Sender(lms, name, number, order, late, parts.get("kind", "file") == "file")
 
 
 def student_name(raw: str) -> str:
@@ -78,8 +63,3 @@ def student_name(raw: str) -> str:
         return raw
     kept = re.sub(r"[^\w.@~:,='()+-]+", "-", raw[:25]).lstrip("_.@~:,='()+-").rstrip("-")
     return f"{kept or 'student'}-{hashlib.sha256(data).hexdigest()[:6]}"
-
-
-def plain_name(name: str) -> str:
-    """A person's name as a folder's: lower case, words joined by hyphens, in any alphabet."""
-    return "-".join(re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", name).lower()))

@@ -5,29 +5,14 @@ numbers a person anew in each assignment, so a Moodle row names its assignment; 
 none. `autograder export` reads the numbers back from here.
 """
 
-from dataclasses import dataclass, fields
 from pathlib import Path
 
-from autograder.collect.names import CANVAS, MOODLE, Sender, plain_name, student_name
+from autograder.collect.names import MOODLE, PLAIN, Sender, student_name
 from autograder.collect.tables import Table, no_formulas, read_table
 from autograder.pages import write_page
 from autograder.places import CourseError
 
-MAX_NAME = 50  # characters of a folder's name, which holds 255 bytes, a number included
-
-
-@dataclass(frozen=True)
-class Person:
-    """One row."""
-
-    student: str
-    name: str
-    lms: str
-    number: str
-    assignment: str = ""
-
-
-COLUMNS = [field.name for field in fields(Person)]
+COLUMNS = ["student", "name", "lms", "number", "assignment"]
 
 
 class Roster:
@@ -38,18 +23,18 @@ class Roster:
     """
 
     def __init__(self, path: Path):
+        what = f"roster, which begins with {','.join(COLUMNS)}"
         self.path = path
-        self.people = _read(path) if path.exists() else []
-        self._on_disk = len(self.people)
+        self.rows = read_table(path, COLUMNS, what).rows if path.exists() else []
+        for name in (row["student"] for row in self.rows):
+            if student_name(name) != name:
+                raise CourseError(f"{path}: {name!r} cannot be the name of a student's folder")
 
-    def number(self, student: str, lms: str, assignment: str = "") -> str:
-        """What an LMS calls a student; empty when that is not known."""
-        person = self._find(student=student, lms=lms, assignment=assignment)
-        return person.number if person else ""
-
-    def name(self, student: str) -> str:
-        """A student's full name, else what the class calls them."""
-        return next((p.name for p in self.people if p.student == student and p.name), student)
+    def students(self, lms: str, assignment: str) -> dict[str, str]:
+        """The students that an LMS knows, by their number in this assignment."""
+        place = (lms, assignment if lms == MOODLE else "")
+        rows = [row for row in self.rows if (row["lms"], row["assignment"]) == place]
+        return {row["number"]: row["student"] for row in rows}
 
     def student(self, sender: Sender, assignment: str) -> str:
         """The student that a sender is; a new row where they were never seen.
@@ -57,45 +42,24 @@ class Roster:
         Raises:
             CourseError: two people have this name and no row tells them apart.
         """
-        if sender.lms not in (CANVAS, MOODLE):
+        if sender.lms == PLAIN:
             return sender.name
+        known, name = self.students(sender.lms, assignment), student_name(sender.name)
+        if sender.number in known:
+            return known[sender.number]
+        if name in known.values() and sender.lms == MOODLE:
+            raise CourseError(
+                f"another participant is also called {sender.name}: give both a row in"
+                f" {self.path.name}, this one with the number {sender.number}"
+            )
+        if name in known.values():
+            name = student_name(f"{name}-{sender.number}")
         place = assignment if sender.lms == MOODLE else ""
-        known = self._find(lms=sender.lms, number=sender.number, assignment=place)
-        if known:
-            return known.student
-        student = self._new_name(sender, place)
-        self.people.append(Person(student, sender.name, sender.lms, sender.number, place))
-        return student
+        values = name, sender.name, sender.lms, sender.number, place
+        self.rows.append(no_formulas(dict(zip(COLUMNS, values, strict=True))))
+        return name
 
     def save(self) -> None:
-        """Write the file, if rows were added."""
-        if len(self.people) > self._on_disk:
-            rows = [no_formulas(vars(person)) for person in self.people]
-            write_page(self.path, Table(COLUMNS, rows).text())
-            self._on_disk = len(self.people)
-
-    def _new_name(self, sender: Sender, place: str) -> str:
-        """A name for someone without a row, that no other person has."""
-        name = plain_name(sender.name)[:MAX_NAME] or f"{sender.lms}-{sender.number}"
-        namesake = self._find(student=name, lms=sender.lms, assignment=place)
-        if namesake and sender.lms == MOODLE:
-            raise CourseError(
-                f"another participant, {namesake.number}, is also called {sender.name}: give both a"
-                f" row in {self.path.name}"
-            )
-        return f"{name}-{sender.number}" if namesake else name
-
-    def _find(self, **wanted: str) -> Person | None:
-        matches = (p for p in self.people if all(getattr(p, k) == v for k, v in wanted.items()))
-        return next(matches, None)
-
-
-def _read(path: Path) -> list[Person]:
-    rows = read_table(path, COLUMNS, f"roster, which begins with {','.join(COLUMNS)}").rows
-    people = [Person(*(row[name] for name in COLUMNS)) for row in rows]
-    for person in people:
-        if student_name(person.student) != person.student:
-            raise CourseError(
-                f"{path}: {person.student!r} cannot be the name of a student's folder"
-            )
-    return people
+        """Write the file, where there is anybody to write down."""
+        if self.rows:
+            write_page(self.path, Table(COLUMNS, self.rows).text())

@@ -7,21 +7,15 @@ import csv
 import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from dateutil import parser
+
 from autograder.places import CourseError
 
-PARTICIPANT = "Participant "
+PARTICIPANT = "Participant "  # before a person's number, in what Moodle exports
 _SUBMITTED = "Last modified (submission)"
-_FORMATS = (
-    "%A, %d %B %Y, %I:%M %p",
-    "%A, %d %B %Y, %H:%M",
-    "%A, %B %d, %Y, %I:%M %p",
-    "%Y-%m-%d %H:%M:%S",
-    "%d/%m/%y, %H:%M",
-)
 
 
 @dataclass
@@ -41,7 +35,7 @@ class Table:
         return out.getvalue()
 
 
-def read_table(path: Path, needed: Iterable[str], what: str) -> Table:
+def read_table(path: Path, needed: Iterable[str] = (), what: str = "table") -> Table:
     """The table in a file.
 
     Raises:
@@ -59,41 +53,31 @@ def read_table(path: Path, needed: Iterable[str], what: str) -> Table:
     return Table(columns, list(reader), delimiter)
 
 
-def no_formula(value: Any) -> Any:
-    """Text that a spreadsheet would take for a formula gets a quote before it."""
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return "'" + value
-    return value
-
-
 def no_formulas(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of which no value is a formula."""
-    return {name: no_formula(value) for name, value in row.items()}
+    """A row of which no text is one that a spreadsheet takes for a formula: those get a quote."""
+    starts = ("=", "+", "-", "@", "\t", "\r")
+    formulas = {k: v for k, v in row.items() if isinstance(v, str) and v.startswith(starts)}
+    return {**row, **{k: f"'{v}" for k, v in formulas.items()}}
 
 
-def hand_in_times(path: Path) -> dict[str, datetime]:
-    """When each participant handed in, by number, from a grading worksheet of Moodle.
+def hand_in_times(path: Path) -> dict[str, float]:
+    """When each participant handed in, in seconds, by number, from a grading worksheet of Moodle.
 
     Its times say no zone: they are taken for this machine's.
 
     Raises:
-        CourseError: the file is no worksheet, or says a time in a way not known here.
+        CourseError: the file is no worksheet, or not one in English.
     """
-    table = read_table(path, ("Identifier", _SUBMITTED), "grading worksheet of Moodle")
-    times = {
-        row["Identifier"].removeprefix(PARTICIPANT).strip(): row[_SUBMITTED].strip()
-        for row in table.rows
-    }
-    return {who: _moment(text, path) for who, text in times.items() if text not in ("", "-")}
+    rows = read_table(path, ("Identifier", _SUBMITTED), "grading worksheet of Moodle").rows
+    said = {row["Identifier"].removeprefix(PARTICIPANT): row[_SUBMITTED].strip() for row in rows}
+    try:
+        return {who: _moment(text) for who, text in said.items() if text not in ("", "-")}
+    except (ValueError, OverflowError) as error:
+        raise CourseError(f"{path}: {error}. Set Moodle to English to export it") from None
 
 
-def _moment(text: str, path: Path) -> datetime:
-    for form in _FORMATS:
-        try:
-            return datetime.strptime(text, form).astimezone(UTC)
-        except ValueError:
-            continue
-    raise CourseError(
-        f"{path}: {text!r} is a time in a form that is not known here; set Moodle to English to"
-        " export the worksheet"
-    )
+def _moment(text: str) -> float:
+    """A time such as Friday, 20 November 2026, 11:59 PM; 3/2/26 may be in February or March."""
+    if not text[0].isalpha():
+        raise ValueError(f"{text!r} does not begin with the day of the week")
+    return parser.parse(text).timestamp()

@@ -13,7 +13,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from statistics import median
@@ -35,26 +34,9 @@ from autograder.grade.verdicts import (
 from autograder.pages import render, task_cells, task_titles, title_of, write_page
 from autograder.places import Places
 from autograder.report.feedback import page_path
-from autograder.report.regrade import read_regrades
-from byhand.figures.style import num_bytes_text
 
-LIMITS = ("timeout", "resource")
-NUM_ALIKE_SHOWN = 12
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|[-+]?(?<![A-Za-z_\d])\d+(?:\.\d*)?(?:e[-+]?\d+)?j?")
 _RUN = re.compile(r"#(?:[\s,;\[\]()]*#)+")
-
-
-@dataclass(frozen=True)
-class Group:
-    """Students who fail one test in the same way; `example` is the first one's verdict."""
-
-    students: list[str]
-    example: Verdict
-
-    @property
-    def message(self) -> str:
-        """The message of the example, without a traceback."""
-        return first_paragraph(self.example.message)
 
 
 def write_report(where: Places, path: Path) -> Path:
@@ -68,10 +50,10 @@ def write_report(where: Places, path: Path) -> Path:
     by_assignment = groupby(judgements, key=lambda judgement: judgement.assignment)
     html = render(
         "grades.html",
+        first_paragraph=first_paragraph,
         sheets=[_sheet(where, name, list(some), marks, path) for name, some in by_assignment],
         num_submissions=len(judgements),
         num_students=len({j.student for j in judgements}),
-        regrades=read_regrades(where),
         levels="; ".join(sorted({f"{j.sandbox}, {j.devices}" for j in judgements if j.sandbox})),
         seconds=sum(j.seconds for j in judgements),
     )
@@ -87,13 +69,15 @@ def _sheet(
 ) -> dict[str, Any]:
     """One assignment, as the template reads it."""
     source = nbformat.read(where.source(name), as_version=4)
-    titles, points = task_titles(source), [j.points for j in judgements if j.complete]
+    points = [j.points for j in judgements if j.complete]
     best = max(j.max_points for j in judgements)
     standings = Counter(judgement.standing for judgement in judgements)
-    questions = list(dict.fromkeys(v.question for j in judgements for v in j.verdicts))
-    rows = [_row(where, j, marks[name, j.student], path) for j in judgements]
-    given = {q: [row["verdicts"][q] for row in rows if q in row["verdicts"]] for q in questions}
-    tasks = [_task(titles.get(question, question), given[question]) for question in questions]
+    given: dict[str, list[Verdict]] = {}
+    for verdict in (verdict for judgement in judgements for verdict in judgement.verdicts):
+        given.setdefault(verdict.question, []).append(verdict)
+    titles = {question: task_titles(source).get(question, question) for question in given}
+    rows = {j.student: _row(where, j, marks[name, j.student], path) for j in judgements}
+    tasks = [_task(titles[question], given[question]) for question in given]
     alike = groups(judgements)
     return {
         "assignment": name,
@@ -102,19 +86,18 @@ def _sheet(
         "max_points": best,
         "median": median(points or [0]),
         "no_answer": {kind: standings[kind] for kind in NO_ANSWER if standings[kind]},
-        "in_the_way": [
-            (kind, [row for row in rows if row["student"] in students], why)
-            for kind, _, students, why in in_the_way(judgements)
-        ],
+        "in_the_way": in_the_way(judgements),
         "counts": {number: points.count(number) for number in range(best + 1)},
-        "hardest": min(tasks, key=lambda task: task["passed"]),
-        "tasks": tasks,
-        "boards": [_board(q, titles.get(q, q), rows) for q in questions],
-        "questions": {question: titles.get(question, question) for question in questions},
+        "tasks": sorted(tasks, key=lambda task: task["passed"]),
+        "boards": [_board(titles[q], q, rows.values()) for q in given],
+        "questions": titles,
         "rows": rows,
-        "alike": [_alike(group, rows, source) for group in alike if len(group.students) > 1],
-        "num_alone": sum(len(group.students) == 1 for group in alike),
-        "num_shown": NUM_ALIKE_SHOWN,
+        "alike": [
+            (students, example, _code(rows[students[0]], example, source))
+            for students, example in alike
+            if len(students) > 1
+        ],
+        "num_alone": sum(len(students) == 1 for students, _ in alike),
     }
 
 
@@ -134,20 +117,16 @@ def _task(title: str, verdicts: list[Verdict]) -> dict[str, Any]:
     """How one task went over the class."""
     counts = Counter(v.verdict for v in verdicts)
     parts = Counter((v.part, v.hidden) for v in verdicts if v.verdict != PASSED and v.part)
-    peak = max(v.peak_bytes for v in verdicts)
     return {
         "title": title,
         "counts": {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]},
         "passed": counts[PASSED],
+        "asked": len(verdicts),
         "parts": parts.most_common(3),
-        "seconds": [v.seconds for v in verdicts],
-        "median": median(v.seconds for v in verdicts),
-        "peak": num_bytes_text(peak) if peak else "",
-        "limits": sum(counts[v] for v in LIMITS),
     }
 
 
-def _board(question: str, title: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _board(title: str, question: str, rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Who came how far in a task that records it, the least first; equal ones share a place."""
     given = [(row["verdicts"][question], row) for row in rows if question in row["verdicts"]]
     ranked = sorted((v.record, row["student"], row) for v, row in given if v.record is not None)
@@ -159,27 +138,23 @@ def _board(question: str, title: str, rows: list[dict[str, Any]]) -> dict[str, A
     }
 
 
-def _alike(
-    group: Group, rows: list[dict[str, Any]], source: nbformat.NotebookNode
-) -> dict[str, Any]:
-    """A wrong answer that several students gave, with the code of the first of them."""
-    theirs = [row for row in rows if row["student"] in group.students]
-    written = {name: text for name, _, text in theirs[0]["judgement"].cells}
-    cells = task_cells(source).get(group.example.question, [])
-    code = "\n\n".join(written.get(name, "") for name in cells)
-    return {"verdict": group.example, "message": group.message, "rows": theirs, "code": code}
+def _code(row: dict[str, Any], example: Verdict, source: nbformat.NotebookNode) -> str:
+    """What a student wrote for the question of a verdict."""
+    written = {name: text for name, _, text in row["judgement"].cells}
+    cells = task_cells(source).get(example.question, [])
+    return "\n\n".join(written.get(name, "") for name in cells)
 
 
-def groups(judgements: Iterable[Judgement]) -> list[Group]:
-    """All groups of one assignment, the largest first."""
-    found: dict[tuple[str, ...], Group] = {}
+def groups(judgements: Iterable[Judgement]) -> list[tuple[list[str], Verdict]]:
+    """Students who fail one test in the same way, and the first one's verdict; most first."""
+    found: dict[tuple[str, ...], tuple[list[str], Verdict]] = {}
     for judgement in judgements:
         for verdict in judgement.verdicts:
             if verdict.verdict not in (PASSED, *NO_ANSWER, INFRASTRUCTURE):
                 same = masked(first_paragraph(verdict.message))
                 key = (verdict.question, verdict.verdict, verdict.part, same)
-                found.setdefault(key, Group([], verdict)).students.append(judgement.student)
-    return sorted(found.values(), key=lambda g: (-len(g.students), g.example.question, g.message))
+                found.setdefault(key, ([], verdict))[0].append(judgement.student)
+    return sorted(found.values(), key=lambda group: (-len(group[0]), group[1].question))
 
 
 def masked(text: str) -> str:

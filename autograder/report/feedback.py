@@ -1,6 +1,5 @@
 """A page for each student and assignment: verdicts first, then each task with its message."""
 
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
@@ -30,15 +29,6 @@ MEANINGS = {
     " You need do nothing; your instructor sees why.",
 }
 MAX_SHOWN = 20_000  # characters of a task's cells, some 500 lines; of all of one's own cells, too
-
-
-@dataclass(frozen=True)
-class Listing:
-    """The beginning of one cell, and how many characters of it are left out."""
-
-    name: str
-    lines: list[str]
-    num_left_out: int
 
 
 def write_feedback(where: Places, assignments: list[str], students: list[str]) -> list[Path]:
@@ -82,12 +72,12 @@ def page(judgement: Judgement, source: NotebookNode, marks: Marks) -> str:
     )
 
 
-def _listings(written: dict[str, str], names: list[str]) -> list[Listing]:
-    """Cells as numbered lines: MAX_SHOWN characters of all together, from the first cell on."""
+def _listings(written: dict[str, str], names: list[str]) -> list[tuple[str, list[str], int]]:
+    """Cells by name: lines, MAX_SHOWN characters of all together, and how many are left out."""
     listings, room = [], MAX_SHOWN
     for name in names:
         shown = written[name][:room]
-        listings.append(Listing(name, shown.splitlines(), len(written[name]) - len(shown)))
+        listings.append((name, shown.splitlines(), len(written[name]) - len(shown)))
         room -= len(shown)
     return listings
 

@@ -1,7 +1,8 @@
-"""Collect: what Canvas, Moodle and plain folders pack, told apart."""
+"""Collect: what Canvas, Moodle and plain folders pack; nothing in it leads anywhere else."""
 
 import io
 import os
+import stat
 import time
 import zipfile
 from pathlib import PurePosixPath
@@ -12,9 +13,11 @@ import tiny_course
 from click.testing import CliRunner
 
 from autograder import cli
-from autograder.collect.hand_ins import collect
-from autograder.collect.names import Sender, plain_name, sender_of
+from autograder.collect import inbox
+from autograder.collect.hand_ins import NOBODYS, collect
+from autograder.collect.names import Sender, sender_of, student_name
 from autograder.collect.roster import Roster
+from autograder.collect.uploads import MAX_BYTES
 from autograder.places import CourseError, Places
 
 NAME = tiny_course.ASSIGNMENT
@@ -56,7 +59,7 @@ def answer(where, student: str) -> str:
             "lovelaceada_LATE_1234_56789_my_work-2.ipynb",
             Sender("canvas", "lovelaceada", "1234", 56789, late=True),
         ),
-        ("anon_x7Yz1_56789_tiny.ipynb", Sender("canvas", "anon-x7Yz1", "x7Yz1", 56789)),
+        ("anon_x7Yz1_56789_tiny.ipynb", Sender("canvas", "anon", "x7Yz1", 56789)),
         (
             "Ada Lovelace_12_assignsubmission_file_tiny.ipynb",
             Sender("moodle", "Ada Lovelace", "12"),
@@ -80,14 +83,6 @@ def test_a_name_says_who_it_is_from(path, sender):
     assert sender_of(PurePosixPath(path)) == sender
 
 
-@pytest.mark.parametrize(
-    ("name", "plain"),
-    [("Ada Lovelace", "ada-lovelace"), ("../Zoë_B.", "zoë-b"), ("李 明", "李-明"), ("..", "")],
-)
-def test_a_name_becomes_a_folder(name, plain):
-    assert plain_name(name) == plain
-
-
 def test_a_canvas_zip_gives_each_students_newest_attempt(course, where, tmp_path):
     path = zip_of(
         tmp_path / "submissions.zip",
@@ -101,13 +96,12 @@ def test_a_canvas_zip_gives_each_students_newest_attempt(course, where, tmp_path
         },
     )
     done = collect(where, NAME, path)
-    assert sorted(done.students) == ["lovelaceada", "noetheremmy"]
-    assert (answer(where, "lovelaceada"), done.attempts) == ("second", 1)
-    assert done.late == ["noetheremmy"]
-    assert done.left == ["syllabus.pdf: it is neither a folder nor a notebook"]
+    assert list(done.found) == ["lovelaceada", "noetheremmy"]
+    assert answer(where, "lovelaceada") == "second"
+    assert "which does not say by how much: noetheremmy." in " ".join(done.sentences())
+    assert done.left == [f"syllabus.pdf: {NOBODYS}"]
     assert not (where.submitted / "lovelaceada" / NAME / "timestamp.txt").exists()
-    roster = Roster(where.class_dir / "students.csv")
-    assert roster.number("lovelaceada", "canvas") == "1234"
+    assert Roster(where.students).students("canvas", NAME)["1234"] == "lovelaceada"
 
 
 def test_a_moodle_zip_gives_folders_and_leaves_typed_text(course, where, tmp_path):
@@ -117,14 +111,16 @@ def test_a_moodle_zip_gives_folders_and_leaves_typed_text(course, where, tmp_pat
             "Ada Lovelace_12_assignsubmission_file_/tiny.ipynb": work(course),
             "Ada Lovelace_12_assignsubmission_onlinetext_/onlinetext.html": b"<p>hello",
             "Emmy Noether_13_assignsubmission_file_tiny (1).ipynb.txt": work(course),
+            "Kurt_14_assignsubmission_onlinetext_/onlinetext.html": b"<p>hello",
             "__MACOSX/._tiny.ipynb": b"x",
         },
     )
     done = collect(where, NAME, path)
-    assert sorted(done.students) == ["ada-lovelace", "emmy-noether"]
-    assert len(done.left) == 1
-    assert "text typed into Moodle" in done.left[0]
-    assert Roster(where.class_dir / "students.csv").number("ada-lovelace", "moodle", NAME) == "12"
+    assert list(done.found) == ["Ada Lovelace", "Emmy Noether"]
+    assert done.left == [
+        "Kurt_14_assignsubmission_onlinetext_: it is no notebook, nor a zip that holds one"
+    ]
+    assert Roster(where.students).students("moodle", NAME)["12"] == "Ada Lovelace"
 
 
 @pytest.fixture
@@ -145,29 +141,30 @@ def test_moodles_worksheet_says_when_each_handed_in(course, where, tmp_path):
     header = 'Identifier,"Last modified (submission)"\n'
     sheet.write_text(header + 'Participant 12,"Friday, 20 November 2026, 11:59 PM"\n13,-\n')
     collect(where, NAME, path, sheet)
-    stamp = where.submitted / "ada" / NAME / "timestamp.txt"
+    stamp = where.submitted / "Ada" / NAME / "timestamp.txt"
     assert stamp.read_text() == "2026-11-20 14:59:00 UTC\n"
-    assert not (where.submitted / "ben" / NAME / "timestamp.txt").exists()
-    sheet.write_text(header + '12,"vendredi 20 novembre"\n')
-    with pytest.raises(CourseError, match="set Moodle to English"):
-        collect(where, NAME, path, sheet)
+    assert not (where.submitted / "Ben" / NAME / "timestamp.txt").exists()
+    for other in ("vendredi 20 novembre", "03/02/26, 23:59"):
+        sheet.write_text(f'{header}12,"{other}"\n')
+        with pytest.raises(CourseError, match="Set Moodle to English"):
+            collect(where, NAME, path, sheet)
 
 
 def test_two_moodle_people_of_one_name_wait_for_a_row_each(course, where, tmp_path):
     names = [f"Ada Lovelace_{number}_assignsubmission_file_/tiny.ipynb" for number in (12, 99)]
     path = zip_of(tmp_path / "moodle.zip", **dict.fromkeys(names, work(course)))
     done = collect(where, NAME, path)
-    assert done.students == ["ada-lovelace"]
-    assert "another participant, 12, is also called Ada Lovelace" in done.left[0]
+    assert list(done.found) == ["Ada Lovelace"]
+    assert "another participant is also called Ada Lovelace" in done.left[0]
     with open(where.class_dir / "students.csv", "a") as file:
         file.write(f"ada-of-99,Ada Lovelace,moodle,99,{NAME}\n")
-    assert collect(where, NAME, path).students == ["ada-lovelace", "ada-of-99"]
+    assert list(collect(where, NAME, path).found) == ["Ada Lovelace", "ada-of-99"]
 
 
 def test_canvas_namesakes_are_told_apart_by_their_number(course, where, tmp_path):
     names = [f"lovelaceada_{number}_5_tiny.ipynb" for number in (12, 99)]
     path = zip_of(tmp_path / "canvas.zip", **dict.fromkeys(names, work(course)))
-    assert collect(where, NAME, path).students == ["lovelaceada", "lovelaceada-99"]
+    assert list(collect(where, NAME, path).found) == ["lovelaceada", "lovelaceada-99"]
 
 
 def test_a_zip_that_a_student_handed_in_is_looked_into_once(course, where, tmp_path):
@@ -180,42 +177,28 @@ def test_a_zip_that_a_student_handed_in_is_looked_into_once(course, where, tmp_p
         **{"ada_1_2_my.zip": inner.getvalue(), "ben_3_4_my.zip": nested.getvalue()},
     )
     done = collect(where, NAME, path)
-    assert (done.students, answer(where, "ada")) == (["ada"], "zipped")
-    assert done.left == ["ben_3_4_my.zip: it is a zip from which no notebook can be read"]
+    assert (list(done.found), answer(where, "ada")) == (["ada"], "zipped")
+    assert done.left == ["ben_3_4_my.zip: it is no notebook, nor a zip that holds one"]
 
 
-def test_a_folder_keeps_the_newer_of_two_collections(course, where, tmp_path):
+def test_of_two_files_in_a_students_folder_the_newer_is_taken_and_says_when_it_came(
+    course, where, tmp_path
+):
     place = tmp_path / "inbox" / "ada"
     place.mkdir(parents=True)
     for text, moment in (("new", 2_000_000_000), ("old", 1_000_000_000)):
-        (place / "tiny.ipynb").write_bytes(work(course, text))
-        os.utime(place / "tiny.ipynb", (moment, moment))
-        done = collect(where, NAME, place.parent)
+        (place / f"tiny {text}.ipynb").write_bytes(work(course, text))
+        os.utime(place / f"tiny {text}.ipynb", (moment, moment))
+    collect(where, NAME, place.parent)
     assert answer(where, "ada") == "new"
-    assert done.left == ["ada: what was collected before is newer"]
-
-
-def test_one_folder_around_all_others_is_no_student(course, where, tmp_path):
-    for student in ("ada", "ben"):
-        (tmp_path / "inbox" / "wrap" / student).mkdir(parents=True)
-        (tmp_path / "inbox" / "wrap" / student / "tiny.ipynb").write_bytes(work(course))
-    done = collect(where, NAME, tmp_path / "inbox")
-    assert done.students == ["ada", "ben"]
-    assert done.left == ["wrap: it was taken for a folder around all students', not for one's own"]
-
-
-def test_a_notebook_without_a_name_is_nobodys(course, where, tmp_path):
-    (tmp_path / "inbox").mkdir()
-    (tmp_path / "inbox" / "tiny.ipynb").write_bytes(work(course))
-    assert collect(where, NAME, tmp_path / "inbox").left == [
-        "tiny.ipynb: no student's name can be made of its name"
-    ]
+    stamp = where.submitted / "ada" / NAME / "timestamp.txt"
+    assert stamp.read_text() == "2033-05-18 03:33:20 UTC\n"
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04 no zip", b"hello"])
 def test_what_is_no_zip_is_answered_with_a_sentence(where, tmp_path, data):
     (tmp_path / "x.zip").write_bytes(data)
-    with pytest.raises(CourseError, match=r"not a folder and not a zip|cannot be read as a zip"):
+    with pytest.raises(CourseError, match="is not a folder and cannot be read as a zip"):
         collect(where, NAME, tmp_path / "x.zip")
 
 
@@ -223,8 +206,125 @@ def test_the_command_says_what_it_could_not_place(tmp_path):
     (tmp_path / "inbox").mkdir()
     (tmp_path / "inbox" / "readme.txt").write_text("x")
     (tmp_path / "inbox" / "link.ipynb").symlink_to("/etc/passwd")
+    (tmp_path / "inbox" / "ranks.ipynb").write_text("nobody's: it has the assignment's name")
     arguments = ["collect", "01_ranks", str(tmp_path / "inbox"), "--class", str(tmp_path / "class")]
     result = CliRunner().invoke(cli.main, arguments)
     assert "collected 0 submissions" in result.output
-    assert "readme.txt: it is neither a folder nor a notebook" in result.output
+    assert f"readme.txt: {NOBODYS}" in result.output
     assert "link.ipynb: it is a link" in result.output
+    assert f"ranks.ipynb: {NOBODYS}" in result.output
+
+
+# What a student packs and names
+
+
+def put(folder, name: str, data: bytes) -> None:
+    """A file of an inbox."""
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(data)
+
+
+def test_nothing_is_written_outside_no_link_is_followed_and_bombs_are_refused(
+    course, where, tmp_path
+):
+    names = ("../../out_1_2_tiny.ipynb", "/abs_3_2_tiny.ipynb", "..\\win_5_2_tiny.ipynb")
+    link = zipfile.ZipInfo("lin_7_2_tiny.ipynb")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    path = zip_of(tmp_path / "hostile.zip", **dict.fromkeys(names, work(course)))
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(link, "/etc/passwd")
+        archive.writestr("bom_9_2_tiny.ipynb", b" " * (MAX_BYTES + 1))
+    done = collect(where, NAME, path)
+    standings = {student: one.standing for student, one in done.found.items()}
+    assert standings == {"out": "", "abs": "", "win": "", "lin": "unreadable"}
+    assert done.left == ["bom_9_2_tiny.ipynb: it is larger than 50 MB"]
+    assert {p.name for p in tmp_path.iterdir()} == {"class", "hostile.zip"}
+    assert {p.name for p in where.class_dir.iterdir()} == {"submitted", "students.csv"}
+
+
+def test_a_zip_that_lies_about_a_size_is_read_no_further(course, tmp_path):
+    path = zip_of(tmp_path / "lie.zip", **{"ada_1_2_tiny.ipynb": b" " * (MAX_BYTES + 9)})
+    data = bytearray(path.read_bytes())
+    size = (MAX_BYTES + 9).to_bytes(4, "little")
+    for at in [i for i in range(len(data)) if data[i : i + 4] == size]:
+        data[at : at + 4] = (100).to_bytes(4, "little")
+    path.write_bytes(data)
+    (file,) = inbox.files(path)
+    assert file.read()[0] is None or len(file.read()[0]) <= 100
+
+
+def test_everything_in_an_inbox_is_on_a_list(course, where, tmp_path):
+    others = ("ben/notes.pdf", "cem.txt", "dee/broken.ipynb", "eve/my.zip")
+    for name, data in {"ada/tiny.ipynb": work(course), **dict.fromkeys(others, b"{")}.items():
+        put(tmp_path / "inbox", name, data)
+    (tmp_path / "inbox" / "fay.ipynb").symlink_to("/etc/passwd")
+    done = collect(where, NAME, tmp_path / "inbox")
+    assert list(done.found) == ["ada", "dee"]  # what cannot be read is graded as a blank one
+    left = ["cem.txt", "ben", "eve", "fay.ipynb"]
+    assert [line.partition(":")[0] for line in done.left] == left
+
+
+@pytest.mark.parametrize(
+    "name", ["ben_1_2_tiny.ipynb", "Ben_1_assignsubmission_file_/tiny.ipynb", "ben/tiny.ipynb"]
+)
+def test_what_a_student_calls_a_file_makes_nobody_elses_hand_in(course, where, tmp_path, name):
+    for path, text in (("ben/tiny.ipynb", "ben's"), (f"zoe/{name}", "zoe's")):
+        put(tmp_path / "inbox", path, work(course, text))
+    done = collect(where, NAME, tmp_path / "inbox")
+    assert (list(done.found), done.left) == (["ben", "zoe"], [])
+    assert (answer(where, "ben"), answer(where, "zoe")) == ("ben's", "zoe's")
+
+
+def test_a_student_found_under_two_names_is_collected_once_and_told(course, where, tmp_path):
+    for path, text in (("ben_1_2_tiny.ipynb", "first"), ("ben/tiny.ipynb", "second")):
+        put(tmp_path / "inbox", path, work(course, text))
+    done = collect(where, NAME, tmp_path / "inbox")
+    assert (list(done.found), answer(where, "ben")) == (["ben"], "first")
+    assert done.left == ["ben: ben's work was already found under another name"]
+
+
+def test_a_students_zip_is_read_in_steps_or_not_and_the_class_goes_on(course, where, tmp_path):
+    """A bomb packed by LZMA unfolds at once, whatever part of it one asks for."""
+    packed, broken = io.BytesIO(), io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("tiny.ipynb", b" " * 1_000_000)
+    zip_of(broken, **{"tiny.ipynb": work(course)})
+    put(tmp_path / "inbox", "ada/tiny.ipynb", work(course))
+    put(tmp_path / "inbox", "eve/my.zip", packed.getvalue())
+    data = bytearray(broken.getvalue())
+    data[data.index(b"PK\1\2") + 6] = 99  # the version of zip that it needs
+    put(tmp_path / "inbox", "fay/my.zip", bytes(data))
+    done = collect(where, NAME, tmp_path / "inbox")
+    assert list(done.found) == ["ada"]
+    assert done.left == [
+        "eve: it is packed in a way that cannot be read in steps",
+        "fay: it is no notebook, nor a zip that holds one",
+    ]
+
+
+@pytest.mark.parametrize("name", [".", "\\", "./"])
+def test_an_entry_without_a_name_is_passed_over(course, where, tmp_path, name):
+    entries = {"ada/tiny.ipynb": work(course), name: b"x"}
+    path = zip_of(tmp_path / "class.zip", **entries)
+    assert list(collect(where, NAME, path).found) == ["ada"]
+
+
+def test_names_that_are_no_text_are_collected_and_told(course, where, tmp_path):
+    for name in (b"J\xf6rg", b"J\xf6rg_12_assignsubmission_file_"):
+        folder = os.path.join(os.fsencode(tmp_path / "inbox"), name)
+        os.makedirs(folder)
+        with open(os.path.join(folder, b"tiny.ipynb"), "wb") as file:
+            file.write(work(course))
+    done = collect(where, NAME, tmp_path / "inbox")
+    assert list(done.found) == ["J-udcf6rg-4157e3"]
+    assert "already found under another name" in done.left[0]
+
+
+def test_a_moodle_name_is_no_formula_in_the_roster_and_no_too_long_folder(course, where, tmp_path):
+    names = ("=cmd()", "李" * 200)
+    entries = [
+        f"{name}_{number}_assignsubmission_file_/a.ipynb" for number, name in enumerate(names)
+    ]
+    path = zip_of(tmp_path / "moodle.zip", **dict.fromkeys(entries, work(course)))
+    assert list(collect(where, NAME, path).found) == list(map(student_name, names))
+    assert ",'=cmd(),moodle,0," in where.students.read_text()

@@ -17,8 +17,7 @@ from nbgrader.api import Gradebook
 
 from autograder import cli
 from autograder.batch.grading import Options, grade
-from autograder.collect import hand_ins as collect
-from autograder.collect.tables import no_formula
+from autograder.collect.tables import no_formulas
 from autograder.grade import engine as grader
 from autograder.grade import gradebook
 from autograder.grade.engine import Grader
@@ -165,7 +164,7 @@ def test_export_gives_a_row_for_each_submission(graded):
 
 
 def test_a_formula_as_a_name_is_no_formula_in_the_csv():
-    assert no_formula("=cmd()") == "'=cmd()"
+    assert no_formulas({"name": "=cmd()", "score": -1}) == {"name": "'=cmd()", "score": -1}
 
 
 # nbgrader's own command reaches the same engine
@@ -297,19 +296,3 @@ def test_interrupting_says_that_nothing_is_lost(tmp_path, monkeypatch):
     monkeypatch.setattr("autograder.batch.grading.grade", interrupt)
     result = CliRunner().invoke(cli.main, ["grade", "--class", str(tmp_path)])
     assert "interrupted. What was graded is kept" in result.output
-
-
-def test_collect_places_folders_and_files_and_says_what_it_left_out(graded, tmp_path):
-    where, *_ = graded
-    copy = type(where)(where.course, tmp_path / "class")
-    inbox = tmp_path / "inbox"
-    (inbox / "ada").mkdir(parents=True)
-    (inbox / "ada" / "my tiny.ipynb").write_bytes(tiny_course.as_bytes(tiny_course.released(where)))
-    (inbox / "ben_tiny_late.ipynb").write_text("{}")
-    (inbox / "readme.txt").write_text("x")
-    (inbox / "cem").symlink_to(inbox / "ada")
-    done = collect.collect(copy, tiny_course.ASSIGNMENT, inbox)
-    assert done.students == ["ada", "ben"]
-    assert [sentence.split(":")[0] for sentence in done.left] == ["cem", "readme.txt"]
-    folder = copy.submitted / "ada" / tiny_course.ASSIGNMENT
-    assert sorted(path.name for path in folder.iterdir()) == ["timestamp.txt", "tiny.ipynb"]

@@ -3,7 +3,7 @@
 import copy
 import json
 import os
-import tracemalloc
+from pathlib import PurePosixPath
 
 import pytest
 import tiny_course
@@ -11,9 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nbformat.v4 import new_code_cell
 
-from autograder.collect import uploads
-from autograder.collect.inbox import take
-from autograder.collect.uploads import read_file
+from autograder.collect.uploads import File, notebook_of, read_file
 
 SPECIAL = "is a link or a special file, which is never read"
 
@@ -180,61 +178,25 @@ def test_no_bytes_make_intake_raise(blank, data):
     assert len(tiny_course.restore(data, blank).notebook.cells) >= len(blank.cells)
 
 
-def test_links_pipes_and_huge_files_are_not_read(tmp_path, monkeypatch):
+def test_links_pipes_and_huge_files_are_not_read(tmp_path):
     (tmp_path / "secret").write_text("secret")
     (tmp_path / "link.ipynb").symlink_to(tmp_path / "secret")
     os.mkfifo(tmp_path / "pipe.ipynb")
     assert read_file(tmp_path / "link.ipynb") == (None, SPECIAL)
     assert read_file(tmp_path / "pipe.ipynb") == (None, SPECIAL)
-    monkeypatch.setattr(uploads, "MAX_BYTES", 5)
     assert read_file(tmp_path / "secret", limit=5) == (None, "is larger than 0 MB")
-    chosen, notes = take(tmp_path, "link", set())
-    assert chosen.data is None
-    assert len(notes) == 2
 
 
-def test_a_renamed_notebook_is_found_by_its_cells(tmp_path, blank):
-    (tmp_path / "other.ipynb").write_bytes(sent({**blank, "cells": []}))
-    (tmp_path / "notes.ipynb").write_text('{"cells": [{"cell_type": "code", "source": "1"}]}')
-    (tmp_path / "My tiny (2).ipynb").write_bytes(sent(blank))
-    chosen, notes = take(tmp_path, "tiny", {"double", "total"})
-    assert chosen.data == sent(blank)
-    assert notes == [
-        "The notebook was found under the name My tiny (2).ipynb; it should be tiny.ipynb."
-    ]
-
-
-def test_a_readable_copy_is_preferred_to_a_broken_file_of_the_right_name(tmp_path, blank):
-    (tmp_path / "tiny.ipynb").write_bytes(sent(blank)[:-9])
-    (tmp_path / "tiny-copy.ipynb").write_bytes(sent(blank))
-    assert take(tmp_path, "tiny", {"double"})[0].data == sent(blank)
-
-
-def test_of_two_whole_notebooks_the_one_of_the_right_name_is_taken(tmp_path, blank):
-    (tmp_path / "my tiny.ipynb").write_bytes(sent(blank))
-    (tmp_path / "tiny.ipynb").write_bytes(sent({**blank, "cells": blank.cells[:-1]}))
-    assert len(json.loads(take(tmp_path, "tiny", {"double"})[0].data)["cells"]) < len(blank.cells)
-
-
-def test_a_file_name_that_is_no_text_is_noted_in_text(tmp_path, blank):
-    for name, data in ((b"ar\xffena.ipynb", sent(blank)), (b"li\xffnk.ipynb", None)):
-        path = os.path.join(os.fsencode(tmp_path), name)
-        os.mkfifo(path) if data is None else open(path, "wb").write(data)
-    chosen, notes = take(tmp_path, "tiny", {"double"})
-    assert chosen.data == sent(blank)
-    assert len(notes) == 2
-    assert r"li\udcffnk.ipynb is a link" in notes[0]
-    assert r"under the name ar\udcffena.ipynb" in notes[1]
-
-
-def test_of_many_files_only_the_best_is_held(tmp_path, blank):
-    for number in range(12):
-        text = '{"cells": [], "x": "' + " " * 9_000_000 + '"}'
-        (tmp_path / f"{number}.ipynb").write_text(text)
-    (tmp_path / "last.ipynb").write_bytes(sent(blank))
-    tracemalloc.start()
-    chosen, _ = take(tmp_path, "tiny", {"double"})
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert chosen.data == sent(blank)
-    assert most < 90_000_000
+@pytest.mark.parametrize(
+    ("files", "chosen"),
+    [
+        ({"notes.ipynb": 9, "My tiny (2).ipynb": 1}, "My tiny (2).ipynb"),
+        ({"tiny.ipynb": 1, "tiny-1.ipynb": 2}, "tiny-1.ipynb"),
+        ({"my tiny.ipynb": 1, "tiny.ipynb": 1}, "tiny.ipynb"),
+        ({"tiny.txt": 2, "homework.ipynb.txt": 1}, "homework.ipynb.txt"),
+        ({"tiny.pdf": 1}, None),
+    ],
+)
+def test_the_notebook_is_the_newest_that_is_named_after_the_assignment(files, chosen):
+    found = [File(PurePosixPath(name), bytes, newness) for name, newness in files.items()]
+    assert getattr(notebook_of(found, "tiny"), "path", None) == (chosen and PurePosixPath(chosen))

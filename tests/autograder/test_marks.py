@@ -1,9 +1,7 @@
-"""After the tests: lateness, marks by hand, regrades, and the CSV that Canvas and Moodle read."""
+"""After the tests: lateness, marks by hand, grading again, CSV for Canvas and Moodle."""
 
-import csv
 import datetime
 import html
-import io
 import shutil
 import warnings
 from dataclasses import replace
@@ -18,13 +16,13 @@ from nbgrader.api import Gradebook
 from test_jobs import full_disk
 
 from autograder import cli, commands
-from autograder.batch.grading import Outcome
 from autograder.collect.roster import Roster
 from autograder.grade import late
-from autograder.grade.journal import Journal
+from autograder.grade.journal import Journal, Judgement
 from autograder.grade.marks import read_marks
+from autograder.grade.verdicts import infrastructure
 from autograder.places import CourseError, Places
-from autograder.report import export, regrade
+from autograder.report import again, export
 
 DAY = 86_400
 
@@ -88,33 +86,20 @@ def test_a_late_submission_loses_points_and_an_extension_gives_them_back(where):
     late.apply(where)
     assert (marks(where, "ada").late_penalty, marks(where, "ada").score) == (1, 4)
     policy(where, text + f"[extension.{NAME}]\nada = 1\n")
-    late.apply(where)
-    assert marks(where, "ada").late_penalty == 0.5
-    late.apply(where)
-    assert marks(where, "ada").late_penalty == 0.5
+    for _ in range(2):
+        late.apply(where)
+        assert marks(where, "ada").late_penalty == 0.5
 
 
-def test_a_mark_given_later_is_late_too(where):
-    hand_in_at(where, "ada", "2026-03-02T12:00:00")
+def test_a_mark_and_a_time_that_come_after_grading_count(where):
+    """Both by hand: the mark in the formgrader, the time beside the notebook."""
+    (where.submitted / "ada" / NAME / "timestamp.txt").write_text("2026-03-02 12:00:00 UTC")
+    (where.submitted / "ben" / NAME / "timestamp.txt").write_text("yesterday")
     policy(where, f"[late]\npercent_per_day = 50\n[due]\n{NAME} = 2026-03-02T00:00:00Z\n")
     mark_words(where, "ada", 1)
     late.apply(where)
     assert (marks(where, "ada").late_penalty, marks(where, "ada").score) == (3, 3)
-
-
-def test_nbgraders_own_command_takes_the_same_points_off(where):
-    """The plugin that the formgrader's button reaches reads class.toml."""
-    from autograder.grade import gradebook
-    from autograder.grade.engine import Grader
-
-    policy(where, "[late]\npercent_per_day = 20\n")
-    with book(where) as entries:
-        entries.update_or_create_assignment(NAME, duedate="2026-03-01 00:00:00 UTC")
-    place = where.submitted / "ada" / NAME / "timestamp.txt"
-    place.write_text("2026-03-02 23:00:00 UTC\n")
-    with Grader(where, sandboxed=False) as grader:
-        gradebook.record(grader, "ada", NAME)
-    assert marks(where, "ada").late_penalty == 2
+    assert marks(where, "ben").late_penalty == 0
 
 
 def test_nbgraders_own_feedback_is_our_page(where):
@@ -138,42 +123,25 @@ def test_nbgraders_own_feedback_is_our_page(where):
     ("text", "sentence"),
     [
         ("[late", r"no description of due dates: Expected ']' at the end"),
-        (
-            "[late]\npercent_per_day = -1",
-            "line 2: percent_per_day has to be a number that is not",
-        ),
-        ("[late]\npercent = 1", "line 2: nothing here is called percent"),
-        ("\n[due]\n01_tiny = 'tomorrow'", "line 3: 01_tiny has to be a date or a time"),
-        ("due = 2026-03-01", r"line 1: due has to be a table, \[due\] on a line of its own"),
-        ("[extension]\n01_tiny = 2", r"line 2: 01_tiny has to be a table, \[extension.01_tiny\]"),
+        ("[late]\npercent_per_day = -1", "percent_per_day has to be a number that is not"),
+        ("[late]\npercent = 1", "'percent'"),
+        ("[due]\n01_tiny = 'tomorrow'", "01_tiny has to be a date or a time"),
+        ("due = 2026-03-01", r"due is none of the tables \[late\], \[due\], \[extension"),
+        ("[dues]\n01_tiny = 2026-03-01", "dues is none of the tables"),
+        ("[extension]\n01_tiny = 2", "no description of due dates"),
     ],
 )
-def test_a_wrong_policy_is_answered_with_its_line_and_an_example(where, text, sentence):
+def test_a_wrong_policy_is_answered_with_what_is_wrong_and_an_example(where, text, sentence):
     policy(where, text)
     with pytest.raises(CourseError, match=sentence) as told:
         late.apply(where)
     assert str(told.value).endswith(f"One looks like this:\n\n{late.EXAMPLE}")
 
 
-def test_the_example_is_one(where):
-    policy(where, late.EXAMPLE.replace("01_ranks", NAME))
-    assert late.class_policy(where).extensions == {(NAME, "ada"): 2}
-
-
 def test_a_policy_for_an_assignment_that_there_is_not_names_those_that_there_are(where):
     policy(where, "[due]\n01_tyni = 2026-03-01")
     with pytest.raises(CourseError, match="names 01_tyni, no assignment; there are 01_tiny"):
         late.apply(where)
-
-
-def test_what_canvas_marks_late_costs_one_day_unless_there_is_an_extension(where):
-    (where.submitted / "ada" / NAME / "LATE").touch()
-    policy(where, "[late]\npercent_per_day = 20\ngrace_minutes = 60\n")
-    late.apply(where)
-    assert (marks(where, "ada").late_penalty, marks(where, "ben").late_penalty) == (1, 0)
-    policy(where, f"[late]\npercent_per_day = 20\n[extension.{NAME}]\nada = 1\n")
-    late.apply(where)
-    assert marks(where, "ada").late_penalty == 0
 
 
 def test_a_disk_too_full_for_the_gradebook_is_one_sentence_on_the_command_line(where, monkeypatch):
@@ -191,8 +159,8 @@ def test_a_disk_too_full_for_the_gradebook_is_one_sentence_on_the_command_line(w
 
 
 def test_a_date_without_a_time_is_its_last_second(where):
-    policy(where, f"[due]\n{NAME} = 2026-03-01\n")
-    due = late.read_policy(where.class_dir / late.FILE).due[NAME]
+    policy(where, late.EXAMPLE.replace("01_ranks", NAME).replace("T23:59:00+01:00", ""))
+    due = late.class_policy(where).due[NAME]
     there = due.replace(tzinfo=datetime.UTC).astimezone()
     assert (there.day, there.hour, there.second) == (1, 23, 59)
 
@@ -226,10 +194,6 @@ def test_an_answer_left_as_it_was_given_out_is_still_worth_nothing(where):
 # Canvas and Moodle
 
 
-def rows(sheet) -> list[list[str]]:
-    return list(csv.reader(io.StringIO(sheet.text()), delimiter=sheet.delimiter))
-
-
 def students(where, *lines: str):
     text = "student,name,lms,number,assignment\n" + "\n".join(lines) + "\n"
     (where.class_dir / "students.csv").write_text(text)
@@ -238,21 +202,6 @@ def students(where, *lines: str):
 def marked(where):
     for student, points in {"ada": 1, "ben": 0, "cem": 0.5}.items():
         mark_words(where, student, points)
-
-
-def test_a_canvas_gradebook_of_our_own_has_canvas_columns(where):
-    marked(where)
-    students(where, 'ada,"Lovelace, Ada",canvas,1234,')
-    sheet = export.canvas(where, [NAME])
-    assert rows(sheet) == [
-        ["Student", "ID", "SIS Login ID", "Section", NAME],
-        ["    Points Possible", "", "", "", "6"],
-        ["Lovelace, Ada", "1234", "", "", "6"],
-        ["ben", "", "ben", "", "5"],
-        ["cem", "", "cem", "", "2.5"],
-        ["dee", "", "dee", "", ""],
-    ]
-    assert sheet.left == ["dee, 01_tiny: left empty, a person still has to mark it"]
 
 
 CANVAS = """\ufeffStudent,ID,SIS User ID,SIS Login ID,Section,Essay (7),Tiny (8),Final Score
@@ -264,25 +213,40 @@ Manual Posting,,,,,,,
 """
 
 
-def test_a_canvas_export_is_filled_in_and_nothing_else_changes(where, tmp_path):
+def filled(where, text: str, column: str = ""):
+    """The file of an LMS with the grades of the class."""
     marked(where)
+    path = where.class_dir / "lms.csv"
+    path.write_text(text)
+    return export.filled(where, NAME, path, column)
+
+
+def test_a_canvas_export_is_filled_in_and_nothing_else_changes(where):
     students(where, "ada,lovelaceada,canvas,1234,")
-    (tmp_path / "canvas.csv").write_text(CANVAS)
-    sheet = export.canvas(where, [NAME], tmp_path / "canvas.csv")
-    want = (
-        CANVAS.removeprefix("\ufeff").replace("A,9,,90", "A,9,12,90").replace("3,4,30", "3,10,30")
-    )
-    assert sheet.text() == want
-    assert "01_tiny: scaled from 6 to 12 points, as there" in sheet.left
-    assert "cem: no row of canvas.csv is theirs" in sheet.left
+    sheet, left = filled(where, CANVAS)
+    want = CANVAS.replace("A,9,,90", "A,9,12,90").replace("3,4,30", "3,10,30")
+    assert sheet.text() == want.removeprefix("\ufeff")
+    assert left == [
+        "scaled from 6 to 12 points, as there",
+        "cem: left empty, no row is theirs",
+        "dee: left empty, a person still has to mark it",
+    ]
 
 
-def test_a_column_that_cannot_be_found_is_asked_for(where, tmp_path):
-    (tmp_path / "canvas.csv").write_text(CANVAS.replace("Tiny", "Week 1"))
-    with pytest.raises(CourseError, match=r"no columns for 01_tiny.*Essay \(7\), Week 1 \(8\)"):
-        export.canvas(where, [NAME], tmp_path / "canvas.csv")
-    sheet = export.canvas(where, [NAME], tmp_path / "canvas.csv", column="Week 1")
-    assert len(sheet.rows) == 5
+def test_a_number_that_is_known_counts_more_than_a_name(where):
+    """The row with the login ben is another person's: ours has the number 77."""
+    students(where, "ben,Stranger,canvas,77,")
+    sheet, _ = filled(where, CANVAS)
+    assert [row["Tiny (8)"] for row in sheet.rows[2:]] == ["", "4", "10"]
+
+
+def test_a_column_that_cannot_be_found_is_asked_for(where):
+    other = CANVAS.replace("Tiny", "Week 1")
+    with pytest.raises(
+        CourseError, match=r"no columns called 01_tiny or tiny.*Essay \(7\), Week 1 \(8"
+    ):
+        filled(where, other)
+    assert filled(where, other, "Week 1")[0].rows[3]["Week 1 (8)"] == "10"
 
 
 MOODLE = """Identifier,"Full name","Email address",Status,Grade,"Maximum Grade",\
@@ -292,32 +256,30 @@ MOODLE = """Identifier,"Full name","Email address",Status,Grade,"Maximum Grade",
 """
 
 
-def test_a_moodle_worksheet_is_filled_in_with_a_comment_for_each(where, tmp_path):
-    marked(where)
-    students(where, f"ada,Ada Lovelace,moodle,12,{NAME}")
-    (tmp_path / "sheet.csv").write_text(MOODLE)
-    sheet = export.moodle(where, [NAME], tmp_path / "sheet.csv")
-    ada, ben = rows(sheet)[1:]
-    assert ada[4] == "100"
-    assert ada[9] == "Task 1 · Double: passed, 2 of 2<br>Task 2 · Total: passed, 3 of 3"
-    assert ben[4] == ""
-    assert "ben: Moodle says that the grade cannot be changed" in sheet.left
-
-
-def test_a_moodle_worksheet_of_our_own_knows_only_numbered_people(where):
-    marked(where)
+def test_a_moodle_worksheet_is_filled_in_with_a_comment_for_each(where):
     students(where, f"ada,Ada Lovelace,moodle,12,{NAME}", "ben,Ben,moodle,13,02_other")
-    sheet = export.moodle(where, [NAME])
-    assert [row[:2] for row in rows(sheet)[1:]] == [["Participant 12", "Ada Lovelace"]]
-    assert "ben: students.csv has no participant number" in sheet.left
+    sheet, left = filled(where, MOODLE.replace("Ben,b@x", "Ben,ben"))
+    ada, ben = sheet.rows
+    assert ada["Grade"] == "100"
+    assert ada["Feedback comments"] == (
+        "Task 1 · Double: passed, 2 of 2<br>Task 2 · Total: passed, 3 of 3"
+    )
+    assert ben["Grade"] == ""
+    assert "ben: left empty, Moodle says that the grade cannot be changed" in left
 
 
-def test_another_file_is_no_worksheet(where, tmp_path):
-    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(CourseError, match="no grading worksheet"):
-        export.moodle(where, [NAME], tmp_path / "x.csv")
-    with pytest.raises(CourseError, match="no gradebook of Canvas: it lacks the col"):
-        export.canvas(where, [NAME], tmp_path / "x.csv")
+def test_another_file_is_neither(where):
+    with pytest.raises(CourseError, match="neither a gradebook that Canvas exported nor a grading"):
+        filled(where, "a,b\n1,2\n")
+
+
+def test_a_file_is_filled_in_for_one_assignment(where, monkeypatch):
+    (where.class_dir / "lms.csv").write_text(CANVAS)
+    monkeypatch.setattr(commands, "places", lambda *_: where)
+    arguments = ["export", "--fill", str(where.class_dir / "lms.csv")]
+    assert "name it with --assignment" in CliRunner().invoke(cli.main, arguments).output
+    said = CliRunner().invoke(cli.main, [*arguments, "--assignment", NAME])
+    assert "Lovelace, Ada" in said.output
 
 
 def test_a_roster_without_its_columns_is_refused(tmp_path):
@@ -333,73 +295,40 @@ def test_a_roster_sends_nobody_out_of_the_class(tmp_path):
         Roster(tmp_path / "students.csv")
 
 
-# Regrades
+# Again
 
 
-def regraded(
-    where, monkeypatch, *verdicts, student="cem", answer=None, request="my loop was right"
-):
-    """Regrade one student; the second judgement holds these verdicts."""
-    if answer:
-        blank = tiny_course.released(where)
-        right = tiny_course.answered(tiny_course.solved(blank), total=answer)
-        tiny_course.hand_in(where, student, right)
-
-    def grade_again(where, assignments, students, options):
-        assert options.again
-        judge(where, student, *verdicts, when="2026-03-09T09:00:00+00:00")
-        return Outcome()
-
-    monkeypatch.setattr(regrade, "grade", grade_again)
-    made, _ = regrade.regrade(where, [NAME], [student], graded_class.OPTIONS, request)
-    return made
+def judged(*verdicts, **more) -> Judgement:
+    told = {"cells": [("total", "code", "total = sum")], **more}
+    return replace(Judgement("key", "cem", NAME, "", 1, "none", 1.5, [], list(verdicts)), **told)
 
 
-def test_a_regrade_shows_old_and_new_and_what_changed(where, monkeypatch):
-    (one,) = regraded(where, monkeypatch, DOUBLE, TOTAL, answer=tiny_course.TOTAL)
-    assert (one.old_score, one.new_score) == (2, 5)
-    assert one.why == "the submission changed, in total"
-    assert str(one).splitlines() == [
-        "cem, 01_tiny: 2 -> 5 points; the submission changed, in total",
-        "  test-total: failed in “two ranks” (0 of 3): rank 0: got [1.0, 2], expected [4.5, 5]"
-        " -> passed (3 of 3)",
-    ]
-    (row,) = regrade.read_regrades(where)
-    assert (row["student"], row["request"], row["new_score"]) == ("cem", "my loop was right", "5")
+LOST = failed(TOTAL, "rank 0: got 1\n\nTraceback")
+CHANCE = "nothing else changed: the answer itself depends on chance or on time"
+TESTS = "the tests, their limits or the library changed since"
+TASK = "  test-total: failed in “two ranks” (0 of 3): rank 0: got 1 -> passed (3 of 3)"
 
 
-def test_no_cell_of_the_regrades_is_a_formula(where, monkeypatch):
-    regraded(where, monkeypatch, DOUBLE, TOTAL, request="=cmd|' /C calc'!A0")
-    (row,) = regrade.read_regrades(where)
-    assert row["request"] == "'=cmd|' /C calc'!A0"
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"cells": [("total", "code", "")], "key": "other"}, "the submission changed, in total"),
+        ({"seed": 2, "key": "other"}, "seed: 2 instead of 1"),
+        ({"key": "other"}, TESTS),
+        ({}, CHANCE),
+    ],
+)
+def test_grading_again_says_which_points_changed_and_why(more, why):
+    (said,) = again.changes([judged(DOUBLE, LOST)], [judged(DOUBLE, TOTAL, **more)])
+    assert said.splitlines() == [f"cem, 01_tiny: 2 -> 5 points; {why}", TASK]
 
 
-def test_a_mark_given_by_hand_survives_a_regrade(where, monkeypatch):
+def test_the_same_points_and_what_is_new_or_could_not_be_judged_are_not_told():
+    others = [judged(DOUBLE, LOST), judged(infrastructure("test-total", 3, "no kernel"))]
+    assert not [*again.changes(others[:1], others), *again.changes([], [judged(DOUBLE)])]
+
+
+def test_a_mark_given_by_hand_survives_grading_again(where):
     mark_words(where, "cem", 1)
-    (one,) = regraded(where, monkeypatch, DOUBLE, TOTAL)
-    assert (one.old_score, one.new_score) == (3, 6)
-
-
-def test_a_verdict_that_changes_by_itself_is_called_chance(where, monkeypatch):
-    (one,) = regraded(where, monkeypatch, DOUBLE, TOTAL)
-    assert one.why == "nothing else changed: the answer itself depends on chance or on time"
-
-
-def test_the_same_again_is_said_too(where, monkeypatch):
-    verdict = failed(TOTAL, "rank 0: got [1.0, 2], expected [4.5, 5]")
-    (one,) = regraded(where, monkeypatch, DOUBLE, verdict)
-    assert one.old_score == one.new_score == 2
-    assert one.why.startswith("nothing changed")
-
-
-def test_another_seed_is_a_reason_and_without_one_the_tests_changed(where):
-    old = Journal(where.journal).latest()[0]
-    new, points = replace(old, seed=old.seed + 1, key="other"), marks(where, "ada")
-    assert "from seed 2 instead of 1" in regrade.compare(old, new, points, points, 2).why
-    assert regrade.compare(old, new, points, points).why == "the tests changed since"
-    assert "library changed" in regrade.compare(old, replace(old, key="x"), points, points).why
-
-
-def test_what_was_never_graded_has_no_regrade(where):
-    with pytest.raises(CourseError, match="none of these was graded before"):
-        regrade.regrade(where, [NAME], ["zoe"], graded_class.OPTIONS)
+    judge(where, "cem", DOUBLE, TOTAL, when="2026-03-09T09:00:00+00:00")
+    assert marks(where, "cem").score == 6

@@ -14,7 +14,6 @@ from autograder.grade.journal import Journal, Judgement
 from autograder.places import CourseError, Places
 from autograder.report.class_page import groups, masked, write_report
 from autograder.report.feedback import write_feedback
-from autograder.report.regrade import COLUMNS, FILE
 
 NAME = tiny_course.ASSIGNMENT
 SCRIPT = "<script>alert(1)</script>"
@@ -31,7 +30,7 @@ def lost(message: str, **more):
 
 
 CLASS = [
-    judgement("ada", replace(DOUBLE, peak_bytes=2_500_000), TOTAL),
+    judgement("ada", DOUBLE, TOTAL),
     judgement("ben", DOUBLE, lost("rank 0: got [1.0, 2], expected [4.5, 5]\n\nTraceback 1")),
     judgement("cem", DOUBLE, lost("rank 1: got [-3.0, 2e-3, 7], expected [4, 5, 6]\n\nother")),
     judgement("dee", DOUBLE, lost("rank 1: got [-3.0], expected [4]", part="three ranks")),
@@ -64,32 +63,28 @@ def text_of(page: str) -> str:
 
 
 def test_the_same_mistake_with_other_numbers_is_one_group():
-    found = [(group.example.question, group.students) for group in groups(CLASS)]
+    found = [(example.question, students) for students, example in groups(CLASS)]
     assert found == [
         ("test-total", ["ben", "cem"]),
         ("test-double", ["eli"]),
-        ("test-total", ["eli"]),
         ("test-total", ["dee"]),
+        ("test-total", ["eli"]),
     ]
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("one", "other", "same"),
     [
-        ("got 4.0, expected 6", "got -1e-3, expected 12"),
-        ("ranks [0, 1, 2] sent", "ranks [3] sent"),
-        ("at 0x7f3a\n line 3", "at 0x11 line 14"),
+        ("got 4.0, expected 6", "got -1e-3, expected 12", True),
+        ("ranks [0, 1, 2] sent", "ranks [3] sent", True),
+        ("at 0x7f3a\n line 3", "at 0x11 line 14", True),
+        ("got x2", "got x3", False),
+        ("float32 is", "float64 is", False),
+        ("a b", "a c", False),
     ],
 )
-def test_numbers_do_not_tell_mistakes_apart(one, other):
-    assert masked(one) == masked(other)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"), [("got x2", "got x3"), ("float32 is", "float64 is"), ("a b", "a c")]
-)
-def test_names_and_words_do(one, other):
-    assert masked(one) != masked(other)
+def test_numbers_do_not_tell_mistakes_apart_but_names_and_words_do(one, other, same):
+    assert (masked(one) == masked(other)) == same
 
 
 def test_the_page_says_which_wrong_answer_recurs_and_shows_its_code(page):
@@ -99,10 +94,9 @@ def test_the_page_says_which_wrong_answer_recurs_and_shows_its_code(page):
     assert "Given once: 3 other wrong answers." in text_of(page)
 
 
-def test_the_page_counts_tasks_parts_times_and_limits(page):
-    row = "Task 2 · Total 1 of 5 two ranks : 3 three ranks : 1 0.9 s 0.9 s"
-    assert row.replace(" :", ":") in text_of(page).replace(" :", ":")
-    assert "Task 1 · Double 4 of 5 two ranks: 1 0.4 s 0.4 s 2.5 MB 1" in text_of(page)
+def test_the_page_counts_tasks_and_parts(page):
+    assert "Task 2 · Total 1 of 5 two ranks: 3 three ranks: 1" in text_of(page).replace(" :", ":")
+    assert "Task 1 · Double 4 of 5 two ranks: 1" in text_of(page)
 
 
 def test_the_page_links_to_feedback_that_exists(page):
@@ -149,14 +143,6 @@ def test_a_board_ranks_those_who_passed_a_task_that_records_and_costs_no_point(w
     assert text_of(page).partition("Every verdict")[2] == before.partition("Every verdict")[2]
 
 
-def test_regrades_are_on_the_page(where):
-    row = ["2026-03-09", "ben", NAME, f"{SCRIPT} please", "2", "5", "the tests changed", "total"]
-    (where.class_dir / FILE).write_text(",".join(COLUMNS) + "\n" + ",".join(row) + "\n")
-    page = write_report(where, where.class_dir / "grades.html").read_text()
-    assert "ben 01_tiny 2 → 5" in text_of(page)
-    assert "<script" not in page
-
-
 def test_an_ungraded_class_is_answered_with_a_sentence(course, tmp_path):
     with pytest.raises(CourseError, match="nothing was graded yet"):
         write_report(Places(course.course, tmp_path), tmp_path / "grades.html")
@@ -169,8 +155,9 @@ def test_serve_starts_jupyterlab_with_this_configuration_and_class(where, monkey
     assert command[1:3] == ["-m", "jupyterlab"]
     assert command[-1] == "--IdentityProvider.token=x"
     assert f"--ServerApp.root_dir={where.course}" in command
+    assert "--LabApp.default_url=/lab/tree/work/lectures" in command
     variables = serve.environment(where)
-    assert variables["CLASS"] == str(where.class_dir)
+    assert (variables["COURSE"], variables["CLASS"]) == (str(where.course), str(where.class_dir))
     config, other = variables["JUPYTER_CONFIG_PATH"].split(":")
     assert (Path(config) / "nbgrader_config.py").exists()
     assert other == "/elsewhere"

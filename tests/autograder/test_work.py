@@ -7,7 +7,6 @@ import pytest
 import tiny_course
 from test_run import notebook
 
-from autograder import serve
 from autograder.places import COURSE, CourseError, course_directory, places
 from autograder.serve import lay_out
 
@@ -64,13 +63,6 @@ def test_git_ignores_the_copy():
     name = f"{places(course=COURSE).work}/lectures/01_ranks.ipynb"
     command = ["git", "-C", str(COURSE), "check-ignore", "--quiet", name]
     assert subprocess.run(command, timeout=60).returncode == 0
-
-
-def test_jupyterlab_opens_on_the_copy_and_nbgrader_knows_the_course(where):
-    command = serve.command(where)
-    assert "--LabApp.default_url=/lab/tree/work/lectures" in command
-    assert f"--ServerApp.root_dir={where.course}" in command
-    assert serve.environment(where)["COURSE"] == str(where.course)
 
 
 def test_a_course_is_named_or_stood_in_and_a_copy_is_none(where, monkeypatch, tmp_path):
