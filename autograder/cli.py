@@ -6,9 +6,8 @@ from typing import Any
 import click
 
 from autograder import result_commands  # noqa: F401  (its commands add themselves)
-from autograder.batch.cluster import Request
 from autograder.batch.commands import run, slurm_options
-from autograder.batch.slurm import on_slurm
+from autograder.batch.slurm import Request, on_slurm
 from autograder.commands import (
     A_FILE,
     A_PATH,
@@ -69,14 +68,9 @@ def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None)
     "--jobs",
     type=COUNT,
     metavar="N",
-    help="Submissions judged at once (default: one for each CPU).",
+    help="Submissions judged at once (default: one for each CPU; in a Slurm job four).",
 )
 @slurm_options
-@click.option(
-    "--changed-cells",
-    is_flag=True,
-    help="Go on though graded cells were added or removed after hand-ins came.",
-)
 @click.option("--again", is_flag=True, help="Judge again what was judged before.")
 @how_to_judge
 @click.option(
@@ -110,7 +104,7 @@ def grade(
     names = chosen_assignments(where, assignments)
     late.class_policy(where)  # a wrong one is said before a night of grading
     gpus = devices.chosen(where, backend, request and request.gpus)
-    queue = request and on_slurm(request, where.class_dir / "slurm", SHARD, jobs or request.cpus)
+    queue = request and on_slurm(request, where.class_dir / "slurm", SHARD, jobs or 4)
     options = Options(jobs=jobs or cores(), queue=queue, gpus=gpus, **how)
     try:
         outcome = grading(where, names, list(students), options)

@@ -15,18 +15,19 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
 import torch
 
-from autograder.batch.grading import Options as Grading
-from autograder.batch.grading import Outcome, grade
-from autograder.batch.notebooks import Options, find_notebooks, run_notebooks
-from autograder.batch.queue import cores
+from autograder.batch.grading import Options, grade
+from autograder.batch.notebooks import find_notebooks, run_notebooks
+from autograder.batch.queue import cores, here
+from autograder.batch.running import Running
 from autograder.grade.journal import LIBRARY, Journal, Judgement
+from autograder.grade.verdicts import first_paragraph
 from autograder.places import COURSE, CourseError, Places
 from autograder.release.generate import release
 from autograder.report.class_page import write_report
@@ -57,7 +58,7 @@ def run_lectures(lectures: Path, build: Path) -> Row:
     now = {notebook: _inputs(notebook) for notebook in find_notebooks([lectures])}
     pages = {notebook: build / lectures.name / f"{notebook.stem}.html" for notebook in now}
     todo = [one for one in now if known.get(one.stem) != now[one] or not pages[one].exists()]
-    ran = run_notebooks(todo, Options(out=build, jobs=cores(), progress=True))
+    ran = run_notebooks(todo, build, Running(), here(cores()), progress=True)
     failed = {one.notebook: one.error for one in ran if one.error}
     stamps.write_text(json.dumps({one.stem: now[one] for one in now if one not in failed}))
     what = f"lectures run: {len(now) - len(failed)} of {len(now)}"
@@ -65,28 +66,6 @@ def run_lectures(lectures: Path, build: Path) -> Row:
         what += f", {len(now) - len(todo)} of them before, and nothing changed since"
     where = f"{_short(build)}/lectures/*.html"
     return Row(what, time.monotonic() - began, where, list(failed.values()))
-
-
-def prove(course: Path, build: Path, sandboxed: bool) -> Row:
-    """Judge each solution and each blank as if students had handed them in."""
-    began = time.monotonic()
-    where = Places(course, build / "proof")
-    shutil.rmtree(where.submitted, ignore_errors=True)
-    for assignment in where.assignments():
-        for student, path in ((SOLVED, where.source), (BLANK, where.released)):
-            target = where.submitted / student / assignment / path(assignment).name
-            target.parent.mkdir(parents=True)
-            shutil.copyfile(path(assignment), target)
-    options = Grading(sandboxed=sandboxed, jobs=cores(), told=_as_they_should)
-    judgements = grade(where, where.assignments(), options=options).judgements
-    problems = [sentence for one in judgements if (sentence := _unproven(one))]
-    points = sum(one.max_points for one in judgements if one.student == SOLVED)
-    what = (
-        f"exercises proven: {len(judgements) // 2}; solutions score {points} of {points}, blanks 0"
-    )
-    if problems:
-        what = f"exercises: {len(problems)} of {len(judgements)} proofs failed"
-    return Row(what, time.monotonic() - began, _short(course / "exercises"), problems)
 
 
 def as_released(course: Path, build: Path) -> Path:
@@ -101,29 +80,42 @@ def as_released(course: Path, build: Path) -> Path:
     return copy
 
 
-def grade_sample(course: Path, build: Path, sandboxed: bool) -> list[Row]:
+def prove(course: Path, build: Path, sandboxed: bool) -> Row:
+    """Judge each solution and each blank as if students had handed them in."""
+    began, where = time.monotonic(), Places(course, build / "proof")
+    shutil.rmtree(where.submitted, ignore_errors=True)
+    for assignment in where.assignments():
+        for student, path in ((SOLVED, where.source), (BLANK, where.released)):
+            target = where.submitted / student / assignment / path(assignment).name
+            target.parent.mkdir(parents=True)
+            shutil.copyfile(path(assignment), target)
+    options = Options(sandboxed=sandboxed, jobs=cores())
+    judgements = grade(where, where.assignments(), options=options).judgements
+    best = {(j.student, j.assignment): j.max_points for j in judgements if j.student == SOLVED}
+    problems = surprises(judgements, best)
+    what = f"exercises proven: {len(best)}; solutions score {sum(best.values())}, blanks 0"
+    if problems:
+        what = f"exercises: {len(problems)} of {len(judgements)} proofs failed"
+    return Row(what, time.monotonic() - began, _short(course / "exercises"), problems)
+
+
+def grade_sample(course: Path, build: Path, sandboxed: bool) -> Row:
     """Grade the sample class; its grades on one page, and feedback for each student.
 
     A submission that does not get the points its author says it is worth is a problem.
     """
-    began = time.monotonic()
-    where = Places(course, build / "sample-class")
+    began, where = time.monotonic(), Places(course, build / "sample-class")
     samples = _module(course / "tests" / "submissions" / "sample_class.py")
     hand_in(samples, where)
-    options = Grading(sandboxed=sandboxed, limit=SAMPLE_LIMIT, jobs=cores())
+    options = Options(sandboxed=sandboxed, limit=SAMPLE_LIMIT, jobs=cores())
     outcome = grade(where, where.assignments(), options=options)
     pages = write_feedback(where, where.assignments(), [])
+    worth = {(case.student, case.assignment): case.points for case in samples.CASES}
+    problems = outcome.failures + surprises(outcome.judgements, worth)
+    what = f"sample class: {counted(len(outcome.judgements), 'submission')}, {outcome.new} judged"
+    what += f" now{'' if sandboxed else ', without a sandbox'}; {len(pages)} feedback pages"
     page = write_report(where, build / "grades.html")
-    problems = outcome.failures + _surprises(samples, outcome.judgements)
-    what = f"students graded: {len({one.student for one in outcome.judgements})}"
-    what += f"; {counted(len(outcome.judgements), 'submission')}, {outcome.new} judged now"
-    what += "" if sandboxed else ", without a sandbox"
-    seconds = time.monotonic() - began
-    folder = f"{_short(where.feedback)}/STUDENT/"
-    return [
-        Row(what, seconds, _short(page), problems),
-        Row(f"feedback pages: {len(pages)}", 0.0, folder),
-    ]
+    return Row(what, time.monotonic() - began, _short(page), problems)
 
 
 def hand_in(samples: ModuleType, where: Places) -> None:
@@ -135,14 +127,24 @@ def hand_in(samples: ModuleType, where: Places) -> None:
     samples.write_class(where.submitted)
 
 
+def surprises(judgements: list[Judgement], worth: Mapping[tuple[str, str], int]) -> list[str]:
+    """A sentence for each submission that is not worth so many points, or none by default."""
+    found = []
+    for one in judgements:
+        expected = worth.get((one.student, one.assignment), 0)
+        if one.points != expected or not one.complete:
+            said = [f"{v.question} {v.verdict} {first_paragraph(v.message)}" for v in one.verdicts]
+            got = f"got {counted(one.points, 'point')}, not {expected}"
+            found.append(f"{one.student}, {one.assignment} {got}: {'; '.join(said)}")
+    return found
+
+
 def table(rows: Iterable[Row]) -> str:
     """The rows in columns, and below them what went wrong."""
     rows = list(rows)
     wide = max(len(row.what) for row in rows)
-    lines = [f"{row.what:{wide}}  {row.seconds:6.1f} s  {row.where}" for row in rows if row.seconds]
-    lines += [f"{row.what:{wide}}  {'':8}  {row.where}" for row in rows if not row.seconds]
-    lines += [f"failed: {problem}" for row in rows for problem in row.problems]
-    return "\n".join(lines)
+    lines = [f"{row.what:{wide}}  {row.seconds:6.1f} s  {row.where}" for row in rows]
+    return "\n".join([*lines, *(f"failed: {what}" for row in rows for what in row.problems)])
 
 
 def main() -> int:
@@ -156,9 +158,9 @@ def main() -> int:
         rows = [run_lectures(COURSE / "lectures", build)]
         print("Proving the exercises: solutions must score full, blanks zero.", flush=True)
         course = as_released(COURSE, build)
-        rows += [prove(course, build, not reason)]
+        rows.append(prove(course, build, not reason))
         print("Grading the sample class.", flush=True)
-        rows += grade_sample(course, build, not reason)
+        rows.append(grade_sample(course, build, not reason))
     except CourseError as error:
         print(f"make course stopped: {error}", file=sys.stderr)
         return 1
@@ -184,32 +186,6 @@ def _inputs(notebook: Path) -> str:
         if path.is_file() and "__pycache__" not in path.parts:
             digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-def _unproven(judgement: Judgement) -> str:
-    """A sentence when a solution lost a point or a blank won one; else nothing."""
-    expected = judgement.max_points if judgement.student == SOLVED else 0
-    if judgement.points == expected and judgement.complete:
-        return ""
-    wrong = [v for v in judgement.verdicts if (v.points == v.max_points) != bool(expected)]
-    named = "; ".join(f"{v.question} {v.verdict} {v.message.partition(chr(10))[0]}" for v in wrong)
-    who = judgement.student.replace("-", " ")
-    return f"{who} of {judgement.assignment} scores {judgement.points}, not {expected}: {named}"
-
-
-def _as_they_should(outcome: Outcome) -> str:
-    good = sum(not _unproven(judgement) for judgement in outcome.judgements)
-    return f"{good} of {len(outcome.judgements)} as they should"
-
-
-def _surprises(samples: ModuleType, judgements: list[Judgement]) -> list[str]:
-    """A sentence for each submission that is not worth what was expected."""
-    worth = {(case.student, case.assignment): case.points for case in samples.CASES}
-    return [
-        f"{one.student}, {one.assignment} got {counted(one.points, 'point')}, not {expected}"
-        for one in judgements
-        if one.points != (expected := worth[one.student, one.assignment])
-    ]
 
 
 def _module(path: Path) -> ModuleType:

@@ -8,9 +8,8 @@ from typing import Any
 
 import click
 
-from autograder.batch.cluster import Request
-from autograder.batch.notebooks import CELL_SECONDS, Options, Ran, find_notebooks, run_notebooks
-from autograder.batch.slurm import on_slurm
+from autograder.batch import queue
+from autograder.batch.slurm import Request, on_slurm
 from autograder.commands import A_PATH, COUNT, course_option, options
 from autograder.places import CourseError, course_directory
 
@@ -36,23 +35,11 @@ def slurm_options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--slurm", is_flag=True, help="As a job array on Slurm, not here."),
         click.option("--gpus", type=COUNT, help="With --slurm: GPUs on each node."),
         click.option(
-            "--cpus",
-            type=COUNT,
-            metavar="N",
-            help=f"With --slurm: processors for each job (default: {Request.cpus}).",
-        ),
-        click.option(
-            "--time",
-            type=COUNT,
-            metavar="MINUTES",
-            help=f"With --slurm: limit for each job (default: {Request.time}).",
-        ),
-        click.option(
             "--sbatch",
             multiple=True,
             callback=_pairs,
             metavar="NAME=VALUE",
-            help="With --slurm: an option of sbatch, such as partition=gpu; repeatable.",
+            help="With --slurm: an option of sbatch, such as partition=gpu or time=90; repeatable.",
         ),
     )(wrapped)
 
@@ -89,7 +76,7 @@ def _parameter(_context, _option, pairs: Sequence[tuple[str, str]]) -> dict[str,
     help="Where the executed notebooks go (default: build in the course directory).",
 )
 @click.option("--html/--no-html", default=True, help="Write a page for each notebook.")
-@click.option("--cell-seconds", default=CELL_SECONDS, show_default=True, help="Limit for one cell.")
+@click.option("--cell-seconds", default=600.0, show_default=True, help="Limit for one cell.")
 @click.option(
     "--nodes",
     type=COUNT,
@@ -104,29 +91,25 @@ def run(paths, parameters, jobs, course, out, html, cell_seconds, request):
     autograder run lectures/02_collectives.ipynb -p world_size 2
     autograder run lectures/ --slurm --nodes 2 --gpus 4 -p world_size 8
     """
+    from autograder.batch.notebooks import find_notebooks, run_notebooks
+    from autograder.batch.running import Running
+
     try:
         out = out or course_directory(course) / "build"
-        chosen = Options(out, parameters, jobs, html, cell_seconds, progress=True)
-        if request is not None:
-            chosen.queue = on_slurm(request, out.resolve() / "slurm")
-            chosen.over_nodes = request.nodes > 1
-        results = run_notebooks(find_notebooks(paths), chosen)
+        nodes = request.nodes if request else 1
+        work = Running(parameters, cell_seconds, html, over_nodes=nodes > 1)
+        do = on_slurm(request, out.resolve() / "slurm") if request else queue.here(jobs)
+        results = run_notebooks(find_notebooks(paths), out, work, do, progress=True)
     except CourseError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(summary(results))
+    wide = max(len(ran.node) for ran in results)
+    for ran in results:
+        ended, node = "failed" if ran.error else "ran", f"{ran.node:{wide}}  " if wide else ""
+        cells = f"{ran.done:4} of {ran.cells:<3} cells {ran.seconds:7.1f} s"
+        click.echo(f"{ended:6} {cells}  {node}{ran.name}")
     failed = [f"{ran.error} (see {ran.log})" for ran in results if ran.error]
+    total = sum(ran.seconds for ran in results)
+    good = len(results) - len(failed)
+    click.echo(f"{good} of {len(results)} notebooks ran, {total:.1f} s in all")
     if failed:
         raise click.ClickException("\n".join(failed))
-
-
-def summary(results: Sequence[Ran]) -> str:
-    """The table: a line for each notebook, and one for all."""
-    node = max([len(ran.node) for ran in results], default=0)
-    lines = [
-        f"{'failed' if ran.error else 'ran':6} {ran.done:4} of {ran.cells:<3} cells"
-        f" {ran.seconds:7.1f} s  {f'{ran.node:{node}}  ' if node else ''}{ran.name}"
-        for ran in results
-    ]
-    good = sum(not ran.error for ran in results)
-    total = sum(ran.seconds for ran in results)
-    return "\n".join([*lines, f"{good} of {len(results)} notebooks ran, {total:.1f} s in all"])

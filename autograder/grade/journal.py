@@ -91,17 +91,19 @@ class Judgement:
 
 
 class Journal:
-    """An append-only file of judgements; the latest with a key is the one that counts."""
+    """An append-only file of judgements; the latest with a key is the one that counts.
+
+    What could not be judged is no judgement, and is not kept: the next run tries it again.
+    """
 
     def __init__(self, path: Path):
         self.path = path
         self._by_key: dict[str, Judgement] = {}
         self._by_place: dict[tuple[str, str], Judgement] = {}
-        self._failed: dict[tuple[str, str], Judgement] = {}
         self._read_to = 0
 
     def find(self, key: str) -> Judgement | None:
-        """The latest complete judgement with this key."""
+        """The latest judgement with this key."""
         self._read()
         return self._by_key.get(key)
 
@@ -110,22 +112,19 @@ class Journal:
         self._read()
         return [self._by_place[place] for place in sorted(self._by_place)]
 
-    def failed(self) -> dict[tuple[str, str], Judgement]:
-        """By (assignment, student): what could not be judged when it was last tried."""
-        self._read()
-        return dict(self._failed)
-
     def last(self, student: str, assignment: str) -> Judgement | None:
-        """The latest complete judgement on a student's assignment."""
+        """The latest judgement on a student's assignment."""
         self._read()
         return self._by_place.get((assignment, student))
 
     def append(self, judgement: Judgement) -> None:
-        """Write one judgement; it is on the disk when this returns.
+        """Write one judgement, if it is complete; it is on the disk when this returns.
 
         Raises:
             OSError: the disk is full or the file cannot be written; nothing else is lost.
         """
+        if not judgement.complete:
+            return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with open(os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)  # the formgrader may be writing too
@@ -142,12 +141,9 @@ class Journal:
                 judgement = Judgement.from_line(line)
             except (ValueError, TypeError, KeyError):
                 continue  # torn by a crash
-            place = judgement.assignment, judgement.student
-            if judgement.complete:
-                self._by_key[judgement.key] = self._by_place[place] = judgement
-                self._failed.pop(place, None)
-            else:
-                self._failed[place] = judgement
+            if judgement.complete:  # as older journals hold others, too
+                self._by_key[judgement.key] = judgement
+                self._by_place[judgement.assignment, judgement.student] = judgement
 
     def _new_lines(self) -> Iterator[bytes]:
         if not self.path.exists():
@@ -161,22 +157,13 @@ class Journal:
 
 
 def judgement_key(
-    student: str,
-    assignment: str,
-    notebook: NotebookNode,
-    notes: list[str],
-    source: NotebookNode,
-    seed: int,
-    sandbox: str,
-    devices: str = str(NO_GPUS),
+    about: list[str], notebook: NotebookNode, source: NotebookNode, means: str
 ) -> str:
-    """hash(submission, tests, environment): the same key means the same judgement."""
+    """hash(submission, tests, means): the same key means the same judgement."""
     submission = [[cell.id, cell.cell_type, cell.source] for cell in notebook.cells]
-    tests = [
-        [cell.id, cell.source, cell.metadata] for cell in source.cells if cell.cell_type == "code"
-    ]
-    parts = [student, assignment, submission, notes, tests, seed, sandbox, devices, environment()]
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
+    code = [cell for cell in source.cells if cell.cell_type == "code"]
+    tests = [[cell.id, cell.source, cell.metadata] for cell in code]
+    text = json.dumps([about, submission, tests, means], sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

@@ -21,7 +21,7 @@ from traitlets import Unicode
 
 from autograder.collect.hand_ins import is_late
 from autograder.places import CourseError, Places
-from autograder.release.changes import opened_gradebook
+from autograder.release.generate import opened_gradebook
 
 FILE = "class.toml"
 EXAMPLE = """[late]

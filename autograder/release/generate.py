@@ -19,17 +19,17 @@ from nbgrader.converters import GenerateAssignment
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import ClearHiddenTests
+from sqlalchemy.exc import OperationalError
 from traitlets.config import Config
 
 from autograder.nbgrader_config import COURSE_ID, settings
-from autograder.places import CourseError, Places, why_not_written
-from autograder.release.changes import GradebookError, refuse
+from autograder.places import CourseError, GradebookError, Places, why_not_written
 from autograder.release.rules import problems
-from autograder.scratch import scratch
 from autograder.written import Written
 from byhand.words import counted
 
 _BROKEN = ("readonly database", "unable to open database")
+_OTHER_CELLS = "Cannot add or remove cells"
 PART = "with check.part("
 
 
@@ -75,15 +75,23 @@ def register(where: Places, assignment: str) -> None:
     """Enter the assignment in the class gradebook, or bring it up to date there.
 
     Raises:
-        CourseError: cells were added or removed after students had handed in.
+        CourseError: cells were added or removed after hand-ins were recorded; how to go on.
     """
     check(where.source(assignment))
-    refuse(where, assignment)
     config = settings(where)
     _new_gradebook(where)
-    with scratch() as folder:
-        config.CourseDirectory.release_directory = str(folder)
-        _generate(assignment, config)
+    with tempfile.TemporaryDirectory() as folder:
+        config.CourseDirectory.release_directory = folder
+        try:
+            _generate(assignment, config)
+        except CourseError as why:
+            if _OTHER_CELLS not in str(why):
+                raise
+            raise CourseError(
+                f"{assignment}: its graded cells are not those that hand-ins were recorded with."
+                f" Undo that; or move {where.gradebook} away, and autograder grade makes it again"
+                " with the new ones, without the marks and comments that people gave."
+            ) from None
 
 
 def check(source: Path) -> None:
@@ -122,6 +130,22 @@ def refusal(sentence: str, said: list[str]) -> CourseError:
     is_broken = known or any(words in log for words in _BROKEN)
     kind = GradebookError if is_broken else CourseError
     return kind("\n  ".join([f"{sentence}:", *([known] if known else log.splitlines()[-6:])]))
+
+
+@contextlib.contextmanager
+def opened_gradebook(where: Places) -> Iterator[Gradebook]:
+    """nbgrader's database of a class, without SQLAlchemy's warnings about nbgrader's own code.
+
+    Raises:
+        GradebookError: another program has locked it, or there is no room on the disk.
+    """
+    try:
+        with warnings.catch_warnings(), Gradebook(f"sqlite:///{where.gradebook}") as gradebook:
+            warnings.simplefilter("ignore")
+            yield gradebook
+    except OperationalError as error:
+        why = why_not_written(str(error)) or f"the gradebook cannot be used: {error.orig}"
+        raise GradebookError(why) from None
 
 
 def _new_gradebook(where: Places) -> None:

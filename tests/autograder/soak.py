@@ -152,7 +152,7 @@ def pretend() -> None:
             else replace(passed(q.name, q.points, 0.1), verdict="failed", points=0)
             for q in plan.questions
         ]
-        return Judged(verdicts, [], None)
+        return Judged(verdicts, [])
 
     WarmKernel.judge = judge
     api.get_alembic_version = cache(api.get_alembic_version)  # a second, each time

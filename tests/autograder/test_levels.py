@@ -5,12 +5,9 @@ import sys
 import time
 
 import pytest
-import tiny_course
 
 from autograder.grade import verdicts
 from autograder.grade.judge import LIMITS
-from autograder.grade.notebook import plan
-from autograder.release.rules import problems
 from byhand.runtime import LaunchError, RankError
 from byhand.runtime.walls import isolation, namespaces
 from byhand.runtime.walls.question import Sandbox
@@ -247,29 +244,6 @@ def who() -> tuple[int, list[str], bool]:
 def test_a_submission_is_not_root_and_sees_none_of_its_files(question):
     assert question.launch(who, 1, setup=False, alone=True).results[0][1:] == ([], False)
     assert question.launch(who, 1, setup=False, alone=True).results[0][0] != 0
-
-
-# Limits of an assignment and of a question
-
-
-def with_limits(**limits: dict[str, int]):
-    source = tiny_course.source()
-    for cell in source.cells:
-        if cell.id in limits:
-            cell.metadata["limits"] = limits[cell.id]
-    return source
-
-
-def test_limits_are_the_defaults_then_the_assignments_then_the_questions():
-    source = with_limits(imports={"processes": 9}, **{"test-total": {"memory_bytes": 7}})
-    first, second = plan(source, source).questions
-    assert first.limits == {**LIMITS, "processes": 9}
-    assert second.limits == {**LIMITS, "processes": 9, "memory_bytes": 7}
-
-
-def test_limits_that_are_no_numbers_are_refused_at_release():
-    found = problems(with_limits(imports={"processes": "many"}))
-    assert any("each must be a whole number above 0" in sentence for sentence in found)
 
 
 @needs_bubblewrap

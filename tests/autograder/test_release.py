@@ -89,20 +89,12 @@ def spoil_id(cells):
     cells["double"].metadata.nbgrader.grade_id = "total"
 
 
-def spoil_kebab(cells):
-    cells["task-1"].id = "Task_1"
-
-
 def spoil_markers(cells):
     cells["test-double"].source = cells["test-double"].source.replace("### END HIDDEN TESTS", "")
 
 
 def spoil_place_of_solution(cells):
     cells["imports"].source += "\n### BEGIN SOLUTION\nx = 1\n### END SOLUTION"
-
-
-def spoil_outputs(cells):
-    cells["imports"].execution_count = 1
 
 
 def spoil_test_name(cells):
@@ -119,10 +111,8 @@ def spoil_test_name(cells):
         (spoil_solution_lock, "cell double: students write in it"),
         (spoil_grade_id, "cell double: its grade_id is triple"),
         (spoil_id, "cell total: the id is used 2 times"),
-        (spoil_kebab, "cell Task_1: the id must be a kebab-case name"),
         (spoil_markers, "cell test-double: 1 time '### BEGIN HIDDEN TESTS' but 0 times"),
         (spoil_place_of_solution, "cell imports: it holds a solution but is not a solution cell"),
-        (spoil_outputs, "cell imports: it has outputs or an execution count"),
         (spoil_test_name, "cell total-test: the name of a test cell begins with test-"),
     ],
 )
