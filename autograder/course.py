@@ -1,8 +1,8 @@
 """What `make course` does once everything is installed; ends with a table of what it did.
 
 1. Every lecture is executed, and its page written; again only when it or the library changed.
-2. Every exercise is proven: its solution scores all points, its blank none.
-3. The sample class of tests/submissions is graded, recorded, and given its feedback.
+2. The sample class of tests/submissions is graded, recorded, and given its feedback. It also hands
+   in every exercise's solution, which must score all points, and its blank, which must score none.
 
 The sample class lives in build/sample-class, and nothing else does: `make lab` with
 CLASS=build/sample-class opens it in the formgrader.
@@ -36,7 +36,6 @@ from byhand.runtime.walls.isolation import why_no_sandbox
 from byhand.words import counted
 
 SOLVED, BLANK = "the-solution", "the-blank"
-SAMPLE_LIMIT = 15.0  # seconds for one test: what each endless sample costs
 
 
 @dataclass
@@ -80,39 +79,23 @@ def as_released(course: Path, build: Path) -> Path:
     return copy
 
 
-def prove(course: Path, build: Path, sandboxed: bool) -> Row:
-    """Judge each solution and each blank as if students had handed them in."""
-    began, where = time.monotonic(), Places(course, build / "proof")
-    shutil.rmtree(where.submitted, ignore_errors=True)
-    for assignment in where.assignments():
-        for student, path in ((SOLVED, where.source), (BLANK, where.released)):
-            target = where.submitted / student / assignment / path(assignment).name
-            target.parent.mkdir(parents=True)
-            shutil.copyfile(path(assignment), target)
-    options = Options(sandboxed=sandboxed, jobs=cores())
-    judgements = grade(where, where.assignments(), options=options).judgements
-    best = {(j.student, j.assignment): j.max_points for j in judgements if j.student == SOLVED}
-    problems = surprises(judgements, best)
-    what = f"exercises proven: {len(best)}; solutions score {sum(best.values())}, blanks 0"
-    if problems:
-        what = f"exercises: {len(problems)} of {len(judgements)} proofs failed"
-    return Row(what, time.monotonic() - began, _short(course / "exercises"), problems)
-
-
-def grade_sample(course: Path, build: Path, sandboxed: bool) -> Row:
+def grade_class(course: Path, build: Path, sandboxed: bool) -> Row:
     """Grade the sample class; its grades on one page, and feedback for each student.
 
-    A submission that does not get the points its author says it is worth is a problem.
+    Its first two students hand in each exercise's solution, which must score full, and its blank,
+    which must score nothing. Whoever does not get the points that were said is a problem.
     """
     began, where = time.monotonic(), Places(course, build / "sample-class")
     samples = _module(course / "tests" / "submissions" / "sample_class.py")
     hand_in(samples, where)
-    options = Options(sandboxed=sandboxed, limit=SAMPLE_LIMIT, jobs=cores())
+    options = Options(sandboxed=sandboxed, jobs=cores())
     outcome = grade(where, where.assignments(), options=options)
     pages = write_feedback(where, where.assignments(), [])
     worth = {(case.student, case.assignment): case.points for case in samples.CASES}
+    best = {(j.student, j.assignment): j.max_points for j in outcome.judgements}
+    worth |= {place: points for place, points in best.items() if place[0] == SOLVED}
     problems = outcome.failures + surprises(outcome.judgements, worth)
-    what = f"sample class: {counted(len(outcome.judgements), 'submission')}, {outcome.new} judged"
+    what = f"class graded: {counted(len(outcome.judgements), 'submission')}, {outcome.new} judged"
     what += f" now{'' if sandboxed else ', without a sandbox'}; {len(pages)} feedback pages"
     page = write_report(where, build / "grades.html")
     return Row(what, time.monotonic() - began, _short(page), problems)
@@ -121,10 +104,15 @@ def grade_sample(course: Path, build: Path, sandboxed: bool) -> Row:
 def hand_in(samples: ModuleType, where: Places) -> None:
     """Write what the samples hand in to submitted/; a class with other students starts anew."""
     known = {one.student for one in Journal(where.journal).latest()}
-    if known - {case.student for case in samples.CASES}:
+    if known - {SOLVED, BLANK, *(case.student for case in samples.CASES)}:
         shutil.rmtree(where.class_dir)
     shutil.rmtree(where.submitted, ignore_errors=True)
     samples.write_class(where.submitted)
+    for assignment in where.assignments():
+        for student, path in ((SOLVED, where.source), (BLANK, where.released)):
+            target = where.submitted / student / assignment / path(assignment).name
+            target.parent.mkdir(parents=True)
+            shutil.copyfile(path(assignment), target)
 
 
 def surprises(judgements: list[Judgement], worth: Mapping[tuple[str, str], int]) -> list[str]:
@@ -156,11 +144,8 @@ def main() -> int:
     try:
         print("Running the lectures.", flush=True)
         rows = [run_lectures(COURSE / "lectures", build)]
-        print("Proving the exercises: solutions must score full, blanks zero.", flush=True)
-        course = as_released(COURSE, build)
-        rows.append(prove(course, build, not reason))
-        print("Grading the sample class.", flush=True)
-        rows.append(grade_sample(course, build, not reason))
+        print("Grading a class: samples, each solution, each blank.", flush=True)
+        rows.append(grade_class(as_released(COURSE, build), build, not reason))
     except CourseError as error:
         print(f"make course stopped: {error}", file=sys.stderr)
         return 1

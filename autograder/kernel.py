@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ from papermill.engines import NBClientEngine, papermill_engines
 from autograder.release.rules import KERNELSPEC
 
 ENGINE = "autograder"
-Say = Callable[[int], None]
 
 
 class Kernel(contextlib.AbstractContextManager):
@@ -42,12 +41,11 @@ class Kernel(contextlib.AbstractContextManager):
         log: Path,
         seconds: float,
         environment: Mapping[str, str] | None = None,
-        say: Say = lambda done: None,
     ) -> NotebookNode:
         """The notebook, executed in `cwd`, with `seconds` for each cell.
 
-        `log` gets what papermill and the kernel write, and every output; `say`, how many cells
-        are done. Raises what papermill raises, and DeadKernelError after `kill`.
+        `log` gets what papermill and the kernel write, and every output. Raises what papermill
+        raises, and DeadKernelError after `kill`.
         """
         if self._manager is None:
             self._manager = AsyncKernelManager(
@@ -66,7 +64,6 @@ class Kernel(contextlib.AbstractContextManager):
             folder=str(cwd),
             log_file=log,
             environment={**os.environ, **(environment or {})},
-            say=say,
         )
 
     def close(self) -> None:
@@ -97,22 +94,18 @@ class _Engine(NBClientEngine):
 
     @classmethod
     def execute_managed_notebook(
-        cls, nb_man, kernel_name, manager, is_killed, folder, log_file, environment, say, **options
+        cls, nb_man, kernel_name, manager, is_killed, folder, log_file, environment, **options
     ):
-        complete = nb_man.cell_complete
-
-        def complete_and_say(cell, cell_index=None, **more):
-            complete(cell, cell_index=cell_index, **more)
-            if cell.metadata.papermill.get("status") != "failed":
-                say(cell_index + 1)
-
-        nb_man.cell_complete = complete_and_say
-        seconds = options["execution_timeout"]
         with open(log_file, "a", encoding="utf-8", errors="replace") as file:
-            log = logging.Logger(ENGINE, logging.INFO)
-            log.addHandler(logging.StreamHandler(file))
-            about = {"timeout": seconds, "kernel_name": kernel_name, "log": log, "log_output": True}
-            client = PapermillNotebookClient(nb_man, km=manager, **about)
+            client = PapermillNotebookClient(
+                nb_man,
+                km=manager,
+                timeout=options["execution_timeout"],
+                kernel_name=kernel_name,
+                log=logging.Logger(ENGINE, logging.INFO),
+                log_output=True,
+            )
+            client.log.addHandler(logging.StreamHandler(file))
             try:
                 if is_killed():
                     raise DeadKernelError("Kernel died")

@@ -105,8 +105,7 @@ def run(paths, parameters, jobs, course, out, html, cell_seconds, request):
     wide = max(len(ran.node) for ran in results)
     for ran in results:
         ended, node = "failed" if ran.error else "ran", f"{ran.node:{wide}}  " if wide else ""
-        cells = f"{ran.done:4} of {ran.cells:<3} cells {ran.seconds:7.1f} s"
-        click.echo(f"{ended:6} {cells}  {node}{ran.name}")
+        click.echo(f"{ended:6} {ran.seconds:7.1f} s  {node}{ran.name}")
     failed = [f"{ran.error} (see {ran.log})" for ran in results if ran.error]
     total = sum(ran.seconds for ran in results)
     good = len(results) - len(failed)

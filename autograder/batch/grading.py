@@ -113,10 +113,10 @@ def judged(grader: Grader, places: list[Place], options: Options) -> Iterator[Ju
     work = Judging(grader.where, options.engine, grader.means)
     with contextlib.closing(do(work, places)) as reports:
         for report in reports:
-            if report.kind == queue.DONE:
-                yield Judgement.from_line(report.value)
+            if report.why:
+                yield grader.unjudged(grader.take_in(*places[report.item]), report.why)
             else:
-                yield grader.unjudged(grader.take_in(*places[report.item]), report.value)
+                yield Judgement.from_line(report.result)
 
 
 def summary(outcome: Outcome) -> Iterator[str]:
@@ -204,8 +204,6 @@ def _left_by_jobs(folders: list[Path]) -> dict[str, Judgement]:
     for folder in folders:
         slurm.cancel(folder)
         for record in folder.glob("*.jsonl"):
-            for report in slurm.reports_in(record)[0]:
-                if report.kind == queue.DONE:
-                    judgement = Judgement.from_line(report.value)
-                    found[judgement.key] = judgement
+            lines = [report.result for report in slurm.reports_in(record)[0] if report.result]
+            found.update((one.key, one) for one in map(Judgement.from_line, lines))
     return {key: judgement for key, judgement in found.items() if judgement.complete}

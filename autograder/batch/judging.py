@@ -40,7 +40,7 @@ class Judging:
                     " and one sandbox"
                 )
             yield (
-                lambda place, say: grader.judge(grader.take_in(*place)).as_line().decode(),
+                lambda place: grader.judge(grader.take_in(*place)).as_line().decode(),
                 grader.kill,
             )
 

@@ -25,13 +25,11 @@ ONE_BY_ONE = queue.here(1)
 class Ran:
     """How one notebook fared: `error` is None, or a sentence that names notebook and cell.
 
-    `done` of its `cells` came to an end; `node` is where it ran, "" for this machine.
+    `node` is where it ran, "" for this machine.
     """
 
     notebook: Path
     output: Path
-    cells: int
-    done: int = 0
     seconds: float = 0.0
     error: str | None = None
     node: str = ""
@@ -86,34 +84,28 @@ def run_notebooks(
     Raises:
         CourseError: a file is not a notebook, or no notebook has a parameter of a given name.
     """
-    results = [_prepared(notebook, out, work.parameters) for notebook in notebooks]
+    results = [_prepared(notebook, out) for notebook in notebooks]
     _check_parameters(results, work.parameters)
     reports = do(work, [(ran.name, str(ran.notebook), str(ran.output)) for ran in results])
-    total = sum(ran.cells for ran in results)
-    with contextlib.closing(reports), queue.progress(total, "cell", progress) as bar:
+    bar = queue.progress(len(results), "notebook", progress)
+    with contextlib.closing(reports), bar:
         for report in reports:
             ran = results[report.item]
-            if report.kind == queue.STEP:
-                ran.done = report.value
-            elif report.kind == queue.DONE:
-                ran.error, ran.seconds, ran.node = report.value
-            else:
-                ran.error = f"{ran.name}: {report.value}"
+            ran.error, ran.seconds, ran.node = report.result or (report.why, 0.0, "")
             bar.set_description(ran.notebook.stem, refresh=False)
-            bar.update(sum(ran.done for ran in results) - bar.n)
+            bar.update()
     return results
 
 
-def _prepared(notebook: Path, out: Path, parameters: dict[str, Any]) -> Ran:
-    """What is to be run, where it goes, and how many cells it has."""
+def _prepared(notebook: Path, out: Path) -> Ran:
+    """What is to be run, and where it goes."""
     place = notebook.relative_to(course_of(notebook) or notebook.parent.parent)
-    ran = Ran(notebook, Path(out).resolve() / place, 0)
+    ran = Ran(notebook, Path(out).resolve() / place)
     try:
-        ran.cells = len(nbformat.read(notebook, as_version=4).cells)
+        nbformat.read(notebook, as_version=4)
     except Exception as error:
         first_line = str(error).splitlines()[0]
         raise CourseError(f"{ran.name} is not a notebook: {first_line}") from error
-    ran.cells += bool(parameters)  # papermill adds a cell for them
     return ran
 
 

@@ -24,18 +24,15 @@ from typing import Any, Protocol
 from tqdm import tqdm
 
 END_SECONDS = 20.0  # that a thread has to end its kernel and its sandbox
-STEP, DONE, LOST = "step", "done", "lost"
-Do = Callable[[Any, Callable[[Any], None]], Any]
+Do = Callable[[Any], Any]
 
 
 class Work(Protocol):
-    """A kind of work. Items, steps and results are plain data, as JSON has it."""
+    """A kind of work. Items and results are plain data, as JSON has it."""
 
     def worker(self) -> AbstractContextManager[tuple[Do, Callable[[], None]]]:
-        """What a thread works with: `do(item, say)` gives an item's result, and says its steps.
-
-        The other function ends, from any thread, what is being done.
-        """
+        """What a thread works with: a function that gives an item's result, and one that ends,
+        from any thread, what is being done."""
 
     def is_doubtful(self, result: Any) -> bool:
         """Whether an item may have another result where nothing else runs beside it."""
@@ -43,11 +40,11 @@ class Work(Protocol):
 
 @dataclass(frozen=True)
 class Report:
-    """What is new of an item, by its number: a step, its result, or why it has none."""
+    """What became of an item, by its number: its result, or `why` it has none."""
 
     item: int
-    kind: str
-    value: Any
+    result: Any
+    why: str = ""
 
 
 Queue = Callable[[Work, Sequence[Any]], Iterator[Report]]
@@ -68,7 +65,7 @@ def here(jobs: int) -> Queue:
         doubtful = []
         with contextlib.closing(_side_by_side(work, dict(enumerate(items)), jobs)) as found:
             for report in found:
-                if jobs > 1 and report.kind == DONE and work.is_doubtful(report.value):
+                if jobs > 1 and not report.why and work.is_doubtful(report.result):
                     doubtful.append(report.item)
                 else:
                     yield report
@@ -94,7 +91,7 @@ def _side_by_side(work: Work, items: dict[int, Any], jobs: int) -> Iterator[Repo
             report = news.get()
             if isinstance(report, BaseException):
                 raise report
-            missing -= report.kind != STEP
+            missing -= 1
             yield report
     finally:
         todo.clear()
@@ -121,10 +118,9 @@ class _Worker(threading.Thread):
 
     def _do(self, do: Do, number: int, item: Any) -> None:
         try:
-            value = do(item, lambda step: self.news.put(Report(number, STEP, step)))
-            self.news.put(Report(number, DONE, value))
+            self.news.put(Report(number, do(item)))
         except Exception as error:
-            self.news.put(Report(number, LOST, f"{type(error).__name__}: {error}"))
+            self.news.put(Report(number, None, f"{type(error).__name__}: {error}"))
 
     def end(self, at_once: bool) -> None:
         """Return when nothing is left of it; `at_once`: end what is being done."""

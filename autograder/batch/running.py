@@ -16,7 +16,7 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from papermill import PapermillExecutionError
 
 from autograder.batch.queue import Do
-from autograder.kernel import Kernel, Say
+from autograder.kernel import Kernel
 
 _ENDED = "a cell before it ended the kernel, as sys.exit() does"
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
@@ -24,7 +24,7 @@ ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass(frozen=True)
 class Running:
-    """Work for the queue: items are a notebook's name, path and output; a step counts its cells.
+    """Work for the queue: items are a notebook's name, path and output.
 
     A result is the sentence on what went wrong, or None; the seconds; and the node. `over_nodes`:
     its ranks run on the nodes of the Slurm job.
@@ -45,7 +45,7 @@ class Running:
         """Never: nobody's mark depends on it."""
         return False
 
-    def _run(self, kernel: Kernel, item: Sequence[str], say: Say) -> tuple[str | None, float, str]:
+    def _run(self, kernel: Kernel, item: Sequence[str]) -> tuple[str | None, float, str]:
         """Execute one notebook, with its log, and its page if it ran to the end."""
         name, notebook, output = item[0], item[1], Path(item[2])
         began = time.monotonic()
@@ -53,7 +53,7 @@ class Running:
         for left in (output.with_suffix(".html"), output.with_suffix(".log")):
             left.unlink(missing_ok=True)
         try:
-            error = self._execute(kernel, notebook, output, say)
+            error = self._execute(kernel, notebook, output)
             if error is None and self.html:
                 write_html(output)
         except Exception as problem:
@@ -63,7 +63,7 @@ class Running:
         error = error and f"{name}: {error}"
         return error, time.monotonic() - began, os.environ.get("SLURMD_NODENAME", "")
 
-    def _execute(self, kernel: Kernel, notebook: str, output: Path, say: Say) -> str | None:
+    def _execute(self, kernel: Kernel, notebook: str, output: Path) -> str | None:
         """None, or a sentence on what went wrong where."""
         try:
             executed = kernel.execute(
@@ -74,7 +74,6 @@ class Running:
                 log=output.with_suffix(".log"),
                 seconds=self.cell_seconds,
                 environment={"BYHAND_LAUNCHER": "slurm"} if self.over_nodes else {},
-                say=say,
             )
         except PapermillExecutionError as error:
             return f"{_running(output)} raised {error.ename}: {_one_line(error.evalue)}"

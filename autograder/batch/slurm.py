@@ -20,7 +20,7 @@ from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from autograder.batch.queue import DONE, LOST, STEP, Queue, Report, Work, here
+from autograder.batch.queue import Queue, Report, Work, here
 from autograder.places import CourseError
 
 MOST_JOBS = 64
@@ -56,7 +56,7 @@ class Shard:
 
     def do(self) -> None:
         """Do the items, but for those done before this job lost its node: this runs on a node."""
-        done = {report.item for report in reports_in(self.record)[0] if report.kind == DONE}
+        done = {report.item for report in reports_in(self.record)[0]}
         numbers = [number for number in self.items if number not in done]
         with open(self.record, "ab") as file:
             file.write(b"\n")  # ends a line that is torn
@@ -71,9 +71,7 @@ class Shard:
         """What the job has reported since the last look: each item has one result."""
         found, self.read_to = reports_in(self.record, self.read_to)
         for report in found:
-            if report.item in self.items:
-                if report.kind != STEP:
-                    del self.items[report.item]
+            if self.items.pop(report.item, None) is not None:
                 yield report
 
     def lost(self) -> Iterator[Report]:
@@ -84,7 +82,7 @@ class Shard:
         lines = [line.strip() for line in said.splitlines() if not line.startswith("srun:")]
         words = next((f" ({line})" for line in reversed(lines) if line), "")
         why = f"its job ended before it was done{words}; the same command does the rest"
-        yield from (Report(number, LOST, why) for number in self.items)
+        yield from (Report(number, None, why) for number in self.items)
 
 
 def on_slurm(request: Request, parent: Path, size: int = 1, processes: int = 4) -> Queue:

@@ -40,7 +40,7 @@ class WarmKernel(contextlib.AbstractContextManager):
     def __init__(self, sandboxed: bool = True, hide: tuple[Path, ...] = (), gpus: Gpus = NO_GPUS):
         self.means = {"sandboxed": sandboxed, "hide": hide, "gpus": gpus}
         self._held = contextlib.ExitStack()
-        folder = self._held.enter_context(tempfile.TemporaryDirectory(prefix="judge-"))
+        folder = self._held.enter_context(tempfile.TemporaryDirectory(prefix="byhand-"))
         self.kernel = self._held.enter_context(Kernel(folder))
 
     def judge(self, plan: Plan, seed: int) -> Judged:

@@ -126,9 +126,8 @@ class Toy:
         yield self.do, lambda: self.ended.append(True)
         self.did.append("a worker's end")
 
-    def do(self, item, say):
+    def do(self, item):
         self.did.append(item)
-        say(1)
         if item == "meets":
             self.met.wait(60)
         if item == "waits":
@@ -139,31 +138,27 @@ class Toy:
         return result.startswith("slow")
 
 
+def results(found) -> list:
+    return [report.result for report in found]
+
+
 def test_items_are_done_side_by_side_and_one_that_raises_costs_itself_alone():
-    toy, items = Toy(), ["meets", "meets", "fails", "plain"]
-    found = list(queue.here(2)(toy, items))
-    results = {r.item: r.value for r in found if r.kind == queue.DONE}
-    assert set(results) == {0, 1, 3}
-    assert [r.value for r in found if r.kind == queue.LOST] == [
-        "ZeroDivisionError: division by zero"
-    ]
-    assert sorted(r.item for r in found if r.kind == queue.STEP) == [0, 1, 2, 3]
+    found = list(queue.here(2)(Toy(), ["meets", "meets", "fails", "plain"]))
+    assert sorted(report.item for report in found if report.result) == [0, 1, 3]
+    assert [r.why for r in found if not r.result] == ["ZeroDivisionError: division by zero"]
 
 
 def test_what_is_in_doubt_beside_others_is_done_again_alone_at_the_end():
     toy = Toy()
-    found = [r.value for r in queue.here(2)(toy, ["slow", "b"]) if r.kind == queue.DONE]
-    assert found == ["b after 1", "slow after 2"]
+    assert results(queue.here(2)(toy, ["slow", "b"])) == ["b after 1", "slow after 2"]
     assert toy.did[-3:] == ["a worker's end", "slow", "a worker's end"]
-    assert [r.value for r in queue.here(1)(Toy(), ["slow"]) if r.kind == queue.DONE] == [
-        "slow after 1"
-    ]
+    assert results(queue.here(1)(Toy(), ["slow"])) == ["slow after 1"]
 
 
 def test_closing_the_queue_ends_what_runs_and_begins_nothing_more():
     toy = Toy()
     found = queue.here(1)(toy, ["a", "waits", "b"])
-    assert next(r.value for r in found if r.kind == queue.DONE) == "a after 1"
+    assert next(found).result == "a after 1"
     until(lambda: "waits" in toy.did)
     found.close()
     assert toy.did == ["a", "waits", "a worker's end"]
@@ -177,7 +172,7 @@ def test_work_that_cannot_be_done_here_is_a_sentence():
 
 def test_a_submission_that_is_lost_is_not_scored_and_not_the_end(where, monkeypatch):
     def lost(work, items):
-        yield from (queue.Report(n, queue.LOST, "it ended") for n in range(len(items)))
+        yield from (queue.Report(number, None, "it ended") for number in range(len(items)))
 
     outcome = grade(where, NAME, [], replace(OPTIONS, queue=lost))
     assert [judgement.complete for judgement in outcome.judgements] == [False] * 4

@@ -62,7 +62,6 @@ def test_a_notebook_runs_to_the_end_and_its_page_shows_what_it_printed(tmp_path)
     path = notebook(tmp_path / "book.ipynb", "x = 20", "print('the answer is', x + 22)")
     (ran,) = run_notebooks([path], tmp_path / "out", Running())
     assert ran.error is None
-    assert ran.done == ran.cells == 2
     assert "the answer is 42" in ran.output.with_suffix(".html").read_text()
     assert nbformat.read(path, as_version=4).cells[1].outputs == [], "the source stays as it was"
 

@@ -12,10 +12,6 @@ from test_run import notebook
 
 from autograder import course
 from autograder.places import COURSE
-from byhand.runtime.walls.isolation import why_no_sandbox
-
-SANDBOXED = why_no_sandbox() is None
-
 
 SAMPLES = """
 import os
@@ -105,21 +101,14 @@ def test_lectures_are_run_and_their_pages_lie_in_build(where):
     assert "a better lecture" in page.read_text()
 
 
-def test_a_right_exercise_is_proven(where):
-    shutil.rmtree(where.course / "build" / "proof", ignore_errors=True)
-    row = course.prove(where.course, where.course / "build", SANDBOXED)
-    assert (row.what, row.problems) == ("exercises proven: 1; solutions score 5, blanks 0", [])
-
-
-def test_exercises_solved_in_place_are_proven_as_they_were_released(where):
-    build, path = where.course / "build", where.released("01_tiny")
+def test_exercises_solved_in_place_are_graded_as_they_were_released(where):
+    path = where.released("01_tiny")
     untouched = path.read_bytes()
-    solved = tiny_course.as_bytes(tiny_course.solved(tiny_course.released(where)))
-    path.write_bytes(solved)
-    pristine = course.as_released(where.course, build)
-    row = course.prove(pristine, build, SANDBOXED)
-    assert row.what == "exercises proven: 1; solutions score 5, blanks 0"
+    path.write_bytes(tiny_course.as_bytes(tiny_course.solved(tiny_course.released(where))))
+    solved, pristine = path.read_bytes(), course.as_released(where.course, where.course / "build")
     assert path.read_bytes() == solved, "what a student wrote stays"
+    released = course.Places(pristine, where.class_dir).released("01_tiny")
+    assert released.read_bytes() == untouched
     path.write_bytes(untouched)
 
 
@@ -141,7 +130,8 @@ def test_a_student_who_is_no_sample_any_more_is_forgotten(where, tmp_path):
     samples = SimpleNamespace(CASES=[ada], write_class=lambda place: os.makedirs(place / "ada"))
     course.hand_in(samples, fresh)
     assert not fresh.journal.exists()
-    assert [path.name for path in fresh.submitted.iterdir()] == ["ada"]
+    names = {path.name for path in fresh.submitted.iterdir()}
+    assert names == {"ada", course.SOLVED, course.BLANK}
 
 
 def judgement(student: str, points: int, verdict: str = "failed") -> course.Judgement:
@@ -177,9 +167,10 @@ def test_where_no_sandbox_can_be_made_the_sample_class_is_graded_without(
     status = course.main()
     said = capsys.readouterr().out
     assert "grades its own sample class unsandboxed: this container has no namespaces" in said
-    assert "sample class: 3 submissions, 3 judged now, without a sandbox; 3 feedback" in said
+    assert course.SOLVED not in said, "solutions are worth all points, and blanks none"
+    assert "class graded: 5 submissions, 5 judged now, without a sandbox; 5 feedback" in said
     assert status == 1
     assert "failed: eve, 01_tiny got 0 points, not 1" in said, "a wrong guess is a problem"
     assert "ada" in (where.course / "build" / "grades.html").read_text()
     feedback = where.course / "build" / "sample-class" / "feedback"
-    assert len(list(feedback.rglob("*.html"))) == 3
+    assert len(list(feedback.rglob("*.html"))) == 5

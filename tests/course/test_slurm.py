@@ -278,8 +278,6 @@ def test_each_notebook_is_a_job_with_a_log_and_a_line_in_the_table(cluster, tmp_
     options = ["--slurm", "--sbatch", "cpus-per-task=1", "--out", str(out), "-p", "x", "7"]
     result = CliRunner().invoke(run, [str(tmp_path), *options])
     assert result.exit_code == 1
-    assert "failed    2 of 4   cells" in result.output
-    assert "ran       3 of 3   cells" in result.output
     assert "1 of 2 notebooks ran" in result.output
     assert 'code cell 3 "' in result.output
     assert "raised ZeroDivisionError" in result.output
@@ -310,7 +308,7 @@ class Stubborn:
     def is_doubtful(self, result):
         return False
 
-    def do(self, item, say):
+    def do(self, item):
         attempt = 1 + len(list(self.folder.glob(f"{item} *")))
         (self.folder / f"{item} {attempt}").touch()
         if attempt < item:
@@ -330,23 +328,22 @@ def test_a_job_that_is_cancelled_is_lost_and_the_others_count(cluster, tmp_path)
 
     threading.Thread(target=lose_the_second).start()
     found = list(reports(tmp_path, Stubborn(tmp_path), [1, 2]))
-    assert [(r.item, r.kind) for r in found] == [(0, "done"), (1, "lost")]
-    assert found[1].value.endswith("; the same command does the rest")
+    assert [(r.item, r.result) for r in found] == [(0, 1), (1, None)]
+    assert found[1].why.endswith("; the same command does the rest")
     assert list(tmp_path.glob("jobs/*/*")), "what the jobs wrote stays, to be read"
 
 
 def test_a_job_that_slurm_begins_again_goes_on_from_its_record(tmp_path):
     shard = slurm.Shard(0, Stubborn(tmp_path), {4: 1, 7: 1, 9: 1}, tmp_path, 1)
-    shard.record.write_text('[7, "done", 1]\n[4, "do')
+    shard.record.write_text('[7, 1, ""]\n[4, 1')
     shard.do()
-    assert [(r.item, r.kind) for r in shard.news()] == [(7, "done"), (4, "done"), (9, "done")]
+    assert [(r.item, r.result) for r in shard.news()] == [(7, 1), (4, 1), (9, 1)]
     assert len(list(tmp_path.glob("1 *"))) == 2, "what was done is not done again"
 
 
 def test_work_that_a_job_refuses_is_lost_with_its_last_words(cluster, tmp_path):
     (report,) = reports(tmp_path, Stubborn(tmp_path, "the disk of this node is full"), [1])
-    assert report.kind == "lost"
-    assert "the disk of this node is full" in report.value
+    assert "the disk of this node is full" in report.why
 
 
 def queued_names(cluster):
@@ -355,7 +352,7 @@ def queued_names(cluster):
 
 def test_jobs_do_not_outlive_whoever_follows_them(cluster, tmp_path):
     found = reports(tmp_path, Stubborn(tmp_path), [1, 3])
-    assert next(found).value == 1
+    assert next(found).result == 1
     found.close()
     wait_for(lambda: not any(n.startswith("autograder") for n in queued_names(cluster)))
 
@@ -420,9 +417,7 @@ def test_what_the_jobs_of_a_killed_run_judged_is_not_judged_again(cluster, grade
     where = make_class(tmp_path)
     folder = where.class_dir / "slurm" / "20260101-120000-1"
     folder.mkdir(parents=True)
-    done = [
-        json.dumps([n, "done", line.decode()]) for n, line in enumerate(journal_lines(graded_here))
-    ]
+    done = [json.dumps([n, line.decode(), ""]) for n, line in enumerate(journal_lines(graded_here))]
     (folder / "0.jsonl").write_text("\n".join([*done, '[4, "torn']))
     command = ["sbatch", f"--job-name=autograder-{folder.name}", "--output=/dev/null"]
     subprocess.run([*command, "--wrap=sleep 60"], check=True, capture_output=True)
