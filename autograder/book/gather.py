@@ -6,7 +6,7 @@ The tree is the repository's, so that a link from notebook to notebook is the sa
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +24,6 @@ SVG, PNG = "image/svg+xml", "image/png"
 EXPLORER = "Explorer. Here it is shown as it starts; run this lecture to drag it."
 _TITLE = re.compile(r"<dc:title>(.*?)</dc:title>", re.DOTALL)
 _LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)\s#]+)(#[^)\s]*)?\)")
-# The README's chapters that are pages of the book: heading, file.
-GUIDES = {
-    "If you study": "study.md",
-    "If you teach": "teach.md",
-    "If you have a cluster": "cluster.md",
-    "If you carry it on": "carry_on.md",
-    "What this leaves out": "left_out.md",
-}
 
 
 def gather(where: Places, executed: Path, target: Path, address: str) -> None:
@@ -50,7 +42,7 @@ def gather(where: Places, executed: Path, target: Path, address: str) -> None:
         path = where.released(name)
         notebook = nbformat.read(path, as_version=4)
         _write(folded(notebook), target / path.relative_to(where.course))
-    _guides(where.course, target)
+    _guide(where.course, target)
     names = [path.stem for path in lectures]
     exercises = [where.released(name).relative_to(where.course) for name in where.assignments()]
     reference = write_reference(target / "reference")
@@ -114,18 +106,11 @@ def _doors(name: str, address: str) -> str:
     return " · ".join(doors)
 
 
-def _guides(course: Path, target: Path) -> None:
-    """A page for each chapter of the README that is about using the course."""
-    chapters = dict(_chapters((course / "README.md").read_text()))
-    for heading, name in GUIDES.items():
-        text = f"# {heading}\n{chapters[heading]}"
-        (target / name).write_text(_LINK.sub(lambda link: _kept(link, target), text))
-
-
-def _chapters(text: str) -> Iterator[tuple[str, str]]:
-    for chapter in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
-        heading, _, body = chapter.partition("\n")
-        yield heading.strip(), body
+def _guide(course: Path, target: Path) -> None:
+    """A page of the README, from where it is about using the course."""
+    _, heading, text = (course / "README.md").read_text().partition("## If you study")
+    page = f"# To use the course\n\n{heading}{text}"
+    (target / "guide.md").write_text(_LINK.sub(lambda link: _kept(link, target), page))
 
 
 def _kept(link: re.Match[str], target: Path) -> str:

@@ -4,13 +4,13 @@ The gradebook, the feedback and the reports are made from it, so a judgement is 
 never made twice. A line that a crash cut short is ignored, and the next one begins after it.
 """
 
+import contextlib
 import fcntl
 import functools
 import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -135,17 +135,7 @@ class Journal:
             os.fsync(file)
 
     def _read(self) -> None:
-        """Take in what was appended since the last look."""
-        for line in self._new_lines():
-            try:
-                judgement = Judgement.from_line(line)
-            except (ValueError, TypeError, KeyError):
-                continue  # torn by a crash
-            if judgement.complete:  # as older journals hold others, too
-                self._by_key[judgement.key] = judgement
-                self._by_place[judgement.assignment, judgement.student] = judgement
-
-    def _new_lines(self) -> Iterator[bytes]:
+        """Take in what was appended since the last look, but for lines that a crash cut short."""
         if not self.path.exists():
             return
         with open(self.path, "rb") as file:
@@ -153,7 +143,12 @@ class Journal:
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1]
         self._read_to += len(whole)
-        yield from (line for line in whole.split(b"\n") if line.strip())
+        for line in whole.splitlines():
+            with contextlib.suppress(ValueError, TypeError, KeyError):
+                judgement = Judgement.from_line(line)
+                if judgement.complete:  # as older journals hold others, too
+                    self._by_key[judgement.key] = judgement
+                    self._by_place[judgement.assignment, judgement.student] = judgement
 
 
 def judgement_key(

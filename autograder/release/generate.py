@@ -6,7 +6,6 @@ touched. `register` enters an assignment's cells and points in the class gradebo
 
 import contextlib
 import logging
-import os
 import shutil
 import tempfile
 import warnings
@@ -22,7 +21,7 @@ from nbgrader.preprocessors import ClearHiddenTests
 from sqlalchemy.exc import OperationalError
 from traitlets.config import Config
 
-from autograder.nbgrader_config import COURSE_ID, settings
+from autograder.nbgrader_config import settings
 from autograder.places import CourseError, GradebookError, Places, why_not_written
 from autograder.release.rules import problems
 from autograder.written import Written
@@ -79,7 +78,6 @@ def register(where: Places, assignment: str) -> None:
     """
     check(where.source(assignment))
     config = settings(where)
-    _new_gradebook(where)
     with tempfile.TemporaryDirectory() as folder:
         config.CourseDirectory.release_directory = folder
         try:
@@ -146,22 +144,6 @@ def opened_gradebook(where: Places) -> Iterator[Gradebook]:
     except OperationalError as error:
         why = why_not_written(str(error)) or f"the gradebook cannot be used: {error.orig}"
         raise GradebookError(why) from None
-
-
-def _new_gradebook(where: Places) -> None:
-    """Make the gradebook, unless there is one: whole or not at all.
-
-    nbgrader makes the tables first and notes their version a second later; a gradebook from
-    between the two could never be upgraded.
-    """
-    if where.gradebook.exists():
-        return
-    unfinished = where.gradebook.with_name("gradebook.db.unfinished")
-    for path in (unfinished, unfinished.with_name(unfinished.name + "-journal")):
-        path.unlink(missing_ok=True)
-    with quiet_nbgrader(), Gradebook(f"sqlite:///{unfinished}", course_id=COURSE_ID):
-        pass
-    os.replace(unfinished, where.gradebook)
 
 
 def _generate(assignment: str, config: Config) -> None:

@@ -20,7 +20,7 @@ from autograder.grade.engine import Grader
 from autograder.grade.journal import Judgement
 from autograder.grade.judge import LIMITS, Judge
 from autograder.grade.notebook import plan
-from autograder.places import CourseError
+from autograder.places import CourseError, Places
 from byhand import PerRank, launch
 from byhand.runtime import LaunchError
 from byhand.runtime.process import world as process_group
@@ -375,8 +375,9 @@ def on_gpus():
 
 
 @pytest.mark.gpu
-def test_the_sandbox_reaches_every_gpu():
-    assert devices.why_out_of_reach(Gpus(torch.cuda.device_count())) is None
+def test_the_sandbox_reaches_every_gpu(tmp_path):
+    found = torch.cuda.device_count()
+    assert devices.chosen(Places(tmp_path, tmp_path), "auto", None) == Gpus(found, "auto")
 
 
 @pytest.mark.gpu
