@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from autograder import result_commands  # noqa: F401  (its commands add themselves)
-from autograder.batch.commands import run, slurm_options
-from autograder.batch.slurm import Request, on_slurm
+from autograder.batch.commands import asked_of_slurm, run, slurm_options
+from autograder.batch.slurm import on_slurm
 from autograder.commands import (
     A_FILE,
     A_PATH,
@@ -91,7 +91,9 @@ def grade(
     assignments: tuple[str, ...],
     students: tuple[str, ...],
     jobs: int | None,
-    request: Request | None,
+    slurm: bool,
+    gpus: int | None,
+    sbatch: dict[str, Any],
     backend: str | None,
     **how: Any,
 ) -> None:
@@ -101,11 +103,12 @@ def grade(
     from autograder.batch.queue import cores
     from autograder.grade import devices, late
 
+    request = asked_of_slurm(slurm, gpus=gpus, sbatch=sbatch)
     names = chosen_assignments(where, assignments)
     late.class_policy(where)  # a wrong one is said before a night of grading
-    gpus = devices.chosen(where, backend, request and request.gpus)
+    lent = devices.chosen(where, backend, request and request.gpus)
     queue = request and on_slurm(request, where.class_dir / "slurm", SHARD, jobs or 4)
-    options = Options(jobs=jobs or cores(), queue=queue, gpus=gpus, **how)
+    options = Options(jobs=jobs or cores(), queue=queue, gpus=lent, **how)
     try:
         outcome = grading(where, names, list(students), options)
     except KeyboardInterrupt:

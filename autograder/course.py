@@ -9,7 +9,7 @@ CLASS=build/sample-class opens it in the formgrader.
 """
 
 import hashlib
-import importlib.util
+import importlib
 import json
 import os
 import shutil
@@ -67,18 +67,6 @@ def run_lectures(lectures: Path, build: Path) -> Row:
     return Row(what, time.monotonic() - began, where, list(failed.values()))
 
 
-def as_released(course: Path, build: Path) -> Path:
-    """A copy of the course whose exercises are as released: somebody may work in the others."""
-    copy = build / "course"
-    shutil.rmtree(copy, ignore_errors=True)
-    copy.mkdir(parents=True)
-    for folder in ("solutions", "tests"):
-        (copy / folder).symlink_to(course / folder)
-    where = Places(copy, build / "class")
-    release(where, where.assignments())
-    return copy
-
-
 def grade_class(course: Path, build: Path, sandboxed: bool) -> Row:
     """Grade the sample class; its grades on one page, and feedback for each student.
 
@@ -86,7 +74,10 @@ def grade_class(course: Path, build: Path, sandboxed: bool) -> Row:
     which must score nothing. Whoever does not get the points that were said is a problem.
     """
     began, where = time.monotonic(), Places(course, build / "sample-class")
-    samples = _module(course / "tests" / "submissions" / "sample_class.py")
+    where.exercises = build / "exercises"  # as released: somebody may work in the others
+    release(where, where.assignments(), overwrite=True)
+    sys.path.insert(0, str(course / "tests" / "submissions"))
+    samples = importlib.import_module("sample_class")
     hand_in(samples, where)
     options = Options(sandboxed=sandboxed, jobs=cores())
     outcome = grade(where, where.assignments(), options=options)
@@ -145,7 +136,7 @@ def main() -> int:
         print("Running the lectures.", flush=True)
         rows = [run_lectures(COURSE / "lectures", build)]
         print("Grading a class: samples, each solution, each blank.", flush=True)
-        rows.append(grade_class(as_released(COURSE, build), build, not reason))
+        rows.append(grade_class(COURSE, build, not reason))
     except CourseError as error:
         print(f"make course stopped: {error}", file=sys.stderr)
         return 1
@@ -155,13 +146,10 @@ def main() -> int:
 
 def next_steps(sample_class: Path) -> str:
     """What to type now, as it works where `make course` was typed."""
-    steps = {
-        "make lab": "lectures and exercises in JupyterLab, in a copy that is yours",
-        f"CLASS={_short(sample_class)} make lab": "the sample class in the formgrader",
-        f". {_short(Path(sys.prefix))}/bin/activate": "then: autograder --help",
-    }
-    wide = max(map(len, steps))
-    return "Next:\n" + "\n".join(f"  {step:{wide}}  {what}" for step, what in steps.items())
+    return f"""Next:
+  make lab    lectures and exercises in JupyterLab, in a copy that is yours
+  CLASS={_short(sample_class)} make lab    the sample class in the formgrader
+  . {_short(Path(sys.prefix))}/bin/activate    then: autograder --help"""
 
 
 def _inputs(notebook: Path) -> str:
@@ -171,13 +159,6 @@ def _inputs(notebook: Path) -> str:
         if path.is_file() and "__pycache__" not in path.parts:
             digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-def _module(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _short(path: Path) -> str:

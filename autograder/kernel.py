@@ -47,10 +47,6 @@ class Kernel(contextlib.AbstractContextManager):
         `log` gets what papermill and the kernel write, and every output. Raises what papermill
         raises, and DeadKernelError after `kill`.
         """
-        if self._manager is None:
-            self._manager = AsyncKernelManager(
-                kernel_name=KERNELSPEC["name"], transport="ipc", ip=f"{self.folder}/kernel"
-            )
         return papermill.execute_notebook(
             notebook,
             output,
@@ -58,13 +54,34 @@ class Kernel(contextlib.AbstractContextManager):
             engine_name=ENGINE,
             language="python",
             progress_bar=False,
-            execution_timeout=seconds,
-            manager=self._manager,
-            is_killed=lambda: self._is_killed,
+            kernel=self,
             folder=str(cwd),
             log_file=log,
+            seconds=seconds,
             environment={**os.environ, **(environment or {})},
         )
+
+    def run(
+        self, nb_man: Any, folder: str, log_file: Path, seconds: float, environment: dict[str, str]
+    ) -> NotebookNode:
+        """What papermill's engine does with a notebook that it manages."""
+        if self._manager is None:
+            self._manager = AsyncKernelManager(
+                kernel_name=KERNELSPEC["name"], transport="ipc", ip=f"{self.folder}/kernel"
+            )
+        with open(log_file, "a", encoding="utf-8", errors="replace") as file:
+            log = logging.Logger(ENGINE, logging.INFO)
+            log.addHandler(logging.StreamHandler(file))
+            client = PapermillNotebookClient(
+                nb_man, km=self._manager, timeout=seconds, log=log, log_output=True
+            )
+            try:
+                if self._is_killed:
+                    raise DeadKernelError("Kernel died")
+                return client.execute(cwd=folder, env=environment, stdout=file, stderr=file)
+            finally:
+                if client.kc is not None:
+                    client.kc.stop_channels()
 
     def close(self) -> None:
         """End the kernel, and everything in it. The next notebook gets another one."""
@@ -93,26 +110,9 @@ class _Engine(NBClientEngine):
     """papermill's own engine, on a kernel of ours."""
 
     @classmethod
-    def execute_managed_notebook(
-        cls, nb_man, kernel_name, manager, is_killed, folder, log_file, environment, **options
-    ):
-        with open(log_file, "a", encoding="utf-8", errors="replace") as file:
-            client = PapermillNotebookClient(
-                nb_man,
-                km=manager,
-                timeout=options["execution_timeout"],
-                kernel_name=kernel_name,
-                log=logging.Logger(ENGINE, logging.INFO),
-                log_output=True,
-            )
-            client.log.addHandler(logging.StreamHandler(file))
-            try:
-                if is_killed():
-                    raise DeadKernelError("Kernel died")
-                return client.execute(cwd=folder, env=environment, stdout=file, stderr=file)
-            finally:
-                if client.kc is not None:
-                    client.kc.stop_channels()
+    def execute_managed_notebook(cls, nb_man, kernel_name, kernel, **options):
+        options = {name: options[name] for name in ("folder", "log_file", "seconds", "environment")}
+        return kernel.run(nb_man, **options)
 
 
 papermill_engines.register(ENGINE, _Engine)

@@ -1,9 +1,7 @@
 """`autograder run`, and the options for work on Slurm that `autograder grade` has too."""
 
-import functools
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -20,28 +18,25 @@ def _pairs(_context: Any, _option: Any, texts: Sequence[str]) -> dict[str, Any]:
     return {name: value if equals else True for name, equals, value in named}
 
 
-def slurm_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds --slurm and what goes with it to a command, which gets `request`: None without it."""
+slurm_options = options(
+    click.option("--slurm", is_flag=True, help="As a job array on Slurm, not here."),
+    click.option("--gpus", type=COUNT, help="With --slurm: GPUs on each node."),
+    click.option(
+        "--sbatch",
+        multiple=True,
+        callback=_pairs,
+        metavar="NAME=VALUE",
+        help="With --slurm: an option of sbatch, such as partition=gpu or time=90; repeatable.",
+    ),
+)
 
-    @functools.wraps(function)
-    def wrapped(*args: Any, slurm: bool, **rest: Any) -> Any:
-        asked = {one.name: rest.pop(one.name, None) for one in fields(Request)}
-        asked = {name: value for name, value in asked.items() if value}
-        if asked and not slurm:
-            raise click.UsageError(f"{', '.join(f'--{one}' for one in asked)} only with --slurm")
-        return function(*args, request=Request(**asked) if slurm else None, **rest)
 
-    return options(
-        click.option("--slurm", is_flag=True, help="As a job array on Slurm, not here."),
-        click.option("--gpus", type=COUNT, help="With --slurm: GPUs on each node."),
-        click.option(
-            "--sbatch",
-            multiple=True,
-            callback=_pairs,
-            metavar="NAME=VALUE",
-            help="With --slurm: an option of sbatch, such as partition=gpu or time=90; repeatable.",
-        ),
-    )(wrapped)
+def asked_of_slurm(slurm: bool, **asked: Any) -> Request | None:
+    """What --slurm and the options that go with it ask for; None without it."""
+    asked = {name: value for name, value in asked.items() if value}
+    if asked and not slurm:
+        raise click.UsageError(f"{', '.join(f'--{name}' for name in asked)} only with --slurm")
+    return Request(**asked) if slurm else None
 
 
 def _parameter(_context, _option, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
@@ -83,7 +78,7 @@ def _parameter(_context, _option, pairs: Sequence[tuple[str, str]]) -> dict[str,
     help="With --slurm: nodes for each notebook, whose ranks `launch` spreads over them.",
 )
 @slurm_options
-def run(paths, parameters, jobs, course, out, html, cell_seconds, request):
+def run(paths, parameters, jobs, course, out, html, cell_seconds, slurm, **asked):
     """Execute notebooks, or all notebooks in folders, and check that every cell ran.
 
     \b
@@ -94,6 +89,7 @@ def run(paths, parameters, jobs, course, out, html, cell_seconds, request):
     from autograder.batch.notebooks import find_notebooks, run_notebooks
     from autograder.batch.running import Running
 
+    request = asked_of_slurm(slurm, **asked)
     try:
         out = out or course_directory(course) / "build"
         nodes = request.nodes if request else 1

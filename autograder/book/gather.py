@@ -14,11 +14,12 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
-from autograder.book.reference import write_reference
+import byhand
 from autograder.places import Places
 from byhand.figures.recorded import FOLDER
 
 PAGES = Path(__file__).parent / "pages"
+LIBRARY = Path(byhand.__file__).parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SVG, PNG = "image/svg+xml", "image/png"
 EXPLORER = "Explorer. Here it is shown as it starts; run this lecture to drag it."
@@ -45,7 +46,7 @@ def gather(where: Places, executed: Path, target: Path, address: str) -> None:
     _guide(where.course, target)
     names = [path.stem for path in lectures]
     exercises = [where.released(name).relative_to(where.course) for name in where.assignments()]
-    reference = write_reference(target / "reference")
+    reference = _reference(target / "reference")
     first = (PAGES / "index.md").read_text()
     for word, entries in (
         ("LECTURES", [f"lectures/{name}" for name in names]),
@@ -111,6 +112,18 @@ def _guide(course: Path, target: Path) -> None:
     _, heading, text = (course / "README.md").read_text().partition("## If you study")
     page = f"# To use the course\n\n{heading}{text}"
     (target / "guide.md").write_text(_LINK.sub(lambda link: _kept(link, target), page))
+
+
+def _reference(folder: Path) -> list[str]:
+    """A page for each public package of byhand, which autodoc fills; their names."""
+    packages = sorted(path.parent.name for path in LIBRARY.glob("*/__init__.py"))
+    names = ["byhand", *(f"byhand.{name}" for name in packages if name != "tools")]
+    folder.mkdir()
+    for name in names:
+        once = "   :no-index:\n" if name == "byhand" else ""  # what it shows is another's
+        directive = f"```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n{once}```"
+        (folder / f"{name}.md").write_text(f"# {name}\n\n{directive}\n")
+    return [f"reference/{name}" for name in names]
 
 
 def _kept(link: re.Match[str], target: Path) -> str:

@@ -14,10 +14,11 @@ from autograder import course
 from autograder.places import COURSE
 
 SAMPLES = """
-import os
 from types import SimpleNamespace as Case
 
+import nbformat
 import tiny_course
+from autograder.release import generate as release
 
 BOOKS = {
     "ada": (tiny_course.solved, 5),
@@ -29,8 +30,9 @@ CASES = [Case(student=s, assignment="01_tiny", points=points) for s, (_, points)
 
 def write_class(submitted):
     where = tiny_course.Places(submitted.parent.parent.parent, submitted.parent)
+    blank = nbformat.reads(release.blank(where.source("01_tiny")), 4)
     for student, (work, _) in BOOKS.items():
-        tiny_course.hand_in(where, student, work(tiny_course.released(where)))
+        tiny_course.hand_in(where, student, work(blank))
 """
 
 
@@ -101,20 +103,9 @@ def test_lectures_are_run_and_their_pages_lie_in_build(where):
     assert "a better lecture" in page.read_text()
 
 
-def test_exercises_solved_in_place_are_graded_as_they_were_released(where):
-    path = where.released("01_tiny")
-    untouched = path.read_bytes()
-    path.write_bytes(tiny_course.as_bytes(tiny_course.solved(tiny_course.released(where))))
-    solved, pristine = path.read_bytes(), course.as_released(where.course, where.course / "build")
-    assert path.read_bytes() == solved, "what a student wrote stays"
-    released = course.Places(pristine, where.class_dir).released("01_tiny")
-    assert released.read_bytes() == untouched
-    path.write_bytes(untouched)
-
-
 def test_what_comes_next_works_as_it_is_printed(where):
     said = course.next_steps(where.course / "build" / "sample-class")
-    steps = [line.strip().partition("   ")[0] for line in said.splitlines()[1:]]
+    steps = [line.strip().partition("    ")[0] for line in said.splitlines()[1:]]
     assert steps[0] == "make lab"
     (activate,) = [step for step in steps if step.startswith(". ")]
     bare = {"PATH": "/usr/bin:/bin", "HOME": os.environ.get("HOME", "/")}
@@ -162,6 +153,11 @@ def test_the_table_ends_with_what_failed():
 def test_where_no_sandbox_can_be_made_the_sample_class_is_graded_without(
     where, monkeypatch, capsys
 ):
+    path = where.released("01_tiny")
+    path.write_bytes(tiny_course.as_bytes(tiny_course.solved(tiny_course.released(where))))
+    solved = path.read_bytes()
+    monkeypatch.syspath_prepend(where.course / "tests" / "submissions")
+    monkeypatch.delitem(sys.modules, "sample_class", raising=False)
     monkeypatch.setattr(course, "COURSE", where.course)
     monkeypatch.setattr(course, "why_no_sandbox", lambda: "this container has no namespaces")
     status = course.main()
@@ -169,6 +165,7 @@ def test_where_no_sandbox_can_be_made_the_sample_class_is_graded_without(
     assert "grades its own sample class unsandboxed: this container has no namespaces" in said
     assert course.SOLVED not in said, "solutions are worth all points, and blanks none"
     assert "class graded: 5 submissions, 5 judged now, without a sandbox; 5 feedback" in said
+    assert path.read_bytes() == solved, "what a student wrote stays"
     assert status == 1
     assert "failed: eve, 01_tiny got 0 points, not 1" in said, "a wrong guess is a problem"
     assert "ada" in (where.course / "build" / "grades.html").read_text()
