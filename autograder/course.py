@@ -111,7 +111,7 @@ def surprises(judgements: list[Judgement], worth: Mapping[tuple[str, str], int])
     found = []
     for one in judgements:
         expected = worth.get((one.student, one.assignment), 0)
-        if one.points != expected or not one.complete:
+        if one.points != expected:
             said = [f"{v.question} {v.verdict} {first_paragraph(v.message)}" for v in one.verdicts]
             got = f"got {counted(one.points, 'point')}, not {expected}"
             found.append(f"{one.student}, {one.assignment} {got}: {'; '.join(said)}")

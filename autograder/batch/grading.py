@@ -107,16 +107,16 @@ def alone(where: Places) -> Iterator[None]:
         yield
 
 
-def judged(grader: Grader, places: list[Place], options: Options) -> Iterator[Judgement]:
-    """A judgement on each of these submissions, as they come, written nowhere."""
+def judged(
+    grader: Grader, places: list[Place], options: Options
+) -> Iterator[tuple[Place, Judgement | None, str]]:
+    """A judgement on each of these, as they come, written nowhere; or why there is none."""
     do = options.queue or queue.here(options.jobs)
     work = Judging(grader.where, options.engine, grader.means)
     with contextlib.closing(do(work, places)) as reports:
         for report in reports:
-            if report.why:
-                yield grader.unjudged(grader.take_in(*places[report.item]), report.why)
-            else:
-                yield Judgement.from_line(report.result)
+            line, place = report.result, places[report.item]
+            yield place, Judgement.from_line(line) if line else None, report.why
 
 
 def summary(outcome: Outcome) -> Iterator[str]:
@@ -125,7 +125,7 @@ def summary(outcome: Outcome) -> Iterator[str]:
     counts = Counter(v.verdict for judgement in judged for v in judgement.verdicts)
     verdicts = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
     yield f"{counted(len(judged), 'submission')}, {outcome.new} of them judged now: {verdicts}"
-    for kind, assignment, students, why in in_the_way(one for one in judged if one.complete):
+    for kind, assignment, students, why in in_the_way(judged):
         yield f"  {len(students)} {kind}, {assignment}: {', '.join(students)}. {why}".rstrip()
     yield from (f"  {note}" for note in outcome.notes)
 
@@ -151,10 +151,15 @@ class _Run:
             bar.n = bar.initial = len(known)
             missing = [place for place in todo if place not in known]
             with contextlib.closing(judged(self.grader, missing, self.options)) as news:
-                for judgement in news:
-                    self.grader.journal.append(judgement)
-                    self.outcome.new += 1
-                    self._take(judgement, bar)
+                for (student, assignment), judgement, why in news:
+                    if judgement:
+                        self.grader.journal.append(judgement)
+                        self.outcome.new += 1
+                        self._take(judgement, bar)
+                    else:
+                        sentence = f"{student}, {assignment} could not be judged: {why}"
+                        self.outcome.failures.append(sentence)
+                        bar.update()
 
     def _known(self, todo: list[Place], left: dict[str, Judgement]) -> dict[Place, Judgement]:
         """The judgements on exactly these submissions that an earlier run, or its jobs, made."""
@@ -172,13 +177,10 @@ class _Run:
         """Record a judgement, if the gradebook does not hold exactly this."""
         self.outcome.judgements.append(judgement)
         bar.update()
-        student, assignment = judgement.student, judgement.assignment
-        if not judgement.complete:
-            why = judgement.why_incomplete
-            self.outcome.failures.append(f"{student}, {assignment} could not be judged: {why}")
-        elif not gradebook.is_recorded(self.grader.where, judgement) and self._enters(assignment):
+        is_recorded = gradebook.is_recorded(self.grader.where, judgement)
+        if not is_recorded and self._enters(judgement.assignment):
             try:
-                gradebook.record(self.grader, student, assignment)
+                gradebook.record(self.grader, judgement.student, judgement.assignment)
             except GradebookError:
                 raise
             except CourseError as error:
@@ -206,4 +208,4 @@ def _left_by_jobs(folders: list[Path]) -> dict[str, Judgement]:
         for record in folder.glob("*.jsonl"):
             lines = [report.result for report in slurm.reports_in(record)[0] if report.result]
             found.update((one.key, one) for one in map(Judgement.from_line, lines))
-    return {key: judgement for key, judgement in found.items() if judgement.complete}
+    return found

@@ -23,6 +23,8 @@ from typing import Any, Protocol
 
 from tqdm import tqdm
 
+from autograder.places import CourseError
+
 END_SECONDS = 20.0  # that a thread has to end its kernel and its sandbox
 Do = Callable[[Any], Any]
 
@@ -120,7 +122,8 @@ class _Worker(threading.Thread):
         try:
             self.news.put(Report(number, do(item)))
         except Exception as error:
-            self.news.put(Report(number, None, f"{type(error).__name__}: {error}"))
+            kind = "" if isinstance(error, CourseError) else f"{type(error).__name__}: "
+            self.news.put(Report(number, None, f"{kind}{error}"))
 
     def end(self, at_once: bool) -> None:
         """Return when nothing is left of it; `at_once`: end what is being done."""

@@ -38,7 +38,7 @@ class Running:
     @contextlib.contextmanager
     def worker(self) -> Iterator[tuple[Do, Any]]:
         """Nothing stays warm: each notebook has a kernel of its own."""
-        with tempfile.TemporaryDirectory(prefix="byhand-") as folder, Kernel(folder) as kernel:
+        with tempfile.TemporaryDirectory(prefix="kernel-") as folder, Kernel(folder) as kernel:
             yield functools.partial(self._run, kernel), kernel.kill
 
     def is_doubtful(self, result: Any) -> bool:

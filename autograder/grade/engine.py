@@ -18,7 +18,7 @@ from autograder.collect.door import hand_ins, opened
 from autograder.grade import intake, suspicions
 from autograder.grade.journal import Journal, Judgement, default_seed, environment, judgement_key
 from autograder.grade.notebook import Judged, WarmKernel, plan
-from autograder.grade.verdicts import infrastructure, no_answer, or_blank
+from autograder.grade.verdicts import no_answer, or_blank
 from autograder.places import CourseError, Places
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.isolation import why_no_sandbox
@@ -92,7 +92,7 @@ class Grader(contextlib.AbstractContextManager):
         return judgement
 
     def judge(self, submission: Submission) -> Judgement:
-        """A judgement made now, and written nowhere."""
+        """A judgement made now, and written nowhere. Raises what WarmKernel.judge raises."""
         source, began = self.read(self.where.source(submission.assignment)), time.monotonic()
         todo = plan(source, submission.intake.notebook, self.limit, self.gpus)
         if submission.standing:
@@ -104,13 +104,6 @@ class Grader(contextlib.AbstractContextManager):
         untouched = intake.unanswered(submission.intake.notebook, released, source)
         found = [or_blank(verdict, untouched) for verdict in judged.verdicts]
         return self._judgement(submission, Judged(found, judged.notes), began)
-
-    def unjudged(self, submission: Submission, why: str) -> Judgement:
-        """The judgement on a submission that cannot be judged; it scores nothing and is retried."""
-        source = self.read(self.where.source(submission.assignment))
-        questions = plan(source, submission.intake.notebook, self.limit).questions
-        verdicts = [infrastructure(q.name, q.points, why) for q in questions]
-        return self._judgement(submission, Judged(verdicts, []), time.monotonic())
 
     def kill(self) -> None:
         """From any thread: end what is being judged, and judge nothing more."""

@@ -118,13 +118,11 @@ class Journal:
         return self._by_place.get((assignment, student))
 
     def append(self, judgement: Judgement) -> None:
-        """Write one judgement, if it is complete; it is on the disk when this returns.
+        """Write one judgement; it is on the disk when this returns.
 
         Raises:
             OSError: the disk is full or the file cannot be written; nothing else is lost.
         """
-        if not judgement.complete:
-            return
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with open(os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "ab") as file:
             fcntl.flock(file, fcntl.LOCK_EX)  # the formgrader may be writing too

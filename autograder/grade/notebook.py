@@ -15,10 +15,10 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.cells import defined_names, is_grade, is_locked, is_solution
-from autograder.grade import verdicts
 from autograder.grade.judge import LIMIT_SECONDS, MIME, Plan, Question
-from autograder.grade.verdicts import Verdict
+from autograder.grade.verdicts import INFRASTRUCTURE, Verdict
 from autograder.kernel import Kernel
+from autograder.places import CourseError
 from autograder.release.rules import KERNELSPEC
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.notebook import SLOWEST
@@ -40,27 +40,22 @@ class WarmKernel(contextlib.AbstractContextManager):
     def __init__(self, sandboxed: bool = True, hide: tuple[Path, ...] = (), gpus: Gpus = NO_GPUS):
         self.means = {"sandboxed": sandboxed, "hide": hide, "gpus": gpus}
         self._held = contextlib.ExitStack()
-        folder = self._held.enter_context(tempfile.TemporaryDirectory(prefix="byhand-"))
+        folder = self._held.enter_context(tempfile.TemporaryDirectory(prefix="kernel-"))
         self.kernel = self._held.enter_context(Kernel(folder))
 
     def judge(self, plan: Plan, seed: int) -> Judged:
-        """Verdicts on one submission.
+        """Verdicts on one submission; one that cannot be judged is tried with another kernel.
 
-        One that cannot be judged is tried again, with another kernel: it may have died.
+        Raises:
+            CourseError, or what a dead kernel makes papermill raise: it cannot be judged, through
+                no fault of its own.
         """
         plan = replace(plan, seed=seed, **self.means)
-        for _ in range(2):
-            try:
-                judged = self._run(plan)
-            except Exception as error:  # a dead kernel has many faces; none is the student's
-                why = f"{type(error).__name__}: {error}"
-            else:
-                if not any(map(verdicts.without_score, judged.verdicts)):
-                    return judged
-                why = next(v.message for v in judged.verdicts if verdicts.without_score(v))
+        try:
+            return self._run(plan)
+        except Exception:  # a dead kernel has many faces
             self.kernel.close()
-        failed = [verdicts.infrastructure(q.name, q.points, why) for q in plan.questions]
-        return Judged(failed, [])
+            return self._run(plan)
 
     def close(self) -> None:
         """End the kernel, its sandbox, and everything in it."""
@@ -136,10 +131,14 @@ def _judged(notebook: NotebookNode, plan: Plan) -> Judged:
 
     Raises:
         ValueError: it does not show exactly those.
+        CourseError: a question could not be judged.
     """
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     said = [output.data[MIME] for output in outputs if MIME in output.get("data", {})]
     found = [Verdict(**one["verdict"]) for one in said]
     if [v.question for v in found] != [question.name for question in plan.questions]:
         raise ValueError(f"the judge gave verdicts on {[v.question for v in found]}")
+    for verdict in found:
+        if verdict.verdict == INFRASTRUCTURE:
+            raise CourseError(verdict.message)
     return Judged(found, said[-1]["notes"] if said else [])

@@ -136,7 +136,7 @@ def test_a_rank_that_cannot_be_forked_is_no_submissions_fault():
     with Sandbox(command) as launcher, pytest.raises(LaunchError, match="unavailable") as refused:
         launcher.launch(write_here, 2)
     verdict = verdicts.failed("test-double", 2, "", refused.value, 30, 1)
-    assert verdicts.without_score(verdict)
+    assert verdict.verdict == verdicts.INFRASTRUCTURE
 
 
 @needs_bubblewrap
@@ -147,7 +147,7 @@ def test_a_rank_that_cannot_start_is_no_submissions_fault(limits):
         with pytest.raises(LaunchError, match=r"rank \d could not start") as refused:
             one.launch(write_here, 2)
     verdict = verdicts.failed("test-double", 2, "", refused.value, 30, 1)
-    assert verdicts.without_score(verdict)
+    assert verdict.verdict == verdicts.INFRASTRUCTURE
 
 
 def kill_all(rank: int, world_size: int) -> None:

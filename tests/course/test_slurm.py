@@ -81,9 +81,9 @@ def launcher(cluster):
         yield SlurmLauncher()
         assert list(cluster.folder.glob(".byhand-*")) == []
         left = [path.name for path in temporary.iterdir()]
-        # torch's cache; the connection file of a kernel that died with its node
-        known = [n for n in left if n.startswith("torchinductor_") or n.endswith(".json")]
-        assert [name for name in left if name not in known] == []
+        # torch's cache; the folder of a kernel that died with its node
+        known = ("torchinductor_", "kernel-")
+        assert [name for name in left if not name.startswith(known)] == []
 
 
 def add(rank, world_size, x):
