@@ -76,9 +76,7 @@ class Shard:
 
     def lost(self) -> Iterator[Report]:
         """What is to be said of the items that a job left undone, with its last words."""
-        said = ""
-        with contextlib.suppress(OSError):
-            said = self.job.paths.stderr.read_text(errors="replace")
+        said = self.job.stderr() or ""
         lines = [line.strip() for line in said.splitlines() if not line.startswith("srun:")]
         words = next((f" ({line})" for line in reversed(lines) if line), "")
         why = f"its job ended before it was done{words}; the same command does the rest"

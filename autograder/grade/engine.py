@@ -83,9 +83,9 @@ class Grader(contextlib.AbstractContextManager):
         key = judgement_key(about, restored.notebook, source, means)
         return Submission(student, assignment, restored, key, standing, sent.why)
 
-    def judged(self, submission: Submission, again: bool = False) -> Judgement:
+    def judged(self, submission: Submission) -> Judgement:
         """The judgement on a submission: from the journal, or made now and written there."""
-        judgement = None if again else self.journal.find(submission.key)
+        judgement = self.journal.find(submission.key)
         if judgement is None:
             judgement = self.judge(submission)
             self.journal.append(judgement)

@@ -20,7 +20,8 @@ import tiny_course
 
 from autograder.batch import queue
 from autograder.batch.grading import Options, alone, grade
-from autograder.grade.journal import Journal
+from autograder.batch.judging import Judging
+from autograder.grade.journal import Journal, Judgement
 from autograder.grade.notebook import Judged, WarmKernel, plan
 from autograder.grade.verdicts import passed
 from autograder.places import CourseError
@@ -153,6 +154,13 @@ def test_what_is_in_doubt_beside_others_is_done_again_alone_at_the_end():
     assert results(queue.here(2)(toy, ["slow", "b"])) == ["b after 1", "slow after 2"]
     assert toy.did[-3:] == ["a worker's end", "slow", "a worker's end"]
     assert results(queue.here(1)(Toy(), ["slow"])) == ["slow after 1"]
+
+
+@pytest.mark.parametrize("kind", ["timeout", "failed"])
+def test_a_question_that_took_too_long_is_what_grading_doubts(kind):
+    verdict = replace(passed("test-double", 2, 6.0), verdict=kind)
+    line = Judgement("", "ada", NAME[0], "", 1, "none", 6.0, [], [verdict]).as_line().decode()
+    assert Judging(None, {}, "").is_doubtful(line) == (kind == "timeout")
 
 
 def test_closing_the_queue_ends_what_runs_and_begins_nothing_more():

@@ -1,5 +1,6 @@
 """Release: the same bytes each time, nothing secret in them, and wrong sources are refused."""
 
+import graded_class
 import nbformat
 import pytest
 import tiny_course
@@ -58,6 +59,18 @@ def test_a_changed_source_is_released_over_what_release_wrote(tmp_path):
         source.write_text(source.read_text().replace("## Task 1", title))
         release.release(where, [tiny_course.ASSIGNMENT])
         assert path.read_bytes() == release.blank(source)
+
+
+def test_graded_cells_that_change_after_hand_ins_are_refused_and_a_way_is_told(tmp_path):
+    where = graded_class.make(tmp_path)
+    notebook = tiny_course.source()
+    for cell in notebook.cells:
+        if cell.id in ("total", "test-total"):
+            cell.id = cell.metadata.nbgrader.grade_id = cell.id.replace("total", "triple")
+    nbformat.write(notebook, where.source(tiny_course.ASSIGNMENT))
+    told = r"01_tiny: its graded cells are not those .* or move .*gradebook\.db away"
+    with pytest.raises(CourseError, match=told):
+        release.register(where, tiny_course.ASSIGNMENT)
 
 
 def spoil_points(cells):
