@@ -6,7 +6,7 @@ A submission's way, a file for each step:
     collect/door.py       whatever lies there is a hand-in, with a name that every page can hold
     grade/engine.py       takes in one hand-in; the journal's judgement on exactly this, or a new
     grade/intake.py       the released notebook, restored, with the student's work in it
-    grade/notebook.py     the questions, each with its limits and the student's cells before it;
+    grade/notebook.py     the questions, each with its time and the student's cells before it;
                           papermill runs the test cells in a warm kernel that sees no student's name
     grade/judge.py        asks each question; the student's cells run once, in a notebook of their
                           own, and what they defined on clean ranks: both in a sandbox
@@ -15,5 +15,6 @@ A submission's way, a file for each step:
     grade/gradebook.py    nbgrader's own code enters the points
     report/feedback.py    a page for the student
 
-Many at once is batch/: one queue, here or on Slurm. release/ turns solutions/ into exercises/.
+Many at once is batch/: one queue, here or on Slurm. kernel.py is how papermill drives a kernel, for
+judging and for `autograder run`. release/ turns solutions/ into exercises/.
 """

@@ -1,6 +1,6 @@
 """What a cell is to nbgrader, and which names it defines. Pure: a cell or text in, plain data out.
 
-`is_grade`, `is_solution`, `is_locked` and `is_task` read nbgrader's metadata as nbgrader.utils
+`is_grade`, `is_solution` and `is_locked` read nbgrader's metadata as nbgrader.utils
 does, to which a test holds them. Importing nbgrader and nbformat takes three seconds, and every
 judge's kernel begins by importing this.
 """
@@ -22,11 +22,6 @@ def is_grade(cell: NotebookNode) -> bool:
 def is_solution(cell: NotebookNode) -> bool:
     """Whether students write the cell."""
     return _flag(cell, "solution")
-
-
-def is_task(cell: NotebookNode) -> bool:
-    """Whether the cell is a task that a person marks, with no answer cell of its own."""
-    return _flag(cell, "task")
 
 
 def is_locked(cell: NotebookNode) -> bool:

@@ -6,8 +6,7 @@ from typing import Any
 import click
 
 from autograder import result_commands  # noqa: F401  (its commands add themselves)
-from autograder.batch.cluster import Request
-from autograder.batch.commands import run, slurm_options
+from autograder.batch.commands import asked_of_slurm, run, slurm_options
 from autograder.batch.slurm import on_slurm
 from autograder.commands import (
     A_FILE,
@@ -68,14 +67,9 @@ def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None)
     "--jobs",
     type=COUNT,
     metavar="N",
-    help="Submissions judged at once (default: one for each CPU).",
+    help="Submissions judged at once (default: one for each CPU; in a Slurm job four).",
 )
 @slurm_options
-@click.option(
-    "--changed-cells",
-    is_flag=True,
-    help="Go on though graded cells were added or removed after hand-ins came.",
-)
 @click.option("--again", is_flag=True, help="Judge again what was judged before.")
 @click.option(
     "--unsandboxed",
@@ -103,7 +97,9 @@ def grade(
     assignments: tuple[str, ...],
     students: tuple[str, ...],
     jobs: int | None,
-    request: Request | None,
+    slurm: bool,
+    gpus: int | None,
+    sbatch: dict[str, Any],
     backend: str | None,
     **how: Any,
 ) -> None:
@@ -118,11 +114,12 @@ def grade(
     from autograder.grade.journal import Journal
     from autograder.report.again import changes
 
+    request = asked_of_slurm(slurm, gpus=gpus, sbatch=sbatch)
     names = chosen_assignments(where, assignments)
     late.class_policy(where)  # a wrong one is said before a night of grading
-    gpus = devices.chosen(where, backend, request and request.gpus)
-    queue = request and on_slurm(request, where.class_dir / "slurm", SHARD, jobs or request.cpus)
-    options = Options(jobs=jobs or cores(), queue=queue, gpus=gpus, **how)
+    lent = devices.chosen(where, backend, request and request.gpus)
+    queue = request and on_slurm(request, where.class_dir / "slurm", SHARD, jobs or 4)
+    options = Options(jobs=jobs or cores(), queue=queue, gpus=lent, **how)
     before = Journal(where.journal).latest()
     try:
         outcome = grading(where, names, list(students), options)

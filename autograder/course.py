@@ -1,32 +1,33 @@
 """What `make course` does once everything is installed; ends with a table of what it did.
 
 1. Every lecture is executed, and its page written; again only when it or the library changed.
-2. Every exercise is proven: its solution scores all points, its blank none.
-3. The sample class of tests/submissions is graded, recorded, and given its feedback.
+2. The sample class of tests/submissions is graded, recorded, and given its feedback. It also hands
+   in every exercise's solution, which must score all points, and its blank, which must score none.
 
 The sample class lives in build/sample-class, and nothing else does: `make lab` with
 CLASS=build/sample-class opens it in the formgrader.
 """
 
 import hashlib
-import importlib.util
+import importlib
 import json
 import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 
 import torch
 
-from autograder.batch.grading import Options as Grading
-from autograder.batch.grading import Outcome, grade
-from autograder.batch.notebooks import Options, find_notebooks, run_notebooks
-from autograder.batch.queue import cores
+from autograder.batch.grading import Options, grade
+from autograder.batch.notebooks import find_notebooks, run_notebooks
+from autograder.batch.queue import cores, here
+from autograder.batch.running import Running
 from autograder.grade.journal import LIBRARY, Journal, Judgement
+from autograder.grade.verdicts import first_paragraph
 from autograder.places import COURSE, CourseError, Places
 from autograder.release.generate import release
 from autograder.report.class_page import write_report
@@ -35,7 +36,6 @@ from byhand.runtime.walls.isolation import why_no_sandbox
 from byhand.words import counted
 
 SOLVED, BLANK = "the-solution", "the-blank"
-SAMPLE_LIMIT = 15.0  # seconds for one test: what each endless sample costs
 
 
 @dataclass
@@ -57,7 +57,7 @@ def run_lectures(lectures: Path, build: Path) -> Row:
     now = {notebook: _inputs(notebook) for notebook in find_notebooks([lectures])}
     pages = {notebook: build / lectures.name / f"{notebook.stem}.html" for notebook in now}
     todo = [one for one in now if known.get(one.stem) != now[one] or not pages[one].exists()]
-    ran = run_notebooks(todo, Options(out=build, jobs=cores(), progress=True))
+    ran = run_notebooks(todo, build, Running(), here(cores()), progress=True)
     failed = {one.notebook: one.error for one in ran if one.error}
     stamps.write_text(json.dumps({one.stem: now[one] for one in now if one not in failed}))
     what = f"lectures run: {len(now) - len(failed)} of {len(now)}"
@@ -67,82 +67,63 @@ def run_lectures(lectures: Path, build: Path) -> Row:
     return Row(what, time.monotonic() - began, where, list(failed.values()))
 
 
-def prove(course: Path, build: Path, sandboxed: bool) -> Row:
-    """Judge each solution and each blank as if students had handed them in."""
-    began = time.monotonic()
-    where = Places(course, build / "proof")
-    shutil.rmtree(where.submitted, ignore_errors=True)
-    for assignment in where.assignments():
-        for student, path in ((SOLVED, where.source), (BLANK, where.released)):
-            target = where.submitted / student / assignment / path(assignment).name
-            target.parent.mkdir(parents=True)
-            shutil.copyfile(path(assignment), target)
-    options = Grading(sandboxed=sandboxed, jobs=cores(), told=_as_they_should)
-    judgements = grade(where, where.assignments(), options=options).judgements
-    problems = [sentence for one in judgements if (sentence := _unproven(one))]
-    points = sum(one.max_points for one in judgements if one.student == SOLVED)
-    what = (
-        f"exercises proven: {len(judgements) // 2}; solutions score {points} of {points}, blanks 0"
-    )
-    if problems:
-        what = f"exercises: {len(problems)} of {len(judgements)} proofs failed"
-    return Row(what, time.monotonic() - began, _short(course / "exercises"), problems)
-
-
-def as_released(course: Path, build: Path) -> Path:
-    """A copy of the course whose exercises are as released: somebody may work in the others."""
-    copy = build / "course"
-    shutil.rmtree(copy, ignore_errors=True)
-    copy.mkdir(parents=True)
-    for folder in ("solutions", "tests"):
-        (copy / folder).symlink_to(course / folder)
-    where = Places(copy, build / "class")
-    release(where, where.assignments())
-    return copy
-
-
-def grade_sample(course: Path, build: Path, sandboxed: bool) -> list[Row]:
+def grade_class(course: Path, build: Path, sandboxed: bool) -> Row:
     """Grade the sample class; its grades on one page, and feedback for each student.
 
-    A submission that does not get the points its author says it is worth is a problem.
+    Its first two students hand in each exercise's solution, which must score full, and its blank,
+    which must score nothing. Whoever does not get the points that were said is a problem.
     """
-    began = time.monotonic()
-    where = Places(course, build / "sample-class")
-    samples = _module(course / "tests" / "submissions" / "sample_class.py")
+    began, where = time.monotonic(), Places(course, build / "sample-class")
+    where.exercises = build / "exercises"  # as released: somebody may work in the others
+    release(where, where.assignments(), overwrite=True)
+    sys.path.insert(0, str(course / "tests" / "submissions"))
+    samples = importlib.import_module("sample_class")
     hand_in(samples, where)
-    options = Grading(sandboxed=sandboxed, limit=SAMPLE_LIMIT, jobs=cores())
+    options = Options(sandboxed=sandboxed, jobs=cores())
     outcome = grade(where, where.assignments(), options=options)
     pages = write_feedback(where, where.assignments(), [])
+    worth = {(case.student, case.assignment): case.points for case in samples.CASES}
+    best = {(j.student, j.assignment): j.max_points for j in outcome.judgements}
+    worth |= {place: points for place, points in best.items() if place[0] == SOLVED}
+    problems = outcome.failures + surprises(outcome.judgements, worth)
+    what = f"class graded: {counted(len(outcome.judgements), 'submission')}, {outcome.new} judged"
+    what += f" now{'' if sandboxed else ', without a sandbox'}; {len(pages)} feedback pages"
     page = write_report(where, build / "grades.html")
-    problems = outcome.failures + _surprises(samples, outcome.judgements)
-    what = f"students graded: {len({one.student for one in outcome.judgements})}"
-    what += f"; {counted(len(outcome.judgements), 'submission')}, {outcome.new} judged now"
-    what += "" if sandboxed else ", without a sandbox"
-    seconds = time.monotonic() - began
-    folder = f"{_short(where.feedback)}/STUDENT/"
-    return [
-        Row(what, seconds, _short(page), problems),
-        Row(f"feedback pages: {len(pages)}", 0.0, folder),
-    ]
+    return Row(what, time.monotonic() - began, _short(page), problems)
 
 
 def hand_in(samples: ModuleType, where: Places) -> None:
     """Write what the samples hand in to submitted/; a class with other students starts anew."""
     known = {one.student for one in Journal(where.journal).latest()}
-    if known - {case.student for case in samples.CASES}:
+    if known - {SOLVED, BLANK, *(case.student for case in samples.CASES)}:
         shutil.rmtree(where.class_dir)
     shutil.rmtree(where.submitted, ignore_errors=True)
     samples.write_class(where.submitted)
+    for assignment in where.assignments():
+        for student, path in ((SOLVED, where.source), (BLANK, where.released)):
+            target = where.submitted / student / assignment / path(assignment).name
+            target.parent.mkdir(parents=True)
+            shutil.copyfile(path(assignment), target)
+
+
+def surprises(judgements: list[Judgement], worth: Mapping[tuple[str, str], int]) -> list[str]:
+    """A sentence for each submission that is not worth so many points, or none by default."""
+    found = []
+    for one in judgements:
+        expected = worth.get((one.student, one.assignment), 0)
+        if one.points != expected:
+            said = [f"{v.question} {v.verdict} {first_paragraph(v.message)}" for v in one.verdicts]
+            got = f"got {counted(one.points, 'point')}, not {expected}"
+            found.append(f"{one.student}, {one.assignment} {got}: {'; '.join(said)}")
+    return found
 
 
 def table(rows: Iterable[Row]) -> str:
     """The rows in columns, and below them what went wrong."""
     rows = list(rows)
     wide = max(len(row.what) for row in rows)
-    lines = [f"{row.what:{wide}}  {row.seconds:6.1f} s  {row.where}" for row in rows if row.seconds]
-    lines += [f"{row.what:{wide}}  {'':8}  {row.where}" for row in rows if not row.seconds]
-    lines += [f"failed: {problem}" for row in rows for problem in row.problems]
-    return "\n".join(lines)
+    lines = [f"{row.what:{wide}}  {row.seconds:6.1f} s  {row.where}" for row in rows]
+    return "\n".join([*lines, *(f"failed: {what}" for row in rows for what in row.problems)])
 
 
 def main() -> int:
@@ -154,11 +135,8 @@ def main() -> int:
     try:
         print("Running the lectures.", flush=True)
         rows = [run_lectures(COURSE / "lectures", build)]
-        print("Proving the exercises: solutions must score full, blanks zero.", flush=True)
-        course = as_released(COURSE, build)
-        rows += [prove(course, build, not reason)]
-        print("Grading the sample class.", flush=True)
-        rows += grade_sample(course, build, not reason)
+        print("Grading a class: samples, each solution, each blank.", flush=True)
+        rows.append(grade_class(COURSE, build, not reason))
     except CourseError as error:
         print(f"make course stopped: {error}", file=sys.stderr)
         return 1
@@ -168,13 +146,10 @@ def main() -> int:
 
 def next_steps(sample_class: Path) -> str:
     """What to type now, as it works where `make course` was typed."""
-    steps = {
-        "make lab": "lectures and exercises in JupyterLab, in a copy that is yours",
-        f"CLASS={_short(sample_class)} make lab": "the sample class in the formgrader",
-        f". {_short(Path(sys.prefix))}/bin/activate": "then: autograder --help",
-    }
-    wide = max(map(len, steps))
-    return "Next:\n" + "\n".join(f"  {step:{wide}}  {what}" for step, what in steps.items())
+    return f"""Next:
+  make lab    lectures and exercises in JupyterLab, in a copy that is yours
+  CLASS={_short(sample_class)} make lab    the sample class in the formgrader
+  . {_short(Path(sys.prefix))}/bin/activate    then: autograder --help"""
 
 
 def _inputs(notebook: Path) -> str:
@@ -184,39 +159,6 @@ def _inputs(notebook: Path) -> str:
         if path.is_file() and "__pycache__" not in path.parts:
             digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-def _unproven(judgement: Judgement) -> str:
-    """A sentence when a solution lost a point or a blank won one; else nothing."""
-    expected = judgement.max_points if judgement.student == SOLVED else 0
-    if judgement.points == expected and judgement.complete:
-        return ""
-    wrong = [v for v in judgement.verdicts if (v.points == v.max_points) != bool(expected)]
-    named = "; ".join(f"{v.question} {v.verdict} {v.message.partition(chr(10))[0]}" for v in wrong)
-    who = judgement.student.replace("-", " ")
-    return f"{who} of {judgement.assignment} scores {judgement.points}, not {expected}: {named}"
-
-
-def _as_they_should(outcome: Outcome) -> str:
-    good = sum(not _unproven(judgement) for judgement in outcome.judgements)
-    return f"{good} of {len(outcome.judgements)} as they should"
-
-
-def _surprises(samples: ModuleType, judgements: list[Judgement]) -> list[str]:
-    """A sentence for each submission that is not worth what was expected."""
-    worth = {(case.student, case.assignment): case.points for case in samples.CASES}
-    return [
-        f"{one.student}, {one.assignment} got {counted(one.points, 'point')}, not {expected}"
-        for one in judgements
-        if one.points != (expected := worth[one.student, one.assignment])
-    ]
-
-
-def _module(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _short(path: Path) -> str:

@@ -20,6 +20,10 @@ class CourseError(Exception):
     """Something a person can put right; the message is a whole sentence that says how."""
 
 
+class GradebookError(CourseError):
+    """The gradebook cannot be read or written now, whatever for."""
+
+
 def why_not_written(said: str) -> str:
     """What to do about an error of the disk or the gradebook, by its words; "" for any other."""
     if any(words in said for words in LOCKED):

@@ -1,1 +1,1 @@
-"""Many at once: one queue of work, done by warm processes here or by a job array on Slurm."""
+"""Many at once: one queue of work, done by warm kernels here or by a job array on Slurm."""

@@ -1,16 +1,13 @@
 """`autograder run`, and the options for work on Slurm that `autograder grade` has too."""
 
-import functools
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from autograder.batch.cluster import Request
-from autograder.batch.notebooks import CELL_SECONDS, Options, Ran, find_notebooks, run_notebooks
-from autograder.batch.slurm import on_slurm
+from autograder.batch import queue
+from autograder.batch.slurm import Request, on_slurm
 from autograder.commands import A_PATH, COUNT, course_option, options
 from autograder.places import CourseError, course_directory
 
@@ -21,40 +18,25 @@ def _pairs(_context: Any, _option: Any, texts: Sequence[str]) -> dict[str, Any]:
     return {name: value if equals else True for name, equals, value in named}
 
 
-def slurm_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds --slurm and what goes with it to a command, which gets `request`: None without it."""
+slurm_options = options(
+    click.option("--slurm", is_flag=True, help="As a job array on Slurm, not here."),
+    click.option("--gpus", type=COUNT, help="With --slurm: GPUs on each node."),
+    click.option(
+        "--sbatch",
+        multiple=True,
+        callback=_pairs,
+        metavar="NAME=VALUE",
+        help="With --slurm: an option of sbatch, such as partition=gpu or time=90; repeatable.",
+    ),
+)
 
-    @functools.wraps(function)
-    def wrapped(*args: Any, slurm: bool, **rest: Any) -> Any:
-        asked = {one.name: rest.pop(one.name, None) for one in fields(Request)}
-        asked = {name: value for name, value in asked.items() if value}
-        if asked and not slurm:
-            raise click.UsageError(f"{', '.join(f'--{one}' for one in asked)} only with --slurm")
-        return function(*args, request=Request(**asked) if slurm else None, **rest)
 
-    return options(
-        click.option("--slurm", is_flag=True, help="As a job array on Slurm, not here."),
-        click.option("--gpus", type=COUNT, help="With --slurm: GPUs on each node."),
-        click.option(
-            "--cpus",
-            type=COUNT,
-            metavar="N",
-            help=f"With --slurm: processors for each job (default: {Request.cpus}).",
-        ),
-        click.option(
-            "--time",
-            type=COUNT,
-            metavar="MINUTES",
-            help=f"With --slurm: limit for each job (default: {Request.time}).",
-        ),
-        click.option(
-            "--sbatch",
-            multiple=True,
-            callback=_pairs,
-            metavar="NAME=VALUE",
-            help="With --slurm: an option of sbatch, such as partition=gpu; repeatable.",
-        ),
-    )(wrapped)
+def asked_of_slurm(slurm: bool, **asked: Any) -> Request | None:
+    """What --slurm and the options that go with it ask for; None without it."""
+    asked = {name: value for name, value in asked.items() if value}
+    if asked and not slurm:
+        raise click.UsageError(f"{', '.join(f'--{name}' for name in asked)} only with --slurm")
+    return Request(**asked) if slurm else None
 
 
 def _parameter(_context, _option, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
@@ -89,14 +71,14 @@ def _parameter(_context, _option, pairs: Sequence[tuple[str, str]]) -> dict[str,
     help="Where the executed notebooks go (default: build in the course directory).",
 )
 @click.option("--html/--no-html", default=True, help="Write a page for each notebook.")
-@click.option("--cell-seconds", default=CELL_SECONDS, show_default=True, help="Limit for one cell.")
+@click.option("--cell-seconds", default=600.0, show_default=True, help="Limit for one cell.")
 @click.option(
     "--nodes",
     type=COUNT,
     help="With --slurm: nodes for each notebook, whose ranks `launch` spreads over them.",
 )
 @slurm_options
-def run(paths, parameters, jobs, course, out, html, cell_seconds, request):
+def run(paths, parameters, jobs, course, out, html, cell_seconds, slurm, **asked):
     """Execute notebooks, or all notebooks in folders, and check that every cell ran.
 
     \b
@@ -104,29 +86,25 @@ def run(paths, parameters, jobs, course, out, html, cell_seconds, request):
     autograder run lectures/02_collectives.ipynb -p world_size 2
     autograder run lectures/ --slurm --nodes 2 --gpus 4 -p world_size 8
     """
+    from autograder.batch.notebooks import find_notebooks, run_notebooks
+    from autograder.batch.running import Running
+
+    request = asked_of_slurm(slurm, **asked)
     try:
         out = out or course_directory(course) / "build"
-        chosen = Options(out, parameters, jobs, html, cell_seconds, progress=True)
-        if request is not None:
-            chosen.queue = on_slurm(request, out.resolve() / "slurm")
-            chosen.over_nodes = request.nodes > 1
-        results = run_notebooks(find_notebooks(paths), chosen)
+        nodes = request.nodes if request else 1
+        work = Running(parameters, cell_seconds, html, over_nodes=nodes > 1)
+        do = on_slurm(request, out.resolve() / "slurm") if request else queue.here(jobs)
+        results = run_notebooks(find_notebooks(paths), out, work, do, progress=True)
     except CourseError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(summary(results))
+    wide = max(len(ran.node) for ran in results)
+    for ran in results:
+        ended, node = "failed" if ran.error else "ran", f"{ran.node:{wide}}  " if wide else ""
+        click.echo(f"{ended:6} {ran.seconds:7.1f} s  {node}{ran.name}")
     failed = [f"{ran.error} (see {ran.log})" for ran in results if ran.error]
+    total = sum(ran.seconds for ran in results)
+    good = len(results) - len(failed)
+    click.echo(f"{good} of {len(results)} notebooks ran, {total:.1f} s in all")
     if failed:
         raise click.ClickException("\n".join(failed))
-
-
-def summary(results: Sequence[Ran]) -> str:
-    """The table: a line for each notebook, and one for all."""
-    node = max([len(ran.node) for ran in results], default=0)
-    lines = [
-        f"{'failed' if ran.error else 'ran':6} {ran.done:4} of {ran.cells:<3} cells"
-        f" {ran.seconds:7.1f} s  {f'{ran.node:{node}}  ' if node else ''}{ran.name}"
-        for ran in results
-    ]
-    good = sum(not ran.error for ran in results)
-    total = sum(ran.seconds for ran in results)
-    return "\n".join([*lines, f"{good} of {len(results)} notebooks ran, {total:.1f} s in all"])

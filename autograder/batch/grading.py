@@ -1,23 +1,22 @@
 """Grade a class: every submission through the engine, with a progress bar; safe to interrupt.
 
-Other processes judge; this one alone writes. A judgement is on the disk, in the journal, before it
-goes to nbgrader's gradebook, so that whatever ends this process, the next run does what is missing
-and nothing twice.
+Others judge; the thread that asked for it alone writes. A judgement is on the disk, in the journal,
+before it goes to nbgrader's gradebook, so that whatever ends this process, the next run does what
+is missing and nothing twice.
 """
 
 import contextlib
 import fcntl
-import os
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
-from autograder.batch import cluster, queue, slurm
+from autograder.batch import queue, slurm
 from autograder.batch.judging import Judging, Place
 from autograder.batch.queue import Queue
 from autograder.collect.door import settle
@@ -25,13 +24,12 @@ from autograder.grade import gradebook
 from autograder.grade.engine import Grader, submissions
 from autograder.grade.journal import Judgement
 from autograder.grade.marks import in_the_way
-from autograder.places import CourseError, Places
-from autograder.release import changes
+from autograder.places import CourseError, GradebookError, Places
 from autograder.release import generate as release
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.words import counted
 
-SHARD = 25  # submissions in a job, unless told otherwise: the start of its workers is then 5 %
+SHARD = 25  # submissions in a job, unless told otherwise: the start of its kernels is then 5 %
 
 
 @dataclass
@@ -46,24 +44,13 @@ class Outcome:
     failures: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    @property
-    def counts(self) -> Counter[str]:
-        """Verdicts, by kind."""
-        return Counter(v.verdict for j in self.judgements for v in j.verdicts)
-
-
-def by_verdict(outcome: Outcome) -> str:
-    """How many questions had which verdict."""
-    return ", ".join(f"{n} {verdict}" for verdict, n in outcome.counts.most_common())
-
 
 @dataclass(frozen=True)
 class Options:
     """How to grade; see `autograder grade --help`.
 
     `jobs` submissions are judged at a time, here; unless `queue` is given, and does it elsewhere.
-    `gpus`: what devices.chosen found out. `changed_cells`: take over graded cells that were added
-    or removed after hand-ins were recorded.
+    `gpus`: what devices.chosen found out.
     """
 
     again: bool = False
@@ -74,8 +61,6 @@ class Options:
     jobs: int = 1
     queue: Queue | None = None
     gpus: Gpus = NO_GPUS
-    changed_cells: bool = False
-    told: Callable[[Outcome], str] = by_verdict  # what the bar says of the run so far
 
     @property
     def engine(self) -> dict[str, Any]:
@@ -96,25 +81,11 @@ def grade(
     outcome = Outcome()
     with Grader(where, **options.engine) as grader, alone(where):
         if not students:
-            renamed, strays = settle(where)
-            outcome.notes += renamed
-            outcome.failures += strays
+            outcome.notes, outcome.failures = settle(where)
         todo = submissions(where, assignments, list(students))
-        for assignment in dict.fromkeys(assignment for _, assignment in todo):
+        for assignment in {assignment for _, assignment in todo}:
             grader.released(assignment)
             release.check(where.source(assignment))
-            try:
-                if options.changed_cells and (kept := changes.take_over(where, assignment)):
-                    what = f"the gradebook has the new cells; as it was: {kept}"
-                    outcome.notes.append(f"{assignment}: {what}")
-                changes.refuse(where, assignment)
-            except release.GradebookError:
-                raise
-            except CourseError as why:
-                outcome.failures.append(str(why))
-                todo = [place for place in todo if place[1] != assignment]
-        if not todo:
-            raise CourseError("\n".join(outcome.failures))
         _Run(grader, options, outcome).through(todo)
     outcome.judgements.sort(key=lambda j: (j.assignment, j.student))
     return outcome
@@ -128,39 +99,33 @@ def alone(where: Places) -> Iterator[None]:
         CourseError: somebody does.
     """
     where.class_dir.mkdir(parents=True, exist_ok=True)
-    with open(where.class_dir / "grading.lock", "a+") as file:
+    with open(where.class_dir / "grading.lock", "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            file.seek(0)
-            raise CourseError(
-                f"process {file.read() or 'unknown'} is grading this class: wait until it is done"
-            ) from None
-        file.truncate(0)
-        file.write(str(os.getpid()))
-        file.flush()
+            raise CourseError("another process is grading this class: wait for it") from None
         yield
 
 
-def judged(grader: Grader, places: list[Place], options: Options) -> Iterator[Judgement]:
-    """A judgement on each of these submissions, as they come, written nowhere."""
-    few = options.jobs == 1 or len(places) == 1
-    ask = options.queue or (queue.alone if few else queue.here(options.jobs))
+def judged(
+    grader: Grader, places: list[Place], options: Options
+) -> Iterator[tuple[Place, Judgement | None, str]]:
+    """A judgement on each of these, as they come, written nowhere; or why there is none."""
+    do = options.queue or queue.here(options.jobs)
     work = Judging(grader.where, options.engine, grader.means)
-    with contextlib.closing(ask(work, places)) as reports:
+    with contextlib.closing(do(work, places)) as reports:
         for report in reports:
-            if report.kind == queue.DONE:
-                yield Judgement.from_line(report.value)
-            else:
-                yield grader.unjudged(grader.take_in(*places[report.item]), report.value)
+            line, place = report.result, places[report.item]
+            yield place, Judgement.from_line(line) if line else None, report.why
 
 
 def summary(outcome: Outcome) -> Iterator[str]:
     """The last table of a run: verdicts, and what lies in the way of a mark."""
     judged = outcome.judgements
-    handed_in = counted(len(judged), "submission")
-    yield f"{handed_in}, {outcome.new} of them judged now: {by_verdict(outcome)}"
-    for kind, assignment, students, why in in_the_way(one for one in judged if one.complete):
+    counts = Counter(v.verdict for judgement in judged for v in judgement.verdicts)
+    verdicts = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
+    yield f"{counted(len(judged), 'submission')}, {outcome.new} of them judged now: {verdicts}"
+    for kind, assignment, students, why in in_the_way(judged):
         yield f"  {len(students)} {kind}, {assignment}: {', '.join(students)}. {why}".rstrip()
     yield from (f"  {note}" for note in outcome.notes)
 
@@ -170,7 +135,7 @@ class _Run:
 
     def __init__(self, grader: Grader, options: Options, outcome: Outcome):
         self.grader, self.options, self.outcome = grader, options, outcome
-        self._registered: set[str] = set()
+        self._refused: dict[str, str] = {}  # by assignment: "", or why the gradebook has it not
 
     def through(self, todo: list[Place]) -> None:
         """Every submission, to its end."""
@@ -186,8 +151,15 @@ class _Run:
             bar.n = bar.initial = len(known)
             missing = [place for place in todo if place not in known]
             with contextlib.closing(judged(self.grader, missing, self.options)) as news:
-                for judgement in news:
-                    self._write(judgement, bar)
+                for (student, assignment), judgement, why in news:
+                    if judgement:
+                        self.grader.journal.append(judgement)
+                        self.outcome.new += 1
+                        self._take(judgement, bar)
+                    else:
+                        sentence = f"{student}, {assignment} could not be judged: {why}"
+                        self.outcome.failures.append(sentence)
+                        bar.update()
 
     def _known(self, todo: list[Place], left: dict[str, Judgement]) -> dict[Place, Judgement]:
         """The judgements on exactly these submissions that an earlier run, or its jobs, made."""
@@ -195,51 +167,45 @@ class _Run:
         for place in todo:
             key = self.grader.take_in(*place).key
             judgement = journal.find(key) or left.get(key)
-            if judgement is not None and journal.last(*place) != judgement:
-                journal.append(judgement)  # handed in again as it was before: this one counts now
             if judgement is not None:
                 found[place] = judgement
+                if journal.last(*place) != judgement:
+                    journal.append(judgement)  # handed in again as it was before: it counts now
         return found
-
-    def _write(self, judgement: Judgement, bar: tqdm) -> None:
-        self.grader.journal.append(judgement)
-        self.outcome.new += 1
-        self._take(judgement, bar)
 
     def _take(self, judgement: Judgement, bar: tqdm) -> None:
         """Record a judgement, if the gradebook does not hold exactly this."""
         self.outcome.judgements.append(judgement)
-        bar.set_postfix_str(self.options.told(self.outcome), refresh=False)
         bar.update()
-        student, assignment = judgement.student, judgement.assignment
-        if not judgement.complete:
-            why = judgement.why_incomplete
-            self.outcome.failures.append(f"{student}, {assignment} could not be judged: {why}")
-            return
-        if gradebook.is_recorded(self.grader.where, judgement):
-            return
-        try:
-            self._register(assignment)
-            gradebook.record(self.grader, student, assignment)
-        except release.GradebookError:
-            raise
-        except CourseError as error:
-            self.outcome.failures.append(str(error))
+        is_recorded = gradebook.is_recorded(self.grader.where, judgement)
+        if not is_recorded and self._enters(judgement.assignment):
+            try:
+                gradebook.record(self.grader, judgement.student, judgement.assignment)
+            except GradebookError:
+                raise
+            except CourseError as error:
+                self.outcome.failures.append(str(error))
 
-    def _register(self, assignment: str) -> None:
-        """Enter the assignment in the gradebook before its first score."""
-        if assignment not in self._registered:
-            release.register(self.grader.where, assignment)
-            self._registered.add(assignment)
+    def _enters(self, assignment: str) -> bool:
+        """Whether the gradebook holds this assignment, which is entered before its first score."""
+        if assignment not in self._refused:
+            try:
+                release.register(self.grader.where, assignment)
+                self._refused[assignment] = ""
+            except GradebookError:
+                raise
+            except CourseError as error:
+                self._refused[assignment] = str(error)
+                self.outcome.failures.append(str(error))
+        return not self._refused[assignment]
 
 
 def _left_by_jobs(folders: list[Path]) -> dict[str, Judgement]:
-    """By key: what the jobs of runs that were killed judged. Those that still run are cancelled."""
+    """By key: what the jobs of runs that were killed judged. Those that still run are ended."""
     found = {}
     for folder in folders:
-        cluster.cancel_left_by(folder)
+        slurm.cancel(folder)
         for record in folder.glob("*.jsonl"):
-            done = [r.value for r in slurm.reports_in(record)[0] if r.kind == queue.DONE]
-            judgements = map(Judgement.from_line, done)
-            found.update((one.key, one) for one in judgements if one.complete)
+            lines = [report.result for report in slurm.reports_in(record)[0] if report.result]
+            found.update((one.key, one) for one in map(Judgement.from_line, lines))
     return found

@@ -1,11 +1,14 @@
-"""Submissions judged by warm workers: the work that the queue does for `autograder grade`."""
+"""Submissions judged by warm kernels: the work that the queue does for `autograder grade`."""
 
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from autograder.batch.queue import Do
 from autograder.grade.engine import Grader
+from autograder.grade.journal import Judgement
+from autograder.grade.verdicts import RESOURCE, TIMEOUT
 from autograder.places import CourseError, Places
 
 Place = tuple[str, str]  # student, assignment
@@ -22,22 +25,26 @@ class Judging:
     engine: dict[str, Any]
     means: str
 
-    def prepare(self) -> None:
-        """See that this node judges by the same means. It loads torch, papermill and nbgrader.
+    @contextlib.contextmanager
+    def worker(self) -> Iterator[tuple[Do, Any]]:
+        """A warm kernel and a sandbox, for one submission after the other.
 
         Raises:
-            CourseError: it would not.
+            CourseError: this node would not judge by the same means.
         """
         with Grader(self.where, **self.engine) as grader:
-            here = grader.means
-        if here != self.means:
-            raise CourseError(
-                f"this node has {here}; the process that submitted the job has {self.means}:"
-                " use one environment and one checkout on a disk they share, and one sandbox"
+            if grader.means != self.means:
+                raise CourseError(
+                    f"this node has {grader.means}; the process that submitted the job has"
+                    f" {self.means}: use one environment and one checkout on a disk they share,"
+                    " and one sandbox"
+                )
+            yield (
+                lambda place: grader.judge(grader.take_in(*place)).as_line().decode(),
+                grader.kill,
             )
 
-    @contextlib.contextmanager
-    def worker(self) -> Iterator[Any]:
-        """A warm kernel and a sandbox, for one submission after the other."""
-        with Grader(self.where, **self.engine) as grader:
-            yield lambda place, say: grader.judge(grader.take_in(*place)).as_line().decode()
+    def is_doubtful(self, line: str) -> bool:
+        """A question that took too long, or was short of memory, beside others may not be alone."""
+        verdicts = Judgement.from_line(line.encode()).verdicts
+        return any(verdict.verdict in (TIMEOUT, RESOURCE) for verdict in verdicts)

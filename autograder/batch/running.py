@@ -1,97 +1,88 @@
 """One notebook executed by papermill: the work that the queue does for `autograder run`."""
 
 import contextlib
-import logging
+import functools
 import os
 import re
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import nbformat
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from papermill import PapermillExecutionError
+
+from autograder.batch.queue import Do
+from autograder.kernel import Kernel
 
 _ENDED = "a cell before it ended the kernel, as sys.exit() does"
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
-Say = Callable[[int], None]
 
 
 @dataclass(frozen=True)
 class Running:
-    """Work for the queue: items are a notebook's name, path and output; a step counts its cells.
+    """Work for the queue: items are a notebook's name, path and output.
 
-    A result is the sentence on what went wrong, or None; the seconds; and the node.
+    A result is the sentence on what went wrong, or None; the seconds; and the node. `over_nodes`:
+    its ranks run on the nodes of the Slurm job.
     """
 
-    parameters: dict[str, Any]
-    cell_seconds: float
-    html: bool
-    over_nodes: bool
-
-    def prepare(self) -> None:
-        """Load what takes seconds to load."""
-        import nbconvert  # noqa: F401
-        import papermill  # noqa: F401
+    parameters: dict[str, Any] = field(default_factory=dict)
+    cell_seconds: float = 600.0
+    html: bool = True
+    over_nodes: bool = False
 
     @contextlib.contextmanager
-    def worker(self) -> Iterator[Any]:
+    def worker(self) -> Iterator[tuple[Do, Any]]:
         """Nothing stays warm: each notebook has a kernel of its own."""
-        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-        if self.over_nodes:
-            os.environ["BYHAND_LAUNCHER"] = "slurm"
-        yield self.run
+        with tempfile.TemporaryDirectory(prefix="kernel-") as folder, Kernel(folder) as kernel:
+            yield functools.partial(self._run, kernel), kernel.kill
 
-    def run(self, item: Sequence[str], say: Say) -> tuple[str | None, float, str]:
+    def is_doubtful(self, result: Any) -> bool:
+        """Never: nobody's mark depends on it."""
+        return False
+
+    def _run(self, kernel: Kernel, item: Sequence[str]) -> tuple[str | None, float, str]:
         """Execute one notebook, with its log, and its page if it ran to the end."""
-        name, notebook, output = item
-        began, output = time.monotonic(), Path(output)
+        name, notebook, output = item[0], item[1], Path(item[2])
+        began = time.monotonic()
         output.parent.mkdir(parents=True, exist_ok=True)
-        output.with_suffix(".html").unlink(missing_ok=True)
-        _write_to(output.with_suffix(".log"))
+        for left in (output.with_suffix(".html"), output.with_suffix(".log")):
+            left.unlink(missing_ok=True)
         try:
-            error = self._execute(notebook, output, say)
+            error = self._execute(kernel, notebook, output)
             if error is None and self.html:
                 write_html(output)
         except Exception as problem:
             error = f"could not be run: {type(problem).__name__}: {_one_line(str(problem))}"
-        sys.stdout.flush()
+        finally:
+            kernel.close()
         error = error and f"{name}: {error}"
         return error, time.monotonic() - began, os.environ.get("SLURMD_NODENAME", "")
 
-    def _execute(self, notebook: str, output: Path, say: Say) -> str | None:
+    def _execute(self, kernel: Kernel, notebook: str, output: Path) -> str | None:
         """None, or a sentence on what went wrong where."""
-        import papermill
-        from nbclient.exceptions import CellTimeoutError, DeadKernelError
-        from traitlets.config import Config
-
-        with tempfile.TemporaryDirectory(prefix="byhand-") as folder:
-            # A kernel that talks through files: side by side, two may choose one TCP port.
-            sockets = {"transport": "ipc", "ip": f"{folder}/kernel"}
-            try:
-                executed = papermill.execute_notebook(
-                    notebook,
-                    output,
-                    parameters=self.parameters,
-                    language="python",
-                    cwd=os.path.dirname(notebook),
-                    engine_name=_counting_engine(say),
-                    execution_timeout=self.cell_seconds,
-                    progress_bar=False,
-                    log_output=True,
-                    config=Config(KernelManager=sockets),
-                )
-            except papermill.PapermillExecutionError as error:
-                return f"{_running(output)} raised {error.ename}: {_one_line(error.evalue)}"
-            except CellTimeoutError:
-                return f"{_running(output)} ran longer than {self.cell_seconds:g} s"
-            except DeadKernelError:
-                return f"the kernel died while {_running(output)} ran"
-        code = [cell for cell in executed.cells if cell.cell_type == "code" and cell.source.strip()]
-        for cell in code:
-            if cell.execution_count is None:
+        try:
+            executed = kernel.execute(
+                notebook,
+                output,
+                self.parameters,
+                cwd=os.path.dirname(notebook),
+                log=output.with_suffix(".log"),
+                seconds=self.cell_seconds,
+                environment={"BYHAND_LAUNCHER": "slurm"} if self.over_nodes else {},
+            )
+        except PapermillExecutionError as error:
+            return f"{_running(output)} raised {error.ename}: {_one_line(error.evalue)}"
+        except CellTimeoutError:
+            return f"{_running(output)} ran longer than {self.cell_seconds:g} s"
+        except DeadKernelError:
+            return f"the kernel died while {_running(output)} ran"
+        for cell in executed.cells:
+            if cell.cell_type == "code" and cell.source.strip() and cell.execution_count is None:
                 is_tagged = "skip-execution" in cell.metadata.get("tags", [])
                 why = 'it is tagged "skip-execution"' if is_tagged else _ENDED
                 return f"{_label(executed, cell)} never ran: {why}"
@@ -112,42 +103,12 @@ def write_html(notebook: Path) -> Path:
     return target
 
 
-def _write_to(log: Path) -> None:
-    """Whatever this process and its kernels print from now on goes to a file."""
-    with open(log, "wb") as file:
-        for number in (1, 2):
-            os.dup2(file.fileno(), number)
-
-
-def _counting_engine(say: Say) -> str:
-    """Registers papermill's engine with a step after each cell; its name."""
-    from papermill.engines import NBClientEngine, papermill_engines
-
-    class CountingEngine(NBClientEngine):
-        @classmethod
-        def execute_managed_notebook(cls, nb_man, kernel_name, **options):
-            complete = nb_man.cell_complete
-
-            def complete_and_say(cell, cell_index=None, **kwargs):
-                complete(cell, cell_index=cell_index, **kwargs)
-                if _about(cell).get("status") != "failed":
-                    say(cell_index + 1)
-
-            nb_man.cell_complete = complete_and_say
-            return super().execute_managed_notebook(nb_man, kernel_name, **options)
-
-    papermill_engines.register("counting", CountingEngine)
-    return "counting"
-
-
-def _about(cell: Any) -> dict[str, Any]:
-    return cell.metadata.get("papermill", {})
-
-
 def _running(output: Path) -> str:
     """The cell that was last started, from the notebook papermill saved on the way."""
     notebook = nbformat.read(output, as_version=4)
-    started = [cell for cell in notebook.cells if _about(cell).get("start_time")]
+    started = [
+        cell for cell in notebook.cells if cell.metadata.get("papermill", {}).get("start_time")
+    ]
     return _label(notebook, started[-1]) if started else "the first cell"
 
 

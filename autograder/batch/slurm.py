@@ -2,85 +2,102 @@
 
 Each job does a shard of the items, by `queue.here`, and appends its reports to a record, in a
 folder that the nodes share; the process that submitted it reads the records as they grow. A job
-that leaves the queue with items to do was lost: its node died, it was preempted, cancelled, or out
-of time. What it did counts, and another job does the rest, as queue.py has it for any process.
-Slurm is told not to requeue, so that work is sent again in one place.
+that loses its node, or is preempted, is Slurm's to begin again: it goes on from its record. One
+that leaves the queue with items to do is lost, and the next run of the same command does the rest.
+
+squeue and not sacct, which needs a database that small clusters lack.
 """
 
 import contextlib
+import getpass
 import json
 import os
 import shutil
-import sys
+import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
-from autograder.batch.cluster import Request, cancel, executor, queued_jobs
-from autograder.batch.queue import LOST, STEP, TRIES, Queue, Report, Work, here
+from autograder.batch.queue import Queue, Report, Work, here
 from autograder.places import CourseError
 
 MOST_JOBS = 64
 POLL_SECONDS = 3.0  # between two looks at the queue
-PATIENCE_SECONDS = 600.0  # with a Slurm that takes no jobs for the moment
+COMMAND_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """What each job asks Slurm for: GPUs on each node; further options by their long names."""
+
+    nodes: int = 1
+    gpus: int = 0
+    sbatch: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
 class Shard:
-    """Some items, by number, and the job that does them: `tries` counts its jobs, this included."""
+    """Some items, by number, and the job that does them, `processes` at a time."""
 
     number: int
     work: Work
     items: dict[int, Any]
     folder: Path
     processes: int
-    tries: int = 1
     job: Any = None
     read_to: int = 0
 
     @property
     def record(self) -> Path:
         """What the job reports, a line each."""
-        return self.folder / f"{self.number}-{self.tries}.jsonl"
+        return self.folder / f"{self.number}.jsonl"
 
     def do(self) -> None:
-        """Do the items: this is what runs on a node."""
-        numbers, items = list(self.items), list(self.items.values())
+        """Do the items, but for those done before this job lost its node: this runs on a node."""
+        done = {report.item for report in reports_in(self.record)[0]}
+        numbers = [number for number in self.items if number not in done]
         with open(self.record, "ab") as file:
+            file.write(b"\n")  # ends a line that is torn
+            items = [self.items[number] for number in numbers]
             for report in here(self.processes)(self.work, items):
-                known = Report(numbers[report.item], report.kind, report.value)
+                known = replace(report, item=numbers[report.item])
                 file.write(json.dumps(astuple(known)).encode() + b"\n")
                 file.flush()
                 os.fsync(file.fileno())
 
-    def news(self) -> list[Report]:
-        """What the job has reported since the last look."""
+    def news(self) -> Iterator[Report]:
+        """What the job has reported since the last look: each item has one result."""
         found, self.read_to = reports_in(self.record, self.read_to)
-        return found
+        for report in found:
+            if self.items.pop(report.item, None) is not None:
+                yield report
 
-    def last_words(self) -> str:
-        """The last line of the job's errors."""
-        with contextlib.suppress(OSError):
-            said = self.job.paths.stderr.read_text(errors="replace").splitlines()
-            lines = [line.strip() for line in said if not line.startswith("srun:")]
-            return next((line for line in reversed(lines) if line), "")
-        return ""
+    def lost(self) -> Iterator[Report]:
+        """What is to be said of the items that a job left undone, with its last words."""
+        said = self.job.stderr() or ""
+        lines = [line.strip() for line in said.splitlines() if not line.startswith("srun:")]
+        words = next((f" ({line})" for line in reversed(lines) if line), "")
+        why = f"its job ended before it was done{words}; the same command does the rest"
+        yield from (Report(number, None, why) for number in self.items)
 
 
-def on_slurm(request: Request, parent: Path, size: int = 1, processes: int = 1) -> Queue:
+def on_slurm(request: Request, parent: Path, size: int = 1, processes: int = 4) -> Queue:
     """A queue that does the items in a job for every `size` items, each by so many `processes`.
 
     A folder in `parent` takes the jobs' files; it stays if something was lost. However this ends,
     and it may be closed at any time, none of the jobs is left in the queue.
+
+    Raises:
+        CourseError: there is no Slurm here, or it refuses the jobs.
     """
 
     def reports(work: Work, items: Sequence[Any]) -> Iterator[Report]:
         if not items:
             return
+        if shutil.which("sbatch") is None:
+            raise CourseError("there is no Slurm here: sbatch is not on PATH")
         number = min(-(-len(items) // size), MOST_JOBS)
         folder = parent / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
         folder.mkdir(parents=True)
@@ -89,109 +106,22 @@ def on_slurm(request: Request, parent: Path, size: int = 1, processes: int = 1) 
             Shard(first, work, dict(numbered[first::number]), folder, processes)
             for first in range(number)
         ]
-        array, lost = _Array(folder, request), 0
-        with contextlib.closing(array.follow(parts)) as found:
-            for report in found:
-                lost += report.kind == LOST
-                yield report
-        if not lost:
+        try:
+            _submit(parts, folder, request)
+            yield from _follow(parts)
+        finally:
+            cancel(folder)
+        if not any(shard.items for shard in parts):
             shutil.rmtree(folder, ignore_errors=True)
 
     return reports
 
 
-class _Array:
-    """Shards that are done as the jobs of an array.
-
-    Raises:
-        CourseError: there is no Slurm here.
-    """
-
-    def __init__(self, folder: Path, request: Request):
-        if shutil.which("sbatch") is None:
-            raise CourseError("there is no Slurm here: sbatch is not on PATH")
-        self.executor = executor(folder, request)
-        self.active: list[Shard] = []
-        self.waiting: list[Shard] = []
-        self.said = ""
-        self.refused_since: float | None = None
-
-    def follow(self, shards: list[Shard]) -> Iterator[Report]:
-        """Submit, and look every few seconds, until every item is done or lost.
-
-        Raises:
-            CourseError: Slurm refuses the jobs.
-        """
-        try:
-            self._submit(shards)
-            while self.active or self.waiting:
-                time.sleep(POLL_SECONDS)
-                listed = queued_jobs()  # before the records: a job that left it has written all
-                for shard in list(self.active):
-                    yield from self._news(shard)
-                    if listed is not None and shard.job.job_id not in listed:
-                        self.active.remove(shard)
-                        yield from self._again(shard)
-                self._tell(listed or {})
-                self._submit_waiting()
-        finally:
-            cancel([shard.job.job_id for shard in self.active])
-
-    def _news(self, shard: Shard) -> Iterator[Report]:
-        """What is new of a shard's items: each has one result."""
-        for report in shard.news():
-            if report.item in shard.items:
-                if report.kind != STEP:
-                    del shard.items[report.item]
-                yield report
-
-    def _again(self, shard: Shard) -> Iterator[Report]:
-        """What a job left undone is for another one, or lost."""
-        if shard.items and shard.tries < TRIES:
-            again = replace(shard, tries=shard.tries + 1, job=None, read_to=0)
-            self.waiting.append(again)
-        elif shard.items:
-            words = shard.last_words()
-            why = f"its job was lost {TRIES} times"
-            why += f"; the last one's last words: {words}" if words else ""
-            yield from (Report(number, LOST, why) for number in shard.items)
-
-    def _submit(self, shards: list[Shard]) -> None:
-        """One job array for these. The records are made here: one that is there is never cached as
-        missing by a network file system."""
-        for shard in shards:
-            shard.record.touch(mode=0o600)
-        try:
-            jobs = self.executor.map_array(Shard.do, shards)
-        except Exception as error:  # submitit wraps what sbatch said in errors of several kinds
-            said = [line.strip() for line in str(error).splitlines() if line.strip()]
-            raise CourseError(f"Slurm refuses the jobs: {said[-1] if said else error!r}") from error
-        for shard, job in zip(shards, jobs, strict=True):
-            shard.job = job
-        self.active += shards
-
-    def _submit_waiting(self) -> None:
-        """Submit what was lost; later, where Slurm takes no jobs now, as when it is restarted."""
-        if not self.waiting:
-            return
-        try:
-            self._submit(self.waiting)
-            self.waiting, self.refused_since = [], None
-        except CourseError:
-            self.refused_since = self.refused_since or time.monotonic()
-            if time.monotonic() - self.refused_since > PATIENCE_SECONDS:
-                raise
-
-    def _tell(self, listed: dict[str, tuple[str, str]]) -> None:
-        """Write the state of the jobs above the progress bar, when it changes."""
-        states = [listed[s.job.job_id] for s in self.active if s.job.job_id in listed]
-        reasons = [reason for state, reason in states if state == "PENDING"]
-        said = f"Slurm: {len(states) - len(reasons)} running"
-        if reasons:
-            said += f", {len(reasons)} waiting for {reasons[0]}"
-        if states and said != self.said:
-            self.said = said
-            tqdm.write(said, file=sys.stderr)
+def cancel(folder: Path) -> None:
+    """End the jobs whose files lie in this folder, if any are left."""
+    command = ["scancel", "--quiet", f"--name={_name(folder)}"]
+    with contextlib.suppress(FileNotFoundError, subprocess.TimeoutExpired):
+        subprocess.run(command, capture_output=True, timeout=COMMAND_SECONDS, check=False)
 
 
 def reports_in(record: Path, start: int = 0) -> tuple[list[Report], int]:
@@ -199,5 +129,68 @@ def reports_in(record: Path, start: int = 0) -> tuple[list[Report], int]:
     with open(record, "rb") as file:
         file.seek(start)
         data = file.read()
-    whole = data[: data.rfind(b"\n") + 1]
-    return [Report(*json.loads(line)) for line in whole.splitlines()], start + len(whole)
+    whole, found = data[: data.rfind(b"\n") + 1], []
+    for line in whole.splitlines():
+        with contextlib.suppress(ValueError):  # torn as its node was lost
+            found.append(Report(*json.loads(line)))
+    return found, start + len(whole)
+
+
+def _follow(shards: list[Shard]) -> Iterator[Report]:
+    """Look every few seconds, until every item is done or lost."""
+    active = list(shards)
+    while active:
+        time.sleep(POLL_SECONDS)
+        listed = _queued()  # before the records: a job that left it has written all
+        for shard in list(active):
+            yield from shard.news()
+            if not shard.items:
+                active.remove(shard)
+            elif listed is not None and shard.job.job_id not in listed:
+                active.remove(shard)
+                yield from shard.lost()
+
+
+def _queued() -> set[str] | None:
+    """This user's jobs, array tasks by themselves; None where Slurm does not answer now."""
+    command = ["squeue", "--noheader", "--array", "--user", getpass.getuser(), "--format=%i"]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=COMMAND_SECONDS, check=True)
+    except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
+        return None  # the controller is busy or restarting: nothing is known to have ended
+    return set(done.stdout.decode().split())
+
+
+def _submit(shards: list[Shard], folder: Path, request: Request) -> None:
+    """One job array for these. The records are made here: one that is there is never cached as
+    missing by a network file system."""
+    import submitit
+
+    executor = submitit.SlurmExecutor(folder)
+    executor.update_parameters(
+        job_name=_name(folder),
+        nodes=request.nodes,
+        ntasks_per_node=1,
+        cpus_per_task=shards[0].processes,
+        time=240,
+        stderr_to_stdout=False,
+        use_srun=request.nodes == 1,  # with several nodes, on the first: it starts the ranks' own
+        additional_parameters={
+            "requeue": True,
+            **{name.replace("-", "_"): value for name, value in request.sbatch.items()},
+        },
+        **({"gpus_per_node": request.gpus} if request.gpus else {}),
+    )
+    for shard in shards:
+        shard.record.touch(mode=0o600)
+    try:
+        jobs = executor.map_array(Shard.do, shards)
+    except Exception as error:  # submitit wraps what sbatch said in errors of several kinds
+        said = [line.strip() for line in str(error).splitlines() if line.strip()]
+        raise CourseError(f"Slurm refuses the jobs: {said[-1] if said else error!r}") from error
+    for shard, job in zip(shards, jobs, strict=True):
+        shard.job = job
+
+
+def _name(folder: Path) -> str:
+    return f"autograder-{folder.name}"

@@ -1,6 +1,16 @@
-"""Sphinx's settings for the book; build.py names this folder. Source of each: Sphinx, myst-nb."""
+"""Sphinx's settings for the book; build.py names this folder. Source of each: Sphinx, myst-nb.
+
+Formulas are MathML, which browsers draw by themselves: no script, no font from elsewhere.
+"""
 
 from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from latex2mathml.converter import convert
+from sphinx.application import Sphinx
+
+import byhand
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -8,8 +18,15 @@ project = "Distributed training, by hand"
 author = "the course's authors"
 copyright = "text and figures CC BY 4.0, code MIT"
 language = "en"
-extensions = ["myst_nb", "autograder.book.formulas"]
+extensions = ["myst_nb", "sphinx.ext.autodoc"]
 exclude_patterns = [".doctrees"]
+
+# Names that are loaded at their first use are otherwise not seen.
+vars(byhand).update((name, getattr(byhand, name)) for name in byhand.__all__)
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+maximum_signature_line_length = 60
 
 html_theme = "furo"
 html_title = project
@@ -18,6 +35,7 @@ html_css_files = ["book.css"]
 html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sphinx = False
+highlight_language = "none"  # docstrings are prose
 pygments_style, pygments_dark_style = "a11y-light", "a11y-dark"
 
 nb_execution_mode = "off"  # executed already, by papermill
@@ -27,3 +45,27 @@ nb_merge_streams = True
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 suppress_warnings = ["misc.highlighting_failure", "mystnb.unknown_mime_type"]
+
+
+def inline(writer: Any, node: nodes.Element) -> None:
+    """A formula within a line."""
+    writer.body.append(f'<span class="math">{convert(node.astext())}</span>')
+    raise nodes.SkipNode
+
+
+def block(writer: Any, node: nodes.Element) -> None:
+    """A formula of its own, which scrolls where a phone is narrower."""
+    formula = convert(node.astext(), display="block")
+    writer.body.append(f'<div class="math" tabindex="0">{formula}</div>')
+    raise nodes.SkipNode
+
+
+def as_written(_app, _what, _name, _thing, _options, lines: list[str]) -> None:
+    """Docstrings are shown in their lines: their tables are made of spaces."""
+    lines[:] = ["::", "", *(f"   {line}" for line in lines)] if any(lines) else []
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("autodoc-process-docstring", as_written)
+    app.add_html_math_renderer("mathml", (inline, None), (block, None))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -6,7 +6,7 @@ The tree is the repository's, so that a link from notebook to notebook is the sa
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,24 +14,17 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
-from autograder.book.reference import write_reference
+import byhand
 from autograder.places import Places
 from byhand.figures.recorded import FOLDER
 
 PAGES = Path(__file__).parent / "pages"
+LIBRARY = Path(byhand.__file__).parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SVG, PNG = "image/svg+xml", "image/png"
 EXPLORER = "Explorer. Here it is shown as it starts; run this lecture to drag it."
 _TITLE = re.compile(r"<dc:title>(.*?)</dc:title>", re.DOTALL)
 _LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)\s#]+)(#[^)\s]*)?\)")
-# The README's chapters that are pages of the book: heading, file.
-GUIDES = {
-    "If you study": "study.md",
-    "If you teach": "teach.md",
-    "If you have a cluster": "cluster.md",
-    "If you carry it on": "carry_on.md",
-    "What this leaves out": "left_out.md",
-}
 
 
 def gather(where: Places, executed: Path, target: Path, address: str) -> None:
@@ -50,10 +43,10 @@ def gather(where: Places, executed: Path, target: Path, address: str) -> None:
         path = where.released(name)
         notebook = nbformat.read(path, as_version=4)
         _write(folded(notebook), target / path.relative_to(where.course))
-    _guides(where.course, target)
+    _guide(where.course, target)
     names = [path.stem for path in lectures]
     exercises = [where.released(name).relative_to(where.course) for name in where.assignments()]
-    reference = write_reference(target / "reference")
+    reference = _reference(target / "reference")
     first = (PAGES / "index.md").read_text()
     for word, entries in (
         ("LECTURES", [f"lectures/{name}" for name in names]),
@@ -114,18 +107,23 @@ def _doors(name: str, address: str) -> str:
     return " · ".join(doors)
 
 
-def _guides(course: Path, target: Path) -> None:
-    """A page for each chapter of the README that is about using the course."""
-    chapters = dict(_chapters((course / "README.md").read_text()))
-    for heading, name in GUIDES.items():
-        text = f"# {heading}\n{chapters[heading]}"
-        (target / name).write_text(_LINK.sub(lambda link: _kept(link, target), text))
+def _guide(course: Path, target: Path) -> None:
+    """A page of the README, from where it is about using the course."""
+    _, heading, text = (course / "README.md").read_text().partition("## If you study")
+    page = f"# To use the course\n\n{heading}{text}"
+    (target / "guide.md").write_text(_LINK.sub(lambda link: _kept(link, target), page))
 
 
-def _chapters(text: str) -> Iterator[tuple[str, str]]:
-    for chapter in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
-        heading, _, body = chapter.partition("\n")
-        yield heading.strip(), body
+def _reference(folder: Path) -> list[str]:
+    """A page for each public package of byhand, which autodoc fills; their names."""
+    packages = sorted(path.parent.name for path in LIBRARY.glob("*/__init__.py"))
+    names = ["byhand", *(f"byhand.{name}" for name in packages if name != "tools")]
+    folder.mkdir()
+    for name in names:
+        once = "   :no-index:\n" if name == "byhand" else ""  # what it shows is another's
+        directive = f"```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n{once}```"
+        (folder / f"{name}.md").write_text(f"# {name}\n\n{directive}\n")
+    return [f"reference/{name}" for name in names]
 
 
 def _kept(link: re.Match[str], target: Path) -> str:

@@ -7,9 +7,6 @@ ranks than there are GPUs cannot be judged), `auto` takes NCCL for launches of n
 GPUs and gloo for those of more. Where there is no GPU, `auto` and `gloo` are as without.
 """
 
-from collections.abc import Sequence
-from typing import Any
-
 import torch
 
 from autograder.grade.judge import LIMITS
@@ -36,25 +33,21 @@ def lent(asked: str | None, found: int, where: str = "this machine has") -> Gpus
 def chosen(where: Places, asked: str | None, on_nodes: int | None) -> Gpus:
     """What a class is graded on, found out before any grading.
 
-    `on_nodes`: the GPUs that each Slurm job asks for; None on this machine, where they are tried.
+    `on_nodes`: the GPUs that each Slurm job asks for; None on this machine, where they are tried
+    behind the walls of a question.
 
     Raises:
         CourseError: it cannot be done; the sentence says what there is and what to do.
     """
-    words = "this machine has" if on_nodes is None else "each job (--gpus) has"
-    gpus = lent(asked, torch.cuda.device_count() if on_nodes is None else on_nodes, words)
-    if on_nodes is None and (reason := why_out_of_reach(gpus, (where.course, where.class_dir))):
-        raise CourseError(
-            f"the sandbox cannot use this machine's GPUs: {reason}. Leave --backend"
-            " out to grade on the CPU."
-        )
-    return gpus
-
-
-def why_out_of_reach(gpus: Gpus, hide: Sequence[Any] = ()) -> str | None:
-    """None where a sandboxed rank can use each of the GPUs (or there are none): it is tried."""
-    if not gpus.count:
-        return None
-    command = () if why_no_sandbox() else sandbox_command(hide, gpus.files)
+    if on_nodes is not None:
+        return lent(asked, on_nodes, "each job (--gpus) has")
+    gpus = lent(asked, torch.cuda.device_count())
+    hide = where.course, where.class_dir
+    command = () if why_no_sandbox() or not gpus.count else sandbox_command(hide, gpus.files)
     with Sandbox(command, gpus) as launcher:
-        return launcher.why_no_gpus(gpus.limits(LIMITS))
+        if reason := launcher.why_no_gpus(gpus.limits(LIMITS)):
+            raise CourseError(
+                f"the sandbox cannot use this machine's GPUs: {reason}. Leave --backend"
+                " out to grade on the CPU."
+            )
+    return gpus

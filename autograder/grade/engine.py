@@ -7,7 +7,6 @@ import contextlib
 import datetime
 import time
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ from autograder.cells import is_grade, is_solution
 from autograder.collect.door import hand_ins, opened
 from autograder.grade import intake, suspicions
 from autograder.grade.journal import Journal, Judgement, default_seed, environment, judgement_key
-from autograder.grade.notebook import WarmKernel, plan
-from autograder.grade.verdicts import Verdict, infrastructure, no_answer, or_blank
+from autograder.grade.notebook import Judged, WarmKernel, plan
+from autograder.grade.verdicts import no_answer, or_blank
 from autograder.places import CourseError, Places
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.isolation import why_no_sandbox
@@ -64,20 +63,14 @@ class Grader(contextlib.AbstractContextManager):
                 " notebooks that you trust as your own, add --unsandboxed."
             )
         self.where = where
-        self.sandboxed = sandboxed
         # What separates student code from this process; recorded with each grade.
         self.level = "bubblewrap" if sandboxed else "none"
         self.seed = seed
         self.limit = limit
         self.gpus = gpus
         self.journal = Journal(where.journal)
+        self.kernel = WarmKernel(sandboxed, (where.course, where.class_dir), gpus)
         self._notebooks: dict[Path, tuple[int, NotebookNode]] = {}
-
-    @cached_property
-    def kernel(self) -> WarmKernel:
-        """The judge's kernel, made when the first submission needs it."""
-        hide = (self.where.course, self.where.class_dir)
-        return WarmKernel(self.sandboxed, hide, self.gpus)
 
     def take_in(self, student: str, assignment: str) -> Submission:
         """Read and rebuild what a student handed in. Never raises for the student's files."""
@@ -85,52 +78,40 @@ class Grader(contextlib.AbstractContextManager):
         sent = opened(self.where, student, assignment)
         standing = sent.standing if not sent.cells else ""
         restored = intake.rebuild(sent.cells, self.read(self.released(assignment)), sent.notes)
-        key = judgement_key(
-            student,
-            assignment,
-            restored.notebook,
-            [*restored.notes, standing, sent.why],
-            source,
-            self.seed_of(source),
-            self.level,
-            str(self.gpus),
-        )
+        about = [student, assignment, *restored.notes, standing, sent.why]
+        means = f"{self.means}, seed {self.seed_of(source)}"
+        key = judgement_key(about, restored.notebook, source, means)
         return Submission(student, assignment, restored, key, standing, sent.why)
 
-    def judged(self, submission: Submission, again: bool = False) -> Judgement:
+    def judged(self, submission: Submission) -> Judgement:
         """The judgement on a submission: from the journal, or made now and written there."""
-        judgement = None if again else self.journal.find(submission.key)
+        judgement = self.journal.find(submission.key)
         if judgement is None:
             judgement = self.judge(submission)
             self.journal.append(judgement)
         return judgement
 
     def judge(self, submission: Submission) -> Judgement:
-        """A judgement made now, and written nowhere."""
-        source = self.read(self.where.source(submission.assignment))
-        began = time.monotonic()
+        """A judgement made now, and written nowhere. Raises what WarmKernel.judge raises."""
+        source, began = self.read(self.where.source(submission.assignment)), time.monotonic()
         todo = plan(source, submission.intake.notebook, self.limit, self.gpus)
         if submission.standing:
             about = submission.standing, submission.why
-            verdicts = [no_answer(q.name, q.points, *about) for q in todo.questions]
-            return self._judgement(submission, verdicts, [], began)
+            nothing = [no_answer(q.name, q.points, *about) for q in todo.questions]
+            return self._judgement(submission, Judged(nothing, []), began)
         judged = self.kernel.judge(todo, self.seed_of(source))
         released = self.read(self.released(submission.assignment))
         untouched = intake.unanswered(submission.intake.notebook, released, source)
-        verdicts = [or_blank(verdict, untouched) for verdict in judged.verdicts]
-        return self._judgement(submission, verdicts, judged.notes, began)
+        found = [or_blank(verdict, untouched) for verdict in judged.verdicts]
+        return self._judgement(submission, Judged(found, judged.notes), began)
 
-    def unjudged(self, submission: Submission, why: str) -> Judgement:
-        """The judgement on a submission that cannot be judged; it scores nothing and is retried."""
-        source = self.read(self.where.source(submission.assignment))
-        questions = plan(source, submission.intake.notebook, self.limit).questions
-        verdicts = [infrastructure(q.name, q.points, why) for q in questions]
-        return self._judgement(submission, verdicts, [], time.monotonic())
+    def kill(self) -> None:
+        """From any thread: end what is being judged, and judge nothing more."""
+        self.kernel.kernel.kill()
 
     def close(self) -> None:
         """End the judge's kernel, if one was started."""
-        if "kernel" in self.__dict__:
-            self.__dict__.pop("kernel").close()
+        self.kernel.close()
 
     def __exit__(self, *_: Any) -> None:
         self.close()
@@ -162,25 +143,22 @@ class Grader(contextlib.AbstractContextManager):
             self._notebooks[path] = (changed, nbformat.read(path, as_version=4))
         return self._notebooks[path][1]
 
-    def _judgement(
-        self, submission: Submission, verdicts: list[Verdict], notes: list[str], began: float
-    ) -> Judgement:
-        source = self.read(self.where.source(submission.assignment))
+    def _judgement(self, submission: Submission, judged: Judged, began: float) -> Judgement:
         cells = students_cells(submission.intake.notebook)
-        of_runs = [f"{v.question}: {v.suspicion}" for v in verdicts if v.suspicion]
+        of_runs = [f"{v.question}: {v.suspicion}" for v in judged.verdicts if v.suspicion]
         return Judgement(
-            submission.key,
-            submission.student,
-            submission.assignment,
-            datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            self.seed_of(source),
-            self.level,
-            round(time.monotonic() - began, 3),
-            submission.intake.notes + [f"Your {note}." for note in notes],
-            verdicts,
-            cells,
-            str(self.gpus),
-            suspicions.in_cells(cells) + of_runs,
+            key=submission.key,
+            student=submission.student,
+            assignment=submission.assignment,
+            when=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            seed=self.seed_of(self.read(self.where.source(submission.assignment))),
+            sandbox=self.level,
+            seconds=round(time.monotonic() - began, 3),
+            notes=submission.intake.notes + [f"Your {note}." for note in judged.notes],
+            verdicts=judged.verdicts,
+            cells=cells,
+            devices=str(self.gpus),
+            suspicions=suspicions.in_cells(cells) + of_runs,
         )
 
 
@@ -205,14 +183,10 @@ def submissions(
     """
     found = hand_ins(where, assignments)
     unknown = set(students) - {student for student, _ in found}
-    if unknown:
+    if unknown or not found:
+        who = f" by {', '.join(sorted(unknown))}" if unknown else ""
         raise CourseError(
-            f"{', '.join(sorted(unknown))} handed in nothing for these assignments"
-            f" (looked in {where.submitted})"
-        )
-    if not found:
-        raise CourseError(
-            f"nothing was handed in: {where.submitted}/STUDENT/ASSIGNMENT is empty."
-            " autograder collect copies submissions there."
+            f"nothing was handed in{who} for these assignments: there is none in"
+            f" {where.submitted}/STUDENT/ASSIGNMENT, where autograder collect copies submissions"
         )
     return [place for place in found if not students or place[0] in students]

@@ -27,7 +27,7 @@ from autograder.grade.engine import Grader
 from autograder.grade.journal import Judgement
 from autograder.grade.verdicts import PASSED, Verdict
 from autograder.nbgrader_config import settings
-from autograder.places import CourseError, Places
+from autograder.places import Places
 from autograder.release.generate import quiet_nbgrader, refusal
 from byhand.words import counted
 
@@ -117,16 +117,9 @@ class Judge(NbGraderPreprocessor):
     """Writes the verdicts on a rebuilt submission into its test cells."""
 
     def preprocess(self, nb, resources):
-        """Judge, or take the judgement from the journal.
-
-        Raises:
-            CourseError: a question could not be judged; nothing is scored then.
-        """
+        """Judge, or take the judgement from the journal. Raises where it cannot be judged."""
         exporter = self.parent
         judgement = exporter.grader.judged(exporter.submission)
-        if not judgement.complete:
-            why = judgement.why_incomplete
-            raise CourseError(f"{judgement.student} could not be graded: {why}")
         by_name = {verdict.question: verdict for verdict in judgement.verdicts}
         for cell in nb.cells:
             if cell.cell_type == "markdown" and is_solution(cell):
@@ -135,7 +128,6 @@ class Judge(NbGraderPreprocessor):
             elif cell.cell_type == "code" and is_grade(cell) and not is_solution(cell):
                 cell.outputs = [_output(by_name[cell.metadata.nbgrader.grade_id])]
         nb.metadata["autograder"] = _stamp(judgement)
-        _keep_timestamp(exporter.grader.where, judgement)
         return nb, resources
 
 
@@ -187,11 +179,3 @@ def _output(verdict: Verdict) -> NotebookNode:
     return new_output(
         "error", ename=verdict.verdict, evalue=text[:500], traceback=[f"{verdict.verdict}: {text}"]
     )
-
-
-def _keep_timestamp(where: Places, judgement: Judgement) -> None:
-    """Copy the hand-in time beside the autograded notebook, where nbgrader compares the two."""
-    place = Path(judgement.student) / judgement.assignment / "timestamp.txt"
-    data, _ = read_file(where.submitted / place, limit=100)
-    if data:
-        (where.autograded / place).write_bytes(data)

@@ -13,6 +13,7 @@ still counts.
 """
 
 import copy
+import itertools
 from dataclasses import dataclass, field
 
 import nbformat
@@ -23,10 +24,10 @@ from autograder.cells import defined_names, is_grade, is_solution
 from autograder.collect.uploads import Cell
 from autograder.pages import task_cells
 
-MAX_CELL_CHARACTERS = 200_000
-MAX_OWN_CELLS = 3_000
-MAX_OWN_CHARACTERS = 1_000_000  # of all of them
+MAX_CHARACTERS = 2_000_000  # of all cells of a hand-in, each of which counts A_CELL more
+A_CELL = 500
 SETTINGS = ("points", "grade", "solution", "locked", "task")
+_TOO_LONG = f"Cells beyond {MAX_CHARACTERS:,} characters were left out: your work is too long."
 
 
 @dataclass
@@ -40,28 +41,31 @@ class Intake:
 def rebuild(cells: list[Cell], released: NotebookNode, notes: list[str]) -> Intake:
     """The released notebook with the work in `cells`, and `notes` with what was changed back."""
     notebook = copy.deepcopy(released)
-    mine = {key(cell): cell for cell in notebook.cells}
-    groups: dict[str, list[Cell]] = {}
-    own: dict[str, list[str]] = {}
-    notes, anchor = list(notes), ""
+    mine = {cell.id: cell for cell in notebook.cells}
+    copies: dict[str, list[Cell]] = {name: [] for name in mine}
+    own: dict[str, list[str]] = {name: [] for name in ("", *mine)}  # by the cell that they follow
+    notes, anchor, room = list(notes), "", MAX_CHARACTERS
     for cell in cells:
         name = name_in(cell, mine)
-        if name:
-            groups.setdefault(name, []).append(cell)
-            anchor = name
-        elif cell.cell_type == "code" and cell.source.strip():
-            own.setdefault(anchor, []).append(cell.source)
+        if name or (cell.cell_type == "code" and cell.source.strip()):
+            room -= len(cell.source) + A_CELL
+            anchor = name or anchor
+            if room < 0:
+                notes += [] if _TOO_LONG in notes else [_TOO_LONG]
+            elif name:
+                copies[name].append(cell)
+            else:
+                own[anchor].append(cell.source)
     previous = ""
     for name, cell in mine.items() if cells else ():
-        copies = groups.get(name, [])
-        edits = [c.source for c in _edited(cell, copies)] if cell.cell_type == "code" else []
+        edits = [c.source for c in _edited(cell, copies[name])] if cell.cell_type == "code" else []
         if is_solution(cell):
-            own.setdefault(previous, []).extend(edits[:-1])  # the last is the answer
+            own[previous] += edits[:-1]  # the last is the answer
         elif "nbgrader" in cell.metadata and not is_grade(cell):
-            own[name] = edits + own.get(name, [])
-        notes += _put_back(cell, copies)
+            own[name] = edits + own[name]
+        notes += _put_back(cell, copies[name])
         previous = name
-    notes += _add_own_cells(notebook, own)
+    _add_own_cells(notebook, own)
     nbformat.validate(notebook)
     return Intake(notebook, notes)
 
@@ -85,11 +89,6 @@ def unanswered(
     }
 
 
-def key(cell: NotebookNode) -> str:
-    """What a released cell is found by: its grade_id, else its cell id."""
-    return cell.metadata.get("nbgrader", {}).get("grade_id") or cell.id
-
-
 def name_in(cell: Cell, released: dict[str, NotebookNode]) -> str | None:
     """The released cell that `cell` is a copy of, by grade_id, cell id or unchanged text."""
     for name in (cell.grade_id, cell.cell_id):
@@ -106,22 +105,20 @@ def _edited(cell: NotebookNode, copies: list[Cell]) -> list[Cell]:
 
 def _put_back(cell: NotebookNode, copies: list[Cell]) -> list[str]:
     """Fill one released cell from its copies in the submission; what to say about it."""
-    name = cell.metadata.get("nbgrader", {}).get("grade_id")
-    if name is None:  # no mark depends on it: code as the student left it, prose as released
-        code = [c.source for c in copies if c.cell_type == "code"]
-        if cell.cell_type == "code" and code and len(code[-1]) <= MAX_CELL_CHARACTERS:
-            cell.source = code[-1]
+    if "nbgrader" not in cell.metadata:  # no mark depends on it: code as the student left it
+        code = [one.source for one in copies if one.cell_type == cell.cell_type == "code"]
+        cell.source = code[-1] if code else cell.source
         return []
-    changed = _changed(cell, copies)
     kind, then = "locked cell", "The released one was used, and then yours."
     if is_solution(cell):
         kind, then = "cell", "Your last change to it counts, and so do your other cells."
-        changed += _take_answer(cell, copies)
+        written = _edited(cell, copies) or copies
+        cell.source = written[-1].source if written else ""
     elif is_grade(cell):
         kind, then = "test cell", "The released one was used."
-    if not changed:
-        return []
-    return [f"The {kind} {name} was not as it was given out ({', '.join(changed)}). {then}"]
+    if changed := ", ".join(_changed(cell, copies)):
+        return [f"The {kind} {cell.id} was not as it was given out ({changed}). {then}"]
+    return []
 
 
 def _changed(cell: NotebookNode, copies: list[Cell]) -> list[str]:
@@ -139,31 +136,13 @@ def _changed(cell: NotebookNode, copies: list[Cell]) -> list[str]:
     return found + (["tags"] if any(one.tags != tags for one in copies) else [])
 
 
-def _take_answer(cell: NotebookNode, copies: list[Cell]) -> list[str]:
-    """A solution cell as the student left it, empty where it is missing."""
-    written = _edited(cell, copies) or copies
-    answer = written[-1].source if written else ""
-    if len(answer) > MAX_CELL_CHARACTERS:
-        return [f"longer than {MAX_CELL_CHARACTERS:,} characters and left out"]
-    cell.source = answer
-    return []
-
-
-def _add_own_cells(notebook: NotebookNode, own: dict[str, list[str]]) -> list[str]:
+def _add_own_cells(notebook: NotebookNode, own: dict[str, list[str]]) -> None:
     """Insert the student's code cells after the released cell that each followed."""
-    notes, cells, count, room = [], [], 0, MAX_OWN_CHARACTERS
-    for cell in [None, *notebook.cells]:
-        if cell is not None:
-            cells.append(cell)
-        for source in own.get("" if cell is None else key(cell), []):
-            count += 1
-            if count > MAX_OWN_CELLS or len(source) > min(room, MAX_CELL_CHARACTERS):
-                notes = ["Some of your own cells were too long or too many and were left out."]
-            else:
-                cells.append(new_code_cell(source, id=f"own-{count}"))
-                room -= len(source)
+    ids = (f"own-{number}" for number in itertools.count(1))
+    cells = [new_code_cell(source, id=next(ids)) for source in own[""]]
+    for cell in notebook.cells:
+        cells += [cell, *(new_code_cell(source, id=next(ids)) for source in own[cell.id])]
     notebook.cells = cells
-    return notes
 
 
 def _text(source: str) -> str:

@@ -4,13 +4,13 @@ The gradebook, the feedback and the reports are made from it, so a judgement is 
 never made twice. A line that a crash cut short is ignored, and the next one begins after it.
 """
 
+import contextlib
 import fcntl
 import functools
 import hashlib
 import json
 import os
 import platform
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -91,17 +91,19 @@ class Judgement:
 
 
 class Journal:
-    """An append-only file of judgements; the latest with a key is the one that counts."""
+    """An append-only file of judgements; the latest with a key is the one that counts.
+
+    What could not be judged is no judgement, and is not kept: the next run tries it again.
+    """
 
     def __init__(self, path: Path):
         self.path = path
         self._by_key: dict[str, Judgement] = {}
         self._by_place: dict[tuple[str, str], Judgement] = {}
-        self._failed: dict[tuple[str, str], Judgement] = {}
         self._read_to = 0
 
     def find(self, key: str) -> Judgement | None:
-        """The latest complete judgement with this key."""
+        """The latest judgement with this key."""
         self._read()
         return self._by_key.get(key)
 
@@ -110,13 +112,8 @@ class Journal:
         self._read()
         return [self._by_place[place] for place in sorted(self._by_place)]
 
-    def failed(self) -> dict[tuple[str, str], Judgement]:
-        """By (assignment, student): what could not be judged when it was last tried."""
-        self._read()
-        return dict(self._failed)
-
     def last(self, student: str, assignment: str) -> Judgement | None:
-        """The latest complete judgement on a student's assignment."""
+        """The latest judgement on a student's assignment."""
         self._read()
         return self._by_place.get((assignment, student))
 
@@ -136,20 +133,7 @@ class Journal:
             os.fsync(file)
 
     def _read(self) -> None:
-        """Take in what was appended since the last look."""
-        for line in self._new_lines():
-            try:
-                judgement = Judgement.from_line(line)
-            except (ValueError, TypeError, KeyError):
-                continue  # torn by a crash
-            place = judgement.assignment, judgement.student
-            if judgement.complete:
-                self._by_key[judgement.key] = self._by_place[place] = judgement
-                self._failed.pop(place, None)
-            else:
-                self._failed[place] = judgement
-
-    def _new_lines(self) -> Iterator[bytes]:
+        """Take in what was appended since the last look, but for lines that a crash cut short."""
         if not self.path.exists():
             return
         with open(self.path, "rb") as file:
@@ -157,26 +141,22 @@ class Journal:
             data = file.read()
         whole = data[: data.rfind(b"\n") + 1]
         self._read_to += len(whole)
-        yield from (line for line in whole.split(b"\n") if line.strip())
+        for line in whole.splitlines():
+            with contextlib.suppress(ValueError, TypeError, KeyError):
+                judgement = Judgement.from_line(line)
+                if judgement.complete:  # as older journals hold others, too
+                    self._by_key[judgement.key] = judgement
+                    self._by_place[judgement.assignment, judgement.student] = judgement
 
 
 def judgement_key(
-    student: str,
-    assignment: str,
-    notebook: NotebookNode,
-    notes: list[str],
-    source: NotebookNode,
-    seed: int,
-    sandbox: str,
-    devices: str = str(NO_GPUS),
+    about: list[str], notebook: NotebookNode, source: NotebookNode, means: str
 ) -> str:
-    """hash(submission, tests, environment): the same key means the same judgement."""
+    """hash(submission, tests, means): the same key means the same judgement."""
     submission = [[cell.id, cell.cell_type, cell.source] for cell in notebook.cells]
-    tests = [
-        [cell.id, cell.source, cell.metadata] for cell in source.cells if cell.cell_type == "code"
-    ]
-    parts = [student, assignment, submission, notes, tests, seed, sandbox, devices, environment()]
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=True)
+    code = [cell for cell in source.cells if cell.cell_type == "code"]
+    tests = [[cell.id, cell.source, cell.metadata] for cell in code]
+    text = json.dumps([about, submission, tests, means], sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 

@@ -12,29 +12,27 @@ has torch loaded and knows no secret. `begin` forgets everything of the submissi
 
 import atexit
 import gc
-import json
+import pickle
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from IPython.core.getipython import get_ipython
 from IPython.display import display
 
-from autograder.grade import suspicions, turns, verdicts
+from autograder.grade import suspicions, verdicts
 from autograder.grade.verdicts import Verdict
 from autograder.places import COURSE
 from byhand import check
 from byhand.runtime import LaunchError, StandIn, set_default
 from byhand.runtime.walls.cells import students_notebook
-from byhand.runtime.walls.gpus import Gpus
+from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.isolation import sandbox_command
 from byhand.runtime.walls.question import Question as Launches
 from byhand.runtime.walls.question import Sandbox
 
-LITTLE = 0.05  # of a question's limit: taken by other programs, it made no difference
 MIME = "application/vnd.byhand.verdict+json"  # of a verdict, as a display of the judge's notebook
-NOTES_MIME = "application/vnd.byhand.notes+json"
 LIMIT_SECONDS = 30.0
 LIMITS = {
     "memory_bytes": 1 << 30,  # that a rank may write to; torch takes 0.3 GB of it
@@ -57,22 +55,22 @@ class Question:
     source: str
     cells: list[tuple[str, str]]
     limit: float = LIMIT_SECONDS
-    limits: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that the judge needs of one submission, as plain data."""
+    """All that the judge needs of one submission, and the seed and the sandbox to judge it in.
+
+    `hide`: folders that no rank sees.
+    """
 
     stand_ins: list[str]
     preparation: list[str]
     questions: list[Question]
-
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """The plan whose fields JSON holds."""
-        data = json.loads(text)
-        return cls(**{**data, "questions": [Question(**one) for one in data["questions"]]})
+    seed: int = 0
+    sandboxed: bool = True
+    hide: tuple[Path, ...] = ()
+    gpus: Gpus = NO_GPUS
 
 
 class Session:
@@ -82,109 +80,78 @@ class Session:
     judge: "Judge | None" = None
 
 
-def launcher(sandboxed: bool, hide: list[str], gpus: Gpus) -> Sandbox:
+def launcher(plan: Plan) -> Sandbox:
     """The fork server in its sandbox, started at first need.
 
     Raises:
         RuntimeError: it cannot use the GPUs.
     """
     if Session.launcher is None:
-        command = sandbox_command([COURSE, *hide], gpus.files) if sandboxed else ()
-        Session.launcher = Sandbox(command, gpus)
+        command = sandbox_command([COURSE, *plan.hide], plan.gpus.files) if plan.sandboxed else ()
+        Session.launcher = Sandbox(command, plan.gpus)
         atexit.register(Session.launcher.close)
-        if reason := Session.launcher.why_no_gpus(gpus.limits(LIMITS)):
+        if reason := Session.launcher.why_no_gpus(plan.gpus.limits(LIMITS)):
             raise RuntimeError(reason)
         gc.collect()
         gc.freeze()  # what is loaded by now stays: forgetting a submission need not look at it
     return Session.launcher
 
 
-def begin(plan_file: str, seed: int, sandboxed: bool, hide: list[str], gpus: list) -> None:
-    """Make this kernel ready for one submission, whose plan lies in `plan_file`.
-
-    `gpus`: how many its ranks get, and the backend.
-    """
+def begin(plan_file: str) -> None:
+    """Make this kernel ready for one submission, whose plan lies in `plan_file`."""
     shell = get_ipython()
     shell.reset(new_session=False)
     shell.register_magic_function(question, "cell", "question")
     set_default(None)
-    plan = Plan.from_json(Path(plan_file).read_text())
-    ranks = launcher(sandboxed, hide, Gpus(*gpus))
     if Session.judge is not None:
         Session.judge.close()
-    Session.judge = Judge(plan, ranks, shell.user_ns, seed=seed)
+    plan = pickle.loads(Path(plan_file).read_bytes())
+    Session.judge = Judge(plan, launcher(plan), shell.user_ns)
 
 
 def question(line: str, cell: str) -> None:
     """The %%question magic: judge the test cell below it, and show the verdict as data."""
-    asked = next(q for q in Session.judge.plan.questions if q.name == line.strip())
-    verdict = Session.judge.ask(asked)
-    _show(NOTES_MIME, Session.judge.notes, "\n".join(Session.judge.notes))
-    _show(MIME, asdict(verdict), f"{verdict.verdict} {verdict.message}".strip())
-
-
-def _show(mime: str, data: object, text: str) -> None:
-    display({mime: data, "text/plain": text}, raw=True)
+    judge = Session.judge
+    asked = next(q for q in judge.plan.questions if q.name == line.strip())
+    verdict = judge.ask(asked)
+    said = {"verdict": asdict(verdict), "notes": judge.notes}
+    display({MIME: said, "text/plain": f"{verdict.verdict} {verdict.message}"}, raw=True)
 
 
 class Judge:
     """Asks one submission's questions, in order, in one namespace of the instructor's names."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        launcher: Sandbox,
-        namespace: dict[str, Any],
-        *,
-        seed: int = 0,
-    ):
+    def __init__(self, plan: Plan, launcher: Sandbox, namespace: dict[str, Any]):
         self.plan = plan
         self.launcher = launcher
-        self.gpus = launcher.gpus
+        self.limits = launcher.gpus.limits(LIMITS)
         self.namespace = namespace
-        check.set_seed(seed)
+        check.set_seed(plan.seed)
         namespace.update({name: StandIn(name) for name in plan.stand_ins})
-        limits = plan.questions[-1].limits if plan.questions else {}
-        self.notebook = students_notebook(launcher, limits)
+        self.notebook = students_notebook(launcher, self.limits)
 
     @property
     def notes(self) -> list[str]:
         """What is to be told of the student's cells that have run, and failed."""
         return [f"cell {label}: {note}" for label, note in self.notebook.notes.items()]
 
-    def ask(self, question: Question) -> Verdict:
-        """The verdict on one question.
-
-        One that could not be judged is asked a second time. So is one that took too long, or was
-        short of memory, where other programs may have been the cause: alone, as far as other
-        judges go.
-        """
-        with turns.beside_others():
-            verdict, waited = self._ask(question)
-            if verdicts.without_score(verdict):
-                verdict, waited = self._ask(question)
-        if verdict.verdict in (verdicts.TIMEOUT, verdicts.RESOURCE):
-            if waited > LITTLE * question.limit or not turns.is_alone():
-                with turns.alone():
-                    verdict, _ = self._ask(question)
-        if question is self.plan.questions[-1]:
-            self.close()
-        return verdict
-
     def close(self) -> None:
         """End the student's notebook."""
         self.notebook.close()
 
-    def _ask(self, question: Question) -> tuple[Verdict, float]:
-        """A verdict, and the seconds that other programs took from the question's ranks."""
+    def ask(self, question: Question) -> Verdict:
+        """The verdict on one question."""
         try:
             self.notebook.run(question.cells)
             sandbox = self.launcher.fresh(
-                notebook=self.notebook, limits=question.limits, seconds=question.limit
+                notebook=self.notebook, limits=self.limits, seconds=question.limit
             )
+            verdict = self._judged(question, sandbox)
         except LaunchError as error:
-            return verdicts.infrastructure(question.name, question.points, str(error)), 0.0
-        return self._judged(question, sandbox), sandbox.waited
+            verdict = verdicts.infrastructure(question.name, question.points, str(error))
+        if question is self.plan.questions[-1]:
+            self.close()
+        return verdict
 
     def _judged(self, question: Question, sandbox: Launches) -> Verdict:
         began = time.monotonic()
@@ -207,7 +174,7 @@ class Judge:
             set_default(before)
             sandbox.close()
         if verdict.verdict != verdicts.PASSED:  # do the GPUs fail a rank that no student wrote?
-            if lost := self.launcher.why_no_gpus(question.limits):
+            if lost := self.launcher.why_no_gpus(self.limits):
                 return verdicts.infrastructure(question.name, question.points, lost)
         return replace(
             verdict,

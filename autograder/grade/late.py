@@ -17,7 +17,7 @@ from nbgrader.utils import parse_utc
 
 from autograder.collect.uploads import read_file
 from autograder.places import CourseError, Places
-from autograder.release.changes import opened_gradebook
+from autograder.release.generate import opened_gradebook
 
 FILE = "class.toml"
 EXAMPLE = """[late]

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import nbformat
 from nbgrader.api import Gradebook, MissingEntry
@@ -11,13 +11,12 @@ from autograder.cells import is_grade, is_solution
 from autograder.collect.door import BLANK, hand_ins
 from autograder.grade import late
 from autograder.grade.journal import Journal, Judgement
-from autograder.grade.verdicts import Verdict, infrastructure
+from autograder.grade.verdicts import infrastructure
 from autograder.places import CourseError, Places
-from autograder.release.changes import opened_gradebook
+from autograder.release.generate import opened_gradebook
 
 NO_MARK = "no mark"
 _NOT_YET = "it was handed in, and not graded yet: run autograder grade"
-_NOT_AGAIN = "It was graded again later and could not be judged then: this is the mark from before."
 
 
 @dataclass(frozen=True)
@@ -46,20 +45,14 @@ def everyone(where: Places, assignments: Collection[str] = ()) -> list[Judgement
         CourseError: class.toml is wrong, or another program is using the gradebook.
     """
     late.apply(where)
-    journal, names = Journal(where.journal), list(assignments) or where.assignments()
-    places = hand_ins(where, names)
-    not_asked = {assignment: _not_asked(where, assignment) for _, assignment in places}
-    found = {
-        (assignment, student): Judgement("", student, assignment, "", 0, "", 0.0, [], verdicts)
-        for student, assignment in places
-        for verdicts in [not_asked[assignment]]
-    }
-    failed = journal.failed()
-    judged = {(j.assignment, j.student): j for j in journal.latest()}
-    for place in failed.keys() & judged.keys():
-        judged[place] = replace(judged[place], notes=[_NOT_AGAIN, *judged[place].notes])
-    found = {**found, **failed, **judged}
-    return [found[place] for place in sorted(found) if place[0] in names]
+    names = list(assignments) or where.assignments()
+    found = {(assignment, student): None for student, assignment in hand_ins(where, names)}
+    found |= {(j.assignment, j.student): j for j in Journal(where.journal).latest()}
+    return [
+        found[name, student] or _not_judged(where, name, student)
+        for name, student in sorted(found)
+        if name in names
+    ]
 
 
 def graded(where: Places, assignments: Collection[str] = ()) -> list[Judgement]:
@@ -103,13 +96,14 @@ def in_the_way(judgements: Iterable[Judgement]) -> list[tuple[str, str, list[str
     return [(kind, name, students, why) for (kind, name, why), students in sorted(found.items())]
 
 
-def _not_asked(where: Places, assignment: str) -> list[Verdict]:
-    """The verdicts on a submission before it is graded."""
-    return [
+def _not_judged(where: Places, assignment: str, student: str) -> Judgement:
+    """What stands for the judgement on a submission that has none."""
+    verdicts = [
         infrastructure(cell.id, cell.metadata.nbgrader.points, _NOT_YET)
         for cell in nbformat.read(where.source(assignment), as_version=4).cells
         if is_grade(cell) and not is_solution(cell)
     ]
+    return Judgement("", student, assignment, "", 0, "", 0.0, [], verdicts)
 
 
 def _marks(gradebook: Gradebook, where: Places, assignment: str, student: str) -> Marks:

@@ -112,11 +112,6 @@ def first_paragraph(message: str) -> str:
     return message.strip().partition("\n\n")[0]
 
 
-def without_score(verdict: Verdict) -> bool:
-    """Whether the verdict must not reach the gradebook."""
-    return verdict.verdict == INFRASTRUCTURE
-
-
 def _kind(error: BaseException) -> str:
     if isinstance(error, DeadlockError):
         return DEADLOCK

@@ -6,7 +6,6 @@ touched. `register` enters an assignment's cells and points in the class gradebo
 
 import contextlib
 import logging
-import os
 import shutil
 import tempfile
 import warnings
@@ -19,17 +18,17 @@ from nbgrader.converters import GenerateAssignment
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import ClearHiddenTests
+from sqlalchemy.exc import OperationalError
 from traitlets.config import Config
 
-from autograder.nbgrader_config import COURSE_ID, settings
-from autograder.places import CourseError, Places, why_not_written
-from autograder.release.changes import GradebookError, refuse
+from autograder.nbgrader_config import settings
+from autograder.places import CourseError, GradebookError, Places, why_not_written
 from autograder.release.rules import problems
-from autograder.scratch import scratch
 from autograder.written import Written
 from byhand.words import counted
 
 _BROKEN = ("readonly database", "unable to open database")
+_OTHER_CELLS = "Cannot add or remove cells"
 PART = "with check.part("
 
 
@@ -75,15 +74,22 @@ def register(where: Places, assignment: str) -> None:
     """Enter the assignment in the class gradebook, or bring it up to date there.
 
     Raises:
-        CourseError: cells were added or removed after students had handed in.
+        CourseError: cells were added or removed after hand-ins were recorded; how to go on.
     """
     check(where.source(assignment))
-    refuse(where, assignment)
     config = settings(where)
-    _new_gradebook(where)
-    with scratch() as folder:
-        config.CourseDirectory.release_directory = str(folder)
-        _generate(assignment, config)
+    with tempfile.TemporaryDirectory() as folder:
+        config.CourseDirectory.release_directory = folder
+        try:
+            _generate(assignment, config)
+        except CourseError as why:
+            if _OTHER_CELLS not in str(why):
+                raise
+            raise CourseError(
+                f"{assignment}: its graded cells are not those that hand-ins were recorded with."
+                f" Undo that; or move {where.gradebook} away, and autograder grade makes it again"
+                " with the new ones, without the marks and comments that people gave."
+            ) from None
 
 
 def check(source: Path) -> None:
@@ -124,20 +130,20 @@ def refusal(sentence: str, said: list[str]) -> CourseError:
     return kind("\n  ".join([f"{sentence}:", *([known] if known else log.splitlines()[-6:])]))
 
 
-def _new_gradebook(where: Places) -> None:
-    """Make the gradebook, unless there is one: whole or not at all.
+@contextlib.contextmanager
+def opened_gradebook(where: Places) -> Iterator[Gradebook]:
+    """nbgrader's database of a class, without SQLAlchemy's warnings about nbgrader's own code.
 
-    nbgrader makes the tables first and notes their version a second later; a gradebook from
-    between the two could never be upgraded.
+    Raises:
+        GradebookError: another program has locked it, or there is no room on the disk.
     """
-    if where.gradebook.exists():
-        return
-    unfinished = where.gradebook.with_name("gradebook.db.unfinished")
-    for path in (unfinished, unfinished.with_name(unfinished.name + "-journal")):
-        path.unlink(missing_ok=True)
-    with quiet_nbgrader(), Gradebook(f"sqlite:///{unfinished}", course_id=COURSE_ID):
-        pass
-    os.replace(unfinished, where.gradebook)
+    try:
+        with warnings.catch_warnings(), Gradebook(f"sqlite:///{where.gradebook}") as gradebook:
+            warnings.simplefilter("ignore")
+            yield gradebook
+    except OperationalError as error:
+        why = why_not_written(str(error)) or f"the gradebook cannot be used: {error.orig}"
+        raise GradebookError(why) from None
 
 
 def _generate(assignment: str, config: Config) -> None:

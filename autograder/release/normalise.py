@@ -15,9 +15,10 @@ from pathlib import Path
 import nbformat
 import nbformat.v4
 
-from autograder.release.rules import KEBAB, KERNELSPEC
+from autograder.release.rules import KERNELSPEC
 
-KEPT_IN_CELLS = ("jupyter", "limit_seconds", "limits", "nbgrader", "tags")
+KEPT_IN_CELLS = ("jupyter", "limit_seconds", "nbgrader", "tags")
+KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 RANDOM = re.compile(r"(?=[a-f]*[0-9])[0-9a-f]{8}")
 WORDS_IN_AN_ID = 4
 

@@ -11,14 +11,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from autograder.cells import is_grade, is_locked, is_solution, is_task
+from autograder.cells import is_grade, is_locked, is_solution
 from byhand.words import counted
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 SOLUTION, END_SOLUTION = "### BEGIN SOLUTION", "### END SOLUTION"
 HIDDEN, END_HIDDEN = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
 _HEADER = re.compile(
@@ -30,47 +29,24 @@ _EXAMPLE = "Time: about 45 minutes · Points: 6 · Needs: lecture 3 · Difficult
 
 def problems(notebook: NotebookNode) -> list[str]:
     """One sentence for each rule that the notebook breaks, naming the cell."""
-    found = list(_format(notebook)) or list(_ids(notebook.cells))
-    if found:
+    if (notebook.nbformat, notebook.nbformat_minor) != (4, 5):
+        found = f"the notebook format is {notebook.nbformat}.{notebook.nbformat_minor}, not 4.5"
+        return [f"{found}: make format"]
+    if found := list(_ids(notebook.cells)):
         return found
     for cell in notebook.cells:
-        wrong = [*_cell(cell), *_settings(cell), *_markers(cell)]
-        found += [f"cell {cell.id}: {what}" for what in wrong]
+        found += [f"cell {cell.id}: {what}" for what in (*_settings(cell), *_markers(cell))]
     return [*found, *_pairs(notebook.cells), *_total(notebook.cells)]
-
-
-def _format(notebook: NotebookNode) -> Iterator[str]:
-    kernelspec = dict(notebook.metadata.get("kernelspec", {}))
-    if (notebook.nbformat, notebook.nbformat_minor) != (4, 5):
-        yield f"the notebook format is {notebook.nbformat}.{notebook.nbformat_minor}, not 4.5"
-    if kernelspec != KERNELSPEC:
-        yield f"the kernelspec is {kernelspec}, not {KERNELSPEC}"
-    for number, cell in enumerate(notebook.cells, 1):
-        if not cell.get("id"):
-            yield f"cell number {number} has no id: {cell.source[:40]!r}"
 
 
 def _ids(cells: list[NotebookNode]) -> Iterator[str]:
     for name, count in Counter(cell.id for cell in cells).items():
         if count > 1:
             yield f"cell {name}: the id is used {counted(count, 'time')}"
-        if not KEBAB.fullmatch(name):
-            yield f"cell {name}: the id must be a kebab-case name such as ring-all-reduce"
     for cell in cells:
         grade_id = cell.metadata.get("nbgrader", {}).get("grade_id", cell.id)
         if grade_id != cell.id:
             yield f"cell {cell.id}: its grade_id is {grade_id}; both must be the same"
-
-
-def _cell(cell: NotebookNode) -> Iterator[str]:
-    """What is wrong with one cell by itself, whatever it is to nbgrader."""
-    if cell.cell_type == "code" and (cell.outputs or cell.execution_count is not None):
-        yield "it has outputs or an execution count; clear them"
-    limits = cell.metadata.get("limits", {})
-    if not all(type(value) is int and value > 0 for value in limits.values()):
-        yield f"its limits are {dict(limits)}; each must be a whole number above 0"
-    if cell.metadata.get("tags"):
-        yield f"it has the tags {cell.metadata.tags}, which change how notebooks run"
 
 
 def _settings(cell: NotebookNode) -> Iterator[str]:
@@ -78,8 +54,6 @@ def _settings(cell: NotebookNode) -> Iterator[str]:
     data = cell.metadata.get("nbgrader")
     if data is None:
         return
-    if data.get("schema_version") != 3:
-        yield "its nbgrader schema_version must be 3"
     if is_grade(cell) and (type(data.get("points")) is not int or data.points < 1):
         yield f"its points are {data.get('points')!r}; they must be a whole number above 0"
     if not is_grade(cell) and "points" in data:
@@ -88,8 +62,6 @@ def _settings(cell: NotebookNode) -> Iterator[str]:
         yield "students write in it, so it must not be locked"
     if not is_solution(cell) and not data.get("locked"):
         yield "students must not change it, so it must be locked"
-    if is_task(cell):
-        yield "nbgrader task cells are not used here: make it a graded markdown answer"
     if cell.cell_type == "markdown" and is_grade(cell) != is_solution(cell):
         yield "a written answer must be both solution and graded, with points"
 

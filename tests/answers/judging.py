@@ -68,6 +68,7 @@ def verdicts(
         path.write_text(json.dumps(book))
     options = Options(sandboxed=why_no_sandbox() is None, limit=limit, jobs=jobs)
     with Grader(where, **options.engine) as grader:
-        for judgement in judged(grader, places, options):
+        for _, judgement, why in judged(grader, places, options):
+            assert judgement, why
             number = int(judgement.student.removeprefix("book-"))
             yield number, {verdict.question: verdict for verdict in judgement.verdicts}

@@ -62,6 +62,7 @@ def rows(gradebook: Path) -> list[tuple]:
         tables = [
             name
             for (name,) in database.execute("select name from sqlite_master where type = 'table'")
+            if name != "alembic_version"  # written after the tables; a kill may fall in between
         ]
         found = [
             (table, dict(row))
@@ -152,7 +153,7 @@ def pretend() -> None:
             else replace(passed(q.name, q.points, 0.1), verdict="failed", points=0)
             for q in plan.questions
         ]
-        return Judged(verdicts, [], None)
+        return Judged(verdicts, [])
 
     WarmKernel.judge = judge
     api.get_alembic_version = cache(api.get_alembic_version)  # a second, each time

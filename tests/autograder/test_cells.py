@@ -22,7 +22,7 @@ FLAGS = (
 )
 
 
-@pytest.mark.parametrize("name", ["is_grade", "is_solution", "is_locked", "is_task"])
+@pytest.mark.parametrize("name", ["is_grade", "is_solution", "is_locked"])
 def test_a_cell_is_to_us_what_it_is_to_nbgrader(name):
     found = [
         cell

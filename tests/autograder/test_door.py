@@ -21,7 +21,6 @@ from autograder import cli, commands
 from autograder.collect.door import BLANK, FOREIGN, UNREADABLE, hand_ins, opened
 from autograder.collect.names import MAX_BYTES, STUDENT, student_name
 from autograder.grade.journal import Journal, Judgement
-from autograder.grade.verdicts import infrastructure
 from autograder.places import Places
 from autograder.release import generate as release
 
@@ -190,19 +189,6 @@ def test_what_was_not_graded_yet_is_on_every_list(where):
 
 def judgement(student: str, *verdicts) -> Judgement:
     return Judgement("", student, NAME, "2026-01-01", 1, "none", 0.1, [], list(verdicts))
-
-
-def test_why_a_submission_could_not_be_judged_is_the_instructors_to_read(where):
-    Journal(where.journal).append(
-        judgement("ada", infrastructure("test-double", 2, "SecretError 987654"))
-    )
-    run(where, "feedback")
-    page = text_of(next((where.feedback / "ada").rglob("*.html")).read_text())
-    assert "through no fault of yours, and will be run again" in page
-    assert "987654" not in page
-    run(where, "report")
-    assert "no mark ada : SecretError" in text_of((where.class_dir / "grades.html").read_text())
-    assert run(where, "export").output.endswith("SecretError 987654\n")
 
 
 def test_a_name_in_an_old_journal_that_no_page_holds_stops_nothing(where):

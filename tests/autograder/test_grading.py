@@ -23,7 +23,6 @@ from autograder.grade import gradebook
 from autograder.grade.engine import Grader
 from autograder.grade.journal import Journal, Judgement
 from autograder.grade.notebook import WarmKernel
-from autograder.grade.verdicts import infrastructure
 from autograder.places import COURSE, CourseError
 from autograder.report import class_page as report
 from autograder.report import export, feedback
@@ -232,12 +231,6 @@ def test_the_latest_judgement_of_a_student_counts(tmp_path):
     for key in ("1", "2", "1"):
         journal.append(judgement("ada", key))
     assert [j.key for j in journal.latest()] == ["1"]
-
-
-def test_what_could_not_be_judged_is_written_down_but_never_counts(tmp_path):
-    journal = Journal(tmp_path / "journal")
-    journal.append(judgement("ada", "1", [infrastructure("test-double", 2, "no kernel")]))
-    assert journal.find("1") is None
 
 
 # What goes wrong around a submission

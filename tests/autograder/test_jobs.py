@@ -18,10 +18,10 @@ import pytest
 import soak
 import tiny_course
 
-from autograder import scratch
 from autograder.batch import queue
 from autograder.batch.grading import Options, alone, grade
-from autograder.grade.journal import Journal
+from autograder.batch.judging import Judging
+from autograder.grade.journal import Journal, Judgement
 from autograder.grade.notebook import Judged, WarmKernel, plan
 from autograder.grade.verdicts import passed
 from autograder.places import CourseError
@@ -58,7 +58,7 @@ def asked(monkeypatch):
 
     def judge(self, plan, seed):
         calls.append(plan)
-        return Judged([passed(q.name, q.points, 0.1) for q in plan.questions], [], None)
+        return Judged([passed(q.name, q.points, 0.1) for q in plan.questions], [])
 
     monkeypatch.setattr(WarmKernel, "judge", judge)
     return calls
@@ -73,7 +73,7 @@ def points(judgements) -> dict[str, int]:
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
-def test_interrupted_and_with_a_worker_killed_a_class_gets_its_marks(where):
+def test_interrupted_and_with_a_kernel_killed_a_class_gets_its_marks(where):
     command = [sys.executable, "-c", GRADE, str(where.course), str(where.class_dir)]
     process = subprocess.Popen([*command, str(WALLS).lower()], stderr=subprocess.PIPE, text=True)
     until(lambda: Journal(where.journal).latest())
@@ -82,7 +82,7 @@ def test_interrupted_and_with_a_worker_killed_a_class_gets_its_marks(where):
     known = len(Journal(where.journal).latest())
     assert 1 <= known <= 4
 
-    killer = threading.Thread(target=kill_a_worker)
+    killer = threading.Thread(target=kill_a_kernel)
     killer.start()
     outcome = grade(where, NAME, [], Options(sandboxed=WALLS, progress=False, jobs=2))
     killer.join()
@@ -97,95 +97,93 @@ def until(condition, seconds: float = 300.0) -> None:
         time.sleep(0.01)
 
 
-def kill_a_worker() -> None:
-    """End the first process that a crew of this process forks to judge, if one does."""
+def kill_a_kernel() -> None:
+    """End the first kernel that this process starts, if it starts one."""
 
-    def workers() -> set[psutil.Process]:
-        return {
-            child
-            for crew in psutil.Process().children()
-            for child in alive(crew)
-            if "autograder.batch.queue" in named(child)
-        }
+    def kernels() -> list[psutil.Process]:
+        return [p for p in psutil.Process().children() if "ipykernel_launcher" in p.cmdline()]
 
-    def alive(crew: psutil.Process) -> list[psutil.Process]:
-        with contextlib.suppress(psutil.Error):
-            return crew.children()
-        return []
-
-    def named(process: psutil.Process) -> str:
-        with contextlib.suppress(psutil.Error):
-            return " ".join(process.cmdline())
-        return ""
-
-    def staying() -> list[psutil.Process]:
-        """Those still so named a moment later: one that tries bubblewrap is about to be it."""
-        before = workers()
-        time.sleep(0.3)
-        return list(before & workers())
-
-    until(staying, 20.0)
-    for process in staying()[:1]:
+    until(kernels, 20.0)
+    for process in kernels()[:1]:
         process.kill()
 
 
 # The queue
 
 
-@dataclass(frozen=True)
+@dataclass
 class Toy:
-    """Work that dies as often as an item says, keeping count in a folder."""
+    """Work that notes what is done, and has a doubt where an item says so."""
 
-    folder: Path
     refused: str = ""
 
-    def prepare(self):
-        if self.refused:
-            raise CourseError(self.refused)
+    def __post_init__(self):
+        self.did, self.met, self.ended = [], threading.Barrier(2), []
 
     @contextlib.contextmanager
     def worker(self):
-        yield self.do
+        if self.refused:
+            raise CourseError(self.refused)
+        yield self.do, lambda: self.ended.append(True)
+        self.did.append("a worker's end")
 
-    def do(self, item, say):
-        name, deaths = item
-        tries = len(list(self.folder.glob(f"{name}-*")))
-        (self.folder / f"{name}-{tries}").touch()
-        print("what anybody prints is no report")
-        if tries < deaths:
-            os.kill(os.getpid(), signal.SIGKILL)
-        say(tries)
-        return f"{name} after {deaths}"
+    def do(self, item):
+        self.did.append(item)
+        if item == "meets":
+            self.met.wait(60)
+        if item == "waits":
+            until(lambda: self.ended)
+        return 1 / 0 if item == "fails" else f"{item} after {self.did.count(item)}"
 
-
-def test_an_item_whose_process_dies_is_given_to_another_and_lost_after_three(tmp_path):
-    items = [("a", 0), ("b", 2), ("c", 3), ("d", 0)]
-    found = list(queue.here(2)(Toy(tmp_path), items))
-    results = {items[r.item][0]: r.value for r in found if r.kind == queue.DONE}
-    assert results == {"a": "a after 0", "b": "b after 2", "d": "d after 0"}
-    assert [r.value for r in found if r.kind == queue.LOST] == [
-        "the process that did it ended, 3 times"
-    ]
-    assert sorted((items[r.item][0], r.value) for r in found if r.kind == queue.STEP) == [
-        ("a", 0),
-        ("b", 2),
-        ("d", 0),
-    ]
-    assert len(list(tmp_path.iterdir())) == 8, "no item is done more often than it must be"
+    def is_doubtful(self, result):
+        return result.startswith("slow")
 
 
-def test_work_that_cannot_be_done_here_is_a_sentence(tmp_path):
+def results(found) -> list:
+    return [report.result for report in found]
+
+
+def test_items_are_done_side_by_side_and_one_that_raises_costs_itself_alone():
+    found = list(queue.here(2)(Toy(), ["meets", "meets", "fails", "plain"]))
+    assert sorted(report.item for report in found if report.result) == [0, 1, 3]
+    assert [r.why for r in found if not r.result] == ["ZeroDivisionError: division by zero"]
+
+
+def test_what_is_in_doubt_beside_others_is_done_again_alone_at_the_end():
+    toy = Toy()
+    assert results(queue.here(2)(toy, ["slow", "b"])) == ["b after 1", "slow after 2"]
+    assert toy.did[-3:] == ["a worker's end", "slow", "a worker's end"]
+    assert results(queue.here(1)(Toy(), ["slow"])) == ["slow after 1"]
+
+
+@pytest.mark.parametrize("kind", ["timeout", "failed"])
+def test_a_question_that_took_too_long_is_what_grading_doubts(kind):
+    verdict = replace(passed("test-double", 2, 6.0), verdict=kind)
+    line = Judgement("", "ada", NAME[0], "", 1, "none", 6.0, [], [verdict]).as_line().decode()
+    assert Judging(None, {}, "").is_doubtful(line) == (kind == "timeout")
+
+
+def test_closing_the_queue_ends_what_runs_and_begins_nothing_more():
+    toy = Toy()
+    found = queue.here(1)(toy, ["a", "waits", "b"])
+    assert next(found).result == "a after 1"
+    until(lambda: "waits" in toy.did)
+    found.close()
+    assert toy.did == ["a", "waits", "a worker's end"]
+
+
+def test_work_that_cannot_be_done_here_is_a_sentence():
     with pytest.raises(CourseError, match="another torch"):
-        list(queue.here(2)(Toy(tmp_path, "this node has another torch"), [("a", 0)]))
-    assert list(queue.here(2)(Toy(tmp_path), [])) == []
+        list(queue.here(2)(Toy("this node has another torch"), ["a"]))
+    assert list(queue.here(2)(Toy(), [])) == []
 
 
 def test_a_submission_that_is_lost_is_not_scored_and_not_the_end(where, monkeypatch):
     def lost(work, items):
-        yield from (queue.Report(n, queue.LOST, "it ended") for n in range(len(items)))
+        yield from (queue.Report(number, None, "it ended") for number in range(len(items)))
 
     outcome = grade(where, NAME, [], replace(OPTIONS, queue=lost))
-    assert [judgement.complete for judgement in outcome.judgements] == [False] * 4
+    assert outcome.judgements == []
     assert outcome.failures[0] == "ada, 01_tiny could not be judged: it ended"
     assert Journal(where.journal).latest() == []
 
@@ -290,21 +288,9 @@ def test_a_locked_gradebook_stops_grading_with_a_sentence_and_loses_nothing(wher
     database.close()
     grade(where, NAME, [], OPTIONS)
     assert soak.rows(where.gradebook) == expected
-    assert len(asked) == 6  # three of four here, as above, and no one twice
+    assert len(asked) <= 7  # three of four here, as above, and one that nobody had kept yet
 
 
 def test_a_class_is_graded_by_one_process_at_a_time(where):
-    with alone(where), pytest.raises(CourseError, match=f"process {os.getpid()} is grading"):
+    with alone(where), pytest.raises(CourseError, match="another process is grading this class"):
         grade(where, NAME, [], OPTIONS)
-
-
-def test_a_folder_whose_owner_was_killed_is_removed_and_no_other(tmp_path, monkeypatch):
-    monkeypatch.setattr(scratch.tempfile, "tempdir", str(tmp_path))
-    left, young = tmp_path / "judge-left", tmp_path / "judge-young"
-    for folder in (left, young):
-        (folder / "empty").mkdir(parents=True)
-    with scratch.scratch() as held:
-        for folder in (left, held):
-            os.utime(folder, (1, 1))
-        assert scratch.remove_abandoned() == [left]
-    assert list(tmp_path.iterdir()) == [young]

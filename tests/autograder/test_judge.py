@@ -2,17 +2,14 @@
 
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import tiny_course
-from test_turns import gate_is_open
 
 from autograder.batch.queue import cores
-from autograder.grade import turns
 from autograder.grade.judge import LIMITS
 from autograder.grade.notebook import WarmKernel, cells_before, plan
 from byhand.runtime import StandIn, launch
@@ -131,25 +128,6 @@ def test_what_other_programs_take_is_no_time_of_a_question(judge):
             other.kill()
             other.wait()
     assert (verdict.verdict, verdict.points) == ("passed", 2), verdict
-
-
-@pytest.mark.parametrize(("body", "end"), [("while True: pass", "timeout"), (HOG, "resource")])
-def test_what_others_may_have_caused_is_judged_again_when_they_are_done(judge, body, end):
-    ended = threading.Event()
-
-    def another_judge():
-        with turns.beside_others():
-            while gate_is_open() and not ended.is_set():
-                time.sleep(0.05)
-
-    other = threading.Thread(target=another_judge)
-    other.start()
-    verdict = judge(limit=2, double=f"def double(n):\n    {body}")["test-double"]
-    waited_for_it = not other.is_alive()
-    ended.set()
-    other.join()
-    assert waited_for_it
-    assert verdict.verdict == end
 
 
 def test_a_rank_may_name_the_master_localhost(judge):

@@ -13,7 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from autograder.batch.commands import run
-from autograder.batch.notebooks import Options, find_notebooks, run_notebooks
+from autograder.batch.notebooks import find_notebooks, run_notebooks
+from autograder.batch.queue import here
+from autograder.batch.running import Running
 from autograder.places import CourseError
 
 
@@ -47,8 +49,8 @@ def failing(tmp_path_factory):
     skips = nbformat.read(folder / "skips.ipynb", as_version=4)
     skips.cells[1].metadata["tags"] = ["skip-execution"]
     nbformat.write(skips, folder / "skips.ipynb")
-    options = Options(out=folder / "out", html=False, jobs=3, cell_seconds=4.0)
-    return {ran.notebook.stem: ran for ran in run_notebooks(paths, options)}
+    work = Running(html=False, cell_seconds=4.0)
+    return {ran.notebook.stem: ran for ran in run_notebooks(paths, folder / "out", work, here(3))}
 
 
 def text_of(ran) -> str:
@@ -58,9 +60,8 @@ def text_of(ran) -> str:
 
 def test_a_notebook_runs_to_the_end_and_its_page_shows_what_it_printed(tmp_path):
     path = notebook(tmp_path / "book.ipynb", "x = 20", "print('the answer is', x + 22)")
-    (ran,) = run_notebooks([path], Options(out=tmp_path / "out"))
+    (ran,) = run_notebooks([path], tmp_path / "out", Running())
     assert ran.error is None
-    assert ran.done == ran.cells == 2
     assert "the answer is 42" in ran.output.with_suffix(".html").read_text()
     assert nbformat.read(path, as_version=4).cells[1].outputs == [], "the source stays as it was"
 
@@ -133,7 +134,7 @@ while not other.exists():
         notebook(tmp_path / "a.ipynb", meet.format("a", "b")),
         notebook(tmp_path / "b.ipynb", meet.format("b", "a")),
     ]
-    results = run_notebooks(paths, Options(out=tmp_path / "out", html=False, jobs=2))
+    results = run_notebooks(paths, tmp_path / "out", Running(html=False), here(2))
     assert [ran.error for ran in results] == [None, None]
 
 
@@ -141,7 +142,7 @@ def test_what_is_no_notebook_gets_a_sentence(tmp_path):
     path = tmp_path / "book.ipynb"
     path.write_text("not JSON")
     with pytest.raises(CourseError, match=r"book\.ipynb is not a notebook"):
-        run_notebooks([path], Options(out=tmp_path))
+        run_notebooks([path], tmp_path, Running())
     with pytest.raises(CourseError, match="no notebook in"):
         find_notebooks([tmp_path.joinpath("empty").mkdir() or tmp_path / "empty"])
     with pytest.raises(CourseError, match="does not exist"):

@@ -8,7 +8,8 @@ import pytest
 from conftest import CHROMIUM
 from test_browser import CONTRAST, FLAGS
 
-from autograder.batch.notebooks import Options, find_notebooks, run_notebooks
+from autograder.batch.notebooks import find_notebooks, run_notebooks
+from autograder.batch.running import Running
 from autograder.places import COURSE
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -44,7 +45,7 @@ def book(tmp_path_factory) -> Path:
             break
     else:
         out = tmp_path_factory.mktemp("executed")
-        run_notebooks(find_notebooks([COURSE / "lectures"]), Options(out=out, html=False))
+        run_notebooks(find_notebooks([COURSE / "lectures"]), out, Running(html=False))
         executed = out / "lectures"
     target = tmp_path_factory.mktemp("book") / "html"
     assert build(COURSE, executed, target) == []

@@ -12,16 +12,13 @@ from test_run import notebook
 
 from autograder import course
 from autograder.places import COURSE
-from byhand.runtime.walls.isolation import why_no_sandbox
-
-SANDBOXED = why_no_sandbox() is None
-
 
 SAMPLES = """
-import os
 from types import SimpleNamespace as Case
 
+import nbformat
 import tiny_course
+from autograder.release import generate as release
 
 BOOKS = {
     "ada": (tiny_course.solved, 5),
@@ -33,8 +30,9 @@ CASES = [Case(student=s, assignment="01_tiny", points=points) for s, (_, points)
 
 def write_class(submitted):
     where = tiny_course.Places(submitted.parent.parent.parent, submitted.parent)
+    blank = nbformat.reads(release.blank(where.source("01_tiny")), 4)
     for student, (work, _) in BOOKS.items():
-        tiny_course.hand_in(where, student, work(tiny_course.released(where)))
+        tiny_course.hand_in(where, student, work(blank))
 """
 
 
@@ -105,30 +103,9 @@ def test_lectures_are_run_and_their_pages_lie_in_build(where):
     assert "a better lecture" in page.read_text()
 
 
-def test_a_right_exercise_is_proven_and_the_bar_says_what_was_to_be_expected(where, capsys):
-    shutil.rmtree(where.course / "build" / "proof", ignore_errors=True)
-    row = course.prove(where.course, where.course / "build", SANDBOXED)
-    assert (row.what, row.problems) == ("exercises proven: 1; solutions score 5 of 5, blanks 0", [])
-    said = capsys.readouterr().err
-    assert "2 of 2 as they should" in said
-    assert "failed" not in said
-
-
-def test_exercises_solved_in_place_are_proven_as_they_were_released(where):
-    build, path = where.course / "build", where.released("01_tiny")
-    untouched = path.read_bytes()
-    solved = tiny_course.as_bytes(tiny_course.solved(tiny_course.released(where)))
-    path.write_bytes(solved)
-    pristine = course.as_released(where.course, build)
-    row = course.prove(pristine, build, SANDBOXED)
-    assert row.what == "exercises proven: 1; solutions score 5 of 5, blanks 0"
-    assert path.read_bytes() == solved, "what a student wrote stays"
-    path.write_bytes(untouched)
-
-
 def test_what_comes_next_works_as_it_is_printed(where):
     said = course.next_steps(where.course / "build" / "sample-class")
-    steps = [line.strip().partition("   ")[0] for line in said.splitlines()[1:]]
+    steps = [line.strip().partition("    ")[0] for line in said.splitlines()[1:]]
     assert steps[0] == "make lab"
     (activate,) = [step for step in steps if step.startswith(". ")]
     bare = {"PATH": "/usr/bin:/bin", "HOME": os.environ.get("HOME", "/")}
@@ -144,7 +121,8 @@ def test_a_student_who_is_no_sample_any_more_is_forgotten(where, tmp_path):
     samples = SimpleNamespace(CASES=[ada], write_class=lambda place: os.makedirs(place / "ada"))
     course.hand_in(samples, fresh)
     assert not fresh.journal.exists()
-    assert [path.name for path in fresh.submitted.iterdir()] == ["ada"]
+    names = {path.name for path in fresh.submitted.iterdir()}
+    assert names == {"ada", course.SOLVED, course.BLANK}
 
 
 def judgement(student: str, points: int, verdict: str = "failed") -> course.Judgement:
@@ -154,23 +132,20 @@ def judgement(student: str, points: int, verdict: str = "failed") -> course.Judg
     return course.Judgement("key", student, "01_tiny", "now", 0, "none", 1.0, [], verdicts)
 
 
-def test_a_solution_that_loses_a_point_is_no_proof():
-    sentence = course._unproven(judgement(course.SOLVED, points=0))
-    expected = "the solution of 01_tiny scores 0, not 2: test-ring failed got 1"
-    assert sentence == expected
-
-
-def test_a_blank_that_wins_a_point_is_no_proof():
-    sentence = course._unproven(judgement(course.BLANK, points=2, verdict="passed"))
-    assert sentence.startswith("the blank of 01_tiny scores 2, not 0: test-ring passed")
-    assert course._unproven(judgement(course.BLANK, points=0)) == ""
+@pytest.mark.parametrize(("points", "worth"), [(0, 2), (2, 0)])
+def test_a_submission_that_is_not_worth_what_was_said_is_a_problem(points, worth):
+    expected = {("ada", "01_tiny"): worth} if worth else {}
+    (sentence,) = course.surprises([judgement("ada", points)], expected)
+    got = f"ada, 01_tiny got {points} points, not {worth}: test-ring failed got 1"
+    assert sentence.startswith(got)
+    assert course.surprises([judgement("ada", points)], {("ada", "01_tiny"): points}) == []
 
 
 def test_the_table_ends_with_what_failed():
-    rows = [course.Row("lectures", 1.5, "build"), course.Row("pages", 0.0, "here", ["no page"])]
+    rows = [course.Row("lectures", 1.5, "build"), course.Row("pages", 0.5, "here", ["no page"])]
     assert course.table(rows).splitlines() == [
         "lectures     1.5 s  build",
-        "pages               here",
+        "pages        0.5 s  here",
         "failed: no page",
     ]
 
@@ -178,15 +153,21 @@ def test_the_table_ends_with_what_failed():
 def test_where_no_sandbox_can_be_made_the_sample_class_is_graded_without(
     where, monkeypatch, capsys
 ):
+    path = where.released("01_tiny")
+    path.write_bytes(tiny_course.as_bytes(tiny_course.solved(tiny_course.released(where))))
+    solved = path.read_bytes()
+    monkeypatch.syspath_prepend(where.course / "tests" / "submissions")
+    monkeypatch.delitem(sys.modules, "sample_class", raising=False)
     monkeypatch.setattr(course, "COURSE", where.course)
     monkeypatch.setattr(course, "why_no_sandbox", lambda: "this container has no namespaces")
     status = course.main()
     said = capsys.readouterr().out
     assert "grades its own sample class unsandboxed: this container has no namespaces" in said
-    assert "students graded: 3; 3 submissions, 3 judged now, without a sandbox" in said
+    assert course.SOLVED not in said, "solutions are worth all points, and blanks none"
+    assert "class graded: 5 submissions, 5 judged now, without a sandbox; 5 feedback" in said
+    assert path.read_bytes() == solved, "what a student wrote stays"
     assert status == 1
     assert "failed: eve, 01_tiny got 0 points, not 1" in said, "a wrong guess is a problem"
     assert "ada" in (where.course / "build" / "grades.html").read_text()
-    assert "feedback pages: 3" in said
     feedback = where.course / "build" / "sample-class" / "feedback"
-    assert len(list(feedback.rglob("*.html"))) == 3
+    assert len(list(feedback.rglob("*.html"))) == 5

@@ -8,7 +8,8 @@ import pytest
 import tiny_course
 from test_run import notebook
 
-from autograder.batch.notebooks import Options, run_notebooks
+from autograder.batch.notebooks import run_notebooks
+from autograder.batch.running import Running
 from autograder.grade.journal import Judgement
 from autograder.grade.marks import Marks
 from autograder.grade.verdicts import Verdict
@@ -33,7 +34,7 @@ def test_a_lectures_page_shows_its_figures(tmp_path):
 from IPython.display import HTML
 HTML('<div style="width:300px;height:300px;background:#1f4e79"></div>')"""
     path = notebook(tmp_path / "book.ipynb", draw)
-    (ran,) = run_notebooks([path], Options(out=tmp_path / "out"))
+    (ran,) = run_notebooks([path], tmp_path / "out", Running())
     picture = tmp_path / "page.png"
     browser(ran.output.with_suffix(".html"), f"--screenshot={picture}")
     pixels = (matplotlib.image.imread(picture)[..., :3] * 255).round().astype(int)

@@ -22,10 +22,10 @@ from soak import rows
 
 import byhand
 from autograder.batch import slurm
-from autograder.batch.cluster import Request, cancel, queued_jobs
 from autograder.batch.commands import run
 from autograder.batch.grading import Options, grade
 from autograder.batch.judging import Judging
+from autograder.batch.slurm import Request
 from autograder.cli import main
 from autograder.places import CourseError
 from byhand.runtime import DeadlineError, LaunchError, VirtualNetwork
@@ -68,7 +68,7 @@ def allocation(cluster):
         patch.setenv("SLURM_JOB_ID", job)
         patch.setenv("SLURM_JOB_NUM_NODES", "2")
         yield
-    cancel([job])
+    subprocess.run(["scancel", job], check=True)
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +82,9 @@ def launcher(cluster):
         yield SlurmLauncher()
         assert list(cluster.folder.glob(".byhand-*")) == []
         left = [path.name for path in temporary.iterdir()]
-        # torch's cache; the connection file of a kernel that died with its node
-        known = [n for n in left if n.startswith("torchinductor_") or n.endswith(".json")]
-        assert [name for name in left if name not in known] == []
+        # torch's cache; the folder of a kernel that died with its node
+        known = ("torchinductor_", "kernel-")
+        assert [name for name in left if not name.startswith(known)] == []
 
 
 def add(rank, world_size, x):
@@ -276,11 +276,9 @@ def test_each_notebook_is_a_job_with_a_log_and_a_line_in_the_table(cluster, tmp_
     notebook(tmp_path / "bad.ipynb", "1", "1 / 0", "2")
     notebook(tmp_path / "good.ipynb", "print('x is', x)", parameters="x = 4")
     out = tmp_path / "out"
-    options = ["--slurm", "--cpus", "1", "--out", str(out), "-p", "x", "7"]
+    options = ["--slurm", "--sbatch", "cpus-per-task=1", "--out", str(out), "-p", "x", "7"]
     result = CliRunner().invoke(run, [str(tmp_path), *options])
     assert result.exit_code == 1
-    assert "failed    2 of 4   cells" in result.output
-    assert "ran       3 of 3   cells" in result.output
     assert "1 of 2 notebooks ran" in result.output
     assert 'code cell 3 "' in result.output
     assert "raised ZeroDivisionError" in result.output
@@ -297,20 +295,21 @@ def test_each_notebook_is_a_job_with_a_log_and_a_line_in_the_table(cluster, tmp_
 
 @dataclass(frozen=True)
 class Stubborn:
-    """Work whose item n is done by its n-th job only; before, it waits to be killed, or fails."""
+    """Work whose item n is done the n-th time only; before, it waits to be killed, or fails."""
 
     folder: Path
     refuses: str = ""
 
-    def prepare(self):
-        if self.refuses:
-            raise CourseError(self.refuses)
-
     @contextlib.contextmanager
     def worker(self):
-        yield self.do
+        if self.refuses:
+            raise CourseError(self.refuses)
+        yield self.do, lambda: None
 
-    def do(self, item, say):
+    def is_doubtful(self, result):
+        return False
+
+    def do(self, item):
         attempt = 1 + len(list(self.folder.glob(f"{item} *")))
         (self.folder / f"{item} {attempt}").touch()
         if attempt < item:
@@ -319,27 +318,33 @@ class Stubborn:
 
 
 def reports(tmp_path, work, items, **sbatch):
-    return slurm.on_slurm(Request(cpus=1, sbatch=sbatch), tmp_path / "jobs")(work, items)
+    return slurm.on_slurm(Request(sbatch=sbatch), tmp_path / "jobs", processes=1)(work, items)
 
 
-def test_a_lost_job_is_sent_again_and_what_it_did_counts(cluster, tmp_path):
+def test_a_job_that_is_cancelled_is_lost_and_the_others_count(cluster, tmp_path):
     def lose_the_second():
         wait_for((tmp_path / "2 1").exists)
-        wait_for(lambda: any(job.endswith("_1") for job in queued_jobs() or {}))
-        cancel([job for job in queued_jobs() if job.endswith("_1")])
+        (job,) = [job for job in slurm._queued() if job.endswith("_1")]
+        subprocess.run(["scancel", job], check=True)
 
     threading.Thread(target=lose_the_second).start()
     found = list(reports(tmp_path, Stubborn(tmp_path), [1, 2]))
-    assert sorted((r.item, r.kind, r.value) for r in found) == [(0, "done", 1), (1, "done", 2)]
-    assert not list(tmp_path.glob("jobs/*"))
-
-
-def test_work_that_every_job_refuses_is_lost_with_its_last_words(cluster, tmp_path):
-    (report,) = reports(tmp_path, Stubborn(tmp_path, "the disk of this node is full"), [1])
-    assert report.kind == "lost"
-    assert "lost 3 times" in report.value
-    assert "the disk of this node is full" in report.value
+    assert [(r.item, r.result) for r in found] == [(0, 1), (1, None)]
+    assert found[1].why.endswith("; the same command does the rest")
     assert list(tmp_path.glob("jobs/*/*")), "what the jobs wrote stays, to be read"
+
+
+def test_a_job_that_slurm_begins_again_goes_on_from_its_record(tmp_path):
+    shard = slurm.Shard(0, Stubborn(tmp_path), {4: 1, 7: 1, 9: 1}, tmp_path, 1)
+    shard.record.write_text('[7, 1, ""]\n[4, 1')
+    shard.do()
+    assert [(r.item, r.result) for r in shard.news()] == [(7, 1), (4, 1), (9, 2)]
+    assert len(list(tmp_path.glob("1 *"))) == 2, "what was done is not done again"
+
+
+def test_work_that_a_job_refuses_is_lost_with_its_last_words(cluster, tmp_path):
+    (report,) = reports(tmp_path, Stubborn(tmp_path, "the disk of this node is full"), [1])
+    assert "the disk of this node is full" in report.why
 
 
 def queued_names(cluster):
@@ -348,9 +353,9 @@ def queued_names(cluster):
 
 def test_jobs_do_not_outlive_whoever_follows_them(cluster, tmp_path):
     found = reports(tmp_path, Stubborn(tmp_path), [1, 3])
-    assert next(found).value == 1
+    assert next(found).result == 1
     found.close()
-    assert not any(name for name in queued_names(cluster) if name.startswith("autograder"))
+    wait_for(lambda: not any(n.startswith("autograder") for n in queued_names(cluster)))
 
 
 def test_a_request_that_slurm_refuses_is_a_sentence(cluster, tmp_path):
@@ -391,20 +396,20 @@ def test_a_class_graded_while_a_node_dies_has_the_same_gradebook(cluster, graded
 
     def lose_the_first_to_begin():
         records = where.class_dir / "slurm"
-        wait_for(lambda: any(p.stat().st_size for p in records.glob("*/*.jsonl")), 500)
-        begun = next(path for path in records.glob("*/*.jsonl") if path.stat().st_size)
-        shard = begun.name.partition("-")[0]
+        wait_for(lambda: any(p.stat().st_size > 1 for p in records.glob("*/*.jsonl")), 500)
+        shard = next(p for p in records.glob("*/*.jsonl") if p.stat().st_size > 1).stem
         lines = cluster.output("squeue", "--noheader", "--array", "--format=%i %N").split("\n")
         lost.extend(line.split()[1] for line in lines if f"_{shard} " in line)
         cluster.lose_node(lost[0])
 
     threading.Thread(target=lose_the_first_to_begin).start()
-    queue = slurm.on_slurm(Request(cpus=9), where.class_dir / "slurm", size=2)
+    request = Request(sbatch={"cpus-per-task": 9})  # a node takes one such job
+    queue = slurm.on_slurm(request, where.class_dir / "slurm", size=2, processes=1)
     outcome = grade(where, NAME, [], replace(OPTIONS, queue=queue))
     assert outcome.failures == []
     assert len(lost) == 1
     assert rows(where.gradebook) == rows(graded_here.gradebook)
-    assert len(journal_lines(where)) == 4, "each is judged once"
+    assert len(journal_lines(where)) == 4, "each counts once"
     assert not list(where.class_dir.glob("slurm/*"))
     cluster.start()
 
@@ -413,16 +418,14 @@ def test_what_the_jobs_of_a_killed_run_judged_is_not_judged_again(cluster, grade
     where = make_class(tmp_path)
     folder = where.class_dir / "slurm" / "20260101-120000-1"
     folder.mkdir(parents=True)
-    done = [
-        json.dumps([n, "done", line.decode()]) for n, line in enumerate(journal_lines(graded_here))
-    ]
-    (folder / "0-1.jsonl").write_text("\n".join([*done, '[4, "torn']))
+    done = [json.dumps([n, line.decode(), ""]) for n, line in enumerate(journal_lines(graded_here))]
+    (folder / "0.jsonl").write_text("\n".join([*done, '[4, "torn']))
     command = ["sbatch", f"--job-name=autograder-{folder.name}", "--output=/dev/null"]
     subprocess.run([*command, "--wrap=sleep 60"], check=True, capture_output=True)
     outcome = grade(where, NAME, [], replace(OPTIONS, queue=asked_for_nothing))
     assert (outcome.new, len(outcome.judgements)) == (0, 4)
     assert rows(where.gradebook) == rows(graded_here.gradebook)
-    assert f"autograder-{folder.name}" not in queued_names(cluster)
+    wait_for(lambda: f"autograder-{folder.name}" not in queued_names(cluster))
     assert not folder.exists()
 
 
@@ -434,8 +437,9 @@ def asked_for_nothing(work, items):
 def test_a_node_with_another_environment_judges_nothing(tmp_path):
     where = tiny_course.make_course(tmp_path)
     work = Judging(where, {"sandboxed": False, "seed": None, "limit": None}, "torch 1.0")
-    with pytest.raises(CourseError, match=r"this node has .* has torch 1\.0: use one environment"):
-        work.prepare()
+    told = r"this node has .* has torch 1\.0: use one environment"
+    with pytest.raises(CourseError, match=told), work.worker():
+        pass
 
 
 def test_options_of_slurm_without_slurm_are_refused(tmp_path):

@@ -1,0 +1,119 @@
+"""A kernel that papermill drives: for the judge's notebooks, and for those of `autograder run`."""
+
+import contextlib
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import papermill
+from jupyter_client.manager import AsyncKernelManager
+from jupyter_core.utils import run_sync
+from nbclient.exceptions import DeadKernelError
+from nbformat import NotebookNode
+from papermill.clientwrap import PapermillNotebookClient
+from papermill.engines import NBClientEngine, papermill_engines
+
+from autograder.release.rules import KERNELSPEC
+
+ENGINE = "autograder"
+
+
+class Kernel(contextlib.AbstractContextManager):
+    """One kernel for one notebook after the other, or, if it is closed between, one for each.
+
+    It talks through files in `folder`: side by side, two kernels may choose one TCP port.
+    """
+
+    def __init__(self, folder: Path | str):
+        self.folder = Path(folder)
+        self._manager: AsyncKernelManager | None = None
+        self._is_killed = False
+
+    def execute(
+        self,
+        notebook: NotebookNode | str,
+        output: Path | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        cwd: Path | str,
+        log: Path,
+        seconds: float,
+        environment: Mapping[str, str] | None = None,
+    ) -> NotebookNode:
+        """The notebook, executed in `cwd`, with `seconds` for each cell.
+
+        `log` gets what papermill and the kernel write, and every output. Raises what papermill
+        raises, and DeadKernelError after `kill`.
+        """
+        return papermill.execute_notebook(
+            notebook,
+            output,
+            dict(parameters or {}),
+            engine_name=ENGINE,
+            language="python",
+            progress_bar=False,
+            kernel=self,
+            folder=str(cwd),
+            log_file=log,
+            seconds=seconds,
+            environment={**os.environ, **(environment or {})},
+        )
+
+    def run(
+        self, nb_man: Any, folder: str, log_file: Path, seconds: float, environment: dict[str, str]
+    ) -> NotebookNode:
+        """What papermill's engine does with a notebook that it manages."""
+        if self._manager is None:
+            self._manager = AsyncKernelManager(
+                kernel_name=KERNELSPEC["name"], transport="ipc", ip=f"{self.folder}/kernel"
+            )
+        with open(log_file, "a", encoding="utf-8", errors="replace") as file:
+            log = logging.Logger(ENGINE, logging.INFO)
+            log.addHandler(logging.StreamHandler(file))
+            client = PapermillNotebookClient(
+                nb_man, km=self._manager, timeout=seconds, log=log, log_output=True
+            )
+            try:
+                if self._is_killed:
+                    raise DeadKernelError("Kernel died")
+                return client.execute(cwd=folder, env=environment, stdout=file, stderr=file)
+            finally:
+                if client.kc is not None:
+                    client.kc.stop_channels()
+
+    def close(self) -> None:
+        """End the kernel, and everything in it. The next notebook gets another one."""
+        manager, self._manager = self._manager, None
+        if manager is None or not manager.has_kernel:
+            return
+        process = manager.provisioner.process
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # nobody awaits its cell any more
+        try:
+            run_sync(manager.shutdown_kernel)(now=False)
+        except Exception:  # no event loop any more: this process is ending
+            process.kill()
+            process.wait()
+
+    def kill(self) -> None:
+        """From any thread: end what runs, and run nothing more."""
+        self._is_killed = True
+        if (manager := self._manager) and manager.has_kernel:
+            manager.provisioner.process.kill()
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+class _Engine(NBClientEngine):
+    """papermill's own engine, on a kernel of ours."""
+
+    @classmethod
+    def execute_managed_notebook(cls, nb_man, kernel_name, kernel, **options):
+        options = {name: options[name] for name in ("folder", "log_file", "seconds", "environment")}
+        return kernel.run(nb_man, **options)
+
+
+papermill_engines.register(ENGINE, _Engine)
+logging.getLogger("papermill").addHandler(logging.NullHandler())  # what it says of us is known
