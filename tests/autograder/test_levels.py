@@ -21,12 +21,18 @@ needs_bubblewrap = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def question():
-    """A question behind the walls."""
+def launcher():
+    """What questions behind the walls are forked from."""
     if why_not := isolation.why_no_sandbox():
         pytest.skip(why_not)
-    with Sandbox(isolation.sandbox_command()) as launcher:
-        yield launcher.fresh(limits=LIMITS)
+    with Sandbox(isolation.sandbox_command(hide=["/usr/share"])) as launcher:
+        yield launcher
+
+
+@pytest.fixture(scope="module")
+def question(launcher):
+    """A question behind the walls."""
+    return launcher.fresh(limits=LIMITS)
 
 
 def look(place: str) -> str:
@@ -142,13 +148,11 @@ def test_a_rank_that_cannot_be_forked_is_no_submissions_fault():
     assert verdicts.without_score(verdict)
 
 
-@needs_bubblewrap
 @pytest.mark.parametrize("limits", [{"open_files": 8}, {"processes": 1}])
-def test_a_rank_that_cannot_start_is_no_submissions_fault(limits):
-    with Sandbox(isolation.sandbox_command()) as launcher:
-        one = launcher.fresh(limits={**LIMITS, **limits})
-        with pytest.raises(LaunchError, match=r"rank \d could not start") as refused:
-            one.launch(write_here, 2)
+def test_a_rank_that_cannot_start_is_no_submissions_fault(launcher, limits):
+    one = launcher.fresh(limits={**LIMITS, **limits})
+    with pytest.raises(LaunchError, match=r"rank \d could not start") as refused:
+        one.launch(write_here, 2)
     verdict = verdicts.failed("test-double", 2, "", refused.value, 30, 1)
     assert verdicts.without_score(verdict)
 
@@ -203,12 +207,10 @@ def write_everywhere() -> list[str]:
     return sorted(written)
 
 
-@needs_bubblewrap
-def test_what_a_rank_writes_in_bubblewrap_no_other_rank_can_read():
-    with Sandbox(isolation.sandbox_command(hide=["/usr/share"])) as launcher:
-        one = launcher.fresh(limits=LIMITS)
-        found = one.launch(write_everywhere, 1, setup=False, alone=True).results[0]
-        assert found == ["/dev/shm", "/tmp"]
+def test_what_a_rank_writes_in_bubblewrap_no_other_rank_can_read(launcher):
+    one = launcher.fresh(limits=LIMITS)
+    found = one.launch(write_everywhere, 1, setup=False, alone=True).results[0]
+    assert found == ["/dev/shm", "/tmp"]
 
 
 def empty_files() -> int:
@@ -222,11 +224,9 @@ def empty_files() -> int:
     return made
 
 
-@needs_bubblewrap
-def test_files_of_no_bytes_are_limited_too():
-    with Sandbox(isolation.sandbox_command()) as launcher:
-        one = launcher.fresh(limits=LIMITS)
-        assert one.launch(empty_files, 1, setup=False, alone=True).results[0] <= 10_000
+def test_files_of_no_bytes_are_limited_too(launcher):
+    one = launcher.fresh(limits=LIMITS)
+    assert one.launch(empty_files, 1, setup=False, alone=True).results[0] <= 10_000
 
 
 def test_without_bubblewrap_there_is_no_wall_and_the_reason_says_what_to_install(monkeypatch):
@@ -272,8 +272,7 @@ def test_limits_that_are_no_numbers_are_refused_at_release():
     assert any("each must be a whole number above 0" in sentence for sentence in found)
 
 
-@needs_bubblewrap
-def test_a_rank_that_swallows_interrupts_is_ended_at_its_limit():
+def test_a_rank_that_swallows_interrupts_is_ended_at_its_limit(launcher):
     def swallow():
         while True:
             try:
@@ -282,8 +281,6 @@ def test_a_rank_that_swallows_interrupts_is_ended_at_its_limit():
             except BaseException:
                 pass
 
-    with Sandbox(isolation.sandbox_command()) as launcher:
-        launcher.start()
-        question = launcher.fresh(limits=LIMITS, seconds=2)
-        with pytest.raises(TimeoutError):
-            question.launch(swallow, 1, setup=False, alone=True)
+    question = launcher.fresh(limits=LIMITS, seconds=1)
+    with pytest.raises(TimeoutError):
+        question.launch(swallow, 1, setup=False, alone=True)
