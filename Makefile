@@ -43,12 +43,11 @@ test: $(INSTALLED) sandbox network
 	ruff format --check .
 	$(PYTEST) --dist worksteal -m "not ($(LONG))"
 	$(RUN) lectures
-	@echo "Left to make test-all: tests marked $(LONG); solutions, and lectures on 2 ranks, as notebooks."
+	@echo "Left to make test-all: tests marked $(LONG), and lectures on 2 ranks."
 
 test-all: $(INSTALLED) sandbox network browser slurm
 	$(PYTEST) --dist loadfile -m "$(LONG)"
 	BYHAND_PORTABLE=1 $(PYTEST) --dist worksteal tests/runtime/test_launch.py tests/runtime/test_deadlocks.py
-	$(RUN) solutions
 	$(RUN) lectures -p world_size 2
 	@echo "Left to make test: lint, all tests but those marked $(LONG), and lectures as they are."
 

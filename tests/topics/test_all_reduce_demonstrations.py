@@ -25,7 +25,7 @@ def words(figure):
 
 
 @pytest.mark.parametrize("name", PLANS)
-@pytest.mark.parametrize("num_ranks", [1, 4, 8])
+@pytest.mark.parametrize("num_ranks", [1, 8])
 def test_every_text_of_a_round_can_be_read(name, num_ranks):
     figure = watch_rounds(name, num_ranks).picture(2)
     figure.draw_without_rendering()
