@@ -102,7 +102,7 @@ ENDS = {
 @pytest.mark.parametrize("end", ENDS)
 def test_every_end_gets_its_verdict_in_time_and_costs_one_task(judge, end):
     answer, verdict, words = ENDS[end]
-    limit = 1 if verdict == "timeout" else 8
+    limit = 1.5 if verdict == "timeout" else 8
     found = judge(limit=limit, double=answer)
     got = found["test-double"]
     assert (got.verdict, got.points) == (verdict, 0), got
