@@ -27,6 +27,7 @@ INSTALLED_FOR_BENCH := .venv/installed-for-bench-$(KEY)
 # Tests marked so take minutes each: make test leaves them to make test-all.
 LONG := answers or corpus or soak or slurm or browser
 # Four at a time, on two cores too: a third of a test's seconds it waits for processes and limits.
+# A file's tests stay together: many share a launch, a server or a graded class.
 PYTEST := python -m pytest -n 4
 RUN := autograder run --no-html --out build/test --jobs $(shell nproc 2>/dev/null || echo 2)
 
@@ -41,14 +42,13 @@ course: $(INSTALLED) sandbox network
 test: $(INSTALLED) sandbox network
 	ruff check .
 	ruff format --check .
-	$(PYTEST) --dist worksteal -m "not ($(LONG))"
+	$(PYTEST) --dist loadfile -m "not ($(LONG))"
 	$(RUN) lectures
-	@echo "Left to make test-all: tests marked $(LONG); solutions, and lectures on 2 ranks, as notebooks."
+	@echo "Left to make test-all: tests marked $(LONG), and lectures on 2 ranks."
 
 test-all: $(INSTALLED) sandbox network browser slurm
 	$(PYTEST) --dist loadfile -m "$(LONG)"
 	BYHAND_PORTABLE=1 $(PYTEST) --dist worksteal tests/runtime/test_launch.py tests/runtime/test_deadlocks.py
-	$(RUN) solutions
 	$(RUN) lectures -p world_size 2
 	@echo "Left to make test: lint, all tests but those marked $(LONG), and lectures as they are."
 

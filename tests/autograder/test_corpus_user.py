@@ -1,4 +1,4 @@
-"""The corpus graded by an ordinary user, eight at a time: all attacks, and what root leaves.
+"""The corpus graded by an ordinary user, eight at a time: what reaches for more, and the rest.
 
 Where root runs the tests, another user grades here; else who runs them does. With eight at a time,
 each is judged beside more that compute than most machines have cores, the hostile among them.

@@ -22,12 +22,18 @@ needs_bubblewrap = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def question():
-    """A question behind the walls."""
+def launcher():
+    """What questions behind the walls are forked from."""
     if why_not := isolation.why_no_sandbox():
         pytest.skip(why_not)
-    with Sandbox(isolation.sandbox_command()) as launcher:
-        yield launcher.fresh(limits=LIMITS)
+    with Sandbox(isolation.sandbox_command(hide=["/usr/share"])) as launcher:
+        yield launcher
+
+
+@pytest.fixture(scope="module")
+def question(launcher):
+    """A question behind the walls."""
+    return launcher.fresh(limits=LIMITS)
 
 
 def look(place: str) -> str:
@@ -101,13 +107,11 @@ def test_a_rank_that_cannot_be_forked_is_no_submissions_fault():
     assert verdict.verdict == verdicts.INFRASTRUCTURE
 
 
-@needs_bubblewrap
 @pytest.mark.parametrize("limits", [{"open_files": 8}, {"processes": 1}])
-def test_a_rank_that_cannot_start_is_no_submissions_fault(limits):
-    with Sandbox(isolation.sandbox_command()) as launcher:
-        one = launcher.fresh(limits={**LIMITS, **limits})
-        with pytest.raises(LaunchError, match=r"rank \d could not start") as refused:
-            launch_on(one, write_here, 2)
+def test_a_rank_that_cannot_start_is_no_submissions_fault(launcher, limits):
+    one = launcher.fresh(limits={**LIMITS, **limits})
+    with pytest.raises(LaunchError, match=r"rank \d could not start") as refused:
+        launch_on(one, write_here, 2)
     verdict = verdicts.failed("test-double", 2, "", refused.value, 30, 1)
     assert verdict.verdict == verdicts.INFRASTRUCTURE
 

@@ -42,7 +42,7 @@ def with_two_wrong(stem):
 WHOLE = {
     "test_the_solution_scores_full": lambda stem: (stem, answers.full(stem)),
     "test_the_blank_exercise_scores_nothing_on_every_task": lambda s: (s, answers.blank(s)),
-    "test_wrong_tasks_leave_the_others_their_points": with_two_wrong,
+    "test_wrong_tasks_lose_their_points_and_leave_the_others_theirs": with_two_wrong,
 }
 
 
@@ -90,6 +90,7 @@ def scores(verdicts) -> dict[str, int]:
     return {name: verdict.points for name, verdict in verdicts.items()}
 
 
+@pytest.mark.answers
 @pytest.mark.parametrize("stem", STEMS)
 def test_the_solution_scores_full(judged, stem):
     verdicts = judged["test_the_solution_scores_full", stem]
@@ -106,17 +107,8 @@ def test_the_blank_exercise_scores_nothing_on_every_task(judged, stem):
     assert {v.verdict for v in verdicts.values()} == {"blank"}, verdicts
 
 
-def first_and_others(some):
-    """These answers as parameters; all but the first of each stem are left to make test-all."""
-    seen, found = set(), []
-    for answer in some:
-        marks = [pytest.mark.answers] if answer.stem in seen else []
-        seen.add(answer.stem)
-        found.append(pytest.param(answer, marks=marks, id=str(answer)))
-    return found
-
-
-@pytest.mark.parametrize("answer", first_and_others(WRONG))
+@pytest.mark.answers
+@pytest.mark.parametrize("answer", WRONG, ids=str)
 def test_a_wrong_answer_loses_its_task(judged, answer):
     verdict = judged[answer]
     assert verdict.points == 0
@@ -159,12 +151,14 @@ def test_an_unusual_right_answer_keeps_its_task(judged, answer):
     assert verdict.points == verdict.max_points, verdict
 
 
-@pytest.mark.answers
+# The one judging of each exercise in make test: half solved, half wrong.
 @pytest.mark.parametrize("stem", STEMS)
-def test_wrong_tasks_leave_the_others_their_points(judged, stem):
-    verdicts = judged["test_wrong_tasks_leave_the_others_their_points", stem]
-    lost = [name for name, got in scores(verdicts).items() if not got]
-    assert sorted(lost) == sorted(answer.test for answer in two_wrong(stem))
+def test_wrong_tasks_lose_their_points_and_leave_the_others_theirs(judged, stem):
+    verdicts = judged["test_wrong_tasks_lose_their_points_and_leave_the_others_theirs", stem]
+    points = {c["id"]: c["metadata"]["nbgrader"]["points"] for c in graded_cells(stem)}
+    lost = [answer.test for answer in two_wrong(stem)]
+    assert scores(verdicts) == points | dict.fromkeys(lost, 0), verdicts
+    assert {verdicts[test].verdict for test in lost} <= {"failed", "deadlock"}, verdicts
 
 
 @pytest.mark.parametrize("stem", STEMS)

@@ -36,6 +36,12 @@ def write_class(submitted):
 """
 
 
+@pytest.fixture(autouse=True)
+def one_worker(monkeypatch):
+    """Each worker imports torch, and here there is little for two."""
+    monkeypatch.setattr(course, "cores", lambda: 1)
+
+
 @pytest.fixture(scope="module")
 def where(tmp_path_factory):
     """A course of one exercise and one lecture, whose sample class is Ada, Bob and Eve."""

@@ -437,87 +437,69 @@ def test_a_rank_in_a_session_of_its_own_is_gone_after_the_deadline(tmp_path):
     assert wait_until_gone(pids, 0.0) == []
 
 
-CELL = """
-import os, time
-from byhand import launch
-def step(rank, world_size, path):
-    if os.fork() == 0:
-        os.setsid()
-    with open(f"{path}/{os.getpid()}", "w"):
-        pass
-    time.sleep(600)
-launch(step, 2, args=(%r,), deadline=600)
-"""
-
-
-@pytest.fixture
-def kernel_in_a_launch(tmp_path):
-    """A Jupyter kernel whose cell is in a launch; its manager, client, and the ranks' pids."""
-    manager, client = start_new_kernel(kernel_name="python3")
-    client.execute(CELL % str(tmp_path), stop_on_error=False)  # the next cell is not aborted
-    until = time.monotonic() + 60
-    while len(list(tmp_path.iterdir())) < 4 and time.monotonic() < until:
-        time.sleep(0.05)
-    yield manager, client, [int(path.name) for path in tmp_path.iterdir()]
-    client.stop_channels()
-    manager.shutdown_kernel(now=True)
-
-
-def test_no_process_survives_a_killed_kernel(kernel_in_a_launch):
-    manager, _, pids = kernel_in_a_launch
-    assert len(pids) == 4
-    manager.signal_kernel(signal.SIGKILL)
-    assert wait_until_gone(pids) == []
-
-
-def test_interrupting_the_cell_ends_the_ranks_and_the_next_cell_runs(kernel_in_a_launch):
-    manager, client, pids = kernel_in_a_launch
-    manager.interrupt_kernel()
-    content = {}
-    while "execution_count" not in content:  # earlier replies are of other kinds
-        content = client.get_shell_msg(timeout=20)["content"]
-    assert content.get("ename") == "Interrupted", content
-    assert wait_until_gone(pids) == []
-    reply = client.execute_interactive("launch(lambda rank, n: rank, 2).results", timeout=30)
-    assert reply["content"]["status"] == "ok"
-
-
-TO_BE_STOPPED = """import pathlib, time, torch, torch.distributed as dist
+STEP = """import os, pathlib, time, torch, torch.distributed as dist
 from byhand import launch
 def step(rank, world_size, path):
     if rank == 2:
         return
-    pathlib.Path(path, str(rank)).touch()
+    if os.fork() == 0:
+        os.setsid()
+    pathlib.Path(path, str(os.getpid())).touch()
     if rank == 0:
         dist.recv(torch.zeros(3), src=1)
     time.sleep(600)
-launch(step, 3, args=(%r,), deadline=600)
 """
 
 
-def test_the_stop_button_shows_where_each_rank_was_and_nothing_else(tmp_path):
+@pytest.fixture(scope="module")
+def kernel():
+    """A Jupyter kernel, its manager and its client."""
     manager, client = start_new_kernel(kernel_name="python3")
-    try:
-        client.execute(TO_BE_STOPPED % str(tmp_path))
-        until = time.monotonic() + 60
-        while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < until:
-            time.sleep(0.05)
-        time.sleep(1)  # rank 0 goes from the file to its call
-        manager.interrupt_kernel()
-        content = {}
-        while "traceback" not in content:
-            content = client.get_iopub_msg(timeout=20)["content"]
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
+    client.execute(STEP)
+    yield manager, client
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def launched_from(client, folder):
+    """The pids of two ranks and of what they forked, once a cell's launch has got so far."""
+    cell = f"launch(step, 3, args=({str(folder)!r},), deadline=600)"
+    client.execute(cell, stop_on_error=False)  # the next cell is not aborted
+    until = time.monotonic() + 60
+    while len(list(folder.iterdir())) < 4 and time.monotonic() < until:
+        time.sleep(0.05)
+    time.sleep(1)  # rank 0 goes from the file to its call
+    return [int(path.name) for path in folder.iterdir()]
+
+
+def test_the_stop_button_ends_the_ranks_and_shows_where_each_was_and_the_next_cell_runs(
+    kernel, tmp_path
+):
+    manager, client = kernel
+    pids = launched_from(client, tmp_path)
+    manager.interrupt_kernel()
+    content = {}
+    while "traceback" not in content:
+        content = client.get_iopub_msg(timeout=20)["content"]
     sentence, _, *rows = "\n".join(content["traceback"]).splitlines()
+    assert content["ename"] == "Interrupted"
     assert sentence == "KeyboardInterrupt: the launch was stopped. Each rank was here:"
     assert [" ".join(row.split()) for row in rows] == [
         "rank state call with tensor line",
-        "0 waiting recv peer 1 [3] float32 In [1] line 8",
-        "1 running In [1] line 9",
+        "0 waiting recv peer 1 [3] float32 In [1] line 10",
+        "1 running In [1] line 11",
         "2 returned",
     ]
+    assert (len(pids), wait_until_gone(pids)) == (4, [])
+    reply = client.execute_interactive("launch(lambda rank, n: rank, 2).results", timeout=30)
+    assert reply["content"]["status"] == "ok"
+
+
+def test_no_process_survives_a_killed_kernel(kernel, tmp_path):
+    manager, client = kernel
+    pids = launched_from(client, tmp_path)
+    manager.signal_kernel(signal.SIGKILL)
+    assert (len(pids), wait_until_gone(pids)) == (4, [])
 
 
 def test_a_fork_server_that_dies_is_started_again():
@@ -621,10 +603,9 @@ def test_a_question_gets_namespaces_of_its_own():
 
 
 @pytest.fixture(scope="module")
-def limited():
+def limited(base):
     """A question with limits, and without namespaces of its own."""
-    with Sandbox() as base:
-        yield lambda **limits: base.fresh(limits=limits)
+    return lambda **limits: base.fresh(limits=limits)
 
 
 @linux_only

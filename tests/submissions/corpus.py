@@ -54,10 +54,14 @@ ATTACKS = [*ATTACKS, *JUDGE]
 KINDS = {"intake": INTAKE, "faults": FAULTS, "distributed": DISTRIBUTED, "attacks": ATTACKS,
          "habits": HABITS}
 CASES: list[Case] = [*INTAKE, *FAULTS, *DISTRIBUTED, *ATTACKS, *HONEST, *HABITS]
-# Attacks depend on who grades, so two users grade them all; of the rest each grades a part, and
-# both together all. CORPUS=all in the environment lets both grade everything.
-PART = [*INTAKE[::4], *FAULTS[::3], *DISTRIBUTED[::3], *HABITS[::2]]
-FOR_A_USER = [*PART, *ATTACKS, *HONEST]
+# What reaches for files, processes or the kernel depends on who grades, so two users grade all of
+# it; of the rest, and of attacks that only tell the judge something, each grades a part, and both
+# together all. CORPUS=all in the environment lets both grade everything.
+TELLS = ("equals-", "patched-", "script-", "escape-codes-", "reply-", "log-", "a-hidden-number-")
+TOLD = [case for case in ATTACKS if case.name.startswith(TELLS)]
+REACHES = [case for case in ATTACKS if case not in TOLD]
+PART = [*INTAKE[::4], *FAULTS[::3], *DISTRIBUTED[::3], *HABITS[::2], *TOLD[::2]]
+FOR_A_USER = [*PART, *REACHES, *HONEST]
 FOR_ROOT = [case for case in CASES if case not in PART]
 if os.environ.get("CORPUS") == "all":
     FOR_A_USER = FOR_ROOT = CASES

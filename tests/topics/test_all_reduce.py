@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 import torch
 import torch.distributed as dist
+from cases import parted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -216,18 +217,11 @@ def reduce_in_turn(rank, world_size, num_elements):
 
 def messages_by_algorithm(world_size, num_elements):
     """For each algorithm, by rank, the bytes of every message that the ledger has."""
-    run = launch(reduce_in_turn, world_size, (num_elements,))
-    found = {name: [] for name in NAMES}
-    for rank in range(world_size):
-        events = iter(run.ledger.select(rank=rank))
-        for name in NAMES:
-            mine = []
-            for event in events:
-                if event.op == "barrier":
-                    break
-                mine += [event.sent_bytes] if event.op == "send" else []
-            found[name].append(mine)
-    return found
+    ledgers = parted(launch(reduce_in_turn, world_size, (num_elements,)))
+    return {
+        name: [[e.sent_bytes for e in ledger.select("send", rank)] for rank in range(world_size)]
+        for name, ledger in zip(NAMES, ledgers, strict=False)  # after the last barrier, nothing
+    }
 
 
 @pytest.mark.parametrize(("world_size", "num_elements"), [(2, 7), (3, 12), (4, 10), (5, 3)])
@@ -253,26 +247,31 @@ def test_blocks_make_more_messages_and_no_more_bytes():
 # Shards
 
 
-def scatter_and_gather(rank, world_size, num_rows, dtype):
-    tensor = tensor_of(rank, (num_rows, 3), dtype)
-    shard = all_reduce.ring_reduce_scatter(tensor)
-    return shard, all_reduce.ring_all_gather(shard, num_rows=num_rows)
+SHARDED = [(0, torch.int64), (1, torch.float64), (8, torch.int32)]  # rows, dtype
+
+
+def scatter_and_gather(rank, world_size):
+    found = []
+    for num_rows, dtype in SHARDED:
+        shard = all_reduce.ring_reduce_scatter(tensor_of(rank, (num_rows, 3), dtype))
+        found.append((shard, all_reduce.ring_all_gather(shard, num_rows=num_rows)))
+        dist.barrier()
+    return found
 
 
 @pytest.mark.parametrize("world_size", [1, 2, 3, 5])
-@pytest.mark.parametrize(
-    ("num_rows", "dtype"), [(0, torch.int64), (1, torch.float64), (8, torch.int32)]
-)
-def test_reduce_scatter_then_all_gather_is_all_reduce(world_size, num_rows, dtype):
-    run = launch(scatter_and_gather, world_size, (num_rows, dtype))
-    total = sum(tensor_of(rank, (num_rows, 3), dtype) for rank in range(world_size))
-    for rank, (shard, whole) in enumerate(run.results):
-        assert torch.equal(shard, total.tensor_split(world_size)[rank]), f"rank {rank}'s shard"
-        assert torch.equal(whole, total), f"rank {rank}'s whole"
-    sizes = [len(piece) for piece in total.tensor_split(world_size)]
-    for rank in range(world_size):
-        others = num_rows - sizes[rank] + num_rows - sizes[(rank + 1) % world_size]
-        assert run.ledger.sent_bytes("send", rank) == others * 3 * total.itemsize
+def test_reduce_scatter_then_all_gather_is_all_reduce(world_size):
+    run = launch(scatter_and_gather, world_size)
+    for number, (num_rows, dtype) in enumerate(SHARDED):
+        total = sum(tensor_of(rank, (num_rows, 3), dtype) for rank in range(world_size))
+        pieces = total.tensor_split(world_size)
+        for rank, found in enumerate(run.results):
+            shard, whole = found[number]
+            assert torch.equal(shard, pieces[rank]), f"rank {rank}'s shard"
+            assert torch.equal(whole, total), f"rank {rank}'s whole"
+            others = 2 * num_rows - len(pieces[rank]) - len(pieces[(rank + 1) % world_size])
+            sent = parted(run)[number].sent_bytes("send", rank)
+            assert sent == others * 3 * total.itemsize
 
 
 # Groups, and what goes wrong

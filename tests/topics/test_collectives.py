@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 import torch.distributed as dist
+from cases import parted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,12 +85,6 @@ def test_every_value_is_right_for_every_root_size_and_dtype(world_size):
             assert same(got, want), f"rank {rank}, {case}: got {got}, expected {want}"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_ranks_hold_the_same_as_after_torchs_own(name):
-    ours, theirs = (demonstrate(name, 3, 1, by_hand=by_hand) for by_hand in (True, False))
-    assert (ours.before, ours.after) == (theirs.before, theirs.after)
-
-
 def all_reduce_each(rank, world_size, shapes):
     tensors = [
         torch.randn(shape, generator=torch.Generator().manual_seed(rank)) for shape in shapes
@@ -143,23 +138,30 @@ def predicted_messages(name, n):
     return each.get(name, 1) * (n - 1)
 
 
-@pytest.mark.parametrize("name", NAMES)
+def call_in_turn(rank, world_size, root, num_rows):
+    for name in NAMES:
+        call(rank, world_size, name, root, num_rows, torch.float64)
+        dist.barrier()
+
+
 @pytest.mark.parametrize(("world_size", "num_rows"), [(1, 5), (2, 5), (3, 6), (4, 6)])
-def test_messages_and_bytes_are_those_of_the_docstring(name, world_size, num_rows):
+def test_messages_and_bytes_are_those_of_the_docstring(world_size, num_rows):
     root = world_size - 1
-    run = launch(call, world_size, (name, root, num_rows, torch.float64))
-    sent = [run.ledger.sent_bytes("send", rank) for rank in range(world_size)]
-    want = [8 * elements for elements in predicted_rows(name, world_size, root, num_rows)]
-    assert sent == want, f"{name}: sent by rank {sent}, predicted {want}"
-    assert run.ledger.count("send") == predicted_messages(name, world_size)
-    assert run.ledger.count("recv") == run.ledger.count("send") == run.ledger.count() / 2
+    ledgers = parted(launch(call_in_turn, world_size, (root, num_rows)))
+    for name, ledger in zip(NAMES, ledgers, strict=False):  # after the last barrier, nothing
+        sent = [ledger.sent_bytes("send", rank) for rank in range(world_size)]
+        want = [8 * elements for elements in predicted_rows(name, world_size, root, num_rows)]
+        assert sent == want, f"{name}: sent by rank {sent}, predicted {want}"
+        assert ledger.count("send") == predicted_messages(name, world_size)
+        assert ledger.count("recv") == ledger.count("send") == ledger.count() / 2
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_rank_sends_more_than_torchs_standard_algorithm(name):
-    by_hand, torchs = (demonstrate(name, 4, 2, by_hand=flag).run.ledger for flag in (True, False))
+def test_ranks_hold_and_send_the_same_as_by_torchs_own(name):
+    ours, theirs = (demonstrate(name, 4, 2, by_hand=by_hand) for by_hand in (True, False))
+    assert (ours.before, ours.after) == (theirs.before, theirs.after)
     for rank in range(4):
-        sent, standard = by_hand.sent_bytes(rank=rank), torchs.sent_bytes(rank=rank)
+        sent, standard = (shown.run.ledger.sent_bytes(rank=rank) for shown in (ours, theirs))
         assert sent == standard, f"{name}, rank {rank}: {sent} bytes, the standard says {standard}"
 
 

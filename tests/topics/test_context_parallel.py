@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 import torch
 import torch.distributed as dist
+from cases import parted
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
@@ -86,23 +87,35 @@ def check(results, expected, layout, tolerance=1e-10):
 # Values
 
 
+CAUSAL_OR_NOT = [(*case, causal) for case in CASES for causal in (True, False)]
+
+
 @functools.cache
 def every_way(world_size):
-    """What `both_ways` found, [rank][way, layout, causal], all in one launch."""
-    cases = [(*case, causal) for case in CASES for causal in (True, False)]
+    """What `both_ways` found, by case and rank, and what was called in each half: one launch."""
 
     def all_of_them(rank, world_size, inputs):
-        return {case: both_ways(rank, world_size, inputs, *case) for case in cases}
+        found = []
+        for case in CAUSAL_OR_NOT:
+            dist.barrier()
+            found.append(both_ways(rank, world_size, inputs, *case))
+        return found
 
-    return launch(all_of_them, world_size, (tensors(),)).results
+    run = launch(all_of_them, world_size, (tensors(),))
+    halves = parted(run)
+    found = zip(*run.results, strict=True), zip(halves[1::2], halves[2::2], strict=True)
+    return dict(zip(CAUSAL_OR_NOT, zip(*found, strict=True), strict=True))
 
 
 @pytest.mark.parametrize("world_size", WORLDS)
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize(("way", "layout"), CASES)
-def test_y_and_every_gradient_equal_one_devices(way, layout, causal, world_size):
-    found = [result[way, layout, causal] for result in every_way(world_size)]
-    check(found, one_device(*tensors(), causal), layout)
+@pytest.mark.parametrize(("way", "layout", "causal"), CAUSAL_OR_NOT)
+def test_values_are_one_devices_and_counted_bytes_the_formulas(way, layout, causal, world_size):
+    inputs = tensors()
+    results, halves = every_way(world_size)[way, layout, causal]
+    check(results, one_device(*inputs, causal), layout)
+    expected = pytest.approx(sent_bytes(way, world_size, inputs[1].nbytes))
+    for rank in range(world_size):
+        assert tuple(half.sent_bytes(rank=rank) for half in halves) == expected
 
 
 @pytest.mark.parametrize("way", ["ring", "ulysses"])
@@ -145,10 +158,8 @@ def test_ulysses_within_and_a_ring_between_equal_one_device(layout):
     run = launch(on_rank, 4, (inputs,))
     assert max(map(max, run.results)) < 1e-10
     in_pairs, in_ring = mixed_sent_bytes(2, 2, inputs[1].nbytes)
-    marks = [event.end for event in run.ledger.select("barrier", 0)]
-    forward = [e for e in run.ledger.select(rank=0) if marks[-2] < e.start < marks[-1]]
-    sent = {op: sum(e.sent_bytes for e in forward if e.op == op) for op in ("all_to_all", "send")}
-    assert sent == {"all_to_all": in_pairs, "send": in_ring}
+    forward = parted(run)[-2]
+    assert [forward.sent_bytes(op, 0) for op in ("all_to_all", "send")] == [in_pairs, in_ring]
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -232,19 +243,6 @@ def test_zigzag_gives_every_rank_the_same_work_in_every_round(n):
 
 
 # Messages
-
-
-@pytest.mark.parametrize("world_size", WORLDS)
-@pytest.mark.parametrize(("way", "layout"), CASES)
-def test_counted_bytes_equal_the_formula(way, layout, world_size):
-    inputs = tensors()
-    ledger = launch(both_ways, world_size, (inputs, way, layout, True)).ledger
-    for rank in range(world_size):
-        moment = ledger.select("barrier", rank)[0].start
-        halves = [0.0, 0.0]
-        for event in ledger.select(rank=rank):
-            halves[event.start > moment] += event.sent_bytes
-        assert tuple(halves) == pytest.approx(sent_bytes(way, world_size, inputs[1].nbytes))
 
 
 def test_the_next_block_is_under_way_while_one_is_worked_on():

@@ -86,21 +86,25 @@ def assert_close(mine, theirs, **tolerance):
         torch.testing.assert_close(a, b, **(tolerance or TIGHT))
 
 
-def assert_trains_as_one_device(run, x, labels, sizes=SIZES, steps=1):
+def assert_trains_as_one_device(results, x, labels, sizes=SIZES, steps=1):
     loss, gradients, parameters = one_device(x, labels, sizes, steps)
-    assert_close([sum(result[0] for result in run.results)], [loss])
-    for result in run.results:
+    assert_close([sum(result[0] for result in results)], [loss])
+    for result in results:
         assert_close(result[1], gradients)
         assert_close(result[2], parameters)
 
 
+def train_each(rank, world_size, cases):
+    return [train(rank, world_size, *case) for case in cases]
+
+
 @pytest.mark.parametrize("world_size", WORLD_SIZES)
-@pytest.mark.parametrize(("micro_batches", "bucket_bytes"), [(1, 1), (1, 600), (3, 1 << 20)])
-def test_five_steps_on_uneven_shards_equal_one_device(world_size, micro_batches, bucket_bytes):
+def test_three_steps_on_uneven_shards_equal_one_device(world_size):
     x, labels = data(11)  # 11 rows divide by none of 2, 3, 4
-    arguments = (x, labels, SIZES, 5, micro_batches, bucket_bytes)
-    run = launch(train, world_size, arguments)
-    assert_trains_as_one_device(run, x, labels, steps=5)
+    cases = [(x, labels, SIZES, 3, *how) for how in ((1, 1), (1, 600), (3, 1 << 20))]
+    results = launch(train_each, world_size, (cases,)).results
+    for by_rank in zip(*results, strict=True):
+        assert_trains_as_one_device(by_rank, x, labels, steps=3)
 
 
 @given(
@@ -113,7 +117,7 @@ def test_five_steps_on_uneven_shards_equal_one_device(world_size, micro_batches,
 def test_any_shapes_micro_batches_and_buckets_equal_one_device(sizes, rows, micro, bucket_bytes):
     x, labels = data(rows, sizes)
     run = launch(train, 3, (x, labels, sizes, 1, micro, bucket_bytes))
-    assert_trains_as_one_device(run, x, labels, sizes)
+    assert_trains_as_one_device(run.results, x, labels, sizes)
 
 
 def train_gpt(rank, world_size, tokens, bucket_bytes):
@@ -134,8 +138,7 @@ def tiny_gpt(seed):
     return random_gpt(7, 3, 8, 2, 2, seed, torch.float64)
 
 
-@pytest.mark.parametrize("bucket_bytes", [1, 1 << 20])
-@pytest.mark.parametrize("world_size", WORLD_SIZES)
+@pytest.mark.parametrize(("world_size", "bucket_bytes"), [(1, 1), (3, 1), (3, 1 << 20)])
 def test_a_gpt_with_its_tied_table_trains_as_one_device_does(world_size, bucket_bytes):
     tokens = torch.randint(7, (4, 2, 5, 3), generator=torch.Generator().manual_seed(0))
     model = MLP(gpt_layers(tiny_gpt(0)))
@@ -162,7 +165,7 @@ def test_buckets_hold_every_layer_once_in_the_order_of_backward(layer_bytes, buc
         assert sum(layer_bytes[i] for i in [*before, after[0]]) > bucket_bytes
 
 
-@pytest.mark.parametrize("world_size", WORLD_SIZES)
+@pytest.mark.parametrize("world_size", [1, 3])
 def test_a_step_sends_one_broadcast_and_one_all_reduce_a_bucket(world_size):
     x, labels = data(8)
     run = launch(train, world_size, (x, labels, SIZES, 2, 4, 600))
@@ -210,7 +213,7 @@ def test_gradients_that_are_sums_already_are_not_summed_again():
 # The naive ways, the pieces
 
 
-@pytest.mark.parametrize("world_size", WORLD_SIZES)
+@pytest.mark.parametrize("world_size", [1, 3])
 def test_one_call_a_tensor_and_one_flat_call_give_the_same_sum(world_size):
     def drive(rank, world_size):
         tensors = [torch.full((3, 2), 1.0 + rank).T, torch.full((4,), 10.0 * rank)]
@@ -246,8 +249,7 @@ def test_the_batches_of_an_epoch_hold_every_sample_once(num_samples, batch_rows,
     assert {len(batch) for batch in found[:-1]} <= {batch_rows}
 
 
-@pytest.mark.parametrize("world_size", WORLD_SIZES)
-@pytest.mark.parametrize("num_rows", [3, 10])
+@pytest.mark.parametrize(("world_size", "num_rows"), [(1, 3), (4, 3), (4, 10)])
 def test_an_evaluation_is_exact_without_padding(world_size, num_rows):
     def drive(rank, world_size, x, labels):
         return evaluate(build(0), x, labels)
@@ -297,8 +299,7 @@ def test_float16_halves_the_bytes_of_float32_and_loses_little():
     assert [e.payload_bytes for e in run.ledger.select(rank=0)] == [1200, 1200]
 
 
-@pytest.mark.parametrize("world_size", [1, 2, 3])
-@pytest.mark.parametrize("fraction", [0.001, 0.1, 1.0])
+@pytest.mark.parametrize(("world_size", "fraction"), [(1, 0.1), (2, 0.001), (3, 0.1), (3, 1.0)])
 def test_top_k_loses_nothing_it_is_only_late(world_size, fraction):
     gradients = random_gradients(4, world_size, 50)
     run = summed(partial(TopK, fraction=fraction), gradients)
@@ -361,7 +362,7 @@ def both(rank, world_size, x, labels, reducer, hook):
     return mine.parameters(), [p.detach() for p in theirs.parameters()]
 
 
-@pytest.mark.parametrize("world_size", [1, 2, 3])
+@pytest.mark.parametrize("world_size", [1, 3])
 @pytest.mark.parametrize(
     ("reducer", "hook", "tolerance"),
     [(Sum, None, 1e-6), (Float16, default_hooks.fp16_compress_hook, 2e-4)],

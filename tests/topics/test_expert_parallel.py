@@ -162,8 +162,9 @@ def dense_of(one):
     return [one.router.grad_weight, *shared]
 
 
-@pytest.mark.parametrize("softmax", ["before", "after"])
-@pytest.mark.parametrize("world_size", WORLDS)
+@pytest.mark.parametrize(
+    ("world_size", "softmax"), [(1, "after"), (2, "before"), (3, "after"), (4, "before")]
+)
 def test_experts_over_ranks_equal_one_device(world_size, softmax):
     x, grad_y = data()
     how = {"softmax": softmax, "balance": 0.1, "shared": True}
@@ -210,7 +211,7 @@ def rows_by_rank(chosen, placement):
     ]
 
 
-@pytest.mark.parametrize("world_size", WORLDS)
+@pytest.mark.parametrize("world_size", [1, 3])
 def test_bytes_are_four_times_the_rows_that_change_rank(world_size):
     x, grad_y = data()
     run = check_equal(world_size, spread, alone(), x, grad_y)
@@ -242,7 +243,7 @@ def kept_choices(chosen, limit):
     return kept
 
 
-@pytest.mark.parametrize("factor", [0.5, 1.0, 1.25])
+@pytest.mark.parametrize("factor", [0.5, 1.25])
 def test_beyond_its_capacity_an_expert_takes_no_row_of_a_rank(factor):
     x, grad_y = data(24)
     run = launch(limited, 3, (factor, PerRank(x.split(8)), PerRank(grad_y.split(8))))
@@ -476,7 +477,7 @@ def check_training(world_size, placements, last):
             assert_close(mine, [t for expert in last[rank] for t in theirs[expert]])
 
 
-@pytest.mark.parametrize("world_size", WORLDS)
+@pytest.mark.parametrize("world_size", [1, 3])
 def test_six_steps_of_a_gpt_of_experts_equal_one_devices(world_size):
     check_training(world_size, {}, in_order(E, world_size))
 

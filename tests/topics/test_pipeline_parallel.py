@@ -12,6 +12,7 @@ from functools import partial
 import pytest
 import torch
 import torch.distributed as dist
+from cases import parted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,7 +75,12 @@ def one_step(rank, world_size, weights, x, targets, schedule, loss, activation=G
 
 
 def many_steps(rank, world_size, weights, x, targets, some, loss):
-    return [one_step(rank, world_size, weights, x, targets, schedule, loss) for schedule in some]
+    """A step of each schedule; each begins with a barrier."""
+    steps = []
+    for schedule in some:
+        dist.barrier()
+        steps.append(one_step(rank, world_size, weights, x, targets, schedule, loss))
+    return steps
 
 
 def unsplit(weights, x, targets, loss, activation=GELU):
@@ -159,7 +165,7 @@ def one_stage(rank, world_size, weights, x, labels, m, schedule):
 
 
 @pytest.mark.parametrize("make", [gpipe, one_forward_one_backward])
-@pytest.mark.parametrize(("world_size", "m"), [(1, 4), (2, 3), (4, 2), (4, 6)])
+@pytest.mark.parametrize(("world_size", "m"), [(1, 4), (2, 3), (4, 6)])
 def test_a_stage_told_its_shape_gives_the_unsplit_models_loss_and_gradients(make, world_size, m):
     weights, x, labels = digits_like([8] * 6, 2 * m)
     schedule = make(world_size, m)
@@ -176,7 +182,7 @@ def train(rank, world_size, weights, x, labels, schedule):
     m = pipeline.num_micro_batches
     parameters = [tensor for chunk in chunks for tensor in chunk.parameters()]
     optimizer = AdamW(parameters, lr=0.01)
-    for _ in range(5):
+    for _ in range(3):
         for chunk in chunks:
             chunk.zero_gradients()
         pipeline.step(cut(x, m), cut(labels, m), softmax_cross_entropy)
@@ -188,14 +194,14 @@ def train_on_each(rank, world_size, weights, x, labels, some):
     return [train(rank, world_size, weights, x, labels, schedule) for schedule in some]
 
 
-@pytest.mark.parametrize("world_size", [1, 2, 3, 4])
-def test_weights_after_five_adamw_steps_are_the_unsplit_models(world_size):
+@pytest.mark.parametrize("world_size", [2, 3, 4])
+def test_weights_after_three_adamw_steps_are_the_unsplit_models(world_size):
     weights, x, labels = digits_like(SIZES, 10)
     some = list(cases(world_size, (6 if world_size == 3 else 4,)))
     run = launch(train_on_each, world_size, (weights, x, labels, some), deadline=110)
     model = MLP.from_weights(weights, GELU)
     optimizer = AdamW(model.parameters(), lr=0.01)
-    for _ in range(5):
+    for _ in range(3):
         model.zero_gradients()
         y, saved = model.forward(x)
         model.backward(softmax_cross_entropy(y, labels)[1], saved)
@@ -256,17 +262,18 @@ def test_torchs_own_pipelining_gives_the_same(name, make):
 # What is sent
 
 
-@pytest.mark.parametrize("name", SPLIT)
-def test_each_boundary_carries_each_micro_batch_once_each_way(name):
+def test_each_boundary_carries_each_micro_batch_once_each_way():
     width, num_rows, m, p = 4, 7, 6, 3
-    schedule = SPLIT[name][0](p, m)
+    schedules = {name: make(p, m) for name, (make, _) in SPLIT.items()}
     weights, x, labels = digits_like([width] * 10, num_rows)
-    run = launch(one_step, p, (weights, x, labels, schedule, softmax_cross_entropy))
-    boundaries = sum(a != b for a, b in itertools.pairwise(route_of(schedule)))
-    headers = 8 * (7 + m)
-    assert run.ledger.count("send") == run.ledger.count("recv") == 2 * boundaries * (m + 1)
-    assert run.ledger.count() == 4 * boundaries * (m + 1)
-    assert run.ledger.sent_bytes() == 2 * boundaries * (8 * width * num_rows + headers)
+    arguments = weights, x, labels, list(schedules.values()), softmax_cross_entropy
+    steps = parted(launch(many_steps, p, arguments))[1:]
+    for (name, schedule), step in zip(schedules.items(), steps, strict=True):
+        boundaries = sum(a != b for a, b in itertools.pairwise(route_of(schedule)))
+        headers = 8 * (7 + m)
+        assert step.count("send") == step.count("recv") == 2 * boundaries * (m + 1), name
+        assert step.count() == 4 * boundaries * (m + 1), name
+        assert step.sent_bytes() == 2 * boundaries * (8 * width * num_rows + headers), name
 
 
 @given(st.integers(1, 5), st.integers(2, 4), st.sampled_from([*SPLIT]))
@@ -341,7 +348,9 @@ def hold(rank, world_size, weights, x, target, schedule):
     pipeline.step(cut(x, m), cut(target, m), mean_squared_error)
 
 
-@pytest.mark.parametrize("name", [*[*SPLIT][:4], "breadth first", "zero bubble V", "found on a V"])
+@pytest.mark.parametrize(
+    "name", ["gpipe", "1f1b", "zero bubble H2", "breadth first", "found on a V"]
+)
 def test_only_micro_batches_in_flight_are_held(name):
     p, m, rows, make = 3, 9, 64, SPLIT[name][0]
     saved = rows * (16 + 256 + 256 + 16) * 4  # x, both sides of the first GELU, the second's x

@@ -6,7 +6,7 @@ import matplotlib.colors
 import numpy as np
 import pytest
 
-from byhand.figures import leaving_bars, save_svg, style
+from byhand.figures import leaving_bars, style
 from byhand.rank_groups import NAMES, RankGrid
 from byhand.rank_groups.lab import draw_grid, grid_explorer, show_grid
 
@@ -46,12 +46,6 @@ def test_every_kind_of_group_is_drawn_and_a_rank_in_none_is_said():
     texts = [text.get_text() for text in figure.texts]
     assert "all across nodes · rank 6: in none" in texts
     assert "tp-pp  2 groups of 8" in texts
-
-
-def test_the_same_grid_gives_the_same_file(tmp_path):
-    for name in ("a.svg", "b.svg"):
-        save_svg(show_grid(RankGrid(16, tp=2, pp=4), 8), tmp_path / name)
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
 
 
 def test_the_explorer_says_what_leaves_a_node():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
 import torch
 import torch.distributed as dist
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch.nn import functional as F
 
 from byhand import launch
@@ -64,22 +63,24 @@ def random(*shape, seed=0):
 # The two operators
 
 
-def there_and_back(rank, world_size, x):
-    mine = share(x)
-    return torch.equal(gather(mine), x), reduce_scatter((rank + 1) * x) - mine
+def there_and_back(rank, world_size, tensors):
+    mine = [share(x) for x in tensors]
+    same = [torch.equal(gather(shard), x) for shard, x in zip(mine, tensors, strict=True)]
+    return all(same), [reduce_scatter((rank + 1) * x) for x in tensors]
 
 
-@pytest.mark.parametrize("shape", [(12, 3), (2, 12, 3), (2, 2, 12, 1)])
 @pytest.mark.parametrize("world_size", WORLDS)
-def test_tokens_are_gathered_in_order_and_their_sums_scattered(world_size, shape):
-    x = random(*shape)
-    run = launch(there_and_back, world_size, (x.mT.contiguous().mT,))  # not contiguous
-    others = sum(range(1, world_size + 1)) - 1
-    for rank, (same, difference) in enumerate(run.results):
+def test_tokens_are_gathered_in_order_and_their_sums_scattered(world_size):
+    tensors = [random(*shape) for shape in ((12, 3), (2, 12, 3), (2, 2, 12, 1))]
+    not_contiguous = [x.mT.contiguous().mT for x in tensors]
+    run = launch(there_and_back, world_size, (not_contiguous,))
+    total = sum(range(1, world_size + 1))
+    for rank, (same, sums) in enumerate(run.results):
         assert same
-        assert_close([difference], [others * x.tensor_split(world_size, -2)[rank]])
+        assert_close(sums, [total * x.tensor_split(world_size, -2)[rank] for x in tensors])
     for op in ("all_gather", "reduce_scatter"):
-        assert run.ledger.sent_bytes(op, 0) == x.nbytes * (world_size - 1) // world_size
+        sent = [event.sent_bytes for event in run.ledger.select(op, 0)]
+        assert sent == [x.nbytes * (world_size - 1) // world_size for x in tensors]
 
 
 def through_autograd(rank, world_size, weights, x, grad_y):
@@ -113,35 +114,41 @@ def build(kind, parallel):
     return (SequenceParallelMLP if parallel else MLP.from_weights)([up, down], GELU)
 
 
-def forward_backward(rank, world_size, kind, x, grad_y, way):
+CASES = [(kind, way) for kind in ("attention", "mlp") for way in ("again", "whole", "halves")]
+
+
+def forward_backward(rank, world_size, x, grad_y):
+    return [one_of(kind, way, share(x), share(grad_y)) for kind, way in CASES]
+
+
+def one_of(kind, way, x, grad_y):
     model = build(kind, True)
     for layer in model.layers:
         layer.gather_again = way != "whole"
-    y, saved = model.forward(share(x))
+    y, saved = model.forward(x)
     if way == "halves":
-        grad_x, kept = model.backward_input(share(grad_y), saved)
+        grad_x, kept = model.backward_input(grad_y, saved)
         model.backward_weight(kept)
     else:
-        grad_x = model.backward(share(grad_y), saved)
+        grad_x = model.backward(grad_y, saved)
     return y, grad_x, model.gradients()
 
 
-@pytest.mark.parametrize("way", ["again", "whole", "halves"])
-@pytest.mark.parametrize("kind", ["attention", "mlp"])
 @pytest.mark.parametrize("world_size", WORLDS)
-def test_attention_and_mlp_equal_one_device(world_size, kind, way):
+def test_attention_and_mlp_equal_one_device(world_size):
     x, grad_y = random(2, 12, 12), random(2, 12, 12, seed=1)
-    alone = build(kind, False)
-    y, saved = alone.forward(x)
-    whole = y, alone.backward(grad_y, saved)
-    results = launch(forward_backward, world_size, (kind, x, grad_y, way)).results
-    for rank, (y, grad_x, _) in enumerate(results):
-        assert_close((y, grad_x), [t.tensor_split(world_size, 1)[rank] for t in whole])
-    if kind == "mlp":
-        first, _, last = zip(*(g for *_, g in results), strict=True), None, alone.gradients()
-        up, up_bias, down, down_bias = first
-        assert_close([torch.cat(up), torch.cat(up_bias), torch.cat(down, 1)], last[:3])
-        assert_close(down_bias, [last[3]] * world_size)
+    results = launch(forward_backward, world_size, (x, grad_y)).results
+    for (kind, _), by_rank in zip(CASES, zip(*results, strict=True), strict=True):
+        alone = build(kind, False)
+        y, saved = alone.forward(x)
+        whole = y, alone.backward(grad_y, saved)
+        for rank, (y, grad_x, _) in enumerate(by_rank):
+            assert_close((y, grad_x), [t.tensor_split(world_size, 1)[rank] for t in whole])
+        if kind == "mlp":
+            up, up_bias, down, down_bias = zip(*(g for *_, g in by_rank), strict=True)
+            *rest, last = alone.gradients()
+            assert_close([torch.cat(up), torch.cat(up_bias), torch.cat(down, 1)], rest)
+            assert_close(down_bias, [last] * world_size)
 
 
 def norm_gradients(rank, world_size, x, grad_y):
@@ -199,22 +206,22 @@ def loss_of(rank, world_size, logits, targets, vocabulary=None):
     return loss, grad
 
 
-@settings(max_examples=15, deadline=None)
-@given(
-    world_size=st.integers(1, 4),
-    tokens=st.integers(1, 9),
-    more=st.integers(0, 13),
-    shift=st.sampled_from([0.0, 1e4, -1e4]),
-)
-def test_the_split_loss_equals_the_whole(world_size, tokens, more, shift):
-    vocabulary = world_size + more
-    logits = 5 * random(tokens, vocabulary, seed=tokens)
-    logits[:, more] += shift  # a large logit is one rank's alone
-    targets = torch.arange(tokens) * 7 % vocabulary
-    loss, grad = softmax_cross_entropy(logits, targets)
-    run = launch(loss_of, world_size, (logits, targets))
-    for rank, (mine, grad_mine) in enumerate(run.results):
-        assert_close([mine, grad_mine], [loss, grad.tensor_split(world_size, 1)[rank]])
+def losses_of(rank, world_size, cases):
+    return [loss_of(rank, world_size, *case) for case in cases]
+
+
+@pytest.mark.parametrize("world_size", WORLDS)
+def test_the_split_loss_equals_the_whole(world_size):
+    cases = []
+    for tokens, more, shift in itertools.product((1, 4, 9), (0, 1, 6, 13), (0.0, 1e4, -1e4)):
+        logits = 5 * random(tokens, world_size + more, seed=tokens)
+        logits[:, more] += shift  # a large logit is one rank's alone
+        cases.append((logits, torch.arange(tokens) * 7 % (world_size + more)))
+    results = launch(losses_of, world_size, (cases,)).results
+    for case, by_rank in zip(cases, zip(*results, strict=True), strict=True):
+        loss, grad = softmax_cross_entropy(*case)
+        for rank, mine in enumerate(by_rank):
+            assert_close(mine, [loss, grad.tensor_split(world_size, 1)[rank]])
 
 
 @pytest.mark.parametrize("vocabulary", [None, 10])
@@ -284,7 +291,7 @@ def train_split(rank, world_size, weights, gradients, trained):
     return found[:2]
 
 
-@pytest.mark.parametrize("world_size", WORLDS)
+@pytest.mark.parametrize("world_size", [1, 3])
 def test_the_gpt_equals_one_device_in_loss_logits_gradients_and_weights(world_size):
     layers = gpt_layers(tiny())
     losses, logits, gradients, trained = train(MLP(layers), next_token_loss, lambda model: None)
@@ -410,7 +417,7 @@ def test_a_ring_of_products_equals_the_collective_and_the_product(world_size):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("world_size", [2, 3, 4])
+@pytest.mark.parametrize("world_size", [2, 3])
 def test_a_layer_saves_and_sends_what_the_formulas_say_to_the_byte(world_size, way):
     run = run_layer(way, world_size, sequences=2)
     ranks = len(run.results)

@@ -41,6 +41,7 @@ from byhand.tensor_parallel.operators import copy_to_group, sum_over_group
 
 SIZES = [5, 12, 6, 24, 4]  # widths that 1, 2, 3 and 4 ranks divide between each pair
 WORLDS = (1, 2, 3, 4)
+CORNERS = (1, 3)  # alone, and a number that is no power of 2
 FLOAT64 = {"dtype": torch.float64}
 
 
@@ -85,7 +86,7 @@ CUTS = [0, 0, 1, None] * 2
 
 
 @pytest.mark.parametrize("activation", [ReLU, GELU])
-@pytest.mark.parametrize("world_size", WORLDS)
+@pytest.mark.parametrize("world_size", CORNERS)
 def test_five_steps_of_training_equal_one_devices(world_size, activation):
     check_training(world_size, activation, "cpu")
 
@@ -233,7 +234,7 @@ def test_an_mlp_block_sends_one_all_reduce_each_way(how, backward):
         assert_close(gradients, [cut(g, dim, 3, rank) for g, dim in cuts])
 
 
-@pytest.mark.parametrize("world_size", WORLDS)
+@pytest.mark.parametrize("world_size", CORNERS)
 def test_gathering_every_output_gives_the_same_for_more_bytes(world_size):
     weights = random_weights([4, 12, 24], **FLOAT64)
     x, grad_y = torch.randn(5, 4, **FLOAT64), torch.randn(5, 24, **FLOAT64)
@@ -252,7 +253,7 @@ def test_gathering_every_output_gives_the_same_for_more_bytes(world_size):
     assert reduced == pytest.approx(all_reduce_bytes(5 * (4 + 12), world_size), abs=2)
 
 
-@pytest.mark.parametrize("world_size", WORLDS)
+@pytest.mark.parametrize("world_size", CORNERS)
 def test_gathering_the_input_sends_back_a_reduce_scatter_and_gives_the_same(world_size):
     weights = random_weights([4, 12, 24], **FLOAT64)
     x, grad_y = torch.randn(5, 4, **FLOAT64), torch.randn(5, 24, **FLOAT64)
@@ -294,7 +295,7 @@ def own_heads(tensor, world_size, rank):
     return torch.cat([part.tensor_split(world_size)[rank] for part in tensor.tensor_split(3)])
 
 
-@pytest.mark.parametrize(("world_size", "causal"), [(1, True), (2, False), (3, True), (4, True)])
+@pytest.mark.parametrize(("world_size", "causal"), [(1, True), (2, False), (3, True)])
 def test_attention_split_by_heads_equals_one_devices(world_size, causal):
     qkv, out = attention_weights(24)
     x, grad_y = torch.randn(2, 5, 24, **FLOAT64), torch.randn(2, 5, 24, **FLOAT64)
@@ -371,7 +372,7 @@ def test_a_convolution_equals_torchs(inputs, outputs, kernel, padding, stride):
     assert_close(got, [expected.detach(), x.grad, weight.grad, bias.grad])
 
 
-@pytest.mark.parametrize("world_size", WORLDS)
+@pytest.mark.parametrize("world_size", CORNERS)
 def test_a_convolution_split_by_channel_equals_one_devices(world_size):
     weight, bias = torch.randn(12, 12, 3, 3, **FLOAT64), torch.randn(12, **FLOAT64)
     x, grad_y = torch.randn(2, 12, 4, 5, **FLOAT64), torch.randn(2, 12, 4, 5, **FLOAT64)

@@ -1,10 +1,12 @@
 """Every stage of ZeRO equals one device, and torch's own; it holds and sends what formulas say."""
 
+import functools
 from functools import partial
 
 import pytest
 import torch
 import torch.distributed as dist
+from cases import parted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.distributed.device_mesh import init_device_mesh
@@ -51,6 +53,16 @@ def data(num_rows, sizes=SIZES, dtype=torch.float64, steps=5):
 
 def build(seed, sizes=SIZES, dtype=torch.float64):
     return MLP.from_weights(random_weights(sizes, seed, dtype), GELU).layers
+
+
+def tiny_gpt(seed):
+    """Two units use its tied table."""
+    return gpt_layers(random_gpt(7, 3, 8, 2, 2, seed, torch.float64))
+
+
+def text(steps=2):
+    generator = torch.Generator().manual_seed(0)
+    return torch.randint(7, (steps, 2, 5, 3), generator=generator).unbind()
 
 
 def close(mine, theirs, **tolerance):
@@ -100,21 +112,48 @@ def alone(layers, batches, loss):
     return torch.tensor(losses, dtype=torch.float64), model.gradients(), model.parameters()
 
 
-def assert_equals_one_device(run, wanted):
+def assert_equals_one_device(results, wanted):
     losses, gradients, parameters = wanted
-    close(sum(result[0] for result in run.results), losses)
-    for _, norms, mine, weights in run.results:
+    close(sum(result[0] for result in results), losses)
+    for _, norms, mine, weights in results:
         assert all(norm > MAX_NORM for norm in norms)
         close(mine, gradients)
         close(weights, parameters)
 
 
-@pytest.mark.parametrize("world_size", WORLD_SIZES)
-@pytest.mark.parametrize("way", WAYS)
-def test_five_clipped_steps_on_uneven_shards_equal_one_device(way, world_size):
-    batches = data(11)  # 11 rows divide by none of 2, 3, 4
-    run = launch(train, world_size, (way, build, batches, softmax_cross_entropy))
-    assert_equals_one_device(run, alone(build(0), batches, softmax_cross_entropy))
+TRAINED = {  # by name: what is built and trained, on which data, by which loss
+    "an MLP": (
+        build,
+        data(11, steps=3),
+        softmax_cross_entropy,
+    ),  # 11 rows divide by none of 2, 3, 4
+    "a GPT": (tiny_gpt, text(), next_token_loss),
+}
+CASES = [(way, "an MLP", n) for way in WAYS for n in WORLD_SIZES]
+CASES += [(way, "a GPT", n) for way in WAYS for n in (1, 3)]
+
+
+@functools.cache
+def every_way(world_size):
+    """What `train` returned, [rank][way, what], all in one launch."""
+    cases = [(way, what) for way, what, n in CASES if n == world_size]
+
+    def all_of_them(rank, world_size):
+        return {(way, what): train(rank, world_size, way, *TRAINED[what]) for way, what in cases}
+
+    return launch(all_of_them, world_size).results
+
+
+@functools.cache
+def trained_alone(what):
+    built, batches, loss = TRAINED[what]
+    return alone(built(0), batches, loss)
+
+
+@pytest.mark.parametrize(("way", "what", "world_size"), CASES)
+def test_clipped_steps_on_uneven_shards_equal_one_device(way, what, world_size):
+    results = [result[way, what] for result in every_way(world_size)]
+    assert_equals_one_device(results, trained_alone(what))
 
 
 @given(
@@ -132,18 +171,6 @@ def test_any_shapes_and_micro_batches_equal_one_device(sizes, rows, micro_batche
     close(sum(result[0] for result in run.results), wanted[0])
     for result in run.results:
         close(result[2], wanted[1])
-
-
-def tiny_gpt(seed):
-    return gpt_layers(random_gpt(7, 3, 8, 2, 2, seed, torch.float64))
-
-
-@pytest.mark.parametrize("world_size", WORLD_SIZES)
-@pytest.mark.parametrize("way", WAYS)
-def test_a_gpt_with_its_tied_table_trains_as_one_device_does(way, world_size):
-    tokens = torch.randint(7, (3, 2, 5, 3), generator=torch.Generator().manual_seed(0)).unbind()
-    run = launch(train, world_size, (way, tiny_gpt, tokens, next_token_loss))
-    assert_equals_one_device(run, alone(tiny_gpt(0), tokens, next_token_loss))
 
 
 # The flat parameter
@@ -206,44 +233,37 @@ def test_padding_does_not_count_in_the_norm_and_stays_zero():
 # What is sent
 
 
-def steps_of(way, micro_batches, sizes=(8, 16, 8), **options):
+def steps_of(cases, world_size, sizes=(8, 16, 8)):
+    """The ledger of a step for each (way, micro-batches), all in one launch."""
+
     def drive(rank, world_size):
         ((x, labels),) = data(8, sizes, steps=1)
-        model = WAYS[way](build(0, sizes), ADAM, **options)
-        dist.barrier()
-        one_step(model, x, labels, softmax_cross_entropy, micro_batches)
-        model.step(max_norm=1.0)
+        for way, micro_batches in cases:
+            model = WAYS[way](build(0, sizes), ADAM)
+            dist.barrier()
+            one_step(model, x, labels, softmax_cross_entropy, micro_batches)
+            model.step(max_norm=1.0)
+            dist.barrier()
 
-    return drive
-
-
-def calls_of_a_step(run, rank=0):
-    """Of one rank, after the barrier at which its step begins."""
-    events = run.ledger.select(rank=rank)
-    begin = next(i for i, event in enumerate(events) if event.op == "barrier")
-    return events[begin + 1 :]
+    return parted(launch(drive, world_size))[1::2]
 
 
-@pytest.mark.parametrize("micro_batches", [1, 2])
 @pytest.mark.parametrize("world_size", WORLD_SIZES)
-@pytest.mark.parametrize("stage", STAGES)
-def test_a_step_sends_what_the_formula_says(stage, world_size, micro_batches):
-    run = launch(steps_of(stage, micro_batches), world_size)
+def test_a_step_sends_what_the_formula_says(world_size):
     padded = [-(-count // world_size) * world_size for count in (8 * 16 + 16, 16 * 8 + 8)]
-    wanted = bytes_sent(stage, 8 * sum(padded), world_size, micro_batches)
-    for rank in range(world_size):
-        calls = calls_of_a_step(run, rank)
-        sent = {op: sum(e.sent_bytes for e in calls if e.op == op) for op in {e.op for e in calls}}
-        assert sent["all_gather"] + sent["reduce_scatter"] == wanted
-        assert [e.payload_bytes for e in calls if e.op == "all_reduce"] == [8]  # the norm
+    cases = [(stage, micro_batches) for stage in STAGES for micro_batches in (1, 2)]
+    steps = steps_of(cases, world_size)
+    for (stage, micro_batches), step in zip(cases, steps, strict=True):
+        wanted = bytes_sent(stage, 8 * sum(padded), world_size, micro_batches)
+        for rank in range(world_size):
+            shards = [step.sent_bytes(op, rank) for op in ("all_gather", "reduce_scatter")]
+            assert sum(shards) == wanted, (stage, micro_batches)
+            assert [e.payload_bytes for e in step.select("all_reduce", rank)] == [8]  # the norm
 
 
 def test_weights_that_stay_whole_are_gathered_once():
-    gathered = [
-        sum(event.op == "all_gather" for event in calls_of_a_step(launch(steps_of(way, 1), 2)))
-        for way in (1, 2, 3, "3 kept")
-    ]
-    assert gathered == [2, 2, 4, 2]
+    steps = steps_of([(1, 1), (2, 1), (3, 1), ("3 kept", 1)], 2)
+    assert [step.count("all_gather", 0) for step in steps] == [2, 2, 4, 2]
 
 
 def test_micro_batches_that_do_not_synchronise_send_nothing():
@@ -263,7 +283,7 @@ def test_micro_batches_that_do_not_synchronise_send_nothing():
     model.backward_first(softmax_cross_entropy(y, labels)[1], saved)
     for run in runs.values():
         close(run.results[0], model.gradients())
-        assert sum(e.op == "reduce_scatter" for e in calls_of_a_step(run)) == 3
+        assert run.ledger.count("reduce_scatter", 0) == 3
     assert len(gradients) == 6
 
 
@@ -405,7 +425,7 @@ def test_shards_within_and_replicas_across_equal_one_device(way):
 
 def test_replicas_send_only_their_shards_once_a_step():
     run = launch(hybrid, 4, (3, build, data(8, steps=1), softmax_cross_entropy))
-    calls = [e for e in calls_of_a_step(run) if e.op == "all_reduce"]
+    calls = parted(run)[-1].select("all_reduce", 0)
     shards = [8 * -(-count // 2) for count in (35, 42, 24)]
     assert [e.payload_bytes for e in calls] == [*shards, 8]
     assert [e.group for e in calls] == [*3 * [(0, 2)], (0, 1)]

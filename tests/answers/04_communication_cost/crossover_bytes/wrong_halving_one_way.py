@@ -1,13 +1,6 @@
 """Halving-doubling without the way back."""
 
-
-def all_reduce_seconds(
-    algorithm: str, alpha: float, beta: float, num_ranks: int, num_bytes: float
-) -> float:
-    bits, share = num_ranks.bit_length() - 1, (num_ranks - 1) / num_ranks
-    rounds, passed = {
-        "ring": (2 * (num_ranks - 1), 2 * share * num_bytes),
-        "recursive_doubling": (bits, bits * num_bytes),
-        "halving_doubling": (bits, share * num_bytes),
-    }[algorithm]
-    return alpha * rounds + beta * passed
+CHANGE = """
+-        "halving_doubling": (2 * bits, 2 * share * num_bytes),
++        "halving_doubling": (bits, share * num_bytes),
+"""

@@ -1,11 +1,6 @@
 """More stages than layers are not refused: some stages are empty."""
 
-
-def partition(num_layers, num_stages):
-    size, extra = divmod(num_layers, num_stages)
-    parts, start = [], 0
-    for stage in range(num_stages):
-        stop = start + size + (stage < extra)
-        parts.append(range(start, stop))
-        start = stop
-    return parts
+CHANGE = """
+-    if num_stages > num_layers:
+-        raise ValueError(f"{num_layers} layers cannot make {num_stages} stages")
+"""

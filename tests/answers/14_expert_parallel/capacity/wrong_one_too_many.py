@@ -1,10 +1,6 @@
 """Counting from nought, one row too many is taken."""
 
-
-def within_capacity(chosen, num_experts, factor):
-    num_tokens, top_k = chosen.shape
-    limit = math.ceil(factor * num_tokens * top_k / num_experts)
-    flat = chosen.T.flatten()
-    asked = torch.nn.functional.one_hot(flat, num_experts).cumsum(dim=0)
-    places = asked.gather(1, flat[:, None])
-    return (places - 1 <= limit).view(top_k, num_tokens).T
+CHANGE = """
+-    return (places <= limit).view(top_k, num_tokens).T
++    return (places - 1 <= limit).view(top_k, num_tokens).T
+"""

@@ -1,10 +1,6 @@
 """The bias has no say in the choice."""
 
-
-def sigmoid_gate(x, weight, bias, top_k, scale):
-    scores = (x @ weight.T).sigmoid()
-    chosen = scores.topk(top_k, dim=1).indices
-    picked = scores.gather(1, chosen)
-    total = picked.sum(dim=1, keepdim=True)
-    weights = scale * picked / total
-    return weights, chosen, (x, weight, scores, chosen, weights, total, scale)
+CHANGE = """
+-    chosen = (scores + bias).topk(top_k).indices
++    chosen = scores.topk(top_k, dim=1).indices
+"""
