@@ -13,16 +13,24 @@ import pytest
 from matplotlib.text import Text
 
 from byhand import collectives, figures
-from byhand.collectives.lab import (
-    NAMES,
-    collective_explorer,
-    demonstrate,
-    picture,
-)
-from byhand.figures import Block, style
+from byhand.all_reduce.lab import PLANS, watch_rounds
+from byhand.all_reduce.trees import two_trees
+from byhand.collectives.lab import NAMES, collective_explorer, demonstrate, picture
+from byhand.communication_cost.lab.pictures import draw_wirings
+from byhand.communication_cost.model import AlphaBeta
+from byhand.figures import Block, Span, collective, style
 from byhand.figures.messages import find_messages
-from byhand.figures.overlap import Flight, Step
+from byhand.figures.schedule import COLOURS
 from byhand.figures.timeline import find_segments
+from byhand.pipeline_schedules import (
+    gpipe,
+    interleaved,
+    one_forward_one_backward,
+    simulate,
+    zero_bubble_h1,
+)
+from byhand.rank_groups import RankGrid
+from byhand.rank_groups.lab import show_grid
 from byhand.tools.explorer import explorer, slider
 
 
@@ -60,10 +68,8 @@ HELD = {"stage 1": {"weights": 9, "optimizer": 1}}
 BYTES = {"rank 0": {"reduce_scatter": 3000, "all_gather": 3000}, "rank 1": {"all_reduce": 6000}}
 
 LOSSES = [4.0, 2.0, 1.0]
-STEPS = [
-    Step(0.0, 0.01, 0.03, 0.04, (Flight(0, 0.015, 0.018, 0.025), Flight(1, 0.03, 0.03, 0.04))),
-    Step(0.002, 0.012, 0.03, 0.04, (Flight(0, 0.018, 0.018, 0.025), Flight(1, 0.03, 0.03, 0.04))),
-]
+WATCHED = [("forward", "", 0.0, 0.01), ("standing still", "", 0.01, 0.03)]
+WATCHED += [("waiting for another rank", "", 0.01, 0.02), ("bucket in flight", 0, 0.02, 0.03)]
 BAND = {"step": [(value - 0.5, value + 0.5) for value in LOSSES]}
 
 X, Y = figures.Matrix("x", "T", "I", "columns"), figures.Matrix("y", "T", "T")
@@ -83,9 +89,21 @@ HOT = [{0: 90, 1: 20}, {2: 5, 3: 0}, {4: 12, 5: 30}]
 SPAN = [("forward", 0, 0.0, 0.1), ("all_gather", 1, 0.0, 0.05), ("reduce_scatter", 0, 0.1, 0.2)]
 BLOCK = [*map(figures.Part, ("norm", "f")), figures.Part("A", "feature"), *map(figures.Part, "g+")]
 
+ALL_REDUCE = collective.Picture(OWN, SUMS, "all_reduce", "A title")
+
+
+def drawn(before, after):
+    return figures.collective_pictures([ALL_REDUCE._replace(before=before, after=after)])
+
+
+def schedule(*schedules):
+    return figures.schedule_timeline(*map(simulate, schedules), unit="forwards")
+
+
 FIGURES = {
-    "collective": lambda: figures.collective_picture(OWN, SUMS, "all_reduce", "A title"),
-    "wide collective": lambda: figures.collective_picture(WIDE, WIDE, "all_reduce", "A title"),
+    "collective": lambda: drawn(OWN, SUMS),
+    "wide collective": lambda: drawn(WIDE, WIDE),
+    "two collectives": lambda: figures.collective_pictures(2 * [ALL_REDUCE]),
     "journey": lambda: figures.panel_stack(
         {"chosen": OWN, "sorted": OWN, "there": SUMS}, [("sort", ""), ("go", "back")], "A title", 2
     ),
@@ -98,12 +116,29 @@ FIGURES = {
     "curves": lambda: figures.curves({"one": LOSSES, "two": LOSSES}, "step", "loss", "A title"),
     "band": lambda: figures.curves({"step": LOSSES}, "KB", "ms", "A title", LOSSES, BAND, True),
     "buckets": lambda: figures.bucket_layout([9, 0, 60, 1, 30], [[4, 3], [2], [0]]),
-    "overlap": lambda: figures.overlap(STEPS),
+    "overlap": lambda: figures.lanes({"rank 0": [Span(*span) for span in WATCHED]}, "A title"),
     "experts": lambda: figures.expert_loads({"in order": HOT, "even": HOT[::-1]}),
-    "lanes": lambda: figures.lanes({"one": [figures.Span(*span) for span in SPAN]}, "A title"),
+    "lanes": lambda: figures.lanes({"one": [Span(*span) for span in SPAN]}, "A title"),
     "flat": lambda: figures.flat_shards({"weight": 70, "bias": 3}, 4),
     "held": lambda: figures.bytes_bars(HELD, HELD, "A title", "held", key=True),
     "one bucket": lambda: figures.bucket_layout([1] * 20, [list(range(20))]),
+    "tradeoff": lambda: figures.tradeoff({"a": (6, 2), "b": (6, 2), "c": (9, 3)}, "A title"),
+    "trees": lambda: figures.trees(two_trees(8), "A title"),
+    "wirings": lambda: draw_wirings(8, 1e9, AlphaBeta(2e-5, 1e-10)),
+    "costs": lambda: figures.costs({"a": [(9, 1, 1, 2), (99, 2, 1, 2)]}, {}, "A title", {"m": 50}),
+    "layouts": lambda: figures.layout_seconds({n: ([1.0] * 5, 5.5) for n in ("dp 2", "tp 2")}),
+    "grid": lambda: show_grid(RankGrid(32, tp=2, cp=2, ep=4, pp=2), 8),
+    "one schedule": lambda: schedule(gpipe(3, 4)),
+    "two schedules": lambda: schedule(gpipe(4, 8), one_forward_one_backward(4, 8)),
+    "chunks": lambda: figures.schedule_timeline(
+        simulate(interleaved(4, 8, 2), 0.5, 0.5, 0.5), simulate(zero_bubble_h1(4, 8))
+    ),
+    "a long schedule": lambda: schedule(one_forward_one_backward(8, 32)),
+}
+ROUNDS = {
+    f"{name} of {n}": lambda name=name, n=n: watch_rounds(name, n).picture(2)
+    for name in PLANS
+    for n in (1, 4, 8)
 }
 
 
@@ -111,17 +146,26 @@ def texts(figure):
     return [text for text in figure.findobj(Text) if text.get_text() and text.get_visible()]
 
 
+def out_of_view(figure):
+    """The labels of ticks that matplotlib keeps and does not draw."""
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        least, most = sorted(axis.get_view_interval())
+        ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
+        yield from (tick.label1 for tick in ticks if not least <= tick.get_loc() <= most)
+
+
 def words(figure):
     return [text.get_text() for text in texts(figure)]
 
 
-@pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
+@pytest.mark.parametrize("draw", [*FIGURES.values(), *ROUNDS.values()], ids=[*FIGURES, *ROUNDS])
 def test_every_text_can_be_read(draw):
     figure = draw()
     assert figure.get_figwidth() == 7
     assert [text.get_text() for text in texts(figure) if text.get_fontsize() < 8] == []
     figure.draw_without_rendering()
-    boxes = [(text.get_text(), text.get_window_extent()) for text in texts(figure)]
+    drawn_texts = set(texts(figure)) - set(out_of_view(figure))
+    boxes = [(text.get_text(), text.get_window_extent()) for text in drawn_texts]
     page = figure.bbox
     for text, box in boxes:
         inside = box.x0 >= 0 and box.y0 >= 0 and box.x1 <= page.x1 and box.y1 <= page.y1
@@ -149,15 +193,16 @@ def test_a_figure_shows_itself_in_a_notebook(draw):
 
 
 def test_a_collective_picture_shows_every_block_of_every_rank():
-    figure = figures.collective_picture(OWN, SUMS, "all_reduce", "A title")
+    figure = drawn(OWN, SUMS)
     for shown in ("before", "after", "rank 0", "rank 1", "1", "2", "10", "20", "all-reduce"):
         assert words(figure).count(shown) == 1, f"{shown!r} in {words(figure)}"
     assert words(figure).count("11") == words(figure).count("22") == 2
 
 
 def test_a_sum_has_a_stripe_for_each_of_its_ranks():
-    figure = figures.collective_picture(OWN, SUMS)
-    stripes = [patch for patch in figure.axes[0].patches if patch.get_linewidth() == 0]
+    figure = drawn(OWN, SUMS)
+    patches = [patch for axes in figure.axes for patch in axes.patches]
+    stripes = [patch for patch in patches if patch.get_linewidth() == 0]
     widths = sorted({round(patch.get_width(), 3) for patch in stripes})
     assert len(stripes) == 4 + 2 * 4
     assert widths[1] == pytest.approx(2 * widths[0], abs=0.01)
@@ -351,10 +396,6 @@ def test_a_flat_parameter_says_what_is_padding():
     assert figures.flat_shards({"w": 8}, 4).texts[0].get_text().endswith("of 2: no padding")
 
 
-def test_overlap_says_how_long_the_ranks_stand_still():
-    assert "2 calls: the ranks stand still 26% of the step" in words(figures.overlap(STEPS))
-
-
 def test_a_page_without_a_kernel_shows_the_explorers_picture():
     box = collective_explorer("broadcast", 2)
     data, metadata = box._repr_mimebundle_()
@@ -372,7 +413,61 @@ def test_traffic_matrices_show_each_plan_with_what_its_links_carried():
 def test_expert_loads_name_the_busiest_rank_before_and_after():
     figure = figures.expert_loads({"in order": HOT, "even": [{0: 52}, {1: 52}, {2: 53}]})
     assert "Busiest rank: 2.10 × the mean in order, 1.01 × even" in words(figure)
-    assert "dashed: the mean" in figure.axes[0].get_xlabel()
+    assert "dashed: the mean" in figure.axes[-1].get_xlabel()
+
+
+def test_every_action_is_drawn_with_its_micro_batch():
+    figure = FIGURES["one schedule"]()
+    assert len([word for word in words(figure) if word == "3"]) >= 3 * 2
+    assert len(figure.axes[0].patches) == 3 * 4 * 2
+
+
+def test_the_title_says_how_long_the_stages_idle_and_the_margin_what_they_hold():
+    shown = words(FIGURES["one schedule"]())
+    assert "Each stage idles 33% of the step" in shown
+    assert shown.count("holds 4") == 3
+
+
+def test_what_is_held_is_said_in_whole_micro_batches_whatever_the_number_of_chunks():
+    shown = words(FIGURES["chunks"]())
+    assert [word for word in shown if word.startswith("holds")] == [
+        *("holds 5.5", "holds 4.5", "holds 3.5", "holds 2.5"),
+        *["holds 4"] * 4,
+    ]
+    assert "paler: part 2" in shown
+
+
+@pytest.mark.parametrize(("forward", "numbered"), [(1.0, 32), (0.05, 0)])
+def test_a_timeline_whose_numbers_do_not_all_fit_has_none(forward, numbered):
+    figure = figures.schedule_timeline(simulate(gpipe(2, 8), forward), unit="forwards")
+    shown = [text.get_text() for text in figure.axes[0].texts]
+    assert sum(text.isdigit() for text in shown) == numbered
+
+
+def test_forward_is_dark_backward_pale_and_the_weights_half_between():
+    def luminance(colour):
+        red, green, blue = style.to_rgb(colour)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    forward, weight, backward = (
+        luminance(COLOURS[kind]) for kind in ("forward", "backward_weight", "backward")
+    )
+    assert forward < 0.35 < weight < 0.7 < backward
+    assert style.readable_on(COLOURS["forward"]) == style.PAPER
+    assert style.readable_on(COLOURS["backward_weight"]) == style.INK
+
+
+def test_chunks_that_follow_each_other_have_different_colours():
+    halves = simulate(interleaved(2, 2, 2), 0.5, 0.5, 0.5)
+    bars = figures.schedule_timeline(halves, unit="forwards").axes[0].patches
+    assert len({bar.get_facecolor() for bar in bars}) == 4
+
+
+def test_names_stand_before_what_each_timeline_shows():
+    timelines = simulate(gpipe(2, 2)), simulate(gpipe(2, 4))
+    shown = words(figures.schedule_timeline(*timelines, names=("A", "B"), unit="forwards"))
+    told = {"A: each stage idles 33% of the step", "B: each stage idles 20% of the step"}
+    assert told <= set(shown)
 
 
 def test_eighty_steps_have_a_tick_every_twenty():

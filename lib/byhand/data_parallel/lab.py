@@ -24,7 +24,7 @@ from byhand.words import counted
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
     import ipywidgets
 
-    from byhand.figures.overlap import Step
+    from byhand.figures import Span
     from byhand.figures.style import CourseFigure
 
 NUM_LAYERS, LAYER_BYTES = 6, 500_000
@@ -44,45 +44,50 @@ class SleepingLayer(Sleep):
 
 @dataclass(repr=False)
 class WatchedSteps:
-    """The steps of a run; steps[number][rank] is what `byhand.figures.overlap` draws.
+    """The steps of a run; steps[number][rank] are the spans that `byhand.figures.lanes` draws.
 
-    buckets: lists of layers; empty for NAIVE.
+    They begin with forward, backward and standing still. buckets: lists of layers; empty for NAIVE.
     """
 
     bucket_bytes: int
     buckets: list[list[int]]
-    steps: list[list[Step]]
+    steps: list[list[list[Span]]]
     run: Run
 
     @property
     def seconds(self) -> list[float]:
         """Of each step: from its first rank's start to its last rank's end."""
-        return [max(s.end for s in step) - min(s.start for s in step) for step in self.steps]
+        return [max(s[2].end for s in step) - min(s[0].start for s in step) for step in self.steps]
 
     @property
     def shares_still(self) -> list[float]:
         """Of each step: the share of it that the ranks stand still after backward."""
-        from byhand.figures.overlap import standing_still
-
-        return [standing_still(step) for step in self.steps]
-
-    @property
-    def fastest(self) -> list[Step]:
-        """The step that other programs disturbed least."""
-        return min(zip(self.seconds, self.steps, strict=True))[1]
+        still = [sum(s[2].end - s[2].start for s in step) for step in self.steps]
+        whole = [sum(s[2].end - s[0].start for s in step) for step in self.steps]
+        return [part / all_of_it for part, all_of_it in zip(still, whole, strict=True)]
 
     def __repr__(self) -> str:
-        calls = counted(len(self.fastest[0].flights), "all-reduce")
+        calls = counted(
+            self.run.ledger.count("all_reduce", 0) // (len(self.steps) + 1), "all-reduce"
+        )
         return f"{calls} a step, {1e3 * median(self.seconds):.1f} ms (median)"
 
     def _repr_svg_(self) -> str:
         return self.picture()._repr_svg_()
 
-    def picture(self, title: str | None = None, axis_seconds: float | None = None) -> CourseFigure:
-        """The fastest step, drawn: arguments as for `overlap`."""
-        from byhand.figures import overlap
+    def picture(self, title: str = "", axis_seconds: float | None = None) -> CourseFigure:
+        """The step that other programs disturbed least; axis_seconds: how far its axis reaches."""
+        from byhand.figures import lanes
 
-        return overlap(self.fastest, title, axis_seconds)
+        number = self.seconds.index(min(self.seconds))
+        still, step = self.shares_still[number], self.steps[number]
+        zero = min(spans[0].start for spans in step)
+        rows = {
+            f"rank {rank}": [s._replace(start=s.start - zero, end=s.end - zero) for s in spans]
+            for rank, spans in enumerate(step)
+        }
+        told = f"The ranks stand still {still:.0%} of the step"
+        return lanes(rows, title or told, axis_seconds)
 
 
 def watch(
@@ -127,9 +132,9 @@ def _steps(rank: int, world_size: int, bucket_bytes: int, num_steps: int) -> lis
     return marks
 
 
-def _step(run: Run, number: int) -> list[Step]:
+def _step(run: Run, number: int) -> list[list[Span]]:
     """Every rank's step of this number, on the ledger's clock: each begins as its barrier ends."""
-    from byhand.figures.overlap import Flight, Step
+    from byhand.figures import Span
 
     calls, moments = [], []
     for rank, marks in enumerate(run.results):
@@ -140,14 +145,16 @@ def _step(run: Run, number: int) -> list[Step]:
         calls.append(events[(number + 1) * per_step : (number + 2) * per_step])
     met = [max(event.start for event in together) for together in zip(*calls, strict=True)]
     steps = []
-    for (start, forward_end, backward_end, end), mine in zip(moments, calls, strict=True):
-        flights = [
-            Flight(bucket, event.start, max(event.start, moment), event.end)
-            for bucket, (event, moment) in enumerate(zip(mine, met, strict=True))
-        ]
+    for (start, middle, end, waited), mine in zip(moments, calls, strict=True):
         # Backward with buckets waits inside: its computing ends where the last bucket is launched.
-        computed = min(backward_end, mine[-1].start) if mine else backward_end
-        steps.append(Step(start, forward_end, computed, end, tuple(flights)))
+        computed = min(end, mine[-1].start) if mine else end
+        spans = [Span("forward", "", start, middle), Span("backward", "", middle, computed)]
+        spans.append(Span("standing still", "", computed, waited))
+        for bucket, (event, moment) in enumerate(zip(mine, met, strict=True)):
+            left = min(moment, event.end)
+            spans.append(Span("waiting for another rank", "", event.start, left))
+            spans.append(Span("bucket in flight", bucket, left, event.end))
+        steps.append(spans)
     return steps
 
 

@@ -15,17 +15,17 @@ WIDE, MEETING, PALE = 0.5, 0.3, 0.35
 GREY = "#6b7580"  # in keys: of no rank
 TENSOR = {"f": ("", "all_reduce"), "g": ("all_reduce", "")}  # forward, backward
 SEQUENCE = {"g": ("all_gather", "reduce_scatter"), "ḡ": ("reduce_scatter", "all_gather")}
-KEY = [
-    ("replicated", style.FAINT, 0.16),
-    ("sharded, a colour a rank", style.rank_colour(0), 0.16),
-    ("partial in, replicated out", style.OP_COLOURS["all_reduce"], 0.16),
-]
-SEQUENCE_KEY = [
-    ("pale: by token", style.tint(GREY, PALE), 0.16),
-    ("dark: by feature; hue: rank", GREY, 0.16),
-    ("all-gather", style.OP_COLOURS["all_gather"], 0.16),
-    ("reduce-scatter", style.OP_COLOURS["reduce_scatter"], 0.16),
-]
+KEY = {
+    "replicated": style.FAINT,
+    "sharded, a colour a rank": style.rank_colour(0),
+    "partial in, replicated out": style.OP_COLOURS["all_reduce"],
+}
+SEQUENCE_KEY = {
+    "pale: by token": style.tint(GREY, PALE),
+    "dark: by feature; hue: rank": GREY,
+    "all-gather": style.OP_COLOURS["all_gather"],
+    "reduce-scatter": style.OP_COLOURS["reduce_scatter"],
+}
 
 
 class Part(NamedTuple):
@@ -51,10 +51,9 @@ def block_flow(
     the one backward, "" where it sends nothing. "+" takes in what came in before the last meeting.
     """
     row = ABOVE_INCHES + num_ranks * LANE_INCHES + BELOW_INCHES
-    with style.styled():
-        figure = style.new_figure(TOP_INCHES + 2 * row, title)
-        parts.key(figure, LEFT_INCHES, 0.5, KEY if meetings is TENSOR else SEQUENCE_KEY)
-        axes = style.canvas(figure)
+    height = TOP_INCHES + 2 * row
+    with style.drawing(height, title) as (figure, axes):
+        parts.key(axes, KEY if meetings is TENSOR else SEQUENCE_KEY, 1 - 0.62 / height)
         for number in (0, 1):
             ops = {name: both[number] for name, both in meetings.items()}
             _draw_row(axes, block, num_ranks, TOP_INCHES + number * row, ops, not number)

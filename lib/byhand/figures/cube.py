@@ -22,11 +22,8 @@ def rank_cube(ranks: Mapping[Place, int], follow: int) -> Figure:
     ranks: by place along dp, tp and pp. The blocks of one replica have one shade.
     """
     sizes = [1 + max(place[k] for place in ranks) for k in range(3)]
-    with style.styled():
-        figure = style.new_figure(3.3, _finding(ranks, follow))
-        axes = style.axes_at(figure, 0.2, 0.42, 0.2, 0.08)
-        axes.set_axis_off()
-        axes.set_aspect("equal")
+    with style.plot(3.3, _finding(ranks, follow)) as (figure, axes):
+        style.bare(axes, aspect="equal")
         followed = next(place for place, rank in ranks.items() if rank == follow)
         for place in sorted(ranks, key=lambda place: (-place[0], place[1], place[2])):
             _block(axes, _corner(place), ranks[place], place[0] / max(1, sizes[0] - 1))

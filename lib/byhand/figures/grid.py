@@ -12,8 +12,7 @@ from matplotlib.patches import Rectangle
 from byhand.figures import parts, style
 
 MOST_CELLS = 512  # of ranks; above, a cell is a whole node
-ASPECT, PANEL_INCHES, GAP_INCHES = 2.2, 3.3, 0.2
-TITLE_INCHES, CAPTION_INCHES, MARGIN_INCHES = 0.36, 0.42, 0.12
+ASPECT, PANEL_INCHES = 2.2, 3.3
 MOST_CELL_INCHES, MOST_PANEL_INCHES = 0.27, 1.65
 # Groups one after the other differ well; a group's colour comes again after eight.
 STRENGTHS = (0.10, 0.34, 0.18, 0.42, 0.14, 0.38, 0.22, 0.46)
@@ -37,17 +36,15 @@ def rank_grid(
     """
     layout = _Layout(num_ranks, ranks_per_node)
     lines = ceil(len(groups) / 2)
-    step = CAPTION_INCHES + layout.height + MARGIN_INCHES
-    with style.styled():
-        height = TITLE_INCHES + lines * step
-        figure = style.new_figure(height, title)
+    height = 0.7 + lines * (0.55 + layout.height)
+    with style.plot(height, title, lines, 2, squeeze=False) as (figure, every):
         cell = "each square: a node" if layout.whole_nodes else "each frame: a node"
-        right = {"ha": "right", "va": "top", "fontsize": style.SMALL_POINTS}
-        figure.text(0.985, 1 - 0.1 / height, f"{cell} of {ranks_per_node}", **right)
-        for number, (name, some) in enumerate(groups.items()):
-            left = 0.1 + number % 2 * (PANEL_INCHES + GAP_INCHES)
-            top = TITLE_INCHES + number // 2 * step
-            _draw_panel(figure, (left, top), name, np.asarray(some), follow, layout)
+        right = {"x": 0.985, "ha": "right", "fontsize": style.SMALL_POINTS}
+        figure.supxlabel(f"{cell} of {ranks_per_node}", **right)
+        for axes in every.flat:
+            style.bare(axes)
+        for axes, (name, some) in zip(every.flat, groups.items(), strict=False):
+            _draw_panel(axes, name, np.asarray(some), follow, layout)
     return figure
 
 
@@ -73,25 +70,19 @@ class _Layout:
         return np.divmod(ranks // self.ranks_per_cell, self.columns)
 
 
-def _draw_panel(figure: Figure, corner, name: str, groups, follow: int, layout: _Layout) -> None:
-    (left, top), (width, height) = corner, figure.get_size_inches()
-    right = width - left - PANEL_INCHES
-    bottom = height - top - CAPTION_INCHES - layout.height
-    axes = style.axes_at(figure, left, top + CAPTION_INCHES, right, bottom)
+def _draw_panel(axes: Axes, name: str, groups, follow: int, layout: _Layout) -> None:
     followed = groups[(groups == follow).any(axis=1)].reshape(-1)
     colour = style.axis_colour(name)
     axes.imshow(_image(groups, followed, colour, layout), aspect="auto", interpolation="nearest")
     axes.set(xlim=(-0.5, layout.columns - 0.5), ylim=(layout.rows - 0.5, -0.5))
-    axes.axis("off")
     _draw_cells(axes, followed, colour, layout)
     nodes = groups // layout.ranks_per_node
-    place = {"fontsize": style.SMALL_POINTS, "va": "top", "linespacing": 1.35}
-    x, y = left / width, 1 - top / height
-    figure.text(x, y, "■", color=colour, **place)
-    heading = f"{name.replace('_', ' ')}  {_counts(groups)}"
-    figure.text(x + 0.14 / width, y, heading, weight="bold", **place)
     told = f"{_where((nodes == nodes[:, :1]).all(axis=1))} · rank {follow}: {_members(followed)}"
-    figure.text(x, 1 - (top + 0.17) / height, told, **place)
+    axes.set_title(told, loc="left", fontsize=style.SMALL_POINTS)
+    above = {"xycoords": "axes fraction", "textcoords": "offset points", "weight": "bold"}
+    above |= {"fontsize": style.SMALL_POINTS, "va": "bottom"}
+    axes.annotate("■", (0, 1), (0, 17), color=colour, **above)
+    axes.annotate(f"{name.replace('_', ' ')}  {_counts(groups)}", (0, 1), (11, 17), **above)
 
 
 def _image(groups: np.ndarray, followed: np.ndarray, colour: str, layout: _Layout) -> np.ndarray:

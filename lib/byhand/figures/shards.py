@@ -44,10 +44,9 @@ def shard_picture(
     """
     heights = [_height(terms, inches, num_ranks) for terms in lines.values()]
     frame = CAPTION_INCHES + LABEL_INCHES + GAP_INCHES
-    with style.styled():
-        total = TITLE_INCHES + sum(heights) + frame * len(heights)
-        figure = style.new_figure(total, title)
-        axes, top = style.canvas(figure), TITLE_INCHES
+    total = TITLE_INCHES + sum(heights) + frame * len(heights)
+    with style.drawing(total, title) as (figure, axes):
+        top = TITLE_INCHES
         for (caption, terms), height in zip(lines.items(), heights, strict=True):
             axes.text(LEFT_INCHES - 0.2, top + CAPTION_INCHES / 2, caption, va="center")
             _draw_line(axes, top + CAPTION_INCHES + height / 2, height, terms, inches, num_ranks)
