@@ -72,18 +72,9 @@ WATCHED = [("forward", "", 0.0, 0.01), ("standing still", "", 0.01, 0.03)]
 WATCHED += [("waiting for another rank", "", 0.01, 0.02), ("bucket in flight", 0, 0.02, 0.03)]
 BAND = {"step": [(value - 0.5, value + 0.5) for value in LOSSES]}
 
-X, Y = figures.Matrix("x", "T", "I", "columns"), figures.Matrix("y", "T", "T")
 SHARDS = {
-    "column": [Y, "·", X._replace(rows="T")],
-    "row": [
-        X,
-        "·",
-        figures.Matrix("W", "I", "T", "rows"),
-        "=",
-        Y._replace(split="partial"),
-        "→",
-        Y,
-    ],
+    "column": "y[T × T], ·, x[T × I] in columns",
+    "row": "x[T × I] in columns, ·, W[I × T] in rows, =, y[T × T] in partial, →, y[T × T]",
 }
 HOT = [{0: 90, 1: 20}, {2: 5, 3: 0}, {4: 12, 5: 30}]
 SPAN = [("forward", 0, 0.0, 0.1), ("all_gather", 1, 0.0, 0.05), ("reduce_scatter", 0, 0.1, 0.2)]
@@ -278,12 +269,14 @@ def test_two_message_diagrams_can_share_a_scale_and_show_their_halves():
 
 
 def test_a_shard_picture_says_whose_each_piece_is_and_how_a_matrix_is_placed():
-    shown = words(figures.shard_picture(SHARDS, {"T": 0.5, "I": 1.2}, 4))
+    shown = words(figures.shard_picture(SHARDS, {"T": 0.5, "I": 1.2}, 4, "A title"))
     assert [shown.count(str(rank)) for rank in range(4)] == [3] * 4
     assert "y [T × T]\npartial" in shown
     assert "x [T × I]\nsharded" in shown
-    with pytest.raises(ValueError, match="x is split by 'diagonal'; there are"):
-        figures.shard_picture({"": [X._replace(split="diagonal")]}, {"T": 1, "I": 1}, 4)
+    with pytest.raises(
+        ValueError, match="in diagonal' is cut in a way that is none of replicated, rows"
+    ):
+        figures.shard_picture({"": "x[T × I] in diagonal"}, {"T": 1, "I": 1}, 4, "A title")
 
 
 def test_a_wait_that_would_be_a_hair_line_is_not_drawn():
@@ -292,8 +285,8 @@ def test_a_wait_that_would_be_a_hair_line_is_not_drawn():
 
 
 def test_the_sheets_of_a_sum_stay_below_the_line_above_them():
-    partial = figures.Matrix("y", "T", "3", "partial")
-    figure = figures.shard_picture({"a caption": [partial]}, {"T": 0.7, "3": 0.2}, 8)
+    lines, inches = {"a caption": "y[T × 3] in partial"}, {"T": 0.7, "3": 0.2}
+    figure = figures.shard_picture(lines, inches, 8, "A title")
     (caption,) = (text for text in figure.axes[0].texts if text.get_text() == "a caption")
     figure.draw_without_rendering()
     bottom = caption.get_window_extent().y0
@@ -307,9 +300,10 @@ def test_a_block_sends_at_its_end_forward_and_at_its_begin_backward():
 
 
 def test_brackets_name_stretches_of_a_matrix():
-    thirds = X._replace(split="columns", ranks=[0, 1] * 3, brackets=("queries", "keys", "values"))
-    shown = words(figures.shard_picture({"": [thirds]}, {"T": 0.5, "I": 2.4}, 2))
-    assert {"queries", "keys", "values"} <= set(shown)
+    thirds, inches = {"I": ("queries", "keys", "values")}, {"T": 0.5, "I": 2.4}
+    figure = figures.shard_picture({"": "x[T × I] in columns"}, inches, 2, "A title", thirds)
+    assert {"queries", "keys", "values"} <= set(words(figure))
+    assert [words(figure).count(rank) for rank in "01"] == [3, 3]
 
 
 @pytest.mark.parametrize(

@@ -52,14 +52,13 @@ from byhand.figures.moving import save_moving_svg
 from byhand.figures.recorded import recorded
 from byhand.figures.rounds import round_picture, traffic_matrices
 from byhand.figures.schedule import schedule_timeline
-from byhand.figures.shards import Matrix, shard_picture
+from byhand.figures.shards import shard_picture
 from byhand.figures.strip import bucket_layout, flat_shards
 from byhand.figures.style import save_svg
 from byhand.figures.timeline import timeline
 
 __all__ = [
     "Block",
-    "Matrix",
     "Part",
     "Picture",
     "Span",

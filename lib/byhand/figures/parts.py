@@ -54,6 +54,20 @@ def name_inside(axes: Axes, middle, length: float, name: str | Sequence[str], co
             return
 
 
+def named_box(axes: Axes, corner, size, text: str, colour, edge=style.PAPER) -> None:
+    """A box with its name in the middle."""
+    box(axes, corner, size, colour, edge)
+    middle = corner[0] + size[0] / 2, corner[1] + size[1] / 2
+    small(axes, middle, text, color=style.readable_on(colour))
+
+
+def bracket(axes: Axes, ends: tuple[float, float], y: float, height: float) -> None:
+    """A bracket from `y` on, over or under what lies between its ends."""
+    (left, right), tip = ends, y + height
+    look = {"color": style.INK, "lw": 1, "clip_on": False}
+    axes.plot([left, left, right, right], [y, tip, tip, y], **look)
+
+
 def stack(axes: Axes, y: float, height: float, parts: Iterable[tuple], start: float = 0) -> float:
     """Bars end to end, (name, length, colour) each, from `start`; where the last one ends.
 

@@ -58,8 +58,7 @@ def bucket_layout(layer_bytes: Sequence[float], buckets: Sequence[Sequence[int]]
             named = enumerate(bucket)
             bars = [((f"layer {n}", str(n)), least[n], BUCKET_SHADES[i % 2]) for i, n in named]
             end = parts.stack(axes, 0, HEIGHT, bars, left)
-            sides = [0.45, 0.55, 0.55, 0.45]
-            axes.plot([left, left, end, end], sides, color=style.INK, lw=1, clip_on=False)
+            parts.bracket(axes, (left, end), 0.45, 0.1)
             text = style.num_bytes_text(total)
             if parts.fits(axes, end - left + 3 * unit, text):
                 parts.small(axes, ((left + end) / 2, 0.65), text, va="top")

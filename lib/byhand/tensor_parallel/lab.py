@@ -111,41 +111,32 @@ def _total(by_phase: dict[str, Sent]) -> Sent:
 
 def linear_picture(num_ranks: int) -> CourseFigure:
     """A linear layer, split by column and by row."""
-    from byhand.figures import Matrix, shard_picture
+    from byhand.figures import shard_picture
 
-    x, y = Matrix("x", "T", "I"), Matrix("y", "T", "O")
-    by_column, by_row = (Matrix("Wᵀ", "I", "O", split) for split in ("columns", "rows"))
+    term = "y[T × O] in partial, all-reduce →, y[T × O]"
     lines = {
-        "Column: all of x in, a shard of y out": [
-            *(x, "·", by_column, "="),
-            y._replace(split="columns"),
-        ],
-        "Row: a shard of x in, a term of y out": [
-            *(x._replace(split="columns"), "·", by_row, "="),
-            *(y._replace(split="partial"), "all-reduce →", y),
-        ],
+        "Column: all of x in, a shard of y out": (
+            "x[T × I], ·, Wᵀ[I × O] in columns, =, y[T × O] in columns"
+        ),
+        "Row: a shard of x in, a term of y out": (
+            f"x[T × I] in columns, ·, Wᵀ[I × O] in rows, =, {term}"
+        ),
     }
-    inches = {"T": 0.55, "I": 0.75, "O": 0.95}
-    return shard_picture(
-        lines, inches, num_ranks, "By column nothing is sent; by row, a sum at the end"
-    )
+    title = "By column nothing is sent; by row, a sum at the end"
+    return shard_picture(lines, {"T": 0.55, "I": 0.75, "O": 0.95}, num_ranks, title)
 
 
 def block_picture(num_ranks: int) -> CourseFigure:
     """Column, GELU, row."""
-    from byhand.figures import Matrix, shard_picture
+    from byhand.figures import shard_picture
 
-    x, y = Matrix("x", "T", "D"), Matrix("y", "T", "D")
-    hidden = Matrix("h", "T", "H", "columns")
+    hidden, term = "h[T × H] in columns", "y[T × D] in partial, all-reduce →, y[T × D]"
     lines = {
-        "Column": [x, "·", Matrix("Aᵀ", "D", "H", "columns"), "=", hidden],
-        "Row, on gelu(h)": [
-            *(hidden, "·", Matrix("Bᵀ", "H", "D", "rows"), "="),
-            *(y._replace(split="partial"), "all-reduce →", y),
-        ],
+        "Column": f"x[T × D], ·, Aᵀ[D × H] in columns, =, {hidden}",
+        "Row, on gelu(h)": f"{hidden}, ·, Bᵀ[H × D] in rows, =, {term}",
     }
-    inches = {"T": 0.55, "D": 0.7, "H": 1.5}
-    return shard_picture(lines, inches, num_ranks, "Between the two layers nothing is sent")
+    title = "Between the two layers nothing is sent"
+    return shard_picture(lines, {"T": 0.55, "D": 0.7, "H": 1.5}, num_ranks, title)
 
 
 def layer_picture(num_ranks: int) -> CourseFigure:
@@ -162,22 +153,20 @@ def layer_picture(num_ranks: int) -> CourseFigure:
 
 def attention_picture(num_ranks: int) -> CourseFigure:
     """Queries, keys and values by column, heads, the output by row."""
-    from byhand.figures import Matrix, shard_picture
+    from byhand.figures import shard_picture
 
-    own, thirds = list(range(num_ranks)) * 3, ("queries", "keys", "values")
-    x, y = Matrix("x", "T", "D"), Matrix("y", "T", "D")
-    weight, qkv = Matrix("Wᵀ", "D", "3D"), Matrix("q k v", "T", "3D")
-    weight, qkv = (m._replace(split="columns", ranks=own, brackets=thirds) for m in (weight, qkv))
+    term = "y[T × D] in partial, all-reduce →, y[T × D]"
     lines = {
-        "Queries, keys, values": [x, "·", weight, "=", qkv],
-        "Each head alone, then the output layer": [
-            *(Matrix("mixed", "T", "D", "columns"), "·", Matrix("outᵀ", "D", "D", "rows"), "="),
-            *(y._replace(split="partial"), "all-reduce →", y),
-        ],
+        "Queries, keys, values": (
+            "x[T × D], ·, Wᵀ[D × 3D] in columns, =, q k v[T × 3D] in columns"
+        ),
+        "Each head alone, then the output layer": (
+            f"mixed[T × D] in columns, ·, outᵀ[D × D] in rows, =, {term}"
+        ),
     }
-    inches = {"T": 0.55, "D": 0.75, "3D": 2.2}
+    inches, thirds = {"T": 0.55, "D": 0.75, "3D": 2.2}, {"3D": ("queries", "keys", "values")}
     title = "Attention is column, heads, row: nothing is sent before its end"
-    return shard_picture(lines, inches, num_ranks, title)
+    return shard_picture(lines, inches, num_ranks, title, thirds)
 
 
 def block_bytes(
