@@ -18,7 +18,7 @@ from byhand.model.layer import REPLICATED
 from byhand.model.mlp import MLP
 from byhand.runtime import Run, VirtualNetwork, launch
 from byhand.tools.asleep import LINK as LINK
-from byhand.tools.asleep import Sleep, slow_link
+from byhand.tools.asleep import Sleep, slow_link, stretches
 from byhand.words import counted
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
@@ -137,12 +137,11 @@ def _step(run: Run, number: int) -> list[list[Span]]:
     from byhand.figures import Span
 
     calls, moments = [], []
-    for rank, marks in enumerate(run.results):
-        begun = run.ledger.select("barrier", rank)[number + 1].end
-        moments.append([begun + moment - marks[number + 1][0] for moment in marks[number + 1]])
-        events = run.ledger.select("all_reduce", rank)
-        per_step = len(events) // len(marks)
-        calls.append(events[(number + 1) * per_step : (number + 2) * per_step])
+    for rank, steps in enumerate(run.results):
+        begin, _, events = stretches(run, rank)[number + 2]  # after the barrier of the step before
+        marks = steps[number + 1]
+        moments.append([begin + moment - marks[0] for moment in marks])
+        calls.append([event for event in events if event.op == "all_reduce"])
     met = [max(event.start for event in together) for together in zip(*calls, strict=True)]
     steps = []
     for (start, middle, end, waited), mine in zip(moments, calls, strict=True):

@@ -19,6 +19,7 @@ from byhand.model.mlp import GELU, MLP, random_weights
 from byhand.runtime import Run, launch
 from byhand.tensor_parallel.gathered import Gather, GatheredLinear, GatheringLinear, Slice
 from byhand.tensor_parallel.layers import ColumnParallelLinear, RowParallelLinear, TensorParallelMLP
+from byhand.tools.asleep import stretches
 
 if TYPE_CHECKING:  # ranks import this module
     import ipywidgets
@@ -45,20 +46,17 @@ def run_block(
     """One step of the block on fresh ranks; results[rank] is (y, grad_x)."""
     if split not in SPLITS:
         raise ValueError(f"no split is called {split!r}; there are {', '.join(SPLITS)}")
-    arguments = (split, num_rows, features, hidden)
-    return launch(_on_rank, world_size, arguments, backend=backend)
 
+    def on_rank(rank: int, world_size: int) -> tuple[Tensor, Tensor]:
+        """y, grad_x."""
+        generator = torch.Generator().manual_seed(1)
+        x, grad_y = torch.randn(2, num_rows, features, generator=generator)
+        model = SPLITS[split](random_weights([features, hidden, features]))
+        y, saved = model.forward(x)
+        dist.barrier()  # sends nothing, and tells forward from backward in the ledger
+        return y, model.backward(grad_y, saved)
 
-def _on_rank(
-    rank: int, world_size: int, split: str, num_rows: int, features: int, hidden: int
-) -> tuple[Tensor, Tensor]:
-    weights = random_weights([features, hidden, features])
-    generator = torch.Generator().manual_seed(1)
-    x, grad_y = torch.randn(2, num_rows, features, generator=generator)
-    model = SPLITS[split](weights)
-    y, saved = model.forward(x)
-    dist.barrier()  # sends nothing, and tells forward from backward in the ledger
-    return y, model.backward(grad_y, saved)
+    return launch(on_rank, world_size, backend=backend)
 
 
 def predicted(
@@ -78,15 +76,8 @@ def predicted(
 
 def counted(run: Run) -> dict[str, Sent]:
     """What rank 0 sent, by the ledger, in the same form."""
-    found: dict[str, Sent] = {"forward": {}, "backward": {}}
-    phase = "forward"
-    for event in run.ledger.select(rank=0):
-        if event.op == "barrier":
-            phase = "backward"
-        else:
-            sent = found[phase]
-            sent[event.op] = sent.get(event.op, 0) + event.sent_bytes
-    return found
+    forward, backward = stretches(run)
+    return {"forward": forward.sent_bytes(), "backward": backward.sent_bytes()}
 
 
 def compare_splits(
