@@ -98,7 +98,6 @@ def draw_roofline(
     links: Mapping[str, float],
     title: str,
     marks: Mapping[str, float] | None = None,
-    most_tokens: int = 1 << 20,
 ) -> CourseFigure:
     """What a GPU computes under data parallelism, over its tokens a step, by its link's bytes/s.
 
@@ -109,7 +108,7 @@ def draw_roofline(
 
     from byhand.figures import curves, style
 
-    tokens = [2 ** (power / 4) for power in range(24, 4 * most_tokens.bit_length() - 3)]
+    tokens = [2 ** (power / 4) for power in range(24, 81)]
     lines = {
         name: [min(flops_per_second, each * rate) / 1e12 for each in tokens]
         for name, rate in links.items()
