@@ -19,6 +19,7 @@ from byhand.collectives.lab import NAMES, collective_explorer, demonstrate, pict
 from byhand.communication_cost.lab.pictures import draw_wirings
 from byhand.communication_cost.model import AlphaBeta
 from byhand.figures import Block, Span, collective, style
+from byhand.figures.block import SEQUENCE, TENSOR
 from byhand.figures.messages import find_messages
 from byhand.figures.schedule import COLOURS
 from byhand.figures.timeline import find_segments
@@ -78,7 +79,6 @@ SHARDS = {
 }
 HOT = [{0: 90, 1: 20}, {2: 5, 3: 0}, {4: 12, 5: 30}]
 SPAN = [("forward", 0, 0.0, 0.1), ("all_gather", 1, 0.0, 0.05), ("reduce_scatter", 0, 0.1, 0.2)]
-BLOCK = [*map(figures.Part, ("norm", "f")), figures.Part("A", "feature"), *map(figures.Part, "g+")]
 
 ALL_REDUCE = collective.Picture(OWN, SUMS, "all_reduce", "A title")
 
@@ -103,9 +103,10 @@ FIGURES = {
     "messages": lambda: figures.message_diagram(CHAIN, 3),
     "bytes": lambda: figures.bytes_bars(BYTES, BYTES),
     "shards": lambda: figures.shard_picture(SHARDS, {"T": 0.5, "I": 1.2}, 4, "A title"),
-    "block": lambda: figures.block_flow(BLOCK, 4, "A title"),
+    "block": lambda: figures.block_flow(TENSOR, 4, "A title"),
     "curves": lambda: figures.curves({"one": LOSSES, "two": LOSSES}, "step", "loss", "A title"),
     "band": lambda: figures.curves({"step": LOSSES}, "KB", "ms", "A title", LOSSES, BAND, True),
+    "by token": lambda: figures.block_flow(SEQUENCE, 4, "A title"),
     "buckets": lambda: figures.bucket_layout([9, 0, 60, 1, 30], [[4, 3], [2], [0]]),
     "overlap": lambda: figures.lanes({"rank 0": [Span(*span) for span in WATCHED]}, "A title"),
     "experts": lambda: figures.expert_loads({"in order": HOT, "even": HOT[::-1]}),
@@ -294,9 +295,9 @@ def test_the_sheets_of_a_sum_stay_below_the_line_above_them():
 
 
 def test_a_block_sends_at_its_end_forward_and_at_its_begin_backward():
-    shown = words(figures.block_flow(BLOCK, 3, "A title"))
-    assert shown.count("all-reduce\nof y") == shown.count("all-reduce\nof grad_x") == 1
-    assert shown.count("sends\nnothing") == 2
+    shown = words(figures.block_flow(TENSOR, 3, "A title"))
+    assert shown.count("all-reduce\nof y") == shown.count("all-reduce\nof grad_x") == 2
+    assert shown.count("sends\nnothing") == 4
 
 
 def test_brackets_name_stretches_of_a_matrix():

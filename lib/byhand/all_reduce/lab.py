@@ -200,8 +200,7 @@ def compare_on_hosts(network: VirtualNetwork, num_bytes: int, names=("ring", "hi
 def all_reduce_explorer(name: str = "ring", world_size: int = 4) -> VBox:
     """Choose the algorithm, the ranks and the tensor; go through the rounds by hand, or play them.
 
-    Each choice runs it once on that many ranks; the sentence is what the run's ledger says. What
-    goes wrong is shown as a sentence in the picture's place.
+    Each choice runs it once on that many ranks; the sentence is what the run's ledger says.
     """
     from ipywidgets import Play, jslink
 

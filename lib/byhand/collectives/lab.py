@@ -192,8 +192,7 @@ def _numbers(numbers: list[int]) -> str:
 def collective_explorer(name: str = "broadcast", world_size: int = 4) -> VBox:
     """Choose the collective, the number of ranks and the root; see who holds what.
 
-    Each choice launches that many ranks. What goes wrong is shown as a sentence in the picture's
-    place.
+    Each choice launches that many ranks.
     """
     from byhand.tools.explorer import explorer, menu, slider
 

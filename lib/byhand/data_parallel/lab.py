@@ -168,7 +168,6 @@ def bucket_explorer(bucket_bytes: int = LAYER_BYTES, world_size: int = 2) -> ipy
     """Choose the size of the buckets and the number of ranks; see one real training step.
 
     Six layers that sleep, 0.5 MB of gradients each, and slow links where a network can be laid.
-    What goes wrong is shown as a sentence in the picture's place.
     """
     from byhand.tools.explorer import explorer, menu, slider
 

@@ -19,7 +19,7 @@ leaving_bars         what leaves a node in a step, for each order of the axes
 rank_cube            ranks as blocks of a cube: layers, slices, rows
 rank_grid            which ranks form a group along each axis, and on which nodes
 expert_loads         rows of each expert by rank, under several placements
-block_flow           where a block's split begins and ends, forward and backward
+block_flow           where a layer's split begins and ends, forward and backward
 shard_picture        which rank holds which part of a matrix
 costs                time over size: measured points, lines, and where lines cross
 link_ladder          what kinds of links carry
@@ -34,7 +34,7 @@ save_moving_svg      a figure that time uncovers
 
 from byhand.figures.attention import attention_map, ring_timeline
 from byhand.figures.bars import bytes_bars, expert_loads, layout_seconds, leaving_bars
-from byhand.figures.block import Part, block_flow
+from byhand.figures.block import block_flow
 from byhand.figures.collective import (
     Block,
     Picture,
@@ -59,7 +59,6 @@ from byhand.figures.timeline import timeline
 
 __all__ = [
     "Block",
-    "Part",
     "Picture",
     "Span",
     "attention_map",

@@ -87,12 +87,12 @@ def ring_timeline(runs: Mapping[str, Sequence[Sequence[Round]]], title: str) -> 
     """
     panels = []
     for name, rows in runs.items():
-        bars = []
-        for rank, (owner, start, computed, end) in (
-            (r, one) for r, row in enumerate(rows) for one in row
-        ):
-            bars.append(Bar(rank, computed, end, style.PAPER))
-            if computed > start:  # else there is nothing to do in this round
-                bars.append(Bar(rank, start, computed, style.rank_colour(owner), str(owner)))
-        panels.append(Panel(parts.ranks(len(rows)), bars, name))
+        panel = Panel(parts.ranks(len(rows)), [], name)
+        for rank, row in enumerate(rows):
+            for owner, start, computed, end in row:
+                panel.bars.append(Bar(rank, computed, end, style.PAPER))
+                if computed > start:  # else there is nothing to do in this round
+                    work = Bar(rank, start, computed, style.rank_colour(owner), str(owner))
+                    panel.bars.append(work)
+        panels.append(panel)
     return over_time(panels, title, {})

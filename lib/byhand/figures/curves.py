@@ -62,7 +62,7 @@ def curves(
                 band = {"color": colours[name], "alpha": 0.18, "linewidth": 0}
                 axes.fill_between(places, *zip(*spread[name], strict=True), **band)
         _set_ticks(axes, from_zero)
-        if log_x and x is not None:
+        if log_x and x is not None and len(x) <= MANY:
             axes.set_xticks(x, [f"{place:g}" for place in x], minor=False)
         parts.name_ends(axes, {name: values[-1] for name, values in lines.items()}, colours)
     return figure
@@ -76,7 +76,11 @@ def _set_ticks(axes: Axes, from_zero: bool) -> None:
         axes.set_ylim(bottom=0)
     for axis in (axes.xaxis, axes.yaxis):
         least, most = sorted(axis.get_view_interval())
-        axis.set_ticks([tick for tick in axis.get_majorticklocs() if least <= tick <= most])
+        ticks = [tick for tick in axis.get_majorticklocs() if least <= tick <= most]
+        if axis.get_scale() == "log" and min(ticks, default=0) >= 0.01:
+            axis.set_ticks(ticks, [f"{tick:,.10g}" for tick in ticks])
+        else:
+            axis.set_ticks(ticks)
         axis.set_minor_formatter(NullFormatter())
 
 

@@ -28,7 +28,7 @@ class Panel(NamedTuple):
     """Named rows of one axis of time; a heading above them, and texts at their right, if any."""
 
     rows: Sequence[str]
-    bars: Sequence[Bar]
+    bars: list[Bar]
     heading: str = ""
     aside: Sequence[str] = ()
 

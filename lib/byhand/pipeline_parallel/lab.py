@@ -104,7 +104,7 @@ def pipeline_explorer(
 ) -> ipywidgets.VBox:
     """Choose a schedule, stages and micro-batches; see the simulated timeline, and what is held.
 
-    A forward takes 1, each half of a backward too. What goes wrong is shown as a sentence.
+    A forward takes 1, each half of a backward too.
     """
     from byhand.tools.explorer import explorer, menu, slider
 

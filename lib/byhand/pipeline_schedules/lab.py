@@ -178,8 +178,7 @@ def schedule_explorer(
 ) -> ipywidgets.VBox:
     """Choose a schedule, or a route and what a stage may hold; see the simulated timeline.
 
-    A forward of a whole stage takes 1, the halves of its backward together 2. What goes wrong is
-    shown as a sentence.
+    A forward of a whole stage takes 1, the halves of its backward together 2.
     """
     from byhand.tools.explorer import explorer, menu, slider
 

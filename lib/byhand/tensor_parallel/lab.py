@@ -132,14 +132,9 @@ def block_picture(num_ranks: int) -> CourseFigure:
 
 def layer_picture(num_ranks: int) -> CourseFigure:
     """A transformer layer with f and g, forward and backward."""
-    from byhand.figures import Part, block_flow
+    from byhand.figures.block import TENSOR, block_flow
 
-    def half(*inside: str) -> list[Part]:
-        sharded = [Part(name, "feature") for name in inside]
-        return [Part("norm"), Part("f"), *sharded, Part("g"), Part("+")]
-
-    block = half("q k v", "heads", "out") + half("A", "GELU", "B")
-    return block_flow(block, num_ranks, "A transformer layer: two all-reduces each way")
+    return block_flow(TENSOR, num_ranks, "A transformer layer: two all-reduces each way")
 
 
 def attention_picture(num_ranks: int) -> CourseFigure:
@@ -179,7 +174,7 @@ def split_explorer(split: str = "column, then row", world_size: int = 4) -> ipyw
     """Choose how an MLP block is split, and its sizes; see what each rank sends, by formula and by
     ledger.
 
-    hidden: in multiples of the features. What goes wrong is shown in the picture's place.
+    hidden: in multiples of the features.
     """
     from byhand.tools.explorer import explorer, menu, slider
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from byhand.figures import Part, block_flow, curves, shard_picture
+from byhand.figures import block_flow, curves, shard_picture
 from byhand.figures.block import SEQUENCE
 from byhand.figures.style import CourseFigure
 from byhand.sequence_parallel.formulas import WAYS, activation_bytes
@@ -30,15 +30,8 @@ def block_picture(num_ranks: int) -> CourseFigure:
 
 def layer_picture(num_ranks: int) -> CourseFigure:
     """A transformer layer with g and ḡ, forward and backward."""
-
-    def half(*inside: str) -> list[Part]:
-        split = [Part(name, "feature") for name in inside]
-        outside = [Part(name, "token") for name in ("drop", "+")]
-        return [Part("norm", "token"), Part("g"), *split, Part("ḡ"), *outside]
-
-    block = half("q k v", "heads", "out") + half("A", "GELU", "B")
     title = "Nothing replicated is saved: by feature inside, by token outside"
-    return block_flow(block, num_ranks, title, SEQUENCE)
+    return block_flow(SEQUENCE, num_ranks, title)
 
 
 def vocabulary_picture(num_ranks: int) -> CourseFigure:
