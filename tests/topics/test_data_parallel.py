@@ -502,7 +502,6 @@ def test_a_parameter_without_a_gradient_is_named_and_nobody_hangs():
 
 def test_a_watched_step_is_the_runs_own():
     steps = watch(2 * LAYER_BYTES, world_size=2, num_steps=2)
-    assert [len(bucket) for bucket in steps.buckets] == [2, 2, 2]
     for forward, backward, still, *travel in steps.steps[0]:
         assert forward.start < forward.end == backward.start < backward.end == still.start
         assert [span.unit for span in travel if span.kind == "bucket in flight"] == [0, 1, 2]

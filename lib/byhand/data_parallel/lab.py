@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 import torch.distributed as dist
 
-from byhand.data_parallel.replicas import DataParallel, all_reduce_gradients, assign_buckets
+from byhand.data_parallel.replicas import DataParallel, all_reduce_gradients
 from byhand.model.layer import REPLICATED
 from byhand.model.mlp import MLP
 from byhand.runtime import Run, VirtualNetwork, launch
@@ -46,11 +46,9 @@ class SleepingLayer(Sleep):
 class WatchedSteps:
     """The steps of a run; steps[number][rank] are the spans that `byhand.figures.lanes` draws.
 
-    They begin with forward, backward and standing still. buckets: lists of layers; empty for NAIVE.
+    They begin with forward, backward and standing still.
     """
 
-    bucket_bytes: int
-    buckets: list[list[int]]
     steps: list[list[list[Span]]]
     run: Run
 
@@ -67,9 +65,8 @@ class WatchedSteps:
         return [part / all_of_it for part, all_of_it in zip(still, whole, strict=True)]
 
     def __repr__(self) -> str:
-        calls = counted(
-            self.run.ledger.count("all_reduce", 0) // (len(self.steps) + 1), "all-reduce"
-        )
+        each = self.run.ledger.count("all_reduce", 0) // (len(self.steps) + 1)  # one step before
+        calls = counted(each, "all-reduce")
         return f"{calls} a step, {1e3 * median(self.seconds):.1f} ms (median)"
 
     def _repr_svg_(self) -> str:
@@ -106,30 +103,26 @@ def watch(
     if bucket_bytes < 0 or num_steps < 1:
         steps = counted(num_steps, "step")
         raise ValueError(f"{steps} with buckets of {bucket_bytes} bytes: not possible")
-    run = launch(_steps, world_size, (bucket_bytes, num_steps), network=network)
-    buckets = assign_buckets([LAYER_BYTES] * NUM_LAYERS, bucket_bytes) if bucket_bytes else []
-    steps = [_step(run, number) for number in range(num_steps)]
-    return WatchedSteps(bucket_bytes, buckets, steps, run)
 
+    def on_rank(rank: int, world_size: int) -> list[list[float]]:
+        """The clock at the four edges of each step, the first of which connects the ranks."""
+        layers = MLP([SleepingLayer() for _ in range(NUM_LAYERS)])
+        model, marks = DataParallel(layers, bucket_bytes=bucket_bytes or 1), []
+        for _ in range(num_steps + 1):
+            model.zero_gradients()
+            dist.barrier()
+            edges = [time.monotonic()]
+            y, saved = model.forward(torch.zeros(1))
+            edges.append(time.monotonic())
+            model.backward(y, saved, synchronise=bucket_bytes != NAIVE)
+            edges.append(time.monotonic())
+            if bucket_bytes == NAIVE:
+                all_reduce_gradients(model.gradients())
+            marks.append([*edges, time.monotonic()])
+        return marks
 
-def _steps(rank: int, world_size: int, bucket_bytes: int, num_steps: int) -> list[list[float]]:
-    """The clock at the four edges of each step; of one step before, in which ranks connect, too."""
-    model = DataParallel(
-        MLP([SleepingLayer() for _ in range(NUM_LAYERS)]), bucket_bytes=bucket_bytes or 1
-    )
-    marks = []
-    for _ in range(num_steps + 1):
-        model.zero_gradients()
-        dist.barrier()
-        edges = [time.monotonic()]
-        y, saved = model.forward(torch.zeros(1))
-        edges.append(time.monotonic())
-        model.backward(y, saved, synchronise=bucket_bytes != NAIVE)
-        edges.append(time.monotonic())
-        if bucket_bytes == NAIVE:
-            all_reduce_gradients(model.gradients())
-        marks.append([*edges, time.monotonic()])
-    return marks
+    run = launch(on_rank, world_size, network=network)
+    return WatchedSteps([_step(run, number) for number in range(num_steps)], run)
 
 
 def _step(run: Run, number: int) -> list[list[Span]]:

@@ -165,28 +165,28 @@ def watch(
     The step of the optimizer is left out of stage 3, for it sends nothing; stages 1 and 2 end
     with it.
     """
-    run = launch(_steps, world_size, (way, num_steps), network=network)
+
+    def on_rank(rank: int, world_size: int) -> list[list[tuple]]:
+        """The diary of each step, whose moments count from the barrier at its start."""
+        diary, model, diaries = [], [], []
+        layers = [WatchedLayer(number, diary, model) for number in range(NUM_LAYERS)]
+        model.append(WAYS[way](layers, partial(SGD, lr=0.1)))
+        for _ in range(num_steps + 1):
+            diary.clear()
+            dist.barrier()
+            zero = time.monotonic()
+            y, saved = model[0].forward(torch.zeros(1))
+            model[0].backward(y, saved)
+            if not way.startswith("stage 3"):
+                model[0].step()
+            diaries.append([(kind, n, a - zero, b - zero, held) for kind, n, a, b, held in diary])
+            for flat in model[0].flats:
+                flat.grad_shard = None
+        return diaries
+
+    run = launch(on_rank, world_size, network=network)
     steps = [_step(run, way, number) for number in range(1, num_steps + 1)]  # 0: ranks connect
     return min(steps, key=lambda step: step.seconds)
-
-
-def _steps(rank: int, world_size: int, way: str, num_steps: int) -> list[list[tuple]]:
-    """The diary of each step, whose moments count from the barrier at its start."""
-    diary, model, diaries = [], [], []
-    layers = [WatchedLayer(number, diary, model) for number in range(NUM_LAYERS)]
-    model.append(WAYS[way](layers, partial(SGD, lr=0.1)))
-    for _ in range(num_steps + 1):
-        diary.clear()
-        dist.barrier()
-        zero = time.monotonic()
-        y, saved = model[0].forward(torch.zeros(1))
-        model[0].backward(y, saved)
-        if not way.startswith("stage 3"):
-            model[0].step()
-        diaries.append([(kind, n, a - zero, b - zero, held) for kind, n, a, b, held in diary])
-        for flat in model[0].flats:
-            flat.grad_shard = None
-    return diaries
 
 
 def _step(run: Run, way: str, number: int) -> WatchedStep:

@@ -39,36 +39,31 @@ def ring_asleep(world_size: int, layout: str, compute: float) -> list[list[Round
     """
     from byhand.figures.attention import Round
 
-    run = launch(_rounds, world_size, (layout, compute, 1024))
-    every = []
+    def on_rank(rank: int, world_size: int) -> list[list[tuple[int, float, float, float]]]:
+        """(owner, start, end of computing, end of waiting) of each round, from the barrier's."""
+        block, every = torch.zeros(2, 1024 // world_size, FEATURES), []
+        for _ in around(block):
+            pass  # the first messages of a pair also connect it
+        for _ in range(TRIES):
+            dist.barrier()
+            zero, marks = time.monotonic(), []
+            for owner, _ in around(block):
+                start = time.monotonic() - zero
+                work = _block_seconds(rank, owner, 1024, layout, compute)
+                time.sleep(work)
+                marks.append((owner, start, time.monotonic() - zero if work else start))
+            ends = [start for _, start, _ in marks[1:]] + [marks[-1][2]]
+            every.append([(*mark, end) for mark, end in zip(marks, ends, strict=True)])
+        return every
+
+    run, tries = launch(on_rank, world_size), []
     for number in range(TRIES):
         begun = [stretches(run, rank)[number + 1].begin for rank in range(world_size)]
         late, rows = [begin - min(begun) for begin in begun], []
         for found, start in zip(run.results, late, strict=True):
             rows.append([Round(at, *(t + start for t in edges)) for at, *edges in found[number]])
-        every.append(rows)
-    return min(every, key=ring_seconds)
-
-
-def _rounds(
-    rank: int, world_size: int, layout: str, compute: float, total: int
-) -> list[list[tuple[int, float, float, float]]]:
-    """(owner, start, end of computing, end of waiting) of each round, from the barrier's end."""
-    block = torch.zeros(2, total // world_size, FEATURES)
-    for _ in around(block):
-        pass  # the first messages of a pair also connect it
-    every = []
-    for _ in range(TRIES):
-        dist.barrier()
-        zero, marks = time.monotonic(), []
-        for owner, _ in around(block):
-            start = time.monotonic() - zero
-            work = _block_seconds(rank, owner, total, layout, compute)
-            time.sleep(work)
-            marks.append((owner, start, time.monotonic() - zero if work else start))
-        ends = [start for _, start, _ in marks[1:]] + [marks[-1][2]]
-        every.append([(*mark, end) for mark, end in zip(marks, ends, strict=True)])
-    return every
+        tries.append(rows)
+    return min(tries, key=ring_seconds)
 
 
 def _block_seconds(rank: int, owner: int, total: int, layout: str, compute: float) -> float:
