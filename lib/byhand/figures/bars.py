@@ -85,15 +85,17 @@ def bytes_bars(
     scales = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.0, "bytes"))
     factor, unit = next((scale for scale in scales if most >= scale[0]), scales[-1])
 
-    def line(ops: Mapping[str, float], kind: str, strength: float) -> Line:
+    def line(row: str, bars: Bars, kind: str, strength: float) -> Line:
+        order = dict.fromkeys([*predicted[row], *counted[row]])  # the same in both
+        ops = {op: bars[row][op] for op in order if op in bars[row]}
         hues = {op: style.tint(style.wire_colour(op), strength) for op in ops}
-        bars = [(op.replace("_", "-"), ops[op] / factor, hues[op]) for op in ops]
-        return Line(bars, f"{style.num_bytes_text(sum(ops.values()))} {kind}")
+        shown = [(op.replace("_", "-"), ops[op] / factor, hues[op]) for op in ops]
+        return Line(shown, f"{style.num_bytes_text(sum(ops.values()))} {kind}")
 
     rows = {
         name.replace("_", "-"): [
-            line(predicted[name], "predicted", PALE),
-            line(counted[name], "counted", 1.0),
+            line(name, predicted, "predicted", PALE),
+            line(name, counted, "counted", 1.0),
         ]
         for name in counted
     }

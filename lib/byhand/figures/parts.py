@@ -54,9 +54,9 @@ def name_inside(axes: Axes, middle, length: float, name: str | Sequence[str], co
             return
 
 
-def named_box(axes: Axes, corner, size, text: str, colour, edge=style.PAPER) -> None:
+def named_box(axes: Axes, corner, size, text: str, colour) -> None:
     """A box with its name in the middle."""
-    box(axes, corner, size, colour, edge)
+    box(axes, corner, size, colour)
     middle = corner[0] + size[0] / 2, corner[1] + size[1] / 2
     small(axes, middle, text, color=style.readable_on(colour))
 

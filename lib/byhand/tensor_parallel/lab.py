@@ -9,6 +9,7 @@ D features, H hidden, T rows; every rank has x and grad_y whole, and ends with y
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import torch
@@ -87,17 +88,19 @@ def compare_splits(
     from byhand.figures import bytes_bars
 
     sizes = (world_size, num_rows, features, hidden)
-    formula = {split: _total(predicted(split, *sizes)) for split in SPLITS}
-    ledger = {split: _total(counted(run_block(split, *sizes, backend=backend))) for split in SPLITS}
+    formula = {split: predicted(split, *sizes) for split in SPLITS}
+    ledger = {split: counted(run_block(split, *sizes, backend=backend)) for split in SPLITS}
+    formula, ledger = (
+        {
+            split: Counter(sent["forward"]) + Counter(sent["backward"])
+            for split, sent in each.items()
+        }
+        for each in (formula, ledger)
+    )
     best, gathered = (sum(ledger[split].values()) for split in list(SPLITS)[:2])
     times = f"{gathered / best:.3g} times" if best else "as little"
     title = f"Gathering every output sends {times} as much as column, then row"
     return bytes_bars(formula, ledger, title)
-
-
-def _total(by_phase: dict[str, Sent]) -> Sent:
-    ops = sorted({op for sent in by_phase.values() for op in sent})
-    return {op: sum(sent.get(op, 0) for sent in by_phase.values()) for op in ops}
 
 
 def linear_picture(num_ranks: int) -> CourseFigure:
