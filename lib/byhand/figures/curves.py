@@ -44,8 +44,6 @@ def curves(
         axes.set(xlabel=xlabel, ylabel=ylabel)
         axes.set_xscale("log" if log_x else "linear")
         axes.set_yscale("log" if log_y else "linear")
-        if x is None:
-            axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
         axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
         axes.set_axisbelow(True)
         colours = dict(zip(lines, cycle(COLOURS[:5]), strict=False))
@@ -61,15 +59,15 @@ def curves(
             if name in (spread or {}):
                 band = {"color": colours[name], "alpha": 0.18, "linewidth": 0}
                 axes.fill_between(places, *zip(*spread[name], strict=True), **band)
-        _set_ticks(axes, from_zero)
-        if log_x and x is not None and len(x) <= MANY:
-            axes.set_xticks(x, [f"{place:g}" for place in x], minor=False)
+        _set_ticks(axes, x, from_zero)
         parts.name_ends(axes, {name: values[-1] for name, values in lines.items()}, colours)
     return figure
 
 
-def _set_ticks(axes: Axes, from_zero: bool) -> None:
-    """Only those in view."""
+def _set_ticks(axes: Axes, x: Sequence[float] | None, from_zero: bool) -> None:
+    """Those in view; on a logarithmic axis, those at the places of a short `x`."""
+    if x is None:
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
     axes.margins(x=0.02)
     axes.autoscale_view()
     if from_zero:
@@ -82,6 +80,8 @@ def _set_ticks(axes: Axes, from_zero: bool) -> None:
         else:
             axis.set_ticks(ticks)
         axis.set_minor_formatter(NullFormatter())
+    if axes.get_xscale() == "log" and x is not None and len(x) <= MANY:
+        axes.set_xticks(x, [f"{place:g}" for place in x], minor=False)
 
 
 def costs(

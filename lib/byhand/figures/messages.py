@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from byhand.figures import parts, style
@@ -48,13 +49,7 @@ def message_diagram(
         )
     rounds = headings or [f"round {step + 1}" for step in range(width)]
     with style.plot(0.7 + 0.42 * num_ranks, title) as (figure, axes):
-        parts.rows(axes, parts.ranks(num_ranks))
-        axes.set_xlim(0, len(rounds))
-        axes.set_xticks([number + 0.5 for number in range(len(rounds))], rounds)
-        axes.tick_params(length=0, labeltop=True, labelbottom=False)
-        axes.spines["bottom"].set_visible(False)
-        look = {"color": style.FAINT, "linewidth": 1, "zorder": 0}
-        axes.hlines(range(num_ranks), 0, len(rounds), **look)
+        _draw_lines(axes, num_ranks, rounds)
         if halves:
             look = {"linestyle": (0, (3, 3)), "linewidth": 1, "zorder": 0}
             axes.axvline(num_steps / 2, color=style.INK, **look)
@@ -64,6 +59,16 @@ def message_diagram(
             parts.arrow(axes, tail, (message.step - 0.15, message.receiver), colour, 1.8)
             parts.badge(axes, tail, str(label(*place)), colour)
     return figure
+
+
+def _draw_lines(axes: Axes, num_ranks: int, rounds: Sequence[str]) -> None:
+    parts.rows(axes, parts.ranks(num_ranks))
+    axes.set_xlim(0, len(rounds))
+    axes.set_xticks([number + 0.5 for number in range(len(rounds))], rounds)
+    axes.tick_params(length=0, labeltop=True, labelbottom=False)
+    axes.spines["bottom"].set_visible(False)
+    look = {"color": style.FAINT, "linewidth": 1, "zorder": 0}
+    axes.hlines(range(num_ranks), 0, len(rounds), **look)
 
 
 def find_messages(events: Iterable) -> list[Message]:
