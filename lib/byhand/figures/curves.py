@@ -41,9 +41,8 @@ def curves(
     points: (x, y) that were measured, for some of the names: circles, and their lines have no dots.
     """
     with style.plot(2.9, title) as (figure, axes):
-        axes.set(xlabel=xlabel, ylabel=ylabel)
-        axes.set_xscale("log" if log_x else "linear")
-        axes.set_yscale("log" if log_y else "linear")
+        scales = {"xscale": "log" if log_x else "linear", "yscale": "log" if log_y else "linear"}
+        axes.set(xlabel=xlabel, ylabel=ylabel, **scales)
         axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
         axes.set_axisbelow(True)
         colours = dict(zip(lines, cycle(COLOURS[:5]), strict=False))
@@ -53,15 +52,19 @@ def curves(
             marker = "o" if len(values) <= 12 and not points else ""
             width = widths[min(number, len(widths) - 1)]
             axes.plot(places, values, marker=marker, markersize=width + 2, linewidth=width, **look)
-            if name in (points or {}):
-                ring = {"mfc": style.PAPER, "mec": colours[name], "mew": 1.5, "zorder": 3}
-                axes.plot(*zip(*points[name], strict=True), "o", markersize=6, **ring)
             if name in (spread or {}):
                 band = {"color": colours[name], "alpha": 0.18, "linewidth": 0}
                 axes.fill_between(places, *zip(*spread[name], strict=True), **band)
+        for name, found in (points or {}).items():
+            _draw_circles(axes, found, colours[name])
         _set_ticks(axes, x, from_zero)
         parts.name_ends(axes, {name: values[-1] for name, values in lines.items()}, colours)
     return figure
+
+
+def _draw_circles(axes: Axes, found: Sequence[tuple[float, float]], colour: str) -> None:
+    ring = {"mfc": style.PAPER, "mec": colour, "mew": 1.5, "zorder": 3}
+    axes.plot(*zip(*found, strict=True), "o", markersize=6, **ring)
 
 
 def _set_ticks(axes: Axes, x: Sequence[float] | None, from_zero: bool) -> None:
