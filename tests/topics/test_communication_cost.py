@@ -49,8 +49,8 @@ from byhand.communication_cost.networks import (
 from byhand.communication_cost.rounds import rounds
 from byhand.communication_cost.timing import Timing, take_turns
 from byhand.figures import costs, link_ladder, strips
-from byhand.figures.costs import seconds_text
-from byhand.figures.rates import duration_text
+from byhand.figures.dots import duration_text
+from byhand.figures.style import seconds_text
 from byhand.runtime.ledger import sent_bytes
 
 LINE = AlphaBeta(alpha=3e-5, beta=2e-10)
@@ -377,10 +377,11 @@ def test_the_ladder_draws_every_link():
 
 def test_a_wiring_draws_each_wire_once_and_the_fastest_algorithm_bold():
     drawn = draw_wirings(8, 1e9, AlphaBeta(2e-5, 1e-10))
-    texts = [text for text in drawn.axes[0].texts if text.get_weight() == "bold"]
-    assert [text.get_text() for text in texts].count("25") == 1  # direct, between all pairs
-    assert len(drawn.axes[0].patches) == 6  # those faster than the ring: two, two and two
-    arrows = [text for text in drawn.axes[0].texts if getattr(text, "arrow_patch", None)]
+    texts = [text for axes in drawn.axes for text in axes.texts]
+    bold = [text.get_text() for text in texts if text.get_weight() == "bold"]
+    assert bold.count("25") == 1  # direct, between all pairs
+    assert sum(len(axes.patches) for axes in drawn.axes) == 6  # faster than the ring: 3 × two
+    arrows = [text for text in texts if getattr(text, "arrow_patch", None)]
     assert len(arrows) == 16 + 8 + 16 + 14 + 56
 
 

@@ -503,13 +503,11 @@ def test_a_parameter_without_a_gradient_is_named_and_nobody_hangs():
 
 def test_a_watched_step_is_the_runs_own():
     steps = watch(2 * LAYER_BYTES, world_size=2, num_steps=2)
-    assert [len(bucket) for bucket in steps.buckets] == [2, 2, 2]
-    for step in steps.fastest:
-        assert step.start < step.forward_end < step.backward_end <= step.end
-        assert [flight.bucket for flight in step.flights] == [0, 1, 2]
-        launched = [flight.start for flight in step.flights]
-        assert step.forward_end < launched[0] < launched[1] < launched[2]
-        assert launched[2] == step.backward_end
+    for forward, backward, still, *travel in steps.steps[0]:
+        assert forward.start < forward.end == backward.start < backward.end == still.start
+        assert [span.unit for span in travel if span.kind == "bucket in flight"] == [0, 1, 2]
+        launched = [span.start for span in travel[::2]]
+        assert forward.end < launched[0] < launched[1] < launched[2] == backward.end <= still.end
     assert steps.run.ledger.count("all_reduce", rank=0) == 3 * 3
 
 
@@ -517,13 +515,13 @@ def test_a_watched_step_begins_where_its_barrier_ends_on_the_ledgers_clock():
     steps = watch(NAIVE, world_size=2, num_steps=2)
     for rank in (0, 1):
         ends = [event.end for event in steps.run.ledger.select("barrier", rank)]
-        assert [step[rank].start for step in steps.steps] == ends[1:]
+        assert [step[rank][0].start for step in steps.steps] == ends[1:]
 
 
 def test_the_naive_step_sends_every_gradient_after_backward():
-    (step, _) = watch(NAIVE, world_size=2, num_steps=1).fastest
-    assert len(step.flights) == 6
-    assert step.flights[0].start >= step.backward_end
+    ((_, backward, _, *travel), _) = watch(NAIVE, world_size=2, num_steps=1).steps[0]
+    assert len(travel) == 2 * 6
+    assert travel[0].start >= backward.end
 
 
 def test_the_explorer_redraws_when_a_control_changes():

@@ -8,20 +8,32 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from readable import assert_readable, words
 
 from byhand import collectives, figures
-from byhand.collectives.lab import (
-    NAMES,
-    collective_explorer,
-    demonstrate,
-    picture,
-)
-from byhand.figures import Block, style
+from byhand.all_reduce.lab import PLANS, watch_rounds
+from byhand.all_reduce.trees import two_trees
+from byhand.collectives.lab import NAMES, collective_explorer, demonstrate, picture
+from byhand.communication_cost.lab.pictures import draw_wirings
+from byhand.communication_cost.model import AlphaBeta
+from byhand.figures import Block, Span, collective, style
+from byhand.figures.block import SEQUENCE, TENSOR
 from byhand.figures.messages import find_messages
-from byhand.figures.overlap import Flight, Step
+from byhand.figures.schedule import COLOURS
 from byhand.figures.timeline import find_segments
+from byhand.pipeline_schedules import (
+    gpipe,
+    interleaved,
+    one_forward_one_backward,
+    simulate,
+    zero_bubble_h1,
+)
+from byhand.rank_groups import NAMES as GROUPS
+from byhand.rank_groups import RankGrid
+from byhand.rank_groups.lab import draw_grid, grid_explorer, show_grid
 from byhand.tools.explorer import explorer, slider
 
 
@@ -59,32 +71,32 @@ HELD = {"stage 1": {"weights": 9, "optimizer": 1}}
 BYTES = {"rank 0": {"reduce_scatter": 3000, "all_gather": 3000}, "rank 1": {"all_reduce": 6000}}
 
 LOSSES = [4.0, 2.0, 1.0]
-STEPS = [
-    Step(0.0, 0.01, 0.03, 0.04, (Flight(0, 0.015, 0.018, 0.025), Flight(1, 0.03, 0.03, 0.04))),
-    Step(0.002, 0.012, 0.03, 0.04, (Flight(0, 0.018, 0.018, 0.025), Flight(1, 0.03, 0.03, 0.04))),
-]
+WATCHED = [("forward", "", 0.0, 0.01), ("standing still", "", 0.01, 0.03)]
+WATCHED += [("waiting for another rank", "", 0.01, 0.02), ("bucket in flight", 0, 0.02, 0.03)]
 BAND = {"step": [(value - 0.5, value + 0.5) for value in LOSSES]}
 
-X, Y = figures.Matrix("x", "T", "I", "columns"), figures.Matrix("y", "T", "T")
 SHARDS = {
-    "column": [Y, "·", X._replace(rows="T")],
-    "row": [
-        X,
-        "·",
-        figures.Matrix("W", "I", "T", "rows"),
-        "=",
-        Y._replace(split="partial"),
-        "→",
-        Y,
-    ],
+    "column": "y[T × T], ·, x[T × I] in columns",
+    "row": "x[T × I] in columns, ·, W[I × T] in rows, =, y[T × T] in partial, →, y[T × T]",
 }
 HOT = [{0: 90, 1: 20}, {2: 5, 3: 0}, {4: 12, 5: 30}]
 SPAN = [("forward", 0, 0.0, 0.1), ("all_gather", 1, 0.0, 0.05), ("reduce_scatter", 0, 0.1, 0.2)]
-BLOCK = [*map(figures.Part, ("norm", "f")), figures.Part("A", "feature"), *map(figures.Part, "g+")]
+
+ALL_REDUCE = collective.Picture(OWN, SUMS, "all_reduce", "A title")
+
+
+def drawn(before, after):
+    return figures.collective_pictures([ALL_REDUCE._replace(before=before, after=after)])
+
+
+def schedule(*schedules):
+    return figures.schedule_timeline(*map(simulate, schedules), unit="forwards")
+
 
 FIGURES = {
-    "collective": lambda: figures.collective_picture(OWN, SUMS, "all_reduce", "A title"),
-    "wide collective": lambda: figures.collective_picture(WIDE, WIDE, "all_reduce", "A title"),
+    "collective": lambda: drawn(OWN, SUMS),
+    "wide collective": lambda: drawn(WIDE, WIDE),
+    "two collectives": lambda: figures.collective_pictures(2 * [ALL_REDUCE]),
     "journey": lambda: figures.panel_stack(
         {"chosen": OWN, "sorted": OWN, "there": SUMS}, [("sort", ""), ("go", "back")], "A title", 2
     ),
@@ -93,17 +105,40 @@ FIGURES = {
     "messages": lambda: figures.message_diagram(CHAIN, 3),
     "bytes": lambda: figures.bytes_bars(BYTES, BYTES),
     "shards": lambda: figures.shard_picture(SHARDS, {"T": 0.5, "I": 1.2}, 4, "A title"),
-    "block": lambda: figures.block_flow(BLOCK, 4, "A title"),
+    "block": lambda: figures.block_flow(TENSOR, 4, "A title"),
     "curves": lambda: figures.curves({"one": LOSSES, "two": LOSSES}, "step", "loss", "A title"),
     "band": lambda: figures.curves({"step": LOSSES}, "KB", "ms", "A title", LOSSES, BAND, True),
+    "by token": lambda: figures.block_flow(SEQUENCE, 4, "A title"),
     "buckets": lambda: figures.bucket_layout([9, 0, 60, 1, 30], [[4, 3], [2], [0]]),
-    "overlap": lambda: figures.overlap(STEPS),
+    "overlap": lambda: figures.lanes({"rank 0": [Span(*span) for span in WATCHED]}, "A title"),
     "experts": lambda: figures.expert_loads({"in order": HOT, "even": HOT[::-1]}),
-    "lanes": lambda: figures.lanes({"one": [figures.Span(*span) for span in SPAN]}, "A title"),
+    "lanes": lambda: figures.lanes({"one": [Span(*span) for span in SPAN]}, "A title"),
     "flat": lambda: figures.flat_shards({"weight": 70, "bias": 3}, 4),
     "held": lambda: figures.bytes_bars(HELD, HELD, "A title", "held", key=True),
     "one bucket": lambda: figures.bucket_layout([1] * 20, [list(range(20))]),
+    "tradeoff": lambda: figures.tradeoff({"a": (6, 2), "b": (6, 2), "c": (9, 3)}, "A title"),
+    "trees": lambda: figures.trees(two_trees(8), "A title"),
+    "wirings": lambda: draw_wirings(8, 1e9, AlphaBeta(2e-5, 1e-10)),
+    "costs": lambda: figures.costs({"a": [(9, 1, 1, 2), (99, 2, 1, 2)]}, {}, "A title", {"m": 50}),
+    "layouts": lambda: figures.layout_seconds({n: ([1.0] * 5, 5.5) for n in ("dp 2", "tp 2")}),
+    "grid": lambda: show_grid(RankGrid(32, tp=2, cp=2, ep=4, pp=2), 8),
+    "one schedule": lambda: schedule(gpipe(3, 4)),
+    "two schedules": lambda: schedule(gpipe(4, 8), one_forward_one_backward(4, 8)),
+    "chunks": lambda: figures.schedule_timeline(
+        simulate(interleaved(4, 8, 2), 0.5, 0.5, 0.5), simulate(zero_bubble_h1(4, 8))
+    ),
+    "a long schedule": lambda: schedule(one_forward_one_backward(8, 32)),
 }
+ROUNDS = {
+    f"{name} of {n}": lambda name=name, n=n: watch_rounds(name, n).picture(2)
+    for name in PLANS
+    for n in (1, 4, 8)
+}
+
+
+@pytest.mark.parametrize("draw", ROUNDS.values(), ids=ROUNDS)
+def test_a_round_can_be_read(draw):
+    assert_readable(draw())
 
 
 @pytest.mark.parametrize("draw", FIGURES.values(), ids=FIGURES)
@@ -127,15 +162,16 @@ def test_a_figure_is_saved_as_the_file_that_it_shows(tmp_path):
 
 
 def test_a_collective_picture_shows_every_block_of_every_rank():
-    figure = figures.collective_picture(OWN, SUMS, "all_reduce", "A title")
+    figure = drawn(OWN, SUMS)
     for shown in ("before", "after", "rank 0", "rank 1", "1", "2", "10", "20", "all-reduce"):
         assert words(figure).count(shown) == 1, f"{shown!r} in {words(figure)}"
     assert words(figure).count("11") == words(figure).count("22") == 2
 
 
 def test_a_sum_has_a_stripe_for_each_of_its_ranks():
-    figure = figures.collective_picture(OWN, SUMS)
-    stripes = [patch for patch in figure.axes[0].patches if patch.get_linewidth() == 0]
+    figure = drawn(OWN, SUMS)
+    patches = [patch for axes in figure.axes for patch in axes.patches]
+    stripes = [patch for patch in patches if patch.get_linewidth() == 0]
     widths = sorted({round(patch.get_width(), 3) for patch in stripes})
     assert len(stripes) == 4 + 2 * 4
     assert widths[1] == pytest.approx(2 * widths[0], abs=0.01)
@@ -211,12 +247,14 @@ def test_two_message_diagrams_can_share_a_scale_and_show_their_halves():
 
 
 def test_a_shard_picture_says_whose_each_piece_is_and_how_a_matrix_is_placed():
-    shown = words(figures.shard_picture(SHARDS, {"T": 0.5, "I": 1.2}, 4))
+    shown = words(figures.shard_picture(SHARDS, {"T": 0.5, "I": 1.2}, 4, "A title"))
     assert [shown.count(str(rank)) for rank in range(4)] == [3] * 4
     assert "y [T × T]\npartial" in shown
     assert "x [T × I]\nsharded" in shown
-    with pytest.raises(ValueError, match="x is split by 'diagonal'; there are"):
-        figures.shard_picture({"": [X._replace(split="diagonal")]}, {"T": 1, "I": 1}, 4)
+    with pytest.raises(
+        ValueError, match="in diagonal' is cut in a way that is none of replicated, rows"
+    ):
+        figures.shard_picture({"": "x[T × I] in diagonal"}, {"T": 1, "I": 1}, 4, "A title")
 
 
 def test_a_wait_that_would_be_a_hair_line_is_not_drawn():
@@ -225,8 +263,8 @@ def test_a_wait_that_would_be_a_hair_line_is_not_drawn():
 
 
 def test_the_sheets_of_a_sum_stay_below_the_line_above_them():
-    partial = figures.Matrix("y", "T", "3", "partial")
-    figure = figures.shard_picture({"a caption": [partial]}, {"T": 0.7, "3": 0.2}, 8)
+    lines, inches = {"a caption": "y[T × 3] in partial"}, {"T": 0.7, "3": 0.2}
+    figure = figures.shard_picture(lines, inches, 8, "A title")
     (caption,) = (text for text in figure.axes[0].texts if text.get_text() == "a caption")
     figure.draw_without_rendering()
     bottom = caption.get_window_extent().y0
@@ -234,15 +272,16 @@ def test_the_sheets_of_a_sum_stay_below_the_line_above_them():
 
 
 def test_a_block_sends_at_its_end_forward_and_at_its_begin_backward():
-    shown = words(figures.block_flow(BLOCK, 3, "A title"))
-    assert shown.count("all-reduce\nof y") == shown.count("all-reduce\nof grad_x") == 1
-    assert shown.count("sends\nnothing") == 2
+    shown = words(figures.block_flow(TENSOR, 3, "A title"))
+    assert shown.count("all-reduce\nof y") == shown.count("all-reduce\nof grad_x") == 2
+    assert shown.count("sends\nnothing") == 4
 
 
 def test_brackets_name_stretches_of_a_matrix():
-    thirds = X._replace(split="columns", ranks=[0, 1] * 3, brackets=("queries", "keys", "values"))
-    shown = words(figures.shard_picture({"": [thirds]}, {"T": 0.5, "I": 2.4}, 2))
-    assert {"queries", "keys", "values"} <= set(shown)
+    thirds, inches = {"I": ("queries", "keys", "values")}, {"T": 0.5, "I": 2.4}
+    figure = figures.shard_picture({"": "x[T × I] in columns"}, inches, 2, "A title", thirds)
+    assert {"queries", "keys", "values"} <= set(words(figure))
+    assert [words(figure).count(rank) for rank in "01"] == [3, 3]
 
 
 @pytest.mark.parametrize(
@@ -329,10 +368,6 @@ def test_a_flat_parameter_says_what_is_padding():
     assert figures.flat_shards({"w": 8}, 4).texts[0].get_text().endswith("of 2: no padding")
 
 
-def test_overlap_says_how_long_the_ranks_stand_still():
-    assert "2 calls: the ranks stand still 26% of the step" in words(figures.overlap(STEPS))
-
-
 def test_a_page_without_a_kernel_shows_the_explorers_picture():
     box = collective_explorer("broadcast", 2)
     data, metadata = box._repr_mimebundle_()
@@ -350,9 +385,145 @@ def test_traffic_matrices_show_each_plan_with_what_its_links_carried():
 def test_expert_loads_name_the_busiest_rank_before_and_after():
     figure = figures.expert_loads({"in order": HOT, "even": [{0: 52}, {1: 52}, {2: 53}]})
     assert "Busiest rank: 2.10 × the mean in order, 1.01 × even" in words(figure)
-    assert "dashed: the mean" in figure.axes[0].get_xlabel()
+    assert "dashed: the mean" in figure.axes[-1].get_xlabel()
+
+
+def test_every_action_is_drawn_with_its_micro_batch():
+    figure = FIGURES["one schedule"]()
+    assert len([word for word in words(figure) if word == "3"]) >= 3 * 2
+    assert len(figure.axes[0].patches) == 3 * 4 * 2
+
+
+def test_the_title_says_how_long_the_stages_idle_and_the_margin_what_they_hold():
+    shown = words(FIGURES["one schedule"]())
+    assert "Each stage idles 33% of the step" in shown
+    assert shown.count("holds 4") == 3
+
+
+def test_what_is_held_is_said_in_whole_micro_batches_whatever_the_number_of_chunks():
+    shown = words(FIGURES["chunks"]())
+    assert [word for word in shown if word.startswith("holds")] == [
+        *("holds 5.5", "holds 4.5", "holds 3.5", "holds 2.5"),
+        *["holds 4"] * 4,
+    ]
+    assert "paler: part 2" in shown
+
+
+@pytest.mark.parametrize(("forward", "numbered"), [(1.0, 32), (0.05, 0)])
+def test_a_timeline_whose_numbers_do_not_all_fit_has_none(forward, numbered):
+    figure = figures.schedule_timeline(simulate(gpipe(2, 8), forward), unit="forwards")
+    shown = [text.get_text() for text in figure.axes[0].texts]
+    assert sum(text.isdigit() for text in shown) == numbered
+
+
+def test_forward_is_dark_backward_pale_and_the_weights_half_between():
+    def luminance(colour):
+        red, green, blue = style.to_rgb(colour)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    forward, weight, backward = (
+        luminance(COLOURS[kind]) for kind in ("forward", "backward_weight", "backward")
+    )
+    assert forward < 0.35 < weight < 0.7 < backward
+    assert style.readable_on(COLOURS["forward"]) == style.PAPER
+    assert style.readable_on(COLOURS["backward_weight"]) == style.INK
+
+
+def test_chunks_that_follow_each_other_have_different_colours():
+    halves = simulate(interleaved(2, 2, 2), 0.5, 0.5, 0.5)
+    bars = figures.schedule_timeline(halves, unit="forwards").axes[0].patches
+    assert len({bar.get_facecolor() for bar in bars}) == 4
+
+
+def test_names_stand_before_what_each_timeline_shows():
+    timelines = simulate(gpipe(2, 2)), simulate(gpipe(2, 4))
+    shown = words(figures.schedule_timeline(*timelines, names=("A", "B"), unit="forwards"))
+    told = {"A: each stage idles 33% of the step", "B: each stage idles 20% of the step"}
+    assert told <= set(shown)
 
 
 def test_eighty_steps_have_a_tick_every_twenty():
     axes = figures.curves({"a": range(80)}, "step", "", "A title").axes[0]
     assert list(axes.get_xticks()) == [0, 20, 40, 60, 80]
+
+
+# Ranks in a grid
+
+
+START = {"order": "tp-cp-ep-dp-pp", "tp": 8, "cp": 1, "ep": 1, "pp": 4, "per_node": 8, "follow": 0}
+
+
+def dark_cells(figure, axis):
+    """For each panel: the cells in the axis' full hue, as numbers counted along the lines."""
+    hue = to_rgb(style.AXIS_COLOURS[axis])
+    for panel in figure.axes[:1]:
+        image = panel.images[0].get_array().reshape(-1, 3)
+        yield np.flatnonzero(np.isclose(image, hue).all(axis=1)).tolist()
+
+
+@pytest.mark.parametrize("name", ["tp", "dp", "pp", "tp-pp"])
+def test_the_followed_ranks_group_has_the_full_hue(name):
+    grid = RankGrid(32, tp=2, pp=4)
+    (cells,) = dark_cells(show_grid(grid, 8, [name], follow=13), name.split("-")[0])
+    assert cells == grid.group(name, 13).tolist()
+
+
+def test_in_a_large_world_a_cell_is_a_node():
+    grid = RankGrid(4096, tp=8, pp=16)
+    (cells,) = dark_cells(show_grid(grid, 8, ["pp"], follow=70), "pp")
+    assert cells == [rank // 8 for rank in grid.group("pp", 70)]
+
+
+def test_every_panel_has_the_same_places():
+    panels = [p for p in show_grid(RankGrid(64, tp=4, cp=2, ep=2, pp=2), 8).axes if p.images]
+    assert len(panels) == 5
+    assert len({panel.images[0].get_array().shape for panel in panels}) == 1
+    assert len({(panel.get_xlim(), panel.get_ylim()) for panel in panels}) == 1
+
+
+def test_every_kind_of_group_is_drawn_and_a_rank_in_none_is_said():
+    figure = show_grid(RankGrid(16, tp=2, pp=4), 8, GROUPS, follow=6)
+    headings = [panel.get_title(loc="left") for panel in figure.axes]
+    assert "all across nodes · rank 6: in none" in headings
+    texts = [text.get_text() for panel in figure.axes for text in panel.texts]
+    assert "tp-pp  2 groups of 8" in texts
+
+
+def test_the_explorer_says_what_leaves_a_node():
+    _, sentence = draw_grid(64, **START)
+    assert "tp" not in sentence.partition(" is: ")[2]
+    _, sentence = draw_grid(64, **{**START, "order": "pp-dp-ep-cp-tp"})
+    assert " is: tp " in sentence
+
+
+def test_the_explorer_marks_what_is_refused_and_what_would_do():
+    with pytest.raises(ValueError, match=r"^Refused: 64 ranks cannot hold tp 6 ") as refused:
+        draw_grid(64, **{**START, "tp": 6})
+    assert str(refused.value).endswith("One change would do: tp 1, 2, 4, 8, 16.")
+    with pytest.raises(ValueError, match="16 ranks do not fill nodes of 32"):
+        draw_grid(16, **{**START, "tp": 1, "per_node": 32})
+
+
+def test_the_explorer_redraws_at_each_change():
+    box = grid_explorer()
+    world, order = box.children[0].children
+    picture, sentence = box.children[-2:]
+    first = picture.value
+    world.value = 128
+    assert picture.value != first
+    order.value = "tp-dp-pp"
+    assert sentence.value != ""
+    box.children[2].children[0].value = 2  # ep
+    assert sentence.value.startswith("Refused: order 'tp-dp-pp' lacks ep")
+    assert picture.layout.display == "none"
+
+
+def test_bars_of_what_leaves_are_as_long_as_their_bytes():
+    figure = figures.leaving_bars({"tp-dp": {"dp-cp": 2e6}, "dp-tp": {"tp": 16e6, "pp": 1e6}}, "t")
+    widths = [bar.get_width() for bar in figure.axes[0].patches]
+    assert widths == [2e6, 16e6, 1e6]
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert {"tp", "2 MB", "17 MB"} <= set(texts)
+    named = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert named == ["dp-cp", "tp", "pp"]
+    assert figure.axes[0].patches[0].get_facecolor()[:3] == to_rgb("#d55e00")

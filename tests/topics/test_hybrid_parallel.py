@@ -390,7 +390,7 @@ def test_the_figure_of_layouts_names_the_fastest_and_how_far_off_it_was(measured
     given = dict(zip("ab", zip(parts, measured, strict=True), strict=True))
     figure = layout_seconds(given)
     assert figure.texts[0].get_text() == title
-    assert {text.get_text() for text in figure.axes[1].texts} >= {
+    assert {text.get_text() for text in figure.axes[0].texts} >= {
         "2.00 s predicted",
         "3.00 s predicted",
     }
@@ -484,7 +484,7 @@ def test_the_explorer_draws_the_ten_best_and_says_why_there_are_none():
     figure, sentence = draw_layouts("1008 B", 25, 8, 80)
     of = PUBLISHED["1008 B"]
     best = fastest(of.model, of.cluster)[0]
-    assert len(figure.axes[1].get_yticks()) == 10
+    assert len(figure.axes[0].get_yticks()) == 10
     assert sum(parts(best)) == pytest.approx(estimate(best))
     assert f"{best.layout}, in micro-batches of 1, takes {estimate(best):.2f} s" in sentence
     assert f"idles {parts(best)[2] / estimate(best):.0%} of the step" in sentence

@@ -16,6 +16,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from byhand.pipeline_parallel.lab import pipeline_explorer
 from byhand.pipeline_schedules import (
     Action,
     Route,
@@ -36,6 +37,7 @@ from byhand.pipeline_schedules import (
     zero_bubble_v,
 )
 from byhand.pipeline_schedules.drafts import Draft
+from byhand.pipeline_schedules.lab import NAMED, bill, schedule_explorer
 
 stages, batches = st.integers(1, 7), st.integers(1, 16)
 costs = st.tuples(st.floats(0.5, 2), st.floats(0.5, 2), st.floats(0.5, 2))
@@ -407,3 +409,36 @@ def test_a_search_that_cannot_succeed_is_refused():
         find(there_and_back(2), 3, 1)
     with pytest.raises(ScheduleError, match="dual_pipe_v fills 4 stages with 8 micro-batches"):
         dual_pipe_v(4, 7)
+
+
+# What is drawn
+
+
+def test_the_explorer_draws_what_is_chosen_and_says_what_cannot_be():
+    choices, shown, sentence = pipeline_explorer("1F1B", 4, 8).children
+    assert "33 forwards; a stage holds up to 4 micro-batches" in sentence.value
+    before = bytes(shown.value)
+    choices.children[0].value = "interleaved 1F1B, 2 chunks"
+    assert bytes(shown.value).startswith(b"\x89PNG")
+    assert bytes(shown.value) != before
+    choices.children[2].value = 7
+    assert bytes(shown.value) == b""
+    assert "7 micro-batches are not a multiple of 4 stages" in sentence.value
+
+
+def test_the_search_explorer_draws_what_is_named_and_what_is_found():
+    first, _, shown, sentence = schedule_explorer("found on a V", 4, 8).children
+    assert "25.5 forwards" in sentence.value
+    assert "up to 4 micro-batches" in sentence.value
+    first.children[0].value = "ZB-H2"
+    assert "27 forwards, and without a barrier at its end 24" in sentence.value
+    assert bytes(shown.value).startswith(b"\x89PNG")
+    first.children[2].value = 7
+    first.children[0].value = "DualPipe's V"
+    assert "4 stages with 8 micro-batches, two per stage, and has 7" in sentence.value
+
+
+def test_the_bill_counts_idle_time_memory_and_messages():
+    row = bill(NAMED["interleaved, v 2"](4, 8))
+    assert row == (pytest.approx(4.5 / 28.5), pytest.approx(4.5 / 28.5), 5.5, 2 * 7 * 8)
+    assert bill(NAMED["ZB-V"](4, 8))[1:] == (pytest.approx(0), 4, 2 * 6 * 8)

@@ -55,11 +55,6 @@ def by_name(name: str) -> Callable[..., torch.Tensor]:
     return lambda tensor: function(tensor, ranks_per_host=_half(dist.get_world_size()))
 
 
-def reduce_by(rank: int, world_size: int, name: str, num_elements: int) -> float:
-    """What a rank does in the lecture: sum a tensor of ones. The largest element of the result."""
-    return by_name(name)(torch.ones(num_elements)).max().item()
-
-
 @dataclass(frozen=True)
 class Rounds:
     """An algorithm, planned and run: `ledger` is of a run of a tensor of `num_elements` floats."""
@@ -114,12 +109,12 @@ def watch_rounds(name: str, num_ranks: int, num_elements: int = 1024) -> Rounds:
     if not 1 <= num_ranks <= MOST_RANKS:
         raise ValueError(f"1 to {MOST_RANKS} ranks can be shown, not {num_ranks}")
     by_name(name)
-    run = launch(reduce_by, num_ranks, (name, num_elements))
+    run = launch(timed, num_ranks, (name, num_elements))
     return Rounds(name, PLANS[name](num_ranks), num_elements, run.ledger)
 
 
 def timed(rank: int, world_size: int, name: str, num_elements: int) -> tuple[float, float]:
-    """The same, from a barrier on: when this rank called, and when it had the result."""
+    """Sum a tensor of ones, from a barrier on: when this rank called, and when it had the sum."""
     call, tensor = by_name(name), torch.ones(num_elements)
     dist.barrier()
     start = time.monotonic()
@@ -200,8 +195,7 @@ def compare_on_hosts(network: VirtualNetwork, num_bytes: int, names=("ring", "hi
 def all_reduce_explorer(name: str = "ring", world_size: int = 4) -> VBox:
     """Choose the algorithm, the ranks and the tensor; go through the rounds by hand, or play them.
 
-    Each choice runs it once on that many ranks; the sentence is what the run's ledger says. What
-    goes wrong is shown as a sentence in the picture's place.
+    Each choice runs it once on that many ranks; the sentence is what the run's ledger says.
     """
     from ipywidgets import Play, jslink
 

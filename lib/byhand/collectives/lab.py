@@ -96,26 +96,28 @@ def demonstrate(
         raise ValueError(f"a demonstration has 1 to {MOST_RANKS} ranks, not {world_size}")
     if not 0 <= root < world_size:
         raise ValueError(f"root {root} is not one of the ranks, 0 to {world_size - 1}")
-    run = launch(_on_rank, world_size, (name, root, by_hand))
-    before, after = ([result[moment] for result in run.results] for moment in (0, 1))
-    return Demonstration(name, root, before, after, run)
+
+    def on_rank(rank: int, world_size: int) -> tuple[list[int], list[int]]:
+        """The numbers held before and after."""
+        tensor = torch.arange(1, world_size + 1) * 10**rank
+        if name in ("gather", "all_gather"):
+            tensor = tensor[rank : rank + 1]  # its own shard
+        elif name in ("broadcast", "scatter") and rank != root:
+            tensor = torch.zeros_like(tensor)
+        before = tensor.tolist()
+        result = _called(by_hand, name, tensor, root)
+        # A zero is memory that nothing has been written to.
+        return [n for n in before if n], [n for n in result.tolist() if n]
+
+    run = launch(on_rank, world_size)
+    return Demonstration(name, root, *map(list, zip(*run.results, strict=True)), run)
 
 
-def _on_rank(rank: int, world_size: int, name: str, root: int, by_hand: bool) -> tuple[list, list]:
-    tensor = torch.arange(1, world_size + 1) * 10**rank
-    if name in ("gather", "all_gather"):
-        tensor = tensor[rank : rank + 1]  # its own shard
-    elif name in ("broadcast", "scatter") and rank != root:
-        tensor = torch.zeros_like(tensor)
-    before = tensor.tolist()
-    result = _called(
-        getattr(collectives, name) if by_hand else WITH_TORCH[name], name, tensor, root
-    )
-    return _held(before), _held([] if result is None else result.tolist())
-
-
-def _called(call: Callable, name: str, tensor: Tensor, root: int) -> Tensor | None:
-    return call(tensor, root) if name in ROOTED else call(tensor)
+def _called(by_hand: bool, name: str, tensor: Tensor, root: int) -> Tensor:
+    """What the collective returns; an empty tensor for nothing."""
+    call = getattr(collectives, name) if by_hand else WITH_TORCH[name]
+    result = call(tensor, root) if name in ROOTED else call(tensor)
+    return torch.empty(0) if result is None else result
 
 
 def matrix(name: str, world_size: int = 4, root: int = 0) -> Tensor:
@@ -126,18 +128,17 @@ def matrix(name: str, world_size: int = 4, root: int = 0) -> Tensor:
     """
     holders = [root] if name in ("broadcast", "scatter") else range(world_size)
     width = 1 if name in ("gather", "all_gather") else world_size
-    places = [(rank, shard) for rank in holders for shard in range(width)]
-    return torch.cat(launch(_columns, world_size, (name, root, width, places)).results)
 
+    def columns(rank: int, world_size: int) -> Tensor:
+        """This rank's results, a column for each number."""
+        found = []
+        for holder, shard in ((holder, shard) for holder in holders for shard in range(width)):
+            tensor = torch.zeros(width)
+            tensor[shard] = float(rank == holder)
+            found.append(_called(False, name, tensor, root))
+        return torch.stack(found, dim=1)
 
-def _columns(rank: int, world_size: int, name: str, root: int, width: int, places) -> Tensor:
-    columns = []
-    for holder, shard in places:
-        tensor = torch.zeros(width)
-        tensor[shard] = float(rank == holder)
-        result = _called(WITH_TORCH[name], name, tensor, root)
-        columns.append(torch.empty(0) if result is None else result)
-    return torch.stack(columns, dim=1)
+    return torch.cat(launch(columns, world_size).results)
 
 
 def in_turn(all_reduce: Callable, world_size: int) -> float:
@@ -171,11 +172,6 @@ def links(run: Run) -> dict[tuple[int, int], float]:
     return dict(sent)
 
 
-def _held(numbers: list[int]) -> list[int]:
-    """The numbers that stand for a shard: a zero is memory that nothing has been written to."""
-    return [number for number in numbers if number != 0]
-
-
 def _block(number: int, by_origin: bool = False) -> Block:
     """30 -> shard 2 of rank 1; 3333 -> shard 2, summed over ranks 0 to 3.
 
@@ -196,8 +192,7 @@ def _numbers(numbers: list[int]) -> str:
 def collective_explorer(name: str = "broadcast", world_size: int = 4) -> VBox:
     """Choose the collective, the number of ranks and the root; see who holds what.
 
-    Each choice launches that many ranks. What goes wrong is shown as a sentence in the picture's
-    place.
+    Each choice launches that many ranks.
     """
     from byhand.tools.explorer import explorer, menu, slider
 

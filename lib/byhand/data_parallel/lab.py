@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 import torch
 import torch.distributed as dist
 
-from byhand.data_parallel.replicas import DataParallel, all_reduce_gradients, assign_buckets
+from byhand.data_parallel.replicas import DataParallel, all_reduce_gradients
 from byhand.model.layer import REPLICATED
 from byhand.model.mlp import MLP
 from byhand.runtime import Run, VirtualNetwork, launch
 from byhand.tools.asleep import LINK as LINK
-from byhand.tools.asleep import Sleep, slow_link
+from byhand.tools.asleep import Sleep, slow_link, stretches
 from byhand.words import counted
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
     import ipywidgets
 
-    from byhand.figures.overlap import Step
+    from byhand.figures import Span
     from byhand.figures.style import CourseFigure
 
 NUM_LAYERS, LAYER_BYTES = 6, 500_000
@@ -44,45 +44,47 @@ class SleepingLayer(Sleep):
 
 @dataclass(repr=False)
 class WatchedSteps:
-    """The steps of a run; steps[number][rank] is what `byhand.figures.overlap` draws.
+    """The steps of a run; steps[number][rank] are the spans that `byhand.figures.lanes` draws.
 
-    buckets: lists of layers; empty for NAIVE.
+    They begin with forward, backward and standing still.
     """
 
-    bucket_bytes: int
-    buckets: list[list[int]]
-    steps: list[list[Step]]
+    steps: list[list[list[Span]]]
     run: Run
 
     @property
     def seconds(self) -> list[float]:
         """Of each step: from its first rank's start to its last rank's end."""
-        return [max(s.end for s in step) - min(s.start for s in step) for step in self.steps]
+        return [max(s[2].end for s in step) - min(s[0].start for s in step) for step in self.steps]
 
     @property
     def shares_still(self) -> list[float]:
         """Of each step: the share of it that the ranks stand still after backward."""
-        from byhand.figures.overlap import standing_still
-
-        return [standing_still(step) for step in self.steps]
-
-    @property
-    def fastest(self) -> list[Step]:
-        """The step that other programs disturbed least."""
-        return min(zip(self.seconds, self.steps, strict=True))[1]
+        still = [sum(s[2].end - s[2].start for s in step) for step in self.steps]
+        whole = [sum(s[2].end - s[0].start for s in step) for step in self.steps]
+        return [part / all_of_it for part, all_of_it in zip(still, whole, strict=True)]
 
     def __repr__(self) -> str:
-        calls = counted(len(self.fastest[0].flights), "all-reduce")
+        each = self.run.ledger.count("all_reduce", 0) // (len(self.steps) + 1)  # one step before
+        calls = counted(each, "all-reduce")
         return f"{calls} a step, {1e3 * median(self.seconds):.1f} ms (median)"
 
     def _repr_svg_(self) -> str:
         return self.picture()._repr_svg_()
 
-    def picture(self, title: str | None = None, axis_seconds: float | None = None) -> CourseFigure:
-        """The fastest step, drawn: arguments as for `overlap`."""
-        from byhand.figures import overlap
+    def picture(self, title: str = "", axis_seconds: float | None = None) -> CourseFigure:
+        """The step that other programs disturbed least; axis_seconds: how far its axis reaches."""
+        from byhand.figures import lanes
 
-        return overlap(self.fastest, title, axis_seconds)
+        number = self.seconds.index(min(self.seconds))
+        still, step = self.shares_still[number], self.steps[number]
+        zero = min(spans[0].start for spans in step)
+        rows = {
+            f"rank {rank}": [s._replace(start=s.start - zero, end=s.end - zero) for s in spans]
+            for rank, spans in enumerate(step)
+        }
+        told = f"The ranks stand still {still:.0%} of the step"
+        return lanes(rows, title or told, axis_seconds)
 
 
 def watch(
@@ -101,53 +103,50 @@ def watch(
     if bucket_bytes < 0 or num_steps < 1:
         steps = counted(num_steps, "step")
         raise ValueError(f"{steps} with buckets of {bucket_bytes} bytes: not possible")
-    run = launch(_steps, world_size, (bucket_bytes, num_steps), network=network)
-    buckets = assign_buckets([LAYER_BYTES] * NUM_LAYERS, bucket_bytes) if bucket_bytes else []
-    steps = [_step(run, number) for number in range(num_steps)]
-    return WatchedSteps(bucket_bytes, buckets, steps, run)
+
+    def on_rank(rank: int, world_size: int) -> list[list[float]]:
+        """The clock at the four edges of each step, the first of which connects the ranks."""
+        layers = MLP([SleepingLayer() for _ in range(NUM_LAYERS)])
+        model, marks = DataParallel(layers, bucket_bytes=bucket_bytes or 1), []
+        for _ in range(num_steps + 1):
+            model.zero_gradients()
+            dist.barrier()
+            edges = [time.monotonic()]
+            y, saved = model.forward(torch.zeros(1))
+            edges.append(time.monotonic())
+            model.backward(y, saved, synchronise=bucket_bytes != NAIVE)
+            edges.append(time.monotonic())
+            if bucket_bytes == NAIVE:
+                all_reduce_gradients(model.gradients())
+            marks.append([*edges, time.monotonic()])
+        return marks
+
+    run = launch(on_rank, world_size, network=network)
+    return WatchedSteps([_step(run, number) for number in range(num_steps)], run)
 
 
-def _steps(rank: int, world_size: int, bucket_bytes: int, num_steps: int) -> list[list[float]]:
-    """The clock at the four edges of each step; of one step before, in which ranks connect, too."""
-    model = DataParallel(
-        MLP([SleepingLayer() for _ in range(NUM_LAYERS)]), bucket_bytes=bucket_bytes or 1
-    )
-    marks = []
-    for _ in range(num_steps + 1):
-        model.zero_gradients()
-        dist.barrier()
-        edges = [time.monotonic()]
-        y, saved = model.forward(torch.zeros(1))
-        edges.append(time.monotonic())
-        model.backward(y, saved, synchronise=bucket_bytes != NAIVE)
-        edges.append(time.monotonic())
-        if bucket_bytes == NAIVE:
-            all_reduce_gradients(model.gradients())
-        marks.append([*edges, time.monotonic()])
-    return marks
-
-
-def _step(run: Run, number: int) -> list[Step]:
+def _step(run: Run, number: int) -> list[list[Span]]:
     """Every rank's step of this number, on the ledger's clock: each begins as its barrier ends."""
-    from byhand.figures.overlap import Flight, Step
+    from byhand.figures import Span
 
     calls, moments = [], []
-    for rank, marks in enumerate(run.results):
-        begun = run.ledger.select("barrier", rank)[number + 1].end
-        moments.append([begun + moment - marks[number + 1][0] for moment in marks[number + 1]])
-        events = run.ledger.select("all_reduce", rank)
-        per_step = len(events) // len(marks)
-        calls.append(events[(number + 1) * per_step : (number + 2) * per_step])
+    for rank, steps in enumerate(run.results):
+        begin, _, events = stretches(run, rank)[number + 2]  # after the barrier of the step before
+        marks = steps[number + 1]
+        moments.append([begin + moment - marks[0] for moment in marks])
+        calls.append([event for event in events if event.op == "all_reduce"])
     met = [max(event.start for event in together) for together in zip(*calls, strict=True)]
     steps = []
-    for (start, forward_end, backward_end, end), mine in zip(moments, calls, strict=True):
-        flights = [
-            Flight(bucket, event.start, max(event.start, moment), event.end)
-            for bucket, (event, moment) in enumerate(zip(mine, met, strict=True))
-        ]
+    for (start, middle, end, waited), mine in zip(moments, calls, strict=True):
         # Backward with buckets waits inside: its computing ends where the last bucket is launched.
-        computed = min(backward_end, mine[-1].start) if mine else backward_end
-        steps.append(Step(start, forward_end, computed, end, tuple(flights)))
+        computed = min(end, mine[-1].start) if mine else end
+        spans = [Span("forward", "", start, middle), Span("backward", "", middle, computed)]
+        spans.append(Span("standing still", "", computed, waited))
+        for bucket, (event, moment) in enumerate(zip(mine, met, strict=True)):
+            left = min(moment, event.end)
+            spans.append(Span("waiting for another rank", "", event.start, left))
+            spans.append(Span("bucket in flight", bucket, left, event.end))
+        steps.append(spans)
     return steps
 
 
@@ -162,7 +161,6 @@ def bucket_explorer(bucket_bytes: int = LAYER_BYTES, world_size: int = 2) -> ipy
     """Choose the size of the buckets and the number of ranks; see one real training step.
 
     Six layers that sleep, 0.5 MB of gradients each, and slow links where a network can be laid.
-    What goes wrong is shown as a sentence in the picture's place.
     """
     from byhand.tools.explorer import explorer, menu, slider
 

@@ -1,6 +1,6 @@
 """The course's figures: data in, a matplotlib Figure out. Nothing here starts a rank.
 
-collective_picture   who holds what before and after a collective
+collective_pictures  who holds what before and after a collective
 panel_stack          who holds what at several moments
 timeline             what each rank did, when
 message_diagram      who sent to whom, when
@@ -10,7 +10,6 @@ trees                trees of ranks, beside each other
 traffic_matrices     who sent how much to whom, for several algorithms
 bytes_bars           bytes predicted beside bytes counted
 curves               loss curves, and what a setting does to a time
-overlap              one training step: what hides behind backward
 bucket_layout        which layer's gradient travels in which bucket
 lanes                what a rank computes, unit by unit, and what travels meanwhile
 flat_shards          parameters end to end, and the shards that ranks keep of them
@@ -20,7 +19,7 @@ leaving_bars         what leaves a node in a step, for each order of the axes
 rank_cube            ranks as blocks of a cube: layers, slices, rows
 rank_grid            which ranks form a group along each axis, and on which nodes
 expert_loads         rows of each expert by rank, under several placements
-block_flow           where a block's split begins and ends, forward and backward
+block_flow           where a layer's split begins and ends, forward and backward
 shard_picture        which rank holds which part of a matrix
 costs                time over size: measured points, lines, and where lines cross
 link_ladder          what kinds of links carry
@@ -34,50 +33,38 @@ save_moving_svg      a figure that time uncovers
 """
 
 from byhand.figures.attention import attention_map, ring_timeline
-from byhand.figures.bars import bytes_bars, leaving_bars
-from byhand.figures.block import Part, block_flow
-from byhand.figures.buckets import bucket_layout
+from byhand.figures.bars import bytes_bars, expert_loads, layout_seconds, leaving_bars
+from byhand.figures.block import block_flow
 from byhand.figures.collective import (
     Block,
     Picture,
-    collective_picture,
     collective_pictures,
     panel_stack,
 )
-from byhand.figures.costs import costs
 from byhand.figures.cube import rank_cube
-from byhand.figures.curves import curves
-from byhand.figures.experts import expert_loads
-from byhand.figures.flat import flat_shards
+from byhand.figures.curves import costs, curves, tradeoff
+from byhand.figures.dots import link_ladder, strips
+from byhand.figures.graphs import trees, wirings
 from byhand.figures.grid import rank_grid
 from byhand.figures.lanes import Span, lanes
-from byhand.figures.layouts import layout_seconds
 from byhand.figures.messages import message_diagram
 from byhand.figures.moving import save_moving_svg
-from byhand.figures.overlap import overlap
-from byhand.figures.rates import link_ladder
 from byhand.figures.recorded import recorded
 from byhand.figures.rounds import round_picture, traffic_matrices
 from byhand.figures.schedule import schedule_timeline
-from byhand.figures.shards import Matrix, shard_picture
-from byhand.figures.strips import strips
+from byhand.figures.shards import shard_picture
+from byhand.figures.strip import bucket_layout, flat_shards
 from byhand.figures.style import save_svg
 from byhand.figures.timeline import timeline
-from byhand.figures.tradeoff import tradeoff
-from byhand.figures.trees import trees
-from byhand.figures.wirings import wirings
 
 __all__ = [
     "Block",
-    "Matrix",
-    "Part",
     "Picture",
     "Span",
     "attention_map",
     "block_flow",
     "bucket_layout",
     "bytes_bars",
-    "collective_picture",
     "collective_pictures",
     "costs",
     "curves",
@@ -88,7 +75,6 @@ __all__ = [
     "leaving_bars",
     "link_ladder",
     "message_diagram",
-    "overlap",
     "panel_stack",
     "rank_cube",
     "rank_grid",

@@ -1,16 +1,73 @@
-"""Bytes on the wire, as stacked bars: what was predicted beside what was counted, or either."""
+"""Stacked bars: bytes predicted and counted, a step's seconds under each layout, rows by expert."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from byhand.figures import parts, style
 
-BAR_INCHES, GAP_INCHES, TOP_INCHES, BOTTOM_INCHES = 0.23, 0.14, 0.5, 0.5
-KEY_INCHES = 0.26
+GAP = 0.3  # of a row's height, below it
 PALE = 0.45  # the strength of a predicted bar's colour
 
 Bars = Mapping[str, Mapping[str, float]]  # row: {op: bytes}
+Loads = Sequence[Mapping[int, float]]  # by rank: the rows of each expert there
+Layouts = Mapping[str, tuple[Sequence[float], float | None]]
+
+
+class Line(NamedTuple):
+    """Bars end to end, (name, length, colour) each, and the text behind them."""
+
+    bars: Sequence[tuple[str, float, Any]]
+    text: str
+
+
+Rows = Mapping[str, Sequence[Line]]
+
+
+def stacked(
+    panels: Mapping[str, Rows],
+    title: str,
+    xlabel: str,
+    key: Mapping[str, Any],
+    most: float | None = None,
+    line_inches: float = 0.23,
+) -> Figure:
+    """A panel for each heading: rows of one or more lines, which are cut off at `most`."""
+    every = [line for rows in panels.values() for lines in rows.values() for line in lines]
+    most = most or max(sum(bar[1] for bar in line.bars) for line in every) or 1.0
+    tall = [line_inches * (1 + GAP) * sum(map(len, rows.values())) for rows in panels.values()]
+    height = 0.85 + 0.26 * bool(key) + sum(tall) + 0.3 * (len(panels) if len(panels) > 1 else 0)
+    look = {"height_ratios": tall, "sharex": True, "squeeze": False}
+    with style.plot(height, title, len(panels), 1, **look) as (figure, grid):
+        grid[-1, 0].set(xlabel=xlabel, xlim=(0, most))
+        parts.key(grid[0, 0], key)
+        placed = []
+        for axes, (heading, rows) in zip(grid.flat, panels.items(), strict=True):
+            axes.set_title(heading, loc="left", fontsize=style.TEXT_POINTS)
+            axes.tick_params(bottom=axes is grid[-1, 0])
+            placed += [(axes, y, line) for y, line in _set_rows(axes, rows)]
+        for axes, y, line in placed:
+            end = sum(bar[1] for bar in line.bars)
+            around = {"fc": style.PAPER, "ec": "none", "pad": 0.5}  # lines do not cross it
+            parts.beside(axes, (min(end, most), y), line.text, bbox=around)
+        style.settle(figure)
+        for axes, y, line in placed:
+            parts.stack(axes, y, 0.88, line.bars)
+    return figure
+
+
+def _set_rows(axes: Axes, rows: Rows) -> list[tuple[float, Line]]:
+    """Names the rows; each line with its height."""
+    middles, placed, top = [], [], 0.0
+    for lines in rows.values():
+        middles.append(top + len(lines) / 2)
+        placed += [(top + number + 0.5, line) for number, line in enumerate(lines)]
+        top += len(lines) * (1 + GAP)
+    axes.set_yticks(middles, list(rows))
+    axes.set_ylim(top - GAP / 2, -GAP / 2)
+    return placed
 
 
 def bytes_bars(
@@ -27,31 +84,24 @@ def bytes_bars(
     most = max(sum(ops.values()) for bars in (predicted, counted) for ops in bars.values())
     scales = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"), (1.0, "bytes"))
     factor, unit = next((scale for scale in scales if most >= scale[0]), scales[-1])
-    pair = 2 * BAR_INCHES + GAP_INCHES
-    names = [row.replace("_", "-") for row in counted]
-    left = 0.25 + parts.CHARACTER_INCHES * max(map(len, names))
-    top = TOP_INCHES + KEY_INCHES * key
-    height = top + pair * len(counted) + BOTTOM_INCHES
+
+    def line(row: str, bars: Bars, kind: str, strength: float) -> Line:
+        order = dict.fromkeys([*predicted[row], *counted[row]])  # the same in both
+        ops = {op: bars[row][op] for op in order if op in bars[row]}
+        hues = {op: style.tint(style.wire_colour(op), strength) for op in ops}
+        shown = [(op.replace("_", "-"), ops[op] / factor, hues[op]) for op in ops]
+        return Line(shown, f"{style.num_bytes_text(sum(ops.values()))} {kind}")
+
+    rows = {
+        name.replace("_", "-"): [
+            line(name, predicted, "predicted", PALE),
+            line(name, counted, "counted", 1.0),
+        ]
+        for name in counted
+    }
+    named = {op.replace("_", "-"): style.wire_colour(op) for ops in counted.values() for op in ops}
     title = finding(predicted, counted) if title is None else title
-    with style.plot(height, title, left, top, 1.5, BOTTOM_INCHES) as (figure, axes):
-        axes.set(xlim=(0, most / factor or 1), ylim=(pair * len(counted), 0))
-        if key:
-            names_of = dict.fromkeys(op for ops in counted.values() for op in ops)
-            entries = [(op.replace("_", "-"), style.wire_colour(op), 0.16) for op in names_of]
-            parts.key(figure, left, 0.48, entries)
-        axes.set_xlabel(f"{unit} {did}")
-        axes.set_yticks([index * pair + BAR_INCHES for index in range(len(counted))], names)
-        for index, row in enumerate(counted):
-            for line, kind, ops in ((0.5, "predicted", predicted), (1.5, "counted", counted)):
-                strength = PALE if kind == "predicted" else 1.0
-                shown = []
-                for op, num_bytes in ops[row].items():
-                    colour = style.tint(style.wire_colour(op), strength)
-                    shown.append((op.replace("_", "-"), num_bytes / factor, colour))
-                text = f"{style.num_bytes_text(sum(ops[row].values()))} {kind}"
-                y = index * pair + line * BAR_INCHES
-                parts.stack(axes, y, BAR_INCHES - 0.03, shown, text)
-    return figure
+    return stacked({"": rows}, title, f"{unit} {did}", named if key else {})
 
 
 def finding(predicted: Bars, counted: Bars) -> str:
@@ -71,21 +121,120 @@ def leaving_bars(
     What leaves a node in a step, a row for each order of the axes; `did`: what else these bytes
     do. A group over several axes has the hue of the first; embedding groups a pale one of pp's.
     """
-    totals = {row: sum(ops.values()) for row, ops in leaving.items()}
-    names = list(dict.fromkeys(name for ops in leaving.values() for name in ops))
-    top = TOP_INCHES + KEY_INCHES
-    height = top + 0.3 * len(leaving) + BOTTOM_INCHES
-    with style.plot(height, title, 1.5, top, 0.9, BOTTOM_INCHES) as (figure, axes):
-        parts.key(figure, 1.5, 0.48, [(name, _hue(name), 0.16) for name in names])
-        axes.set(xlim=(0, max(totals.values()) or 1.0), ylim=(len(leaving) - 0.5, -0.5))
-        axes.set_xlabel(f"bytes {did}")
-        axes.xaxis.set_major_formatter(lambda value, _: style.num_bytes_text(value))
-        axes.set_yticks(range(len(leaving)), list(leaving))
-        for y, (row, ops) in enumerate(leaving.items()):
-            shown = [(name, length, _hue(name)) for name, length in ops.items()]
-            parts.stack(axes, y, 0.8, shown, style.num_bytes_text(totals[row]))
+    names = dict.fromkeys(name for ops in leaving.values() for name in ops)
+    pale = {name: PALE if "embedding" in name else 1.0 for name in names}
+    hues = {name: style.tint(style.axis_colour(name), pale[name]) for name in names}
+    rows = {
+        row: [
+            Line(
+                [(name, length, hues[name]) for name, length in ops.items()],
+                style.num_bytes_text(sum(ops.values())),
+            )
+        ]
+        for row, ops in leaving.items()
+    }
+    figure = stacked({"": rows}, title, f"bytes {did}", hues)
+    figure.axes[0].xaxis.set_major_formatter(lambda value, _: style.num_bytes_text(value))
     return figure
 
 
-def _hue(name: str) -> tuple[float, float, float]:
-    return style.tint(style.axis_colour(name), PALE if "embedding" in name else 1.0)
+LAYOUT_COLOURS = {
+    "computes": style.COMPUTE,
+    "all-reduces over tp": style.AXIS_COLOURS["tp"],
+    "idles": style.PAPER,
+    "sums gradients": style.AXIS_COLOURS["dp"],
+    "software": style.FAINT,
+    "measured": style.COMMUNICATION,
+}
+
+
+def layout_seconds(layouts: Layouts, title: str | None = None) -> Figure:
+    """Two bars per layout: predicted, in parts, above measured.
+
+    layouts: by name, (seconds of each of LAYOUT_COLOURS but the last, measured seconds); without
+    measured ones, None, there is one bar. The title, unless given, names the fastest, and how far
+    off predictions were. A bar more than twice as long as those of all other layouts is cut, and
+    says so.
+    """
+    lengths = sorted(max(sum(shares), measured or 0) for shares, measured in layouts.values())
+    most = min(lengths[-1], 2 * lengths[-2]) if len(lengths) > 1 else lengths[0]
+
+    def line(named: Mapping[str, float], word: str) -> Line:
+        seconds = sum(named.values())
+        told = f"{seconds:.2f}" if seconds < 10 else f"{seconds:.0f}"
+        cut = ", cut" if seconds > 1.001 * most else ""
+        bars = [("", length, LAYOUT_COLOURS[name]) for name, length in named.items()]
+        return Line(bars, f"{told} s {word}{cut}")
+
+    rows, seen = {}, set()
+    for name, (shares, measured) in layouts.items():
+        named = {part: n for part, n in zip(LAYOUT_COLOURS, shares, strict=False) if n}
+        rows[name] = [line(named, "predicted")]
+        if measured is not None:
+            rows[name].append(line({"measured": measured}, "measured"))
+        seen |= {bar[2] for one in rows[name] for bar in one.bars}
+    key = {name: colour for name, colour in LAYOUT_COLOURS.items() if colour in seen}
+    title = fastest(layouts) if title is None else title
+    return stacked({"": rows}, title, "seconds of a step", key, most, 0.17)
+
+
+def fastest(layouts: Layouts) -> str:
+    """Which layout is the fastest, and the range of measured over predicted seconds.
+
+    Measured times within 5 % of the least are a tie.
+    """
+    predicted = min(layouts, key=lambda name: sum(layouts[name][0]))
+    if any(measured is None for _, measured in layouts.values()):
+        return f"{predicted} is predicted to be the fastest"
+    measured = min(layouts, key=lambda name: layouts[name][1])
+    ratios = [seconds / sum(shares) for shares, seconds in layouts.values()]
+    range_of = f"{min(ratios):.2f} to {max(ratios):.2f}"
+    close = [name for name in layouts if layouts[name][1] <= 1.05 * layouts[measured][1]]
+    named = "as predicted" if measured == predicted else f"not {predicted}"
+    told = f"{measured} wins, {named}"
+    if len(close) > 1:
+        there = "with" if predicted in close else "without"
+        told = f"{len(close)} layouts tie, {there} {predicted}"
+    return f"{told}; measured / predicted {range_of}"
+
+
+EXPERT_TINTS = (1.0, 0.62, 0.82, 0.45)  # of a rank's experts, one after the other
+
+
+def expert_loads(panels: Mapping[str, Loads], title: str | None = None) -> Figure:
+    """A panel for each name, a row for each rank, a bar for each expert: as long as its rows.
+
+    An expert has the hue of the rank that holds it in the first panel, wherever it is later. The
+    line is the mean of the ranks. The title, unless given, compares the first panel and the last.
+    """
+    worst = {name: most_over_mean(loads) for name, loads in panels.items()}
+    hues = {
+        expert: style.tint(style.rank_colour(rank), EXPERT_TINTS[number % len(EXPERT_TINTS)])
+        for rank, experts in enumerate(next(iter(panels.values())))
+        for number, expert in enumerate(experts)
+    }
+
+    def line(experts: Mapping[int, float]) -> Line:
+        bars = [(str(expert), rows, hues[expert]) for expert, rows in experts.items()]
+        return Line(bars, f"{sum(experts.values()):.0f}")
+
+    shown = {
+        f"{name}: {worst[name]:.2f} × the mean": dict(
+            zip(parts.ranks(len(loads)), ([line(experts)] for experts in loads), strict=True)
+        )
+        for name, loads in panels.items()
+    }
+    first, last = next(iter(panels)), list(panels)[-1]
+    told = f"Busiest rank: {worst[first]:.2f} × the mean {first}, {worst[last]:.2f} × {last}"
+    label = "rows in this step (dashed: the mean; hue: of an expert's rank in the first panel)"
+    figure = stacked(shown, title or told, label, {}, line_inches=0.19)
+    for axes, loads in zip(figure.axes, panels.values(), strict=True):
+        mean = sum(sum(rank.values()) for rank in loads) / len(loads)
+        axes.axvline(mean, color=style.INK, linewidth=1.1, linestyle=(0, (3, 2)))
+    return figure
+
+
+def most_over_mean(loads: Loads) -> float:
+    """The most rows of a rank over the mean."""
+    totals = [sum(rank.values()) for rank in loads]
+    return max(totals) * len(totals) / sum(totals) if sum(totals) else 1.0

@@ -1,15 +1,14 @@
-"""Who holds what before and after a collective."""
+"""Who holds what, before and after a collective, or at several moments."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 
 from byhand.figures import parts, style
 
-CELL_HEIGHT, LABEL_WIDTH, HEADING_HEIGHT, TITLE_HEIGHT = 0.36, 0.68, 0.26, 0.36
-ARROW_WIDTH, ARROW_HEIGHT = 1.2, 0.42
+CELL_INCHES, HEADING_INCHES, TITLE_INCHES, ARROW_INCHES = 0.36, 0.3, 0.4, 0.42
 MOST_COLUMNS_SIDE_BY_SIDE = 4
 
 
@@ -25,151 +24,120 @@ Rows = Sequence[Sequence[Block]]  # one entry per rank
 
 
 class Picture(NamedTuple):
-    """What `collective_picture` draws: see there."""
+    """Before and after a collective: what `collective_pictures` draws."""
 
     before: Rows
     after: Rows
-    name: str = ""
-    title: str = ""
+    name: str
+    title: str
 
     @property
-    def num_columns(self) -> int:
-        columns = [block.column for row in (*self.before, *self.after) for block in row]
-        return max(len(self.before), 1 + max(columns, default=0))
-
-    @property
-    def side_by_side(self) -> bool:
-        return self.num_columns <= MOST_COLUMNS_SIDE_BY_SIDE
+    def columns(self) -> int:
+        return max(len(self.before), _columns([self.before, self.after]))
 
     @property
     def height(self) -> float:
-        panels = _panel_height(self.before)
-        panels += 0 if self.side_by_side else ARROW_HEIGHT + _panel_height(self.after)
-        return TITLE_HEIGHT + panels + 0.15
-
-
-def collective_picture(before: Rows, after: Rows, name: str = "", title: str = "") -> Figure:
-    """A row per rank, a column per piece of the whole tensor, at each end of an arrow.
-
-    A block has the colour of the rank that its value came from; a sum has a stripe for each of its
-    terms. An empty cell is a piece that the rank does not hold.
-    """
-    return collective_pictures([Picture(before, after, name, title)])
+        panels = 1 if self.columns <= MOST_COLUMNS_SIDE_BY_SIDE else 2
+        each = HEADING_INCHES + CELL_INCHES * len(self.before)
+        return TITLE_INCHES + panels * each + (panels - 1) * ARROW_INCHES
 
 
 def collective_pictures(pictures: Iterable[Picture]) -> Figure:
-    """Several such pictures in one figure, one below the other."""
+    """A row per rank, a column per piece of the whole tensor, at each end of an arrow.
+
+    A block has the colour of the rank that its value came from; a sum has a stripe for each of its
+    terms. An empty cell is a piece that the rank does not hold. Several pictures stand one below
+    the other.
+    """
     pictures = list(pictures)
+    heights = [picture.height for picture in pictures]
     with style.styled():
-        figure = style.new_figure(sum(picture.height for picture in pictures))
-        axes, top = style.canvas(figure), 0.0
-        for picture in pictures:
-            axes.text(0.1, top + 0.08, picture.title, va="top", **style.TITLE)
-            draw = _draw_across if picture.side_by_side else _draw_down
-            draw(axes, top + TITLE_HEIGHT, picture)
-            top += picture.height
+        figure = style.new_figure(sum(heights), "", "constrained")
+        subfigures = figure.subfigures(len(pictures), 1, squeeze=False, height_ratios=heights)
+        for part, picture in zip(subfigures.flat, pictures, strict=True):
+            part.suptitle(picture.title, x=0.1 / style.WIDTH_INCHES, ha="left", **style.TITLE)
+            name, columns = picture.name.replace("_", "-"), picture.columns
+            if columns > MOST_COLUMNS_SIDE_BY_SIDE:
+                panels = {"before": picture.before, "after": picture.after}
+                _draw_down(part, panels, [(name, "")], columns)
+                continue
+            before, between, after = part.subplots(1, 3, width_ratios=(1, 0.42, 1))
+            draw_panel(before, picture.before, columns, "before")
+            draw_panel(after, picture.after, columns, "after")
+            after.set_yticks([])
+            style.bare(between)
+            parts.arrow(between, (0, 0.5), (1, 0.5))
+            parts.small(between, (0.5, 0.54), name, va="bottom")
     return figure
 
 
-def _draw_across(axes: Axes, top: float, picture: Picture) -> None:
-    panel_width = (style.WIDTH_INCHES - LABEL_WIDTH - ARROW_WIDTH - 0.1) / 2
-    cell = panel_width / picture.num_columns
-    left = LABEL_WIDTH + panel_width
-    grid = (cell, picture.num_columns)
-    _draw_panel(axes, (LABEL_WIDTH, top), grid, picture.before, "before")
-    _draw_panel(axes, (left + ARROW_WIDTH, top), grid, picture.after, "after")
-    _label_ranks(axes, top, len(picture.before))
-    y = top + HEADING_HEIGHT + CELL_HEIGHT * len(picture.before) / 2
-    parts.arrow(axes, (left + 0.1, y), (left + ARROW_WIDTH - 0.1, y))
-    name = picture.name.replace("_", "-")
-    parts.small(axes, (left + ARROW_WIDTH / 2, y - 0.06), name, va="bottom")
-
-
-def _draw_down(axes: Axes, top: float, picture: Picture) -> None:
-    panels = {"before": picture.before, "after": picture.after}
-    _draw_stack(axes, top, panels, [(picture.name.replace("_", "-"), "")], picture.num_columns)
-
-
 def panel_stack(
-    panels: Mapping[str, Rows], arrows: Sequence[tuple[str, str]], title: str, together: int = 1
+    panels: Mapping[str, Rows], arrows: Sequence[tuple[str, str]], title: str, together: int
 ) -> Figure:
     """The same rows at several moments, one below the other, with an arrow between two.
 
     arrows: for each, what is said beside it, and what beside another one back up, if anything.
     together: how many blocks of the first panel's rows have a frame in common.
     """
-    columns = 1 + max(block.column for rows in panels.values() for row in rows for block in row)
-    height = TITLE_HEIGHT + sum(map(_panel_height, panels.values())) + 0.15
+    tall = sum(HEADING_INCHES + CELL_INCHES * len(rows) for rows in panels.values())
     with style.styled():
-        figure = style.new_figure(height + ARROW_HEIGHT * len(arrows), title)
-        axes = style.canvas(figure)
-        _draw_stack(axes, TITLE_HEIGHT, panels, arrows, columns)
-        cell = (style.WIDTH_INCHES - LABEL_WIDTH - 0.1) / columns
-        for rank, row in enumerate(next(iter(panels.values())) if together > 1 else ()):
-            y = TITLE_HEIGHT + HEADING_HEIGHT + CELL_HEIGHT * rank + 0.01
+        height = TITLE_INCHES + tall + ARROW_INCHES * len(arrows)
+        figure = style.new_figure(height, title, "constrained")
+        first = _draw_down(figure, panels, arrows, _columns(panels.values()))
+        for rank, row in enumerate(next(iter(panels.values()))):
             for block in row[::together]:
-                corner = LABEL_WIDTH + cell * block.column + 0.01, y
-                size = together * cell - 0.02, CELL_HEIGHT - 0.02
-                parts.box(axes, corner, size, "none", style.INK, 1.1)
+                corner, size = (block.column + 0.02, rank + 0.04), (together - 0.04, 0.92)
+                parts.box(first, corner, size, "none", style.INK, 1.1)
     return figure
 
 
-def _draw_stack(
-    axes: Axes, top: float, panels: Mapping[str, Rows], arrows: Sequence, columns: int
-) -> None:
-    cell = (style.WIDTH_INCHES - LABEL_WIDTH - 0.1) / columns
-    middle = LABEL_WIDTH + cell * columns / 2
-    for number, (moment, rows) in enumerate(panels.items()):
-        if number:
-            label, back = arrows[number - 1]
-            parts.arrow(axes, (middle, top + 0.08), (middle, top + ARROW_HEIGHT))
-            axes.text(middle + 0.12, top + ARROW_HEIGHT / 2, label, va="center")
-            if back:
-                parts.arrow(axes, (middle - 0.5, top + ARROW_HEIGHT), (middle - 0.5, top + 0.08))
-                place = (middle - 0.62, top + ARROW_HEIGHT / 2)
-                axes.text(*place, back, va="center", ha="right")
-            top += ARROW_HEIGHT
-        _draw_panel(axes, (LABEL_WIDTH, top), (cell, columns), rows, moment)
-        _label_ranks(axes, top, len(rows))
-        top += _panel_height(rows)
+def _columns(panels: Iterable[Rows]) -> int:
+    return 1 + max((b.column for rows in panels for row in rows for b in row), default=0)
 
 
-def _panel_height(rows: Rows) -> float:
-    return HEADING_HEIGHT + CELL_HEIGHT * len(rows)
+def _draw_down(
+    figure: Figure | SubFigure, panels: Mapping[str, Rows], arrows: Sequence, columns: int
+) -> Axes:
+    """Panels and arrows in turn; the first panel's axes."""
+    tall = [HEADING_INCHES + CELL_INCHES * len(rows) for rows in panels.values()]
+    ratios = [tall[0], *(inches for rest in tall[1:] for inches in (ARROW_INCHES, rest))]
+    every = figure.subplots(len(ratios), 1, height_ratios=ratios)
+    for axes, (moment, rows) in zip(every[::2], panels.items(), strict=True):
+        draw_panel(axes, rows, columns, moment)
+    for axes, (label, back) in zip(every[1::2], arrows, strict=True):
+        style.bare(axes, xlim=(0, 1), ylim=(0, 1))
+        parts.arrow(axes, (0.5, 1), (0.5, 0))
+        axes.text(0.52, 0.5, label, va="center")
+        if back:
+            parts.arrow(axes, (0.42, 0), (0.42, 1))
+            axes.text(0.4, 0.5, back, va="center", ha="right")
+    return every[0]
 
 
-def _label_ranks(axes: Axes, top: float, num_ranks: int) -> None:
-    for rank in range(num_ranks):
-        y = top + HEADING_HEIGHT + CELL_HEIGHT * (rank + 0.5)
-        axes.text(LABEL_WIDTH - 0.1, y, f"rank {rank}", ha="right", va="center")
-
-
-def _draw_panel(
-    axes: Axes, corner: tuple[float, float], grid: tuple[float, int], rows: Rows, moment: str
-) -> None:
-    (left, top), (cell, num_columns) = corner, grid
-    axes.text(left + cell * num_columns / 2, top + 0.1, moment, ha="center", va="center")
+def draw_panel(axes: Axes, rows: Rows, columns: int, heading: str) -> None:
+    """A row for each rank and a column for each piece; stripes and texts as blocks say."""
+    axes.set(xlim=(0, columns), ylim=(len(rows), 0), xticks=[])
+    axes.set_yticks([rank + 0.5 for rank in range(len(rows))], parts.ranks(len(rows)))
+    axes.set_title(heading, fontsize=style.TEXT_POINTS)
+    axes.spines["bottom"].set_visible(False)
+    gap = min(0.03, columns / 200)
     for rank, blocks in enumerate(rows):
-        y = top + HEADING_HEIGHT + CELL_HEIGHT * rank
-        for column in range(num_columns):
-            place = _stripe(left + cell * column, y, cell)
-            parts.box(axes, *place, style.PAPER, style.FAINT)
+        for column in range(columns):
+            corner = column + gap, rank + 0.07
+            parts.box(axes, corner, (1 - 2 * gap, 0.86), style.PAPER, style.FAINT)
         for block in blocks:
-            _draw_block(axes, left + cell * block.column, y, cell, block)
+            _draw_block(axes, block, rank, gap)
 
 
-def _draw_block(axes: Axes, x: float, y: float, cell: float, block: Block) -> None:
+def _draw_block(axes: Axes, block: Block, rank: int, gap: float) -> None:
+    wide = (1 - 2 * gap) / len(block.origins)
     colours = [style.rank_colour(origin) for origin in block.origins]
-    for index, colour in enumerate(colours):
-        parts.box(axes, *_stripe(x, y, cell, index, len(colours)), colour, width=0)
-    text = axes.text(x + cell / 2, y + CELL_HEIGHT / 2, block.text, ha="center", va="center")
-    if len(colours) == 1:
-        text.set_color(style.readable_on(colours[0]))
-    else:
-        text.set_bbox({"boxstyle": "round,pad=0.15", "fc": style.PAPER, "ec": "none"})
-
-
-def _stripe(x: float, y: float, cell: float, number: int = 0, count: int = 1) -> tuple:
-    """Corner and size of a cell's rectangle, or of one of its equal vertical stripes."""
-    width = (cell - 0.05) / count
-    return (x + 0.025 + number * width, y + 0.025), (width, CELL_HEIGHT - 0.05)
+    for number, colour in enumerate(colours):
+        corner = block.column + gap + number * wide, rank + 0.07
+        parts.box(axes, corner, (wide, 0.86), colour, width=0)
+    if block.text:
+        look = {"color": style.readable_on(colours[0]), "va": "center", "ha": "center"}
+        if len(colours) > 1:
+            around = {"boxstyle": "round,pad=0.15", "fc": style.PAPER, "ec": "none"}
+            look |= {"color": style.INK, "bbox": around}
+        axes.text(block.column + 0.5, rank + 0.5, block.text, **look)

@@ -21,30 +21,27 @@ def rank_cube(ranks: Mapping[Place, int], follow: int) -> Figure:
 
     ranks: by place along dp, tp and pp. The blocks of one replica have one shade.
     """
-    sizes = [1 + max(place[k] for place in ranks) for k in range(3)]
-    with style.styled():
-        figure = style.new_figure(3.3, _finding(ranks, follow))
-        axes = style.axes_at(figure, 0.2, 0.42, 0.2, 0.08)
-        axes.set_axis_off()
-        axes.set_aspect("equal")
-        followed = next(place for place, rank in ranks.items() if rank == follow)
+    mine = next(place for place, rank in ranks.items() if rank == follow)
+    groups = {
+        axis: sorted(p for p in ranks if (*p[:k], *p[k + 1 :]) == (*mine[:k], *mine[k + 1 :]))
+        for k, axis in enumerate(STEPS)
+    }
+    replicas = max(1, max(place[0] for place in ranks))
+    with style.plot(3.3, _finding(ranks, follow, groups)) as (figure, axes):
+        style.bare(axes, aspect="equal")
         for place in sorted(ranks, key=lambda place: (-place[0], place[1], place[2])):
-            _block(axes, _corner(place), ranks[place], place[0] / max(1, sizes[0] - 1))
-        for number, axis in enumerate(STEPS):
-            if sizes[number] > 1:
-                _group(axes, [p for p in ranks if _same(p, followed, number)], axis)
+            _block(axes, _corner(place), ranks[place], place[0] / replicas)
+        for axis, places in groups.items():
+            if len(places) > 1:
+                _group(axes, places, axis)
         axes.autoscale_view()
     return figure
 
 
-def _finding(ranks: Mapping[Place, int], follow: int) -> str:
+def _finding(ranks: Mapping[Place, int], follow: int, groups: Mapping[str, list[Place]]) -> str:
     """With whom `follow` shares each of its groups, the axes in their order."""
-    mine = next(place for place, rank in ranks.items() if rank == follow)
-    told = []
-    for number, axis in enumerate(STEPS):
-        others = [rank for place, rank in ranks.items() if _same(place, mine, number)]
-        others.remove(follow)
-        told += [f"along {axis} {', '.join(map(str, sorted(others)))}"] if others else []
+    others = {axis: sorted({ranks[p] for p in some} - {follow}) for axis, some in groups.items()}
+    told = [f"along {axis} {', '.join(map(str, some))}" for axis, some in others.items() if some]
     return f"Rank {follow}'s partners: {'; '.join(told)}" if told else "One rank has no partner"
 
 
@@ -53,25 +50,20 @@ def _corner(place: Place) -> tuple[float, float]:
     return sum(n * step[0] for n, step in pairs), sum(n * step[1] for n, step in pairs)
 
 
-def _same(place: Place, other: Place, but: int) -> bool:
-    return all(place[k] == other[k] for k in range(3) if k != but)
-
-
 def _block(axes: Axes, corner: tuple[float, float], rank: int, back: float) -> None:
     x, y, s, d = *corner, SIDE, DEPTH
     faces = [(x, y), (x + s, y), (x + s, y + s), (x, y + s)]
     top = [(x, y + s), (x + s, y + s), (x + s + d, y + s + d), (x + d, y + s + d)]
     side = [(x + s, y), (x + s + d, y + d), (x + s + d, y + s + d), (x + s, y + s)]
     for corners, light in ((faces, 0.86), (top, 0.94), (side, 0.74)):
-        shade = [light - 0.22 * back + 0.1 * c for c in to_rgb(style.COMPUTE)]
-        shade = [min(1.0, c) for c in shade]
+        shade = [min(1.0, light - 0.22 * back + 0.1 * c) for c in to_rgb(style.COMPUTE)]
         axes.add_patch(Polygon(corners, facecolor=shade, edgecolor=style.INK, linewidth=0.7))
     label = {"ha": "center", "va": "center", "fontsize": 13, "weight": "bold", "zorder": 6}
     axes.text(x + s / 2, y + s / 2, str(rank), **label)
 
 
 def _group(axes: Axes, places: list[Place], axis: str) -> None:
-    middles = [(x + SIDE / 2, y + SIDE / 2) for x, y in map(_corner, sorted(places))]
+    middles = [(x + SIDE / 2, y + SIDE / 2) for x, y in map(_corner, places)]
     colour = style.AXIS_COLOURS[axis]
     (x, y), (u, v) = middles[0], middles[-1]
     marks = {"marker": "o", "markersize": 21, "markerfacecolor": style.PAPER, "zorder": 3}

@@ -1,19 +1,23 @@
-"""Lines over one axis, each named where it ends: loss curves, and what a setting does to a time."""
+"""Lines over one axis, each named where it ends: losses, times, and points that were measured."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from byhand.figures import parts, style
 
-HEIGHT, LEFT, TOP, BOTTOM = 2.9, 0.72, 0.5, 0.55  # inches
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f")  # not a rank's: a setting's
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f", "#56b4e9", "#e69f00")
 WIDTHS = (5.0, 2.4, 1.2)  # lines that lie over each other can all be seen
+WIDE = 3e3  # most over least seconds: from there on powers of ten alone are named
+ASIDE = 1.12  # points of one size stand beside each other, this factor apart
+MANY = 12  # points: from there on they touch, and have no white edge
+MARKERS = ("o", "s", "^", "D")
 
 Lines = Mapping[str, Sequence[float]]
+Point = tuple[float, float, float, float]  # bytes, seconds, and between what
 
 
 def curves(
@@ -36,46 +40,144 @@ def curves(
     widths: of the lines in points, the last one for all that follow: (2,) where none hides another.
     points: (x, y) that were measured, for some of the names: circles, and their lines have no dots.
     """
-    right = 0.35 + parts.CHARACTER_INCHES * max(map(len, lines))
-    with style.plot(HEIGHT, title, LEFT, TOP, right, BOTTOM) as (figure, axes):
-        axes.set(xlabel=xlabel, ylabel=ylabel)
-        axes.set_xscale("log" if log_x else "linear")
-        axes.set_yscale("log" if log_y else "linear")
-        if x is None:
-            axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
+    with style.plot(2.9, title) as (figure, axes):
+        scales = {"xscale": "log" if log_x else "linear", "yscale": "log" if log_y else "linear"}
+        axes.set(xlabel=xlabel, ylabel=ylabel, **scales)
         axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
         axes.set_axisbelow(True)
+        colours = dict(zip(lines, cycle(COLOURS[:5]), strict=False))
         for number, (name, values) in enumerate(lines.items()):
             places = range(1, len(values) + 1) if x is None else x[: len(values)]
-            look = {"color": COLOURS[number % len(COLOURS)], "solid_capstyle": "round"}
+            look = {"color": colours[name], "solid_capstyle": "round"}
             marker = "o" if len(values) <= 12 and not points else ""
             width = widths[min(number, len(widths) - 1)]
             axes.plot(places, values, marker=marker, markersize=width + 2, linewidth=width, **look)
-            _draw_measured(axes, places, name, look["color"], points or {}, spread or {})
-        _name_lines(axes, lines, from_zero)
-        if log_x and x is not None:
-            axes.set_xticks(x, [f"{place:g}" for place in x], minor=False)
+            if name in (spread or {}):
+                band = {"color": colours[name], "alpha": 0.18, "linewidth": 0}
+                axes.fill_between(places, *zip(*spread[name], strict=True), **band)
+        for name, found in (points or {}).items():
+            _draw_circles(axes, found, colours[name])
+        _set_ticks(axes, x, from_zero)
+        parts.name_ends(axes, {name: values[-1] for name, values in lines.items()}, colours)
     return figure
 
 
-def _draw_measured(axes: Axes, places, name: str, colour: str, points, spread) -> None:
-    if name in points:
-        ring = {"mfc": style.PAPER, "mec": colour, "mew": 1.5, "zorder": 3}
-        axes.plot(*zip(*points[name], strict=True), "o", markersize=6, **ring)
-    if name in spread:
-        least, most = zip(*spread[name], strict=True)
-        axes.fill_between(places, least, most, color=colour, alpha=0.18, linewidth=0)
+def _draw_circles(axes: Axes, found: Sequence[tuple[float, float]], colour: str) -> None:
+    ring = {"mfc": style.PAPER, "mec": colour, "mew": 1.5, "zorder": 3}
+    axes.plot(*zip(*found, strict=True), "o", markersize=6, **ring)
 
 
-def _name_lines(axes: Axes, lines: Lines, from_zero: bool) -> None:
-    """Each line's name at the height where it ends, moved down where two would touch."""
+def _set_ticks(axes: Axes, x: Sequence[float] | None, from_zero: bool) -> None:
+    """Those in view; on a logarithmic axis, those at the places of a short `x`."""
+    if x is None:
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
     axes.margins(x=0.02)
     axes.autoscale_view()
     if from_zero:
         axes.set_ylim(bottom=0)
     for axis in (axes.xaxis, axes.yaxis):
         least, most = sorted(axis.get_view_interval())
-        axis.set_ticks([tick for tick in axis.get_majorticklocs() if least <= tick <= most])
+        ticks = [tick for tick in axis.get_majorticklocs() if least <= tick <= most]
+        if axis.get_scale() == "log" and min(ticks, default=0) >= 0.01:
+            axis.set_ticks(ticks, [f"{tick:,.10g}" for tick in ticks])
+        else:
+            axis.set_ticks(ticks)
         axis.set_minor_formatter(NullFormatter())
-    ends = {name: values[-1] for name, values in lines.items()}
-    parts.name_ends(axes, ends, dict(zip(lines, cycle(COLOURS), strict=False)))
+    if axes.get_xscale() == "log" and x is not None and len(x) <= MANY:
+        axes.set_xticks(x, [f"{place:g}" for place in x], minor=False)
+
+
+def costs(
+    points: Mapping[str, Sequence[Point]],
+    lines: Mapping[str, Callable[[float], float]],
+    title: str,
+    marks: Mapping[str, float] | None = None,
+    reach: tuple[float, float] | None = None,
+) -> Figure:
+    """Times over sizes, by powers of ten: points with their spread; lines, seconds of every size.
+
+    A line and points of one name share a colour; points without a line are joined, and
+    stand at their sizes, so that only their spreads are beside each other. marks: sizes to
+    mark, with what happens there. reach: (least, most) bytes drawn.
+    """
+    colours = dict(zip(dict.fromkeys([*lines, *points]), cycle(COLOURS), strict=False))
+    sizes = [point[0] for some in points.values() for point in some]
+    least, most = reach or (min(sizes), max(sizes))
+    with style.plot(3.4, title) as (figure, axes):
+        _set_axes(axes, least, most)
+        drawn = [least * (most / least) ** (step / 200) for step in range(201)]
+        for name, line in lines.items():
+            axes.plot(drawn, [line(size) for size in drawn], color=colours[name], lw=1.8, zorder=2)
+        for number, (name, some) in enumerate(points.items()):
+            look = {"color": colours[name], "zorder": 3 + number}
+            aside = ASIDE ** (number - (len(points) - 1) / 2)
+            _draw_points(axes, some, MARKERS[number % len(MARKERS)], look, aside, name in lines)
+        for text, size in (marks or {}).items():
+            if least <= size <= most:
+                _mark(axes, f"{text}: {style.num_bytes_text(size)}", size)
+        ends = {name: some[-1][1] for name, some in points.items() if name not in lines}
+        axes.autoscale_view()
+        parts.name_ends(axes, {name: line(most) for name, line in lines.items()} | ends, colours)
+    return figure
+
+
+def _set_axes(axes: Axes, least: float, most: float) -> None:
+    axes.set(xscale="log", yscale="log", xlim=(least / 1.6, most * 1.6))
+    axes.set_xlabel("bytes of the tensor")
+    axes.grid(color=style.FAINT, linewidth=0.5)
+    axes.set_axisbelow(True)
+    axes.xaxis.set_major_locator(LogLocator(10, numticks=8))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: style.num_bytes_text(size)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: style.seconds_text(seconds)))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+    def between(seconds: float, _: int) -> str:
+        """Names 2 and 5 times a power of ten, where the axis has room for them."""
+        low, high = axes.get_ylim()
+        roomy = high / low < WIDE and f"{seconds:.0e}"[0] in "25"
+        return style.seconds_text(seconds) if roomy else ""
+
+    axes.yaxis.set_minor_formatter(FuncFormatter(between))
+
+
+def _draw_points(axes: Axes, some, marker: str, look: dict, aside: float, alone: bool) -> None:
+    sizes, seconds, low, high = zip(*some, strict=True)
+    moved = [size * aside for size in sizes]
+    axes.vlines(moved, low, high, linewidth=1.2, **look)
+    edge = {"mec": style.PAPER, "mew": 1.0 if len(some) <= MANY else 0.0}  # no line cut in dashes
+    look = {"markersize": 5 if len(some) <= MANY else 4, "lw": 1.2, **edge, **look}
+    axes.plot(moved if alone else sizes, seconds, marker, ls="" if alone else "-", **look)
+
+
+def _mark(axes: Axes, text: str, size: float) -> None:
+    """A line from top to bottom, and its name on the side where there is more room."""
+    axes.axvline(size, color=style.INK, linewidth=0.9, linestyle=(0, (3, 3)), zorder=1)
+    least, most = axes.get_xlim()
+    points, side = (-4, "right") if size > (least * most) ** 0.5 else (4, "left")
+    place = {"xycoords": axes.get_xaxis_transform(), "va": "top", "ha": side}
+    parts.beside(axes, (size, 0.97), text, points, **place)
+
+
+def tradeoff(points: Mapping[str, tuple[float, float]], title: str) -> Figure:
+    """points: by name, (rounds, tensors sent by the busiest rank). Lower left is better.
+
+    Algorithms at one place share a point, and a line of text.
+    """
+    places: dict[tuple[float, float], list[str]] = {}
+    for name, (rounds, tensors) in points.items():
+        places.setdefault((rounds, round(tensors, 1)), []).append(name)
+    rounds, tensors = zip(*places, strict=True)
+    with style.plot(3.2, title) as (figure, axes):
+        axes.set(xscale="log", xlim=(0.6 * min(rounds), 1.6 * max(rounds)))
+        axes.set(xlabel="rounds, on a logarithmic scale", ylabel="tensors sent by the busiest rank")
+        axes.set_ylim(0, 1.25 * max(tensors))
+        axes.set_xticks(sorted(set(rounds)), [f"{tick:g}" for tick in sorted(set(rounds))])
+        axes.set_xticks([], minor=True)
+        axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
+        axes.plot(rounds, tensors, "o", color=style.OP_COLOURS["all_reduce"], markersize=8)
+        for place, names in places.items():
+            below = place[1] == min(tensors)
+            look = {"va": "top", "xytext": (0, -9)} if below else {"va": "bottom", "xytext": (0, 8)}
+            look |= {"textcoords": "offset points", "ha": "center", "linespacing": 1.25}
+            axes.annotate("\n".join(names), place, **look)
+    return figure

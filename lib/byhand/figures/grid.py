@@ -12,8 +12,7 @@ from matplotlib.patches import Rectangle
 from byhand.figures import parts, style
 
 MOST_CELLS = 512  # of ranks; above, a cell is a whole node
-ASPECT, PANEL_INCHES, GAP_INCHES = 2.2, 3.3, 0.2
-TITLE_INCHES, CAPTION_INCHES, MARGIN_INCHES = 0.36, 0.42, 0.12
+ASPECT, PANEL_INCHES = 2.2, 3.3
 MOST_CELL_INCHES, MOST_PANEL_INCHES = 0.27, 1.65
 # Groups one after the other differ well; a group's colour comes again after eight.
 STRENGTHS = (0.10, 0.34, 0.18, 0.42, 0.14, 0.38, 0.22, 0.46)
@@ -37,66 +36,62 @@ def rank_grid(
     """
     layout = _Layout(num_ranks, ranks_per_node)
     lines = ceil(len(groups) / 2)
-    step = CAPTION_INCHES + layout.height + MARGIN_INCHES
-    with style.styled():
-        height = TITLE_INCHES + lines * step
-        figure = style.new_figure(height, title)
+    height = 0.7 + lines * (0.55 + layout.height)
+    with style.plot(height, title, lines, 2, squeeze=False) as (figure, every):
         cell = "each square: a node" if layout.whole_nodes else "each frame: a node"
-        right = {"ha": "right", "va": "top", "fontsize": style.SMALL_POINTS}
-        figure.text(0.985, 1 - 0.1 / height, f"{cell} of {ranks_per_node}", **right)
-        for number, (name, some) in enumerate(groups.items()):
-            left = 0.1 + number % 2 * (PANEL_INCHES + GAP_INCHES)
-            top = TITLE_INCHES + number // 2 * step
-            _draw_panel(figure, (left, top), name, np.asarray(some), follow, layout)
+        look = {"x": 0.985, "ha": "right", "fontsize": style.SMALL_POINTS}
+        figure.supxlabel(f"{cell} of {ranks_per_node}", **look)
+        for axes in every.flat:
+            style.bare(axes)
+        for axes, (name, some) in zip(every.flat, groups.items(), strict=False):
+            _draw_panel(axes, name, np.asarray(some), follow, layout)
     return figure
 
 
 class _Layout:
-    """Where each rank's cell is: the same in every panel."""
+    """Where each rank's cell is, the same in every panel: cells are numbered line by line."""
 
     def __init__(self, num_ranks: int, ranks_per_node: int):
         self.num_ranks, self.ranks_per_node = num_ranks, ranks_per_node
         self.whole_nodes = num_ranks > MOST_CELLS
-        self.ranks_per_cell = ranks_per_node if self.whole_nodes else 1
-        num_cells = ceil(num_ranks / self.ranks_per_cell)
-        self.cells_per_node = 1 if self.whole_nodes else ranks_per_node
-        nodes = (ASPECT * num_cells) ** 0.5 / self.cells_per_node
-        most = max(1, num_cells // self.cells_per_node)
-        self.columns = min(2 ** max(0, round(log2(nodes))), most) * self.cells_per_node
-        self.rows = ceil(num_cells / self.columns)
-        self.first_ranks = np.arange(num_cells) * self.ranks_per_cell
+        self.ranks_per_cell, node = (ranks_per_node, 1) if self.whole_nodes else (1, ranks_per_node)
+        self.first_ranks = np.arange(0, num_ranks, self.ranks_per_cell)
+        cells = len(self.first_ranks)
+        nodes = round(log2((ASPECT * cells) ** 0.5 / node))
+        self.columns = min(2 ** max(0, nodes), max(1, cells // node)) * node
+        self.rows = ceil(cells / self.columns)
         side = min(MOST_CELL_INCHES, PANEL_INCHES / self.columns)
         self.height = min(self.rows * side, MOST_PANEL_INCHES)
+        digits = len(str(num_ranks - 1))
+        roomy = PANEL_INCHES / self.columns >= 0.09 * digits and self.height / self.rows >= 0.13
+        self.numbered = roomy and not self.whole_nodes
 
-    def place(self, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Row and column of each rank's cell."""
-        return np.divmod(ranks // self.ranks_per_cell, self.columns)
 
-
-def _draw_panel(figure: Figure, corner, name: str, groups, follow: int, layout: _Layout) -> None:
-    (left, top), (width, height) = corner, figure.get_size_inches()
-    right = width - left - PANEL_INCHES
-    bottom = height - top - CAPTION_INCHES - layout.height
-    axes = style.axes_at(figure, left, top + CAPTION_INCHES, right, bottom)
+def _draw_panel(axes: Axes, name: str, groups, follow: int, layout: _Layout) -> None:
     followed = groups[(groups == follow).any(axis=1)].reshape(-1)
     colour = style.axis_colour(name)
     axes.imshow(_image(groups, followed, colour, layout), aspect="auto", interpolation="nearest")
     axes.set(xlim=(-0.5, layout.columns - 0.5), ylim=(layout.rows - 0.5, -0.5))
-    axes.axis("off")
-    _draw_cells(axes, followed, colour, layout)
+    for first in () if layout.whole_nodes else layout.first_ranks[:: layout.ranks_per_node]:
+        row, column = divmod(first, layout.columns)
+        for edge, width in ((style.PAPER, 2.2), (style.INK, 0.6)):
+            frame = Rectangle((column - 0.5, row - 0.5), layout.ranks_per_node, 1, fill=False)
+            axes.add_patch(frame).set(ec=edge, lw=width, clip_on=False)
+    for rank in range(layout.num_ranks if layout.numbered else 0):
+        ink = style.readable_on(colour) if rank in followed else style.INK
+        parts.small(axes, divmod(rank, layout.columns)[::-1], str(rank), color=ink)
     nodes = groups // layout.ranks_per_node
-    place = {"fontsize": style.SMALL_POINTS, "va": "top", "linespacing": 1.35}
-    x, y = left / width, 1 - top / height
-    figure.text(x, y, "■", color=colour, **place)
-    heading = f"{name.replace('_', ' ')}  {_counts(groups)}"
-    figure.text(x + 0.14 / width, y, heading, weight="bold", **place)
     told = f"{_where((nodes == nodes[:, :1]).all(axis=1))} · rank {follow}: {_members(followed)}"
-    figure.text(x, 1 - (top + 0.17) / height, told, **place)
+    axes.set_title(told, loc="left", fontsize=style.SMALL_POINTS)
+    look = {"xycoords": "axes fraction", "textcoords": "offset points", "weight": "bold"}
+    look |= {"fontsize": style.SMALL_POINTS, "va": "bottom"}
+    axes.annotate("■", (0, 1), (0, 17), color=colour, **look)
+    axes.annotate(f"{name.replace('_', ' ')}  {_counts(groups)}", (0, 1), (11, 17), **look)
 
 
 def _image(groups: np.ndarray, followed: np.ndarray, colour: str, layout: _Layout) -> np.ndarray:
     """The cells' colours [rows, columns, 3]."""
-    number = np.full(layout.first_ranks[-1] + layout.ranks_per_cell, -1)
+    number = np.full(layout.num_ranks, -1)
     number[groups] = np.arange(len(groups))[:, None]
     tints = np.array([style.tint(colour, strength) for strength in STRENGTHS])
     image = np.ones((layout.rows * layout.columns, 3))
@@ -104,30 +99,8 @@ def _image(groups: np.ndarray, followed: np.ndarray, colour: str, layout: _Layou
     # Where a cell is a node, only some groups are seen: they are numbered anew.
     _, order = np.unique(shown, return_inverse=True)
     image[: len(shown)] = np.where(shown[:, None] < 0, to_rgb(style.FAINT), tints[order % 8])
-    image = image.reshape(layout.rows, layout.columns, 3)
-    image[layout.place(followed)] = to_rgb(colour)
-    return image
-
-
-def _draw_cells(axes: Axes, followed, colour: str, layout: _Layout) -> None:
-    """The nodes' outlines, and the ranks' numbers where they fit."""
-    if layout.whole_nodes:
-        return
-    for first in range(0, layout.num_ranks, layout.ranks_per_node):
-        row, column = divmod(first, layout.columns)
-        corner, wide = (column - 0.5, row - 0.5), layout.ranks_per_node
-        axes.add_patch(
-            Rectangle(corner, wide, 1, fill=False, ec=style.PAPER, lw=2.2, clip_on=False)
-        )
-        axes.add_patch(Rectangle(corner, wide, 1, fill=False, ec=style.INK, lw=0.6, clip_on=False))
-    room = PANEL_INCHES / layout.columns
-    if room < 0.09 * len(str(layout.num_ranks - 1)) or layout.height / layout.rows < 0.13:
-        return
-    dark = set(followed.tolist())
-    for rank in range(layout.num_ranks):
-        row, column = divmod(rank, layout.columns)
-        ink = style.readable_on(colour) if rank in dark else style.INK
-        parts.small(axes, (column, row), str(rank), color=ink)
+    image[followed // layout.ranks_per_cell] = to_rgb(colour)
+    return image.reshape(layout.rows, layout.columns, 3)
 
 
 def _counts(groups: np.ndarray) -> str:

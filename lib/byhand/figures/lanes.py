@@ -1,6 +1,6 @@
-"""What a rank computes, unit by unit, and what travels meanwhile: simulated or recorded."""
+"""Rows over time: what each rank computes, unit by unit, and what travels meanwhile."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
@@ -8,49 +8,112 @@ from matplotlib.figure import Figure
 
 from byhand.figures import parts, style
 
-ROW_INCHES, TOP, RIGHT, BOTTOM = 0.86, 0.78, 0.2, 0.5
-BAR, LANE, LANE_TOP = 0.4, 0.19, 0.05  # shares of a row: computing, and each of two lanes below
-COLOURS = {
-    "forward": style.COMPUTE,
-    "backward": "#f2d49b",
-    "all_gather": style.OP_COLOURS["all_gather"],
-    "reduce_scatter": style.OP_COLOURS["reduce_scatter"],
+
+class Bar(NamedTuple):
+    """What happens in a row from `start` to `end`; top, height: shares of the row, from its middle.
+
+    White ones have an edge that is seen.
+    """
+
+    row: int
+    start: float
+    end: float
+    colour: object
+    name: str = ""
+    top: float = -0.4
+    height: float = 0.8
+
+
+class Panel(NamedTuple):
+    """Named rows of one axis of time; a heading above them, and texts at their right, if any."""
+
+    rows: Sequence[str]
+    bars: list[Bar]
+    heading: str = ""
+    aside: Sequence[str] = ()
+
+
+def time_unit(seconds: float) -> tuple[float, str]:
+    """The unit in which to show that many seconds, and how many of them a second has."""
+    if seconds >= 2:
+        return 1.0, "seconds"
+    return (1e3, "milliseconds") if seconds >= 2e-3 else (1e6, "microseconds")
+
+
+def over_time(
+    panels: Sequence[Panel],
+    title: str,
+    key: Mapping[str, object],
+    unit: str | None = None,
+    end: float | None = None,
+    row_inches: float = 0.34,
+    named: float = 0.0,
+) -> Figure:
+    """Panels below each other that share the axis of time, from 0 to `end` or the last bar's end.
+
+    unit: what times are; seconds, suitably scaled, when None. named: the least share of a panel's
+    names that must fit, else none is drawn.
+    """
+    end = end or max((bar.end for panel in panels for bar in panel.bars), default=0) or 1.0
+    factor, unit = (1.0, unit) if unit else time_unit(end)
+    tall = [row_inches * len(panel.rows) for panel in panels]
+    headings = sum(bool(panel.heading) for panel in panels)
+    height = sum(tall) + 0.85 + 0.26 * bool(key) + 0.33 * headings + 0.1 * (len(panels) - 1)
+    look = {"height_ratios": tall, "sharex": True, "squeeze": False}
+    with style.plot(height, title, len(panels), 1, **look) as (figure, grid):
+        grid[-1, 0].set(xlim=(0, end * factor), xlabel=unit)
+        parts.key(grid[0, 0], key)
+        for axes, panel in zip(grid.flat, panels, strict=True):
+            parts.rows(axes, panel.rows)
+            axes.set_title(panel.heading, loc="left", **style.TITLE)
+            axes.tick_params(bottom=panel is panels[-1])
+            for row, text in enumerate(panel.aside):
+                parts.at_right(axes, row, text, 6)
+        style.settle(figure)
+        for axes, panel in zip(grid.flat, panels, strict=True):
+            fit = [parts.fits(axes, (bar.end - bar.start) * factor, bar.name) for bar in panel.bars]
+            for bar, fits in zip(panel.bars, fit, strict=True):
+                _draw(axes, bar, factor, fits and sum(fit) >= named * len(fit))
+    return figure
+
+
+def _draw(axes: Axes, bar: Bar, factor: float, named: bool) -> None:
+    left, wide = bar.start * factor, (bar.end - bar.start) * factor
+    edge = style.FAINT if bar.colour == style.PAPER else style.PAPER
+    parts.box(axes, (left, bar.row + bar.top), (wide, bar.height), bar.colour, edge, 0.6)
+    if named and bar.name:
+        middle = (left + wide / 2, bar.row + bar.top + bar.height / 2)
+        parts.small(axes, middle, bar.name, color=style.readable_on(bar.colour))
+
+
+LANES = {  # of a row: colour, top, height
+    "forward": (style.COMPUTE, -0.4, 0.4),
+    "backward": ("#f2d49b", -0.4, 0.4),
+    "standing still": (style.PAPER, -0.4, 0.4),
+    "all_gather": (style.OP_COLOURS["all_gather"], 0.05, 0.17),
+    "reduce_scatter": (style.OP_COLOURS["reduce_scatter"], 0.24, 0.17),
+    "waiting for another rank": (style.PAPER, 0.05, 0.3),
+    "bucket in flight": (style.COMMUNICATION, 0.05, 0.3),
 }
-LANES = {"all_gather": 0, "reduce_scatter": 1}
 
 
 class Span(NamedTuple):
-    """A unit's forward or backward, or a call for it, in seconds; `kind` is one of COLOURS."""
+    """A unit's forward or backward, or a call for it, in seconds; `kind` is one of LANES."""
 
     kind: str
-    unit: int
+    unit: int | str
     start: float
     end: float
 
 
-def lanes(rows: Mapping[str, list[Span]], title: str) -> Figure:
-    """A row a name: computing, and in two lanes below it what was under way. Time from 0."""
-    end = max(span.end for spans in rows.values() for span in spans)
-    left = 0.25 + parts.CHARACTER_INCHES * max(map(len, rows))
-    height = TOP + ROW_INCHES * len(rows) + BOTTOM
-    with style.plot(height, title, left, TOP, RIGHT, BOTTOM) as (figure, axes):
-        axes.set(xlim=(0, 1e3 * end), ylim=(len(rows) - 0.5, -0.5), xlabel="milliseconds")
-        axes.set_yticks(range(len(rows)), list(rows))
-        for row, spans in enumerate(rows.values()):
-            for span in spans:
-                _draw(axes, row, span)
-        names = [kind.replace("_", "-") for kind in COLOURS]
-        entries = zip(names, COLOURS.values(), (0.16, 0.16, 0.09, 0.09), strict=True)
-        parts.key(figure, left, 0.48, entries)
-    return figure
-
-
-def _draw(axes: Axes, row: int, span: Span) -> None:
-    left, right = 1e3 * span.start, 1e3 * span.end
-    if span.kind in LANES:
-        top, height = row + LANE_TOP + LANES[span.kind] * LANE, LANE - 0.02
-    else:
-        top, height = row - BAR, BAR
-    parts.box(axes, (left, top), (right - left, height), COLOURS[span.kind], width=0.6)
-    middle = ((left + right) / 2, top + height / 2)
-    parts.name_inside(axes, middle, right - left, str(span.unit), COLOURS[span.kind])
+def lanes(rows: Mapping[str, Sequence[Span]], title: str, end: float | None = None) -> Figure:
+    """A row a name: computing, and below it what was under way, from 0 to `end` or the last end."""
+    bars = []
+    for row, spans in enumerate(rows.values()):
+        for kind, unit, start, stop in sorted(spans, key=lambda span: list(LANES).index(span.kind)):
+            colour, top, height = LANES[kind]
+            bars.append(Bar(row, start, stop, colour, str(unit), top, height))
+    kinds = {span.kind for spans in rows.values() for span in spans}
+    seen = {kind.replace("_", "-"): LANES[kind][0] for kind in LANES if kind in kinds}
+    seen.pop("waiting for another rank", None)  # white as well
+    return over_time([Panel(list(rows), bars)], title, seen, end=end, row_inches=0.72)

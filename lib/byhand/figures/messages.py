@@ -10,8 +10,6 @@ from matplotlib.figure import Figure
 from byhand.figures import parts, style
 from byhand.words import counted
 
-ROW_INCHES, LEFT, TOP, RIGHT, BOTTOM = 0.42, 0.68, 0.62, 0.3, 0.12  # inches
-
 
 class Message(NamedTuple):
     """One send and the recv that took it. `step` is 1 for a message that waits for no other."""
@@ -49,25 +47,26 @@ def message_diagram(
         title = (
             f"{counted(len(messages), 'message')}, {total} in all, {counted(num_steps, 'round')}"
         )
-    height = TOP + ROW_INCHES * num_ranks + BOTTOM
-    with style.plot(height, title, LEFT, TOP, RIGHT, BOTTOM) as (figure, axes):
-        _draw_lines(axes, num_ranks, headings or [f"round {step + 1}" for step in range(width)])
+    rounds = headings or [f"round {step + 1}" for step in range(width)]
+    with style.plot(0.7 + 0.42 * num_ranks, title) as (figure, axes):
+        _draw_lines(axes, num_ranks, rounds)
         if halves:
             look = {"linestyle": (0, (3, 3)), "linewidth": 1, "zorder": 0}
             axes.axvline(num_steps / 2, color=style.INK, **look)
         for message in messages:
             place = message.sender, message.step
-            _draw_message(axes, message, str(label(*place)), style.rank_colour(owner(*place)))
+            colour, tail = style.rank_colour(owner(*place)), (message.step - 0.85, message.sender)
+            parts.arrow(axes, tail, (message.step - 0.15, message.receiver), colour, 1.8)
+            parts.badge(axes, tail, str(label(*place)), colour)
     return figure
 
 
 def _draw_lines(axes: Axes, num_ranks: int, rounds: Sequence[str]) -> None:
-    axes.set(xlim=(0, len(rounds)), ylim=(num_ranks - 0.5, -0.5))
-    axes.spines["bottom"].set_visible(False)
-    parts.rank_rows(axes, num_ranks)
-    axes.xaxis.tick_top()
+    parts.rows(axes, parts.ranks(num_ranks))
+    axes.set_xlim(0, len(rounds))
     axes.set_xticks([number + 0.5 for number in range(len(rounds))], rounds)
-    axes.tick_params(length=0)
+    axes.tick_params(length=0, labeltop=True, labelbottom=False)
+    axes.spines["bottom"].set_visible(False)
     look = {"color": style.FAINT, "linewidth": 1, "zorder": 0}
     axes.hlines(range(num_ranks), 0, len(rounds), **look)
 
@@ -111,9 +110,3 @@ def _precedes(other: tuple, pair: tuple) -> bool:
     return any(
         done.rank == begun.rank and done.end <= begun.start for done in other for begun in pair
     )
-
-
-def _draw_message(axes: Axes, message: Message, text: str, colour: str) -> None:
-    tail = (message.step - 0.85, message.sender)
-    parts.arrow(axes, tail, (message.step - 0.15, message.receiver), colour, 1.8)
-    parts.badge(axes, tail, text, colour)

@@ -1,10 +1,10 @@
 """What several figures draw: boxes, names where there is room, stacked bars, keys, arrows."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.transforms import blended_transform_factory
 
 from byhand.figures import style
 
@@ -35,61 +35,78 @@ def small(axes: Axes, place, text: str, **look) -> None:
     axes.text(*place, text, **look)
 
 
+def beside(axes: Axes, place, text: str, points: float = 4, **look) -> None:
+    """8-point text so many points right of a place."""
+    look = {"fontsize": style.SMALL_POINTS, "va": "center", "annotation_clip": False, **look}
+    axes.annotate(text, place, (points, 0), textcoords="offset points", **look)
+
+
 def at_right(axes: Axes, y: float, text: str, points: float, **look) -> None:
-    """Text beside the axes' right edge, at `y`, so many points off."""
-    place = {"xy": (1, y), "xycoords": axes.get_yaxis_transform(), "textcoords": "offset points"}
-    axes.annotate(text, xytext=(points, 0), **place, **{"va": "center", **look})
+    """The same beside the axes' right edge, at `y`."""
+    beside(axes, (1, y), text, points, xycoords=axes.get_yaxis_transform(), **look)
 
 
-def name_inside(axes: Axes, middle, length: float, text: str, colour) -> bool:
-    """`text` in the middle of a box `length` long, in x's units, if it fits; whether it does."""
-    if not fits(axes, length, text):
-        return False
+def name_inside(axes: Axes, middle, length: float, name: str | Sequence[str], colour) -> None:
+    """In the middle of a box `length` long, in x's units, the first of the names that fits."""
+    for text in [name] if isinstance(name, str) else name:
+        if text and fits(axes, length, text):
+            small(axes, middle, text, color=style.readable_on(colour))
+            return
+
+
+def named_box(axes: Axes, corner, size, text: str, colour) -> None:
+    """A box with its name in the middle."""
+    box(axes, corner, size, colour)
+    middle = corner[0] + size[0] / 2, corner[1] + size[1] / 2
     small(axes, middle, text, color=style.readable_on(colour))
-    return True
 
 
-def named_box(canvas: Axes, corner, size, names: Iterable[str], colour, edge=style.PAPER) -> None:
-    """A box, and in it the first of the names that fits."""
-    box(canvas, corner, size, colour, edge, 1)
-    middle = (corner[0] + size[0] / 2, corner[1] + size[1] / 2)
-    any(name_inside(canvas, middle, size[0], name, colour) for name in names)
+def bracket(axes: Axes, ends: tuple[float, float], y: float, height: float) -> None:
+    """A bracket from `y` on, over or under what lies between its ends."""
+    (left, right), tip = ends, y + height
+    look = {"color": style.INK, "lw": 1, "clip_on": False}
+    axes.plot([left, left, right, right], [y, tip, tip, y], **look)
 
 
-def stack(axes: Axes, y: float, height: float, parts: Iterable[tuple], text: str) -> None:
-    """Bars end to end, (name, length, colour) each, and `text` behind the last."""
-    start = 0.0
+def stack(axes: Axes, y: float, height: float, parts: Iterable[tuple], start: float = 0) -> float:
+    """Bars end to end, (name, length, colour) each, from `start`; where the last one ends.
+
+    White bars have an edge that is seen.
+    """
     for name, length, colour in parts:
-        look = {"color": colour, "edgecolor": style.PAPER, "linewidth": 0.8}
-        axes.barh(y, length, height, start, **look)
-        name_inside(axes, (start + length / 2, y), length, name, colour)
+        if length:
+            edge = style.FAINT if colour == style.PAPER else style.PAPER
+            box(axes, (start, y - height / 2), (length, height), colour, edge)
+            name_inside(axes, (start + length / 2, y), length, name, colour)
         start += length
-    behind(axes, start, y, text)
+    return start
 
 
-def behind(axes: Axes, end: float, y: float, text: str) -> None:
-    """`text` behind the end of a bar."""
-    small(axes, (end + 0.06 / inches_per_unit(axes), y), text, ha="left")
+def rows(axes: Axes, names: Iterable[str]) -> None:
+    """A row for each name, the first on top, at y = 0, 1, ..."""
+    names = list(names)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
 
 
-def rank_rows(axes: Axes, num_rows: int, first: float = 0.0, word: str = "rank") -> None:
-    """Names the rows, rank 0 on top, at y = first."""
-    ticks = {first + row: f"{word} {row}" for row in range(num_rows)}
-    axes.set_yticks(list(ticks), list(ticks.values()))
+def ranks(number: int, word: str = "rank") -> list[str]:
+    """Their rows' names."""
+    return [f"{word} {rank}" for rank in range(number)]
 
 
-def key(figure: Figure, left: float, middle: float, entries: Iterable[tuple]) -> None:
-    """A box and its meaning for each (text, colour, height of the box), side by side."""
-    axes = style.canvas(figure)
-    for text, colour, height in entries:
-        box(axes, (left, middle - height / 2), (0.16, height), colour, style.FAINT)
-        axes.text(left + 0.22, middle, text, va="center", fontsize=style.TEXT_POINTS)
-        left += 0.44 + len(text) * 0.068
+def key(axes: Axes, colours: Mapping[str, object], height: float = 1) -> None:
+    """A box and its meaning for each colour, from the page's left edge, `height` axes up."""
+    if colours:
+        entries = [Patch(fc=c, ec=style.FAINT, label=name) for name, c in colours.items()]
+        across = blended_transform_factory(axes.figure.transFigure, axes.transAxes)
+        look = {"loc": "lower left", "bbox_to_anchor": (0.1 / style.WIDTH_INCHES, height)}
+        look |= {"bbox_transform": across, "borderaxespad": 0.3, "borderpad": 0}
+        axes.legend(handles=entries, ncols=len(entries), **look)
 
 
-def arrow(axes: Axes, tail, head, colour=style.INK, width: float = 1.3) -> None:
+def arrow(axes: Axes, tail, head, colour=style.INK, width: float = 1.3, **look) -> None:
     """From `tail` to `head`."""
-    look = {"arrowstyle": "-|>", "color": colour, "lw": width, "shrinkA": 0, "shrinkB": 0}
+    look = {"arrowstyle": "-|>", "color": colour, "lw": width, "shrinkA": 0, "shrinkB": 0, **look}
     axes.annotate("", xy=head, xytext=tail, arrowprops=look)
 
 
@@ -105,12 +122,12 @@ def badge(axes: Axes, place, text: str, colour) -> None:
 
 def name_ends(axes: Axes, ends: Mapping[str, float], colours: Mapping[str, str]) -> None:
     """Each line's name at the height where it ends, moved down where two would touch."""
+    style.settle(axes.figure)
     height = axes.get_position().height * axes.figure.get_figheight()
     scale, x = axes.transScale + axes.transLimits, axes.get_xlim()[1]
     shares = {name: scale.transform((x, end))[1] for name, end in ends.items()}
     taken = float("inf")
     for name in sorted(shares, key=lambda name: -shares[name]):
         taken = min(shares[name] * height, taken - LINE_INCHES)
-        look = {"color": colours[name], "fontsize": style.TEXT_POINTS, "va": "center"}
-        place = {"xy": (1, taken / height), "xycoords": "axes fraction"}
-        axes.annotate(name, xytext=(6, 0), textcoords="offset points", **place, **look)
+        look = {"color": colours[name], "fontsize": style.TEXT_POINTS, "xycoords": "axes fraction"}
+        beside(axes, (1, taken / height), name, 6, **look)

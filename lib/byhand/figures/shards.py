@@ -1,5 +1,6 @@
 """Who holds which part of a matrix: products of matrices, each cut into the ranks' colours."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -9,53 +10,73 @@ from matplotlib.figure import Figure
 from byhand.figures import parts, style
 
 TITLE_INCHES, CAPTION_INCHES, LABEL_INCHES, GAP_INCHES = 0.36, 0.28, 0.44, 0.16
-LEFT_INCHES, SHEET_INCHES, CHARACTER_INCHES = 0.3, 0.07, 0.085
-BRACKET_INCHES = 0.22
+LEFT_INCHES, SHEET_INCHES, BRACKET_INCHES = 0.3, 0.07, 0.22
+CHARACTER_INCHES, LABEL_CHARACTER_INCHES = 0.085, 0.075
 PLACEMENTS = ("replicated", "rows", "columns", "partial")
+TERM = re.compile(r"([^\[]+)\[(\w+) × (\w+)\](?: in (\w+))?")
 
 
 class Matrix(NamedTuple):
-    """A matrix in a shard picture.
+    """A matrix in a shard picture: its name, those of its sizes, and how it is placed.
 
-    rows, columns: names of its sizes, such as "T". split: "replicated" (every rank has it whole),
-    "rows" or "columns" (cut that way), or "partial" (each rank has one term of a sum).
-    ranks: whose the pieces are, in order; one piece for each rank unless given.
-    brackets: names above equal stretches of it, from the left.
+    split: "replicated" (every rank has it whole), "rows" or "columns" (cut that way), or "partial"
+    (each rank has one term of a sum).
     """
 
     name: str
     rows: str
     columns: str
     split: str = "replicated"
-    ranks: Sequence[int] | None = None
-    brackets: Sequence[str] = ()
 
-
-Terms = Sequence[Matrix | str]  # a str is written between matrices: "·", "=", "all-reduce →"
+    @property
+    def label(self) -> list[str]:
+        placement = "sharded" if self.split in ("rows", "columns") else self.split
+        return [f"{self.name} [{self.rows} × {self.columns}]", placement]
 
 
 def shard_picture(
-    lines: Mapping[str, Terms], inches: Mapping[str, float], num_ranks: int, title: str = ""
+    lines: Mapping[str, str],
+    inches: Mapping[str, float],
+    num_ranks: int,
+    title: str,
+    brackets: Mapping[str, Sequence[str]] | None = None,
 ) -> Figure:
-    """A line of matrices and signs for each caption in `lines`, one below the other.
+    """A line of matrices for each caption in `lines`, such as "x[T × I], ·, W[I × O] in columns".
 
-    inches: how long each of the matrices' sizes is drawn. Grey is replicated; a piece in a rank's
+    After "in" stands a matrix' placement, one of PLACEMENTS; what is no matrix is written as it is.
+    inches: how long each of the matrices' sizes is drawn. brackets: names above equal stretches of
+    the columns of a size, each of them cut for all ranks. Grey is replicated; a piece in a rank's
     colour is that rank's alone; sheets behind each other are terms that are still to be added.
+
+    Raises:
+        ValueError: there is no such placement.
     """
-    heights = [_height(terms, inches, num_ranks) for terms in lines.values()]
+    brackets = brackets or {}
+    parsed = {caption: _terms(line) for caption, line in lines.items()}
+    heights = [_height(terms, inches, num_ranks, brackets) for terms in parsed.values()]
     frame = CAPTION_INCHES + LABEL_INCHES + GAP_INCHES
-    with style.styled():
-        total = TITLE_INCHES + sum(heights) + frame * len(heights)
-        figure = style.new_figure(total, title)
-        axes, top = style.canvas(figure), TITLE_INCHES
-        for (caption, terms), height in zip(lines.items(), heights, strict=True):
+    total = TITLE_INCHES + sum(heights) + frame * len(heights)
+    with style.drawing(total, title) as (figure, axes):
+        top = TITLE_INCHES
+        for (caption, terms), height in zip(parsed.items(), heights, strict=True):
             axes.text(LEFT_INCHES - 0.2, top + CAPTION_INCHES / 2, caption, va="center")
-            _draw_line(axes, top + CAPTION_INCHES + height / 2, height, terms, inches, num_ranks)
+            middle = top + CAPTION_INCHES + height / 2
+            _draw_line(axes, middle, height, terms, inches, num_ranks, brackets)
             top += height + frame
     return figure
 
 
-def _draw_line(axes: Axes, middle, height, terms: Terms, inches, num_ranks: int) -> None:
+def _terms(line: str) -> list[Matrix | str]:
+    terms: list[Matrix | str] = []
+    for text in line.split(", "):
+        found = TERM.fullmatch(text)
+        terms.append(Matrix(*found.groups("replicated")) if found else text)
+        if found and terms[-1].split not in PLACEMENTS:
+            raise ValueError(f"{text!r} is cut in a way that is none of {', '.join(PLACEMENTS)}")
+    return terms
+
+
+def _draw_line(axes: Axes, middle, height, terms, inches, num_ranks: int, brackets) -> None:
     left, below = LEFT_INCHES, middle + height / 2 + 0.07
     if any(isinstance(term, Matrix) and term.split == "partial" for term in terms):
         middle += SHEET_INCHES * num_ranks / 2  # the sheets' room is above them all
@@ -67,68 +88,41 @@ def _draw_line(axes: Axes, middle, height, terms: Terms, inches, num_ranks: int)
             continue
         wide, tall = inches[term.columns], inches[term.rows]
         sheets = SHEET_INCHES * (num_ranks - 1) if term.split == "partial" else 0
-        _draw_matrix(axes, (left, middle - tall / 2), (wide, tall), term, num_ranks)
-        _draw_brackets(axes, (left, middle - tall / 2), wide, term.brackets)
-        label = f"{term.name} [{term.rows} × {term.columns}]\n{placement(term)}"
-        room = max(wide, _label_width(term))
+        corner, names = (left, middle - tall / 2), brackets.get(term.columns, ())
+        _draw_matrix(axes, corner, (wide, tall), term.split, num_ranks, len(names) or 1)
+        for number, name in enumerate(names):
+            each = wide / len(names)
+            ends = left + number * each + 0.03, left + (number + 1) * each - 0.03
+            parts.bracket(axes, ends, corner[1] - 0.03, -0.05)
+            parts.small(axes, (sum(ends) / 2, corner[1] - 0.1), name, va="bottom")
+        label = "\n".join(term.label)
         parts.small(axes, (left + wide / 2, below), label, va="top", linespacing=1.3)
+        room = max(wide, LABEL_CHARACTER_INCHES * max(map(len, term.label)))
         left += (wide + room) / 2 + sheets + GAP_INCHES
 
 
-def _draw_matrix(axes: Axes, corner, size, matrix: Matrix, num_ranks: int) -> None:
-    left, top = corner
-    ranks = list(matrix.ranks or range(num_ranks))
-    if matrix.split == "replicated":
+def _draw_matrix(axes: Axes, corner, size, split: str, num_ranks: int, times: int) -> None:
+    (left, top), (wide, tall) = corner, size
+    if split == "replicated":
         parts.box(axes, corner, size, style.FAINT)
-    elif matrix.split == "partial":
-        for rank in reversed(ranks):
+    elif split == "partial":
+        for rank in reversed(range(num_ranks)):
             shift = SHEET_INCHES * rank
             parts.box(axes, (left + shift, top - shift), size, style.rank_colour(rank))
     else:
-        for index, rank in enumerate(ranks):
-            piece = _piece(corner, size, matrix.split, index, len(ranks))
-            parts.box(axes, *piece, style.rank_colour(rank))
-            _name_piece(axes, *piece, rank)
+        count = num_ranks * times
+        across, down = (1, 0) if split == "columns" else (0, 1)
+        piece = wide / count if across else wide, tall / count if down else tall
+        for index in range(count):
+            colour = style.rank_colour(index % num_ranks)
+            place = left + across * index * piece[0], top + down * index * piece[1]
+            name = str(index % num_ranks) if min(piece) >= 0.13 else ""
+            parts.named_box(axes, place, piece, name, colour)
 
 
-def _draw_brackets(axes: Axes, corner, wide: float, names: Sequence[str]) -> None:
-    (left, top), each = corner, wide / max(len(names), 1)
-    for number, name in enumerate(names):
-        begin, end = left + number * each + 0.03, left + (number + 1) * each - 0.03
-        sides = [top - 0.03, top - 0.08, top - 0.08, top - 0.03]
-        axes.plot([begin, begin, end, end], sides, color=style.INK, lw=1)
-        parts.small(axes, ((begin + end) / 2, top - 0.1), name, va="bottom")
-
-
-def _piece(corner, size, split: str, index: int, count: int) -> tuple:
-    (left, top), (wide, tall) = corner, size
-    if split == "rows":
-        return (left, top + index * tall / count), (wide, tall / count)
-    return (left + index * wide / count, top), (wide / count, tall)
-
-
-def _name_piece(axes: Axes, corner, size, rank: int) -> None:
-    if min(size) >= 0.13:
-        colour = style.readable_on(style.rank_colour(rank))
-        middle = (corner[0] + size[0] / 2, corner[1] + size[1] / 2)
-        parts.small(axes, middle, str(rank), color=colour)
-
-
-def placement(matrix: Matrix) -> str:
-    """The word for it: replicated, sharded or partial."""
-    if matrix.split not in PLACEMENTS:
-        raise ValueError(f"{matrix.name} is split by {matrix.split!r}; there are {PLACEMENTS}")
-    return "sharded" if matrix.split in ("rows", "columns") else matrix.split
-
-
-def _label_width(matrix: Matrix) -> float:
-    label = f"{matrix.name} [{matrix.rows} × {matrix.columns}]"
-    return 0.075 * max(len(label), len(placement(matrix)))
-
-
-def _height(terms: Terms, inches: Mapping[str, float], num_ranks: int) -> float:
+def _height(terms, inches: Mapping[str, float], num_ranks: int, brackets) -> float:
     matrices = [term for term in terms if isinstance(term, Matrix)]
-    partial = any(matrix.split == "partial" for matrix in matrices)
-    bracket = 2 * BRACKET_INCHES if any(matrix.brackets for matrix in matrices) else 0
+    sheets = any(matrix.split == "partial" for matrix in matrices)
+    bracket = 2 * BRACKET_INCHES * any(matrix.columns in brackets for matrix in matrices)
     tallest = max(inches[matrix.rows] for matrix in matrices)
-    return tallest + max(bracket, SHEET_INCHES * num_ranks if partial else 0)
+    return tallest + max(bracket, SHEET_INCHES * num_ranks * sheets)

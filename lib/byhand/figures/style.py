@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -68,6 +69,12 @@ _STYLE = {
     "ytick.left": False,
     "figure.facecolor": PAPER,
     "figure.dpi": SCREEN_DPI,
+    "figure.constrained_layout.h_pad": 0.07,
+    "figure.constrained_layout.w_pad": 0.07,
+    "legend.frameon": False,
+    "legend.handlelength": 1.3,
+    "legend.handletextpad": 0.5,
+    "legend.columnspacing": 1.4,
 }
 
 
@@ -91,36 +98,49 @@ class CourseFigure(Figure):
         return buffer.getvalue(), round(self.get_figwidth() * SCREEN_DPI)
 
 
-def new_figure(height_inches: float, title: str = "") -> CourseFigure:
+def new_figure(height_inches: float, title: str = "", layout: str | None = None) -> CourseFigure:
     """An empty figure of the course's width with its title at the top left."""
-    figure = CourseFigure((WIDTH_INCHES, height_inches))
-    figure.text(0.1 / WIDTH_INCHES, 1 - 0.08 / height_inches, title, va="top", **TITLE)
+    figure = CourseFigure((WIDTH_INCHES, height_inches), layout=layout)
+    place = (0.1 / WIDTH_INCHES, 1 - 0.08 / height_inches)
+    figure.suptitle(title, x=place[0], y=None if layout else place[1], ha="left", va="top", **TITLE)
     return figure
 
 
 def canvas(figure: Figure) -> Axes:
     """Axes over the whole figure, measured in inches from its top left corner."""
     axes = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, figure.get_figwidth()), ylim=(figure.get_figheight(), 0))
-    axes.axis("off")
+    bare(axes, xlim=(0, figure.get_figwidth()), ylim=(figure.get_figheight(), 0))
     return axes
 
 
-def axes_at(figure: Figure, left: float, top: float, right: float, bottom: float) -> Axes:
-    """Axes with the given margins, in inches."""
-    width, height = figure.get_size_inches()
-    size = (1 - (left + right) / width, 1 - (top + bottom) / height)
-    return figure.add_axes((left / width, bottom / height, *size))
+def bare(axes: Axes, **look) -> None:
+    """Axes that show neither ticks nor lines of their own."""
+    axes.set(xticks=[], yticks=[], **look)
+    axes.axis("off")
 
 
 @contextmanager
-def plot(
-    height: float, title: str, left: float, top: float, right: float, bottom: float
-) -> Iterator[tuple[CourseFigure, Axes]]:
-    """A new figure, and axes in it with these margins, in inches; `styled` meanwhile."""
+def drawing(height: float, title: str) -> Iterator[tuple[CourseFigure, Axes]]:
+    """A new figure and its `canvas`; `styled` meanwhile."""
     with styled():
         figure = new_figure(height, title)
-        yield figure, axes_at(figure, left, top, right, bottom)
+        yield figure, canvas(figure)
+
+
+@contextmanager
+def plot(height: float, title: str, *shape: int, **look) -> Iterator[tuple[CourseFigure, Any]]:
+    """A new figure, and axes in it that make room for their texts; `styled` meanwhile.
+
+    shape, look: of several axes, as for `Figure.subplots`.
+    """
+    with styled():
+        figure = new_figure(height, title, "constrained")
+        yield figure, figure.subplots(*shape, **look)
+
+
+def settle(figure: Figure) -> None:
+    """Give the axes their places now, so that what is drawn next can tell how much room it has."""
+    figure.get_layout_engine().execute(figure)
 
 
 def rank_colour(rank: int) -> str:
@@ -161,6 +181,11 @@ def num_bytes_text(num_bytes: float) -> str:
     return scaled(num_bytes, {1e12: "TB", 1e9: "GB", 1e6: "MB", 1e3: "KB"})
 
 
+def seconds_text(seconds: float) -> str:
+    """0.0015 -> '1.5 ms'."""
+    return scaled(seconds, {1.0: "s", 1e-3: "ms", 1e-6: "µs", 1e-9: "ns"})
+
+
 def scaled(value: float, units: Mapping[float, str]) -> str:
     """The value to three digits, in the largest of the units, by size, that it reaches."""
     factor = next((factor for factor in units if value >= 0.9995 * factor), min(units))
@@ -169,7 +194,7 @@ def scaled(value: float, units: Mapping[float, str]) -> str:
 
 def save_svg(figure: Figure, path: str | Path | io.StringIO) -> None:
     """Write `figure` as SVG, with its first words as title; the same bytes on any day."""
-    texts = [*figure.texts, *(text for axes in figure.axes for text in axes.texts)]
+    texts = [text for part in (figure, *figure.subfigs) for text in part.texts]
     title = next((" ".join(text.get_text().split()) for text in texts if text.get_text()), "")
     with matplotlib.rc_context({"svg.hashsalt": "byhand", "svg.fonttype": "path"}):
         figure.savefig(path, format="svg", metadata={"Date": None, "Title": title})

@@ -13,14 +13,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from byhand.figures import parts, style
+from byhand.figures.lanes import Bar, Panel, over_time, time_unit
 
-ROW_INCHES, BAR, BAND = 0.44, 0.62, 0.12  # BAR and BAND: shares of a row
-LEFT, TOP, RIGHT, BOTTOM = 0.68, 0.86, 0.2, 0.5  # inches
+IN_FLIGHT = "call in flight meanwhile"
 LEAST_WAIT = 0.02  # of a call's length: less is not drawn
 COLOURS = {
     "compute": style.COMPUTE,
     "waiting": style.WAITING,
     "communication": style.COMMUNICATION,
+    IN_FLIGHT: style.COMMUNICATION,
 }
 
 
@@ -48,20 +49,19 @@ def timeline(
     """
     events = list(events)
     segments = find_segments(events, spans)
-    seconds = max((end for _, end in spans), default=0.0)
-    factor, unit = time_unit(seconds)
-    height = TOP + ROW_INCHES * len(spans) + BOTTOM
+    bars = [Bar(s.rank, s.start, s.end, COLOURS[s.kind], "", -0.31, 0.62) for s in segments]
+    flying = [event for event in events if event.overlapped]
+    bars += [Bar(e.rank, e.start, e.end, COLOURS[IN_FLIGHT], "", 0.34, 0.12) for e in flying]
+    kinds = {segment.kind for segment in segments} | ({IN_FLIGHT} if flying else set())
+    key = {kind: colour for kind, colour in COLOURS.items() if kind in kinds}
     title = finding(segments, spans) if title is None else title
-    with style.plot(height, title, LEFT, TOP, RIGHT, BOTTOM) as (figure, axes):
-        axes.set(xlim=(0, seconds * factor or 1), ylim=(len(spans) - 0.5, -0.5), xlabel=unit)
-        parts.rank_rows(axes, len(spans))
-        for segment in segments:
-            _draw_segment(axes, segment, factor)
-        for event in events:
-            if event.overlapped:
-                _draw_in_flight(axes, event, factor)
+    end = max(end for _, end in spans)
+    panel = Panel(parts.ranks(len(spans)), bars)
+    figure = over_time([panel], title, key, end=end, row_inches=0.5)
+    with style.styled():
+        (axes,), factor = figure.axes, time_unit(end)[0]
+        axes.set_ylim(top=-0.9)  # room for names
         _label_phases(axes, phases, factor) if phases else _label_calls(axes, segments, factor)
-        _draw_key(figure, segments, any(event.overlapped for event in events))
     return figure
 
 
@@ -124,25 +124,6 @@ def _cut(rank: int, span: tuple[float, float], calls: list[tuple]) -> list[Segme
     return segments
 
 
-def time_unit(seconds: float) -> tuple[float, str]:
-    """The unit in which to show that many seconds, and how many of them a second has."""
-    if seconds >= 2:
-        return 1.0, "seconds"
-    return (1e3, "milliseconds") if seconds >= 2e-3 else (1e6, "microseconds")
-
-
-def _draw_segment(axes: Axes, segment: Segment, factor: float) -> None:
-    left, width = segment.start * factor, (segment.end - segment.start) * factor
-    edge = style.FAINT if segment.kind == "waiting" else "none"
-    parts.box(axes, (left, segment.rank - BAR / 2), (width, BAR), COLOURS[segment.kind], edge)
-
-
-def _draw_in_flight(axes: Axes, event, factor: float) -> None:
-    left, width = event.start * factor, (event.end - event.start) * factor
-    place = (left, event.rank + BAR / 2 + 0.03)
-    parts.box(axes, place, (width, BAND), style.COMMUNICATION, width=0)
-
-
 def _label_calls(axes: Axes, segments: list[Segment], factor: float) -> None:
     """Name each call inside its bar where there is room; else above the first row, once."""
     seconds_per_inch = 1 / (parts.inches_per_unit(axes) * factor)
@@ -167,10 +148,3 @@ def _label_phases(axes: Axes, phases: Mapping[str, tuple[float, float]], factor:
         axes.plot([start * factor, end * factor], [-0.42] * 2, color=style.COMMUNICATION, lw=1.2)
         look = {"ha": "center", "va": "bottom", "fontsize": style.SMALL_POINTS}
         axes.text((start + end) / 2 * factor, -0.46, name, **look)
-
-
-def _draw_key(figure: Figure, segments: list[Segment], in_flight: bool) -> None:
-    kinds = {segment.kind for segment in segments}
-    entries = [(kind, colour, 0.16) for kind, colour in COLOURS.items() if kind in kinds]
-    entries += [("call in flight meanwhile", style.COMMUNICATION, 0.06)] if in_flight else []
-    parts.key(figure, LEFT, 0.48, entries)

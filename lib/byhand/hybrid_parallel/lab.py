@@ -8,7 +8,6 @@ launch.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,6 +29,7 @@ from byhand.model.training import train_alone
 from byhand.model.transformer import Residual
 from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.runtime import Event, Run, VirtualNetwork, launch
+from byhand.tools.asleep import stretches
 
 if TYPE_CHECKING:  # ranks import this module
     import ipywidgets
@@ -130,14 +130,13 @@ def count_bytes(
             model.step(*batch)
 
     run = launch(on_rank, layouts[0].world_size, deadline=300)
-    counted, barriers = [Counter() for _ in layouts], Counter()
-    for event in run.ledger.events:
-        barriers[event.rank] += event.op == "barrier"
-        if event.sent_bytes:
-            number = barriers[event.rank] - 1
-            counted[number][group_of(event, layouts[number].groups)] += event.sent_bytes
-    pairs = zip(layouts, counted, strict=True)
-    return {layout: {name: found[name] for name in BYTES_OF} for layout, found in pairs}
+    found = {layout: dict.fromkeys(BYTES_OF, 0.0) | {"shapes": 0.0} for layout in layouts}
+    for rank in range(run.world_size):
+        for layout, (_, _, calls) in zip(layouts, stretches(run, rank)[1:], strict=True):
+            for call in calls:
+                if call.sent_bytes:
+                    found[layout][group_of(call, layout.groups)] += call.sent_bytes
+    return {layout: {name: sent[name] for name in BYTES_OF} for layout, sent in found.items()}
 
 
 @dataclass(frozen=True)
@@ -189,14 +188,17 @@ def step_asleep(model: HybridParallel, seconds: float, batch: tuple[Tensor, Tens
     model.step(*batch)
 
 
-def layout_explorer(name: str = "1008 B", links_per_host: int = 8) -> ipywidgets.VBox:
+def layout_explorer(links_per_host: int = 8) -> ipywidgets.VBox:
     """Choose a published model, the links of its hosts and its GPUs' memory; see the best layouts.
 
     Predicted by byhand.hybrid_parallel.cluster.
     """
     from byhand.tools.explorer import explorer, steps
 
-    model, link = steps("model", list(PUBLISHED), name), steps("link GB/s", [1, 5, 25, 50, 400], 25)
+    model, link = (
+        steps("model", list(PUBLISHED), "1008 B"),
+        steps("link GB/s", [1, 5, 25, 50, 400], 25),
+    )
     links = steps("links a host", [1, 2, 4, 8], links_per_host)
     return explorer([[model, link], [links, steps("memory GB", [40, 80, 141], 80)]], draw_layouts)
 

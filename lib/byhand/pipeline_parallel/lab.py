@@ -48,66 +48,47 @@ def sleep_through(
     As in `simulate`, they are those of one global stage. A rank is a stage. With a `barrier`, all
     ranks add a number up after each of the steps, as they must to know the gradient's norm.
     """
-    seconds = (forward, backward_input, backward_weight)
-    args = (schedule, seconds, message_bytes, num_steps, barrier)
-    return timeline(launch(_sleep_on_rank, len(schedule), args, network=network).results)
-
-
-def _sleep_on_rank(
-    rank: int,
-    world_size: int,
-    schedule: Schedule,
-    seconds: tuple[Seconds, Seconds, Seconds],
-    message_bytes: int,
-    num_steps: int,
-    barrier: bool,
-) -> Step:
     route = route_of(schedule)
-    by_kind = seconds_by_kind(len(route), *seconds)
+    by_kind = seconds_by_kind(len(route), forward, backward_input, backward_weight)
     each = [by_kind[kind] for kind in ("forward", "backward_input", "backward_weight")]
-    pipeline = Pipeline([Sleep(0, 0, 0) for _ in route.places(rank)], schedule)
-    inputs, spans = [torch.zeros(1, message_bytes // 4)] * pipeline.num_micro_batches, []
-    pipeline.step(inputs, inputs, mean_squared_error)  # learns shapes, and connects
-    pipeline.chunks = [Sleep(*(some[g] for some in each)) for g in route.places(rank)]
-    dist.barrier()
-    for _ in range(num_steps):
-        spans += pipeline.step(inputs, inputs, mean_squared_error).spans
-        if barrier:
-            dist.all_reduce(torch.zeros(1))
-    return Step(None, spans)
+
+    def on_rank(rank: int, world_size: int) -> Step:
+        """This stage's spans."""
+        pipeline = Pipeline([Sleep(0, 0, 0) for _ in route.places(rank)], schedule)
+        inputs, spans = [torch.zeros(1, message_bytes // 4)] * pipeline.num_micro_batches, []
+        pipeline.step(inputs, inputs, mean_squared_error)  # learns shapes, and connects
+        pipeline.chunks = [Sleep(*(some[g] for some in each)) for g in route.places(rank)]
+        dist.barrier()
+        for _ in range(num_steps):
+            spans += pipeline.step(inputs, inputs, mean_squared_error).spans
+            if barrier:
+                dist.all_reduce(torch.zeros(1))
+        return Step(None, spans)
+
+    return timeline(launch(on_rank, len(schedule), network=network).results)
 
 
 def held_activations(
-    make: Callable[[int, int], Schedule],
-    num_stages: int,
-    num_micro_batches: int,
-    num_rows: int = 64,
-    hidden: int = 512,
+    make: Callable[[int, int], Schedule], num_stages: int, num_micro_batches: int
 ) -> tuple[list[int], list[int]]:
     """Bytes of activations that each stage holds at most: predicted, and counted on real ranks.
 
-    A stage is 16 -> hidden -> 16 with a GELU between; `num_rows` is those of a micro-batch.
-    Counted is what many micro-batches hold more than one, and what one saves.
+    A stage is 16 -> 512 -> 16 with a GELU between, a micro-batch 64 rows. Counted is what many
+    micro-batches hold more than one, and what one saves.
     """
-    saved = num_rows * (16 + 2 * hidden) * 4  # x, and both sides of the GELU
-    predicted = simulate(make(num_stages, num_micro_batches)).peak_in_flight
-    peaks = []
-    for m in (1, num_micro_batches):
-        args = (make(num_stages, m), num_rows, hidden)
-        run = launch(_hold_on_rank, num_stages, args, memory=True)
-        peaks.append(run.peak_bytes)
-    counted = [many - one + saved for one, many in zip(*peaks, strict=True)]
-    return [held * saved for held in predicted], counted
 
+    def on_rank(rank: int, world_size: int, schedule: Schedule) -> None:
+        """A step."""
+        pipeline = Pipeline([MLP.from_weights(random_weights([16, 512, 16]), GELU)], schedule)
+        inputs = [torch.zeros(64, 16)] * pipeline.num_micro_batches
+        pipeline.step(inputs, inputs, mean_squared_error)
 
-def _hold_on_rank(
-    rank: int, world_size: int, schedule: Schedule, num_rows: int, hidden: int
-) -> None:
-    stage = MLP.from_weights(random_weights([16, hidden, 16]), GELU)
-    x = torch.zeros(num_rows, 16)
-    pipeline = Pipeline([stage], schedule)
-    inputs = [x] * pipeline.num_micro_batches
-    pipeline.step(inputs, inputs, mean_squared_error)
+    saved = 64 * (16 + 2 * 512) * 4  # x, and both sides of the GELU
+    schedules = [make(num_stages, m) for m in (1, num_micro_batches)]
+    runs = [launch(on_rank, num_stages, (each,), memory=True) for each in schedules]
+    pairs = zip(*(run.peak_bytes for run in runs), strict=True)
+    predicted = [held * saved for held in simulate(schedules[1]).peak_in_flight]
+    return predicted, [many - one + saved for one, many in pairs]
 
 
 SCHEDULES: dict[str, Callable[[int, int], Timeline]] = {
@@ -123,7 +104,7 @@ def pipeline_explorer(
 ) -> ipywidgets.VBox:
     """Choose a schedule, stages and micro-batches; see the simulated timeline, and what is held.
 
-    A forward takes 1, each half of a backward too. What goes wrong is shown as a sentence.
+    A forward takes 1, each half of a backward too.
     """
     from byhand.tools.explorer import explorer, menu, slider
 

@@ -62,9 +62,9 @@ def chunks_per_stage(schedule: Schedule) -> int:
     return max(map(route.count, route))
 
 
-def on_paper(schedule: Schedule, send: float = 0.0) -> Timeline:
+def on_paper(schedule: Schedule) -> Timeline:
     """Simulated where a forward of a whole stage takes 1, and each half of a backward too."""
-    return simulate(schedule, *[1 / chunks_per_stage(schedule)] * 3, send=send)
+    return simulate(schedule, *[1 / chunks_per_stage(schedule)] * 3)
 
 
 class Row(NamedTuple):
@@ -156,8 +156,16 @@ def torch_part(weights: Weights, place: int, num_places: int) -> nn.Sequential:
 
 def train_once(weights: Weights, x: Tensor, labels: Tensor, schedule: Schedule) -> Trained:
     """One step on real ranks."""
-    run = launch(_train_on_rank, len(schedule), (weights, x, labels, schedule))
-    route = route_of(schedule)
+
+    def on_rank(rank: int, world_size: int) -> tuple[Tensor | None, list[list[Tensor]]]:
+        """The loss, if it is known here, and each chunk's gradients."""
+        chunks = chunks_of(weights, schedule, rank)
+        pipeline = Pipeline(chunks, schedule)
+        m = pipeline.num_micro_batches
+        step = pipeline.step(cut(x, m), cut(labels, m), softmax_cross_entropy)
+        return step.loss, [chunk.gradients() for chunk in chunks]
+
+    run, route = launch(on_rank, len(schedule)), route_of(schedule)
     by_place = sorted((place, rank, chunk) for (rank, chunk), place in route.place.items())
     gradients = [g for _, rank, chunk in by_place for g in run.results[rank][1][chunk]]
     headers = 2 * sum(a != b for a, b in itertools.pairwise(route))
@@ -165,23 +173,12 @@ def train_once(weights: Weights, x: Tensor, labels: Tensor, schedule: Schedule) 
     return Trained(float(run.results[route[-1]][0]), gradients, sends)
 
 
-def _train_on_rank(
-    rank: int, world_size: int, weights: Weights, x: Tensor, labels: Tensor, schedule: Schedule
-) -> tuple[Tensor | None, list[list[Tensor]]]:
-    chunks = chunks_of(weights, schedule, rank)
-    pipeline = Pipeline(chunks, schedule)
-    m = pipeline.num_micro_batches
-    step = pipeline.step(cut(x, m), cut(labels, m), softmax_cross_entropy)
-    return step.loss, [chunk.gradients() for chunk in chunks]
-
-
 def schedule_explorer(
     which: str = "found on a V", num_stages: int = 4, num_micro_batches: int = 8
 ) -> ipywidgets.VBox:
     """Choose a schedule, or a route and what a stage may hold; see the simulated timeline.
 
-    A forward of a whole stage takes 1, the halves of its backward together 2. What goes wrong is
-    shown as a sentence.
+    A forward of a whole stage takes 1, the halves of its backward together 2.
     """
     from byhand.tools.explorer import explorer, menu, slider
 

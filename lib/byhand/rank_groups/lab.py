@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,16 +99,11 @@ def counted_leaving(
         if event.peer is not None or event.rank // ranks_per_node != node:
             continue
         after = event.group[(event.group.index(event.rank) + 1) % len(event.group)]
-        for name in names:
-            if after // ranks_per_node != node and event.group == _members(grid, name, event.rank):
-                leaving[name] += event.sent_bytes
-                break
+        mine = {name: grid.group(name, event.rank) for name in names}
+        own = (n for n, ranks in mine.items() if ranks is not None and [*event.group] == [*ranks])
+        if after // ranks_per_node != node and (name := next(own, None)):
+            leaving[name] += event.sent_bytes
     return leaving
-
-
-def _members(grid: RankGrid, name: str, rank: int) -> tuple[int, ...]:
-    group = grid.group(name, rank)
-    return () if group is None else tuple(group.tolist())
 
 
 def show_grid(
@@ -125,7 +121,7 @@ def show_grid(
     return rank_grid(groups, grid.world_size, ranks_per_node, follow, title)
 
 
-def grid_explorer(world_size: int = 64, tp: int = 8, pp: int = 4, ranks_per_node: int = 8) -> VBox:
+def grid_explorer(world_size: int = 64, tp: int = 8, pp: int = 4) -> VBox:
     """Choose the degrees, their order and the nodes; see who talks to whom, and across what.
 
     The rank that is followed is marked in every panel. A choice that is refused is answered by the
@@ -137,7 +133,7 @@ def grid_explorer(world_size: int = 64, tp: int = 8, pp: int = 4, ranks_per_node
     degrees = {"tp": tp, "cp": 1, "ep": 1, "pp": pp}
     degrees = [steps(axis, DEGREES, degree) for axis, degree in degrees.items()]
     order = menu("order", ORDERS, ORDER)
-    per_node = steps("per node", (1, 2, 4, 8, 16, 32), ranks_per_node)
+    per_node = steps("per node", (1, 2, 4, 8, 16, 32), 8)
     follow = slider("follow rank", 0, 0, WORLD_SIZES[-1] - 1)
     return explorer([[world, order], degrees[:2], degrees[2:], [per_node, follow]], draw_grid)
 
@@ -166,16 +162,10 @@ def draw_grid(
 
 
 def _what_would_do(world_size: int, degrees: dict[str, int], order: str) -> str:
-    allowed = []
-    for axis in degrees:
-        found = [str(n) for n in DEGREES if _legal(world_size, {**degrees, axis: n}, order)]
-        allowed += [f"{axis} {', '.join(found)}"] if found else []
-    return f"One change would do: {'; '.join(allowed)}." if allowed else "No one degree mends it."
-
-
-def _legal(world_size: int, degrees: dict[str, int], order: str) -> bool:
-    try:
-        RankGrid(world_size, **degrees, order=order)
-    except ValueError:
-        return False
-    return True
+    allowed = {axis: [] for axis in degrees}
+    for axis, degree in ((axis, degree) for axis in degrees for degree in DEGREES):
+        with suppress(ValueError):
+            RankGrid(world_size, **{**degrees, axis: degree}, order=order)
+            allowed[axis].append(str(degree))
+    told = "; ".join(f"{axis} {', '.join(found)}" for axis, found in allowed.items() if found)
+    return f"One change would do: {told}." if told else "No one degree mends it."

@@ -9,6 +9,7 @@ D features, H hidden, T rows; every rank has x and grad_y whole, and ends with y
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import torch
@@ -19,6 +20,7 @@ from byhand.model.mlp import GELU, MLP, random_weights
 from byhand.runtime import Run, launch
 from byhand.tensor_parallel.gathered import Gather, GatheredLinear, GatheringLinear, Slice
 from byhand.tensor_parallel.layers import ColumnParallelLinear, RowParallelLinear, TensorParallelMLP
+from byhand.tools.asleep import stretches
 
 if TYPE_CHECKING:  # ranks import this module
     import ipywidgets
@@ -45,20 +47,17 @@ def run_block(
     """One step of the block on fresh ranks; results[rank] is (y, grad_x)."""
     if split not in SPLITS:
         raise ValueError(f"no split is called {split!r}; there are {', '.join(SPLITS)}")
-    arguments = (split, num_rows, features, hidden)
-    return launch(_on_rank, world_size, arguments, backend=backend)
 
+    def on_rank(rank: int, world_size: int) -> tuple[Tensor, Tensor]:
+        """y, grad_x."""
+        generator = torch.Generator().manual_seed(1)
+        x, grad_y = torch.randn(2, num_rows, features, generator=generator)
+        model = SPLITS[split](random_weights([features, hidden, features]))
+        y, saved = model.forward(x)
+        dist.barrier()  # sends nothing, and tells forward from backward in the ledger
+        return y, model.backward(grad_y, saved)
 
-def _on_rank(
-    rank: int, world_size: int, split: str, num_rows: int, features: int, hidden: int
-) -> tuple[Tensor, Tensor]:
-    weights = random_weights([features, hidden, features])
-    generator = torch.Generator().manual_seed(1)
-    x, grad_y = torch.randn(2, num_rows, features, generator=generator)
-    model = SPLITS[split](weights)
-    y, saved = model.forward(x)
-    dist.barrier()  # sends nothing, and tells forward from backward in the ledger
-    return y, model.backward(grad_y, saved)
+    return launch(on_rank, world_size, backend=backend)
 
 
 def predicted(
@@ -78,15 +77,8 @@ def predicted(
 
 def counted(run: Run) -> dict[str, Sent]:
     """What rank 0 sent, by the ledger, in the same form."""
-    found: dict[str, Sent] = {"forward": {}, "backward": {}}
-    phase = "forward"
-    for event in run.ledger.select(rank=0):
-        if event.op == "barrier":
-            phase = "backward"
-        else:
-            sent = found[phase]
-            sent[event.op] = sent.get(event.op, 0) + event.sent_bytes
-    return found
+    forward, backward = stretches(run)
+    return {"forward": forward.sent_bytes(), "backward": backward.sent_bytes()}
 
 
 def compare_splits(
@@ -96,88 +88,74 @@ def compare_splits(
     from byhand.figures import bytes_bars
 
     sizes = (world_size, num_rows, features, hidden)
-    formula = {split: _total(predicted(split, *sizes)) for split in SPLITS}
-    ledger = {split: _total(counted(run_block(split, *sizes, backend=backend))) for split in SPLITS}
+    formula = {split: predicted(split, *sizes) for split in SPLITS}
+    ledger = {split: counted(run_block(split, *sizes, backend=backend)) for split in SPLITS}
+    formula, ledger = (
+        {
+            split: Counter(sent["forward"]) + Counter(sent["backward"])
+            for split, sent in each.items()
+        }
+        for each in (formula, ledger)
+    )
     best, gathered = (sum(ledger[split].values()) for split in list(SPLITS)[:2])
     times = f"{gathered / best:.3g} times" if best else "as little"
     title = f"Gathering every output sends {times} as much as column, then row"
     return bytes_bars(formula, ledger, title)
 
 
-def _total(by_phase: dict[str, Sent]) -> Sent:
-    ops = sorted({op for sent in by_phase.values() for op in sent})
-    return {op: sum(sent.get(op, 0) for sent in by_phase.values()) for op in ops}
-
-
 def linear_picture(num_ranks: int) -> CourseFigure:
     """A linear layer, split by column and by row."""
-    from byhand.figures import Matrix, shard_picture
+    from byhand.figures import shard_picture
 
-    x, y = Matrix("x", "T", "I"), Matrix("y", "T", "O")
-    by_column, by_row = (Matrix("Wᵀ", "I", "O", split) for split in ("columns", "rows"))
+    term = "y[T × O] in partial, all-reduce →, y[T × O]"
     lines = {
-        "Column: all of x in, a shard of y out": [
-            *(x, "·", by_column, "="),
-            y._replace(split="columns"),
-        ],
-        "Row: a shard of x in, a term of y out": [
-            *(x._replace(split="columns"), "·", by_row, "="),
-            *(y._replace(split="partial"), "all-reduce →", y),
-        ],
+        "Column: all of x in, a shard of y out": (
+            "x[T × I], ·, Wᵀ[I × O] in columns, =, y[T × O] in columns"
+        ),
+        "Row: a shard of x in, a term of y out": (
+            f"x[T × I] in columns, ·, Wᵀ[I × O] in rows, =, {term}"
+        ),
     }
-    inches = {"T": 0.55, "I": 0.75, "O": 0.95}
-    return shard_picture(
-        lines, inches, num_ranks, "By column nothing is sent; by row, a sum at the end"
-    )
+    title = "By column nothing is sent; by row, a sum at the end"
+    return shard_picture(lines, {"T": 0.55, "I": 0.75, "O": 0.95}, num_ranks, title)
 
 
 def block_picture(num_ranks: int) -> CourseFigure:
     """Column, GELU, row."""
-    from byhand.figures import Matrix, shard_picture
+    from byhand.figures import shard_picture
 
-    x, y = Matrix("x", "T", "D"), Matrix("y", "T", "D")
-    hidden = Matrix("h", "T", "H", "columns")
+    hidden, term = "h[T × H] in columns", "y[T × D] in partial, all-reduce →, y[T × D]"
     lines = {
-        "Column": [x, "·", Matrix("Aᵀ", "D", "H", "columns"), "=", hidden],
-        "Row, on gelu(h)": [
-            *(hidden, "·", Matrix("Bᵀ", "H", "D", "rows"), "="),
-            *(y._replace(split="partial"), "all-reduce →", y),
-        ],
+        "Column": f"x[T × D], ·, Aᵀ[D × H] in columns, =, {hidden}",
+        "Row, on gelu(h)": f"{hidden}, ·, Bᵀ[H × D] in rows, =, {term}",
     }
-    inches = {"T": 0.55, "D": 0.7, "H": 1.5}
-    return shard_picture(lines, inches, num_ranks, "Between the two layers nothing is sent")
+    title = "Between the two layers nothing is sent"
+    return shard_picture(lines, {"T": 0.55, "D": 0.7, "H": 1.5}, num_ranks, title)
 
 
 def layer_picture(num_ranks: int) -> CourseFigure:
     """A transformer layer with f and g, forward and backward."""
-    from byhand.figures import Part, block_flow
+    from byhand.figures.block import TENSOR, block_flow
 
-    def half(*inside: str) -> list[Part]:
-        sharded = [Part(name, "feature") for name in inside]
-        return [Part("norm"), Part("f"), *sharded, Part("g"), Part("+")]
-
-    block = half("q k v", "heads", "out") + half("A", "GELU", "B")
-    return block_flow(block, num_ranks, "A transformer layer: two all-reduces each way")
+    return block_flow(TENSOR, num_ranks, "A transformer layer: two all-reduces each way")
 
 
 def attention_picture(num_ranks: int) -> CourseFigure:
     """Queries, keys and values by column, heads, the output by row."""
-    from byhand.figures import Matrix, shard_picture
+    from byhand.figures import shard_picture
 
-    own, thirds = list(range(num_ranks)) * 3, ("queries", "keys", "values")
-    x, y = Matrix("x", "T", "D"), Matrix("y", "T", "D")
-    weight, qkv = Matrix("Wᵀ", "D", "3D"), Matrix("q k v", "T", "3D")
-    weight, qkv = (m._replace(split="columns", ranks=own, brackets=thirds) for m in (weight, qkv))
+    term = "y[T × D] in partial, all-reduce →, y[T × D]"
     lines = {
-        "Queries, keys, values": [x, "·", weight, "=", qkv],
-        "Each head alone, then the output layer": [
-            *(Matrix("mixed", "T", "D", "columns"), "·", Matrix("outᵀ", "D", "D", "rows"), "="),
-            *(y._replace(split="partial"), "all-reduce →", y),
-        ],
+        "Queries, keys, values": (
+            "x[T × D], ·, Wᵀ[D × 3D] in columns, =, q k v[T × 3D] in columns"
+        ),
+        "Each head alone, then the output layer": (
+            f"mixed[T × D] in columns, ·, outᵀ[D × D] in rows, =, {term}"
+        ),
     }
-    inches = {"T": 0.55, "D": 0.75, "3D": 2.2}
+    inches, thirds = {"T": 0.55, "D": 0.75, "3D": 2.2}, {"3D": ("queries", "keys", "values")}
     title = "Attention is column, heads, row: nothing is sent before its end"
-    return shard_picture(lines, inches, num_ranks, title)
+    return shard_picture(lines, inches, num_ranks, title, thirds)
 
 
 def block_bytes(
@@ -199,7 +177,7 @@ def split_explorer(split: str = "column, then row", world_size: int = 4) -> ipyw
     """Choose how an MLP block is split, and its sizes; see what each rank sends, by formula and by
     ledger.
 
-    hidden: in multiples of the features. What goes wrong is shown in the picture's place.
+    hidden: in multiples of the features.
     """
     from byhand.tools.explorer import explorer, menu, slider
 

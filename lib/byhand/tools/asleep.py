@@ -7,12 +7,15 @@ measured is the messages and their order, not the ranks' fight for the processor
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
 
 from torch import Tensor
 
 from byhand.model.layer import Layer
-from byhand.runtime import VirtualNetwork, why_no_network
+from byhand.runtime import Event, Run, VirtualNetwork, why_no_network
 
 LINK = 25e6  # bytes a second
 
@@ -20,6 +23,40 @@ LINK = 25e6  # bytes a second
 def slow_link(world_size: int = 2) -> VirtualNetwork | None:
     """Hosts of one rank each, joined by links of LINK; None where no network can be laid."""
     return None if why_no_network() else VirtualNetwork(world_size, 1, LINK)
+
+
+class Stretch(NamedTuple):
+    """A part of a rank's time on the ledger's clock, and the calls that began in it."""
+
+    begin: float
+    end: float
+    calls: list[Event]
+
+    def sent_bytes(self) -> dict[str, float]:
+        """What these calls sent, by op."""
+        sent: dict[str, float] = {}
+        for call in self.calls:
+            if call.op not in ("barrier", "recv"):
+                sent[call.op] = sent.get(call.op, 0) + call.sent_bytes
+        return sent
+
+
+def stretches(run: Run, rank: int = 0) -> list[Stretch]:
+    """The rank's time, cut where its barriers end; each barrier is the last call before the cut."""
+    calls, (begin, end) = run.ledger.select(rank=rank), run.spans[rank]
+    cuts = [begin, *(call.end for call in calls if call.op == "barrier"), end]
+    pairs = pairwise(cuts)
+    return [Stretch(a, b, [c for c in calls if a <= c.start < b]) for a, b in pairs]
+
+
+def from_zero(parts: Iterable[Stretch]) -> tuple[list[Event], list[tuple[float, float]]]:
+    """Their calls and spans, which a timeline draws; the first begins at 0."""
+    parts = list(parts)
+    zero = min(part.begin for part in parts)
+    calls = [replace(call) for part in parts for call in part.calls]
+    for call in calls:
+        call.count_from(zero)
+    return calls, [(part.begin - zero, part.end - zero) for part in parts]
 
 
 @dataclass(eq=False)  # two layers are never one, however alike

@@ -20,7 +20,7 @@ from byhand.data_parallel.lab import LAYER_BYTES, SleepingLayer
 from byhand.model.mlp import MLP, Linear, random_weights
 from byhand.model.optimizers import SGD, AdamW
 from byhand.runtime import Event, Run, VirtualNetwork, launch
-from byhand.tools.asleep import slow_link
+from byhand.tools.asleep import slow_link, stretches
 from byhand.zero.memory import bytes_held
 from byhand.zero.paper import BACKWARD, FORWARD, NUM_LAYERS
 from byhand.zero.stages import ShardedGradients, ShardedOptimizer, ShardedParameters
@@ -48,22 +48,22 @@ def states(world_size: int, backend: str = "auto") -> tuple[Bars, Bars]:
     After a backward in bfloat16, with AdamW's state and master weights in float32. A row is a
     stage; the first is one rank alone, whose shards are the whole.
     """
+
+    def count(rank: int, world_size: int, way: str) -> dict[str, int]:
+        """What this rank holds after a backward."""
+        layers = MLP.from_weights(random_weights(SIZES)).layers
+        model = WAYS[way](layers, AdamW, dtype=torch.bfloat16)
+        y, saved = model.forward(torch.ones(8, SIZES[0], dtype=torch.bfloat16))
+        model.backward(y, saved)
+        return held(model)
+
     num_parameters = sum(i * o + o for i, o in pairwise(SIZES))
     predicted, counted = {}, {}
     for stage, name in enumerate(["no stage", "stage 1", "stage 2", "stage 3"]):
         predicted[name] = bytes_held(stage, num_parameters, world_size)
-        ranks = world_size if stage else 1
-        run = launch(_count, ranks, (name if stage else "stage 1",), backend=backend)
-        counted[name] = run.results[0]
+        way, ranks = (name, world_size) if stage else ("stage 1", 1)
+        counted[name] = launch(count, ranks, (way,), backend=backend).results[0]
     return predicted, counted
-
-
-def _count(rank: int, world_size: int, way: str) -> dict[str, int]:
-    layers = MLP.from_weights(random_weights(SIZES)).layers
-    model = WAYS[way](layers, AdamW, dtype=torch.bfloat16)
-    y, saved = model.forward(torch.ones(8, SIZES[0], dtype=torch.bfloat16))
-    model.backward(y, saved)
-    return held(model)
 
 
 def held(model: ShardedOptimizer) -> dict[str, int]:
@@ -86,36 +86,32 @@ def peaks(way: str, world_size: int, width: int = 128, depth: int = 12) -> float
 
     Float32; the layers are made one by one, and eight rows of activations hardly count.
     """
-    run = launch(_two_steps, world_size, (way, width, depth), memory=True)
+
+    def two_steps(rank: int, world_size: int) -> None:
+        """What is measured."""
+        weights = ((torch.zeros(width, width), torch.zeros(width)) for _ in range(depth))
+        model = WAYS[way]((Linear(*pair) for pair in weights), AdamW)
+        for _ in range(2):
+            y, saved = model.forward(torch.ones(8, width))
+            model.backward(y, saved)
+            model.step()
+
+    run = launch(two_steps, world_size, memory=True)
     return max(run.peak_bytes) / (4 * depth * width * (width + 1))
-
-
-def _two_steps(rank: int, world_size: int, way: str, width: int, depth: int) -> None:
-    weights = ((torch.zeros(width, width), torch.zeros(width)) for _ in range(depth))
-    model = WAYS[way]((Linear(*pair) for pair in weights), AdamW)
-    for _ in range(2):
-        y, saved = model.forward(torch.ones(8, width))
-        model.backward(y, saved)
-        model.step()
 
 
 def last_step(run: Run, rank: int | None = None) -> list[Event]:
     """The calls of all ranks, or of one, each rank's after its last barrier."""
-    calls: list[Event] = []
-    for one in range(run.world_size) if rank is None else [rank]:
-        own = run.ledger.select(rank=one)
-        last = max(place for place, event in enumerate(own) if event.op == "barrier")
-        calls += own[last + 1 :]
-    return calls
+    ranks = range(run.world_size) if rank is None else [rank]
+    return [call for one in ranks for call in stretches(run, one)[-1].calls]
 
 
 class WatchedLayer(SleepingLayer):
-    """A sleeping layer that tells a diary when it computed, and what was whole then."""
+    """A sleeping layer that tells a diary when it computed, and what of the model was whole."""
 
-    def __init__(self, number: int, diary: list):
+    def __init__(self, number: int, diary: list, model: list[ShardedOptimizer]):
         super().__init__(FORWARD, BACKWARD)
-        self.number, self.diary = number, diary
-        self.model: ShardedOptimizer | None = None
+        self.number, self.diary, self.model = number, diary, model
 
     def forward(self, x: Tensor) -> tuple[Tensor, None]:
         """x -> x."""
@@ -126,13 +122,10 @@ class WatchedLayer(SleepingLayer):
         return self._noted("backward", super().backward_input, grad_y, saved)
 
     def _noted(self, kind: str, compute: Any, *args: Any) -> Any:
-        start = time.monotonic()
-        whole = [
-            t for flat in self.model.flats for t in (flat.whole, flat.grad_whole) if t is not None
-        ]
+        start, flats = time.monotonic(), self.model[0].flats
+        whole = sum(_bytes(flat.whole) + _bytes(flat.grad_whole) for flat in flats)
         out = compute(*args)
-        num_bytes = sum(tensor.nbytes for tensor in whole)
-        self.diary.append((kind, self.number, start, time.monotonic(), num_bytes))
+        self.diary.append((kind, self.number, start, time.monotonic(), whole))
         return out
 
 
@@ -172,49 +165,40 @@ def watch(
     The step of the optimizer is left out of stage 3, for it sends nothing; stages 1 and 2 end
     with it.
     """
-    run = launch(_steps, world_size, (way, num_steps), network=network)
+
+    def on_rank(rank: int, world_size: int) -> list[list[tuple]]:
+        """The diary of each step, whose moments count from the barrier at its start."""
+        diary, model, diaries = [], [], []
+        layers = [WatchedLayer(number, diary, model) for number in range(NUM_LAYERS)]
+        model.append(WAYS[way](layers, partial(SGD, lr=0.1)))
+        for _ in range(num_steps + 1):
+            diary.clear()
+            dist.barrier()
+            zero = time.monotonic()
+            y, saved = model[0].forward(torch.zeros(1))
+            model[0].backward(y, saved)
+            if not way.startswith("stage 3"):
+                model[0].step()
+            diaries.append([(kind, n, a - zero, b - zero, held) for kind, n, a, b, held in diary])
+            for flat in model[0].flats:
+                flat.grad_shard = None
+        return diaries
+
+    run = launch(on_rank, world_size, network=network)
     steps = [_step(run, way, number) for number in range(1, num_steps + 1)]  # 0: ranks connect
     return min(steps, key=lambda step: step.seconds)
-
-
-def _steps(rank: int, world_size: int, way: str, num_steps: int) -> list[list[tuple]]:
-    """The diary of each step, whose moments count from the barrier at its start."""
-    diary: list[tuple] = []
-    layers = [WatchedLayer(number, diary) for number in range(NUM_LAYERS)]
-    model = WAYS[way](layers, partial(SGD, lr=0.1))
-    for layer in layers:
-        layer.model = model
-    diaries = []
-    for _ in range(num_steps + 1):
-        diary.clear()
-        dist.barrier()
-        begin = time.monotonic()
-        y, saved = model.forward(torch.zeros(1))
-        model.backward(y, saved)
-        if not way.startswith("stage 3"):
-            model.step()
-        diaries.append(
-            [(*entry[:2], entry[2] - begin, entry[3] - begin, entry[4]) for entry in diary]
-        )
-        for flat in model.flats:
-            flat.grad_shard = None
-    return diaries
 
 
 def _step(run: Run, way: str, number: int) -> WatchedStep:
     """Rank 0's step of this number: its diary, and the ledger's calls since the step's barrier."""
     from byhand.figures import Span
 
-    diary = run.results[0][number]
+    diary, (zero, _, calls) = run.results[0][number], stretches(run)[number + 1]
     spans = [Span(*entry[:4]) for entry in diary]
-    barriers = run.ledger.select("barrier", 0)
-    begin = barriers[number].end
-    end = barriers[number + 1].start if number + 1 < len(barriers) else float("inf")
     for op in ("all_gather", "reduce_scatter"):
-        calls = [event for event in run.ledger.select(op, 0) if begin <= event.start < end]
-        order = _order(op, len(calls), way)
-        for unit, event in zip(order, calls, strict=True):
-            spans.append(Span(op, unit, event.start - begin, event.end - begin))
+        own = [call for call in calls if call.op == op]
+        for unit, call in zip(_order(op, len(own), way), own, strict=True):
+            spans.append(Span(op, unit, call.start - zero, call.end - zero))
     return WatchedStep(way, spans, [entry[4] for entry in diary], run)
 
 

@@ -48,10 +48,9 @@ class Sweep:
         medians, doubts = zip(*((t.median, t.doubt) for t in timings.values()), strict=True)
         return fit(costs, medians, doubts)
 
-    def points(self, sizes: Sequence[int] | None = None) -> list[tuple[float, ...]]:
-        """(bytes, seconds, and the quartiles) of these sizes (None: all), for a figure."""
-        timings = {size: self.timings[size] for size in sizes or self.timings}
-        return [(size, timing.median, *timing.quartiles) for size, timing in timings.items()]
+    def points(self) -> list[tuple[float, ...]]:
+        """(bytes, seconds, and the quartiles) of all sizes, for a figure."""
+        return [(size, t.median, *t.quartiles) for size, t in self.timings.items()]
 
     def __repr__(self) -> str:
         row = "{:>10} {:>10} {:>17} {:>8} {:>8}".format
@@ -83,21 +82,20 @@ def sweep(
         raise ValueError(f"unknown collective {collective!r}; known are {', '.join(CALLS)}")
     step = 1 if collective in ("send", "broadcast", "all_reduce") else world_size
     counts = [-(-num_bytes // (ELEMENT_BYTES * step)) * step for num_bytes in sizes]
-    run = launch(_sweep_on_rank, world_size, (collective, counts, repetitions), **options)
+
+    def on_rank(rank: int, world_size: int) -> list[Timing]:
+        """The same on all ranks that take part."""
+        group = dist.group.WORLD
+        if collective == "send":  # a rank that does nothing would count as late, or as early
+            group = dist.new_group([0, world_size - 1])
+            if rank not in (0, world_size - 1):
+                return []
+        calls = {number: _call(collective, count) for number, count in enumerate(counts)}
+        return list(take_turns(calls, repetitions, group=group).values())
+
+    run = launch(on_rank, world_size, **options)
     timings = {ELEMENT_BYTES * n: t for n, t in zip(counts, run.results[0], strict=True)}
     return Sweep(collective, world_size, timings, run)
-
-
-def _sweep_on_rank(
-    rank: int, world_size: int, collective: str, counts: list[int], repetitions: int
-) -> list[Timing]:
-    group = dist.group.WORLD
-    if collective == "send":  # a rank that does nothing would count as late, or as early
-        group = dist.new_group([0, world_size - 1])
-        if rank not in (0, world_size - 1):
-            return []
-    calls = {number: _call(collective, count) for number, count in enumerate(counts)}
-    return list(take_turns(calls, repetitions, group=group).values())
 
 
 @dataclass(repr=False)

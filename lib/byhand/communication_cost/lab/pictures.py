@@ -98,34 +98,26 @@ def draw_roofline(
     links: Mapping[str, float],
     title: str,
     marks: Mapping[str, float] | None = None,
-    most_tokens: int = 1 << 20,
 ) -> CourseFigure:
     """What a GPU computes under data parallelism, over its tokens a step, by its link's bytes/s.
 
     Everything that can hide hides: the rate is the lesser of the GPU's own and tokens · bytes/s.
     marks: numbers of tokens by name, each a line from top to bottom.
     """
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
     from byhand.figures import curves, style
 
-    tokens = [2 ** (power / 4) for power in range(24, 4 * most_tokens.bit_length() - 3)]
+    tokens = [2 ** (power / 4) for power in range(24, 81)]
     lines = {
         name: [min(flops_per_second, each * rate) / 1e12 for each in tokens]
         for name, rate in links.items()
     }
-    axes = {"xlabel": "tokens of a GPU in a step", "ylabel": "TFLOP/s", "x": tokens}
-    figure = curves(lines, title=title, log_x=True, log_y=True, **axes)
-    for axis in (figure.axes[0].xaxis, figure.axes[0].yaxis):
-        axis.set_major_locator(LogLocator(10, numticks=9))
-        axis.set_major_formatter(
-            FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}")
-        )
-        axis.set_minor_locator(NullLocator())
-    figure.axes[0].set_ylim(bottom=1)
+    label = "tokens of a GPU in a step"
+    figure = curves(lines, label, "TFLOP/s", title, tokens, log_x=True, log_y=True)
+    (axes,) = figure.axes
+    axes.set_ylim(bottom=1)
     for name, place in (marks or {}).items():
-        figure.axes[0].axvline(place, color=style.INK, linewidth=1, linestyle=(0, (3, 3)))
-        figure.axes[0].annotate(name, (0.94 * place, 1.3), ha="right")
+        axes.axvline(place, color=style.INK, linewidth=1, linestyle=(0, (3, 3)))
+        axes.annotate(name, (0.94 * place, 1.3), ha="right")
     return figure
 
 

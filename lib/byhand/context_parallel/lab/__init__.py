@@ -5,6 +5,7 @@ Values, bytes and memory come from real attention; time from one that sleeps: se
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from byhand.context_parallel.lab.asleep import TIMED
 from byhand.context_parallel.places import CONTIGUOUS, ZIGZAG, chunks
 from byhand.context_parallel.ring import share
 from byhand.runtime import Run, launch
+from byhand.tools.asleep import stretches
 
 if TYPE_CHECKING:  # ranks import this module
     import ipywidgets
@@ -33,10 +35,10 @@ NAMES = {
 }
 
 
-def random_inputs(num_positions: int, num_heads: int = 8, size: int = 8, **look) -> list[Tensor]:
-    """q, k, v and grad_y of a whole sequence, [1, num_heads, num_positions, size] each."""
+def random_inputs(num_positions: int, num_heads: int = 8, **look) -> list[Tensor]:
+    """q, k, v and grad_y of a whole sequence, [1, num_heads, num_positions, 8] each."""
     generator = torch.Generator().manual_seed(0)
-    return list(torch.randn(4, 1, num_heads, num_positions, size, generator=generator, **look))
+    return list(torch.randn(4, 1, num_heads, num_positions, 8, generator=generator, **look))
 
 
 def run_attention(
@@ -47,67 +49,55 @@ def run_attention(
     way: one of cost.WAYS. inputs: q, k, v, grad_y of the whole sequence. A barrier stands between
     forward and backward.
     """
-    return launch(_forward_backward, world_size, (way, inputs, how), memory=memory)
-
-
-def _forward_backward(
-    rank: int, world_size: int, way: str, inputs: Sequence[Tensor], how: dict
-) -> list[Tensor]:
-    forward = getattr(library, f"{way}_attention")
-    backward = getattr(library, f"{way}_attention_backward")
     layout = CONTIGUOUS if way == "ulysses" else how.get("layout", ZIGZAG)
-    q, k, v, grad_y = (share(tensor, 2, layout=layout) for tensor in inputs)
-    y, saved = forward(q, k, v, **how)
-    dist.barrier()
-    return [y, *backward(grad_y, saved)]
+
+    def on_rank(rank: int, world_size: int, *whole: Tensor) -> list[Tensor]:
+        """y, grad_q, grad_k, grad_v."""
+        q, k, v, grad_y = (share(tensor, 2, layout=layout) for tensor in whole)
+        y, saved = getattr(library, f"{way}_attention")(q, k, v, **how)
+        dist.barrier()
+        return [y, *getattr(library, f"{way}_attention_backward")(grad_y, saved)]
+
+    return launch(on_rank, world_size, tuple(inputs), memory=memory)
 
 
-def counted(run: Run) -> dict[str, float]:
-    """What rank 0 sent, by op."""
-    ops = {event.op for event in run.ledger.select(rank=0) if event.sent_bytes}
-    return {op: float(run.ledger.sent_bytes(op, 0)) for op in sorted(ops)}
-
-
-def compare_bytes(world_size: int, num_positions: int = 96) -> CourseFigure:
+def compare_bytes(world_size: int) -> CourseFigure:
     """Bytes that a rank sends, predicted beside counted, in each way in use."""
     from byhand.figures import bytes_bars
 
-    inputs = random_inputs(num_positions, 2 * world_size)
-    ledger = {NAMES[way]: counted(run_attention(way, world_size, inputs)) for way in TIMED}
-    formula = {}
+    inputs = random_inputs(96, 2 * world_size)
+    ledger, formula = {}, {}
     for way in TIMED:
+        parts = stretches(run_attention(way, world_size, inputs))
+        ledger[NAMES[way]] = Counter(parts[0].sent_bytes()) + Counter(parts[1].sent_bytes())
         forward, backward = sent_bytes(way, world_size, inputs[1].nbytes)
-        parts = {"ulysses": {"all_to_all": forward + backward}}
-        parts["gathered"] = {"all_gather": 2 * forward, "reduce_scatter": backward / 2}
-        formula[NAMES[way]] = parts.get(way, {"send": forward + backward})
+        ops = {"ulysses": {"all_to_all": forward + backward}}
+        ops["gathered"] = {"all_gather": 2 * forward, "reduce_scatter": backward / 2}
+        formula[NAMES[way]] = ops.get(way, {"send": forward + backward})
     ring, ulysses = (sum(ledger[NAMES[way]].values()) for way in ("ring", "ulysses"))
     title = f"On {world_size} ranks Ulysses sends 1/{ring / ulysses:.3g} of the ring's bytes"
     return bytes_bars(formula, ledger, title)
 
 
-def peaks(
-    way: str, world_size: int, lengths: Sequence[int], limit: float = float("inf")
-) -> list[float]:
-    """Most bytes that a rank held at once, for each length; none after the first above limit."""
+def peaks(way: str, world_size: int, lengths: Sequence[int]) -> list[float]:
+    """Most bytes that a rank held at once, for each length."""
     found = []
     for length in lengths:
         how = {} if way == "ulysses" else {"layout": CONTIGUOUS}
         run = run_attention(way, world_size, random_inputs(length), memory=True, **how)
         found.append(max(run.peak_bytes))
-        if found[-1] > limit:
-            break
     return found
 
 
 # Who computes what
 
 
-def parts_of(world_size: int, layout: str, num_positions: int = 840) -> list[Part]:
-    """Every rectangle of scores that is computed, by rank and round."""
+def parts_of(world_size: int, layout: str) -> list[Part]:
+    """Every rectangle of scores of 840 positions that is computed, by rank and round."""
     from byhand.figures.attention import Part
 
     owned = [chunks(rank, world_size, layout) for rank in range(world_size)]
-    length = num_positions // sum(map(len, owned))
+    length = 840 // sum(map(len, owned))
 
     def span(chunk: int) -> tuple[int, int]:
         return chunk * length, (chunk + 1) * length

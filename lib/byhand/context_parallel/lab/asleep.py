@@ -23,62 +23,47 @@ from byhand.context_parallel.ring import around
 from byhand.runtime import VirtualNetwork, launch
 from byhand.tools.asleep import LINK as LINK
 from byhand.tools.asleep import slow_link as slow_link
+from byhand.tools.asleep import stretches
 
 if TYPE_CHECKING:  # ranks import this module
     from byhand.figures.attention import Round
 
-FEATURES = 128  # of a sleeping attention's keys, in float32
+FEATURES, TRIES = 128, 3  # of a sleeping attention's keys, in float32; of each measurement
 TIMED = [way for way in WAYS if way != "scores"]
 
 
-def ring_asleep(
-    world_size: int,
-    layout: str,
-    compute: float,
-    num_positions: int = 1024,
-    repetitions: int = 3,
-) -> list[list[Round]]:
-    """Every rank's rounds of a causal forward that sleeps; compute: seconds on one device.
+def ring_asleep(world_size: int, layout: str, compute: float) -> list[list[Round]]:
+    """Every rank's rounds of a causal forward of 1024 positions that sleeps.
 
-    Of several, the one that other programs disturbed least.
+    compute: seconds on one device. Of three, the one that other programs disturbed least.
     """
     from byhand.figures.attention import Round
 
-    arguments = (layout, compute, num_positions, repetitions)
-    run = launch(_rounds, world_size, arguments)
-    every = []
-    for number in range(repetitions):
-        begun = [run.ledger.select("barrier", rank)[number].end for rank in range(world_size)]
-        rows = [
-            [
-                Round(owner, *(moment + start - min(begun) for moment in edges))
-                for owner, *edges in mine
-            ]
-            for mine, start in zip((found[number] for found in run.results), begun, strict=True)
-        ]
-        every.append(rows)
-    return min(every, key=ring_seconds)
+    def on_rank(rank: int, world_size: int) -> list[list[tuple[int, float, float, float]]]:
+        """(owner, start, end of computing, end of waiting) of each round, from the barrier's."""
+        block, every = torch.zeros(2, 1024 // world_size, FEATURES), []
+        for _ in around(block):
+            pass  # the first messages of a pair also connect it
+        for _ in range(TRIES):
+            dist.barrier()
+            zero, marks = time.monotonic(), []
+            for owner, _ in around(block):
+                start = time.monotonic() - zero
+                work = _block_seconds(rank, owner, 1024, layout, compute)
+                time.sleep(work)
+                marks.append((owner, start, time.monotonic() - zero if work else start))
+            ends = [start for _, start, _ in marks[1:]] + [marks[-1][2]]
+            every.append([(*mark, end) for mark, end in zip(marks, ends, strict=True)])
+        return every
 
-
-def _rounds(
-    rank: int, world_size: int, layout: str, compute: float, total: int, repetitions: int
-) -> list[list[tuple[int, float, float, float]]]:
-    """(owner, start, end of computing, end of waiting) of each round, from the barrier's end."""
-    block = torch.zeros(2, total // world_size, FEATURES)
-    for _ in around(block):
-        pass  # the first messages of a pair also connect it
-    every = []
-    for _ in range(repetitions):
-        dist.barrier()
-        zero, marks = time.monotonic(), []
-        for owner, _ in around(block):
-            start = time.monotonic() - zero
-            work = _block_seconds(rank, owner, total, layout, compute)
-            time.sleep(work)
-            marks.append((owner, start, time.monotonic() - zero if work else start))
-        ends = [start for _, start, _ in marks[1:]] + [marks[-1][2]]
-        every.append([(*mark, end) for mark, end in zip(marks, ends, strict=True)])
-    return every
+    run, tries = launch(on_rank, world_size), []
+    for number in range(TRIES):
+        begun = [stretches(run, rank)[number + 1].begin for rank in range(world_size)]
+        late, rows = [begin - min(begun) for begin in begun], []
+        for found, start in zip(run.results, late, strict=True):
+            rows.append([Round(at, *(t + start for t in edges)) for at, *edges in found[number]])
+        tries.append(rows)
+    return min(tries, key=ring_seconds)
 
 
 def _block_seconds(rank: int, owner: int, total: int, layout: str, compute: float) -> float:
@@ -110,25 +95,23 @@ def time_ways(
     lengths: Sequence[int],
     compute: Callable[[int], float],
     network: VirtualNetwork | None,
-    repetitions: int = 3,
+    repetitions: int = TRIES,
 ) -> dict[str, list[float]]:
     """Seconds of a forward of each way at each length, on the slowest rank: medians.
 
     The ways take turns. compute: of a length, on one device.
     """
     every = {(way, length): compute(length) for length in lengths for way in TIMED}
-    run = launch(_take_turns, world_size, (every, repetitions), network=network, deadline=120)
-    found = run.results[0]
+
+    def on_rank(rank: int, world_size: int) -> dict[tuple[str, int], Timing]:
+        """The same on all ranks."""
+        for way in TIMED:
+            forward(way, 0.0, 8 * world_size)  # connects
+        calls = {of: partial(forward, of[0], much, of[1]) for of, much in every.items()}
+        return take_turns(calls, repetitions, warm_up=0)
+
+    found = launch(on_rank, world_size, network=network, deadline=120).results[0]
     return {way: [found[way, length].median for length in lengths] for way in TIMED}
-
-
-def _take_turns(
-    rank: int, world_size: int, every: dict[tuple[str, int], float], repetitions: int
-) -> dict[tuple[str, int], Timing]:
-    for way in TIMED:
-        forward(way, 0.0, 8 * world_size)  # connects
-    calls = {of: partial(forward, of[0], much, of[1]) for of, much in every.items()}
-    return take_turns(calls, repetitions, warm_up=0)
 
 
 def predicted_ways(

@@ -33,12 +33,12 @@ STEPS, TRIES = 4, 3  # of `cross`, of `watch`
 SIZES = 64, 512  # features and hidden features of the sleeping experts
 
 
-def popular(num_tokens: int, num_experts: int, top_k: int, skew: float, seed: int = 0) -> Tensor:
+def popular(num_tokens: int, num_experts: int, top_k: int, skew: float) -> Tensor:
     """Choices [T, k] as a router makes them when expert e is e^skew times rarer than expert 0.
 
     The experts' numbers are shuffled. skew 0: all are equally popular.
     """
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(0)
     noise = -torch.log(-torch.log(torch.rand(num_tokens, num_experts, generator=generator)))
     scores = noise - skew * torch.arange(1, num_experts + 1).log()
     names = torch.randperm(num_experts, generator=torch.Generator().manual_seed(1))
@@ -172,7 +172,5 @@ def crossing_bytes(chosen: Tensor, num_experts: int, features: int) -> tuple[int
     away = chosen * 2 // num_experts != homes[:, None]
     rows = [int(away[homes == host].sum()) for host in (0, 1)]
     tokens = [int(away[homes == host].any(dim=1).sum()) for host in (0, 1)]
-    both_ways = 4 * (
-        2 * features + chosen.shape[1]
-    )  # x, weights and grad_y there; or all that back
+    both_ways = 4 * (2 * features + chosen.shape[1])  # x, weights, grad_y there; or all that back
     return 2 * 4 * features * sum(rows), both_ways * sum(tokens) + 8 * chosen.shape[1] * tokens[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from torch import Tensor
@@ -12,6 +11,7 @@ from byhand.expert_parallel.lab import Watched, loads_of, popular
 from byhand.expert_parallel.placement import imbalance, in_order, replicated
 from byhand.expert_parallel.plan import Placement
 from byhand.figures import Block, expert_loads, panel_stack, timeline
+from byhand.tools.asleep import from_zero, stretches
 
 if TYPE_CHECKING:
     import ipywidgets
@@ -52,21 +52,12 @@ def travel(chosen: Tensor, placement: Placement) -> CourseFigure:
 def step_timeline(watched: Watched, number: int = 0) -> CourseFigure:
     """The timeline of the step under a placement, from its barrier on: forward ends with the third
     all-to-all, which brings back what the experts made."""
-    run, at = watched.run, watched.drawn[number]
-    events, spans = [], []
-    for rank in range(run.world_size):
-        mine = run.ledger.select(rank=rank)
-        barriers = [event.end for event in mine if event.op == "barrier"]
-        begin, end = [*barriers, run.spans[rank][1]][at : at + 2]
-        events += [replace(e) for e in mine if begin <= e.start < end]
-        spans.append((begin, end))
-    zero = min(begin for begin, _ in spans)
-    for event in events:
-        event.count_from(zero)
-    calls = [event.end for event in events if event.rank == 0 and event.op == "all_to_all"]
-    middle, end = calls[2], max(end for _, end in spans) - zero
-    phases = {"forward": (0.0, middle), "backward": (middle, end)}
-    return timeline(events, [(b - zero, e - zero) for b, e in spans], phases=phases)
+    ranks = range(watched.run.world_size)
+    at = watched.drawn[number] + 1
+    calls, spans = from_zero(stretches(watched.run, rank)[at] for rank in ranks)
+    middle = [call.end for call in calls if (call.rank, call.op) == (0, "all_to_all")][2]
+    phases = {"forward": (0.0, middle), "backward": (middle, max(end for _, end in spans))}
+    return timeline(calls, spans, phases=phases)
 
 
 def load_explorer(skew: float = 1.0, world_size: int = 4) -> ipywidgets.VBox:

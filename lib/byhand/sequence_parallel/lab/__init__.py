@@ -39,6 +39,7 @@ from byhand.sequence_parallel.tokens import gather, share
 from byhand.tensor_parallel import TensorParallelAttention, TensorParallelMLP
 from byhand.tensor_parallel.lab import counted
 from byhand.tools.asleep import LINK as LINK
+from byhand.tools.asleep import from_zero, stretches
 from byhand.tools.asleep import slow_link as slow_link
 
 if TYPE_CHECKING:  # ranks import this module
@@ -52,11 +53,11 @@ PARTS: dict[str, tuple[Any, Any, Any]] = {
 SHARD_BYTES, PRODUCT = 500_000, 0.02  # of a message; seconds of a product
 
 
-def transformer_layer(weights: Block, num_heads: int, way: str, p: float = 0.1) -> MLP:
+def transformer_layer(weights: Block, num_heads: int, way: str) -> MLP:
     """Two residuals, each a norm, a split half and a dropout; `way` is one of formulas.WAYS."""
     norm, attention, mlp = PARTS[way.partition(",")[0]]
     common, own = generators(0)
-    drop = Dropout(p, own if way.startswith("sequence") else common)
+    drop = Dropout(0.1, own if way.startswith("sequence") else common)
     heads = attention(weights.qkv, weights.out, num_heads, causal=True)
     hidden = mlp([weights.up, weights.down], GELU)
     for layer in (*heads.layers, *hidden.layers):
@@ -79,23 +80,21 @@ def run_layer(
 
     That is a list of (bytes, digest of their content), one for each storage.
     """
-    sizes = (way, sequences, positions, features, num_heads)
-    return launch(_on_rank, 1 if way == "alone" else world_size, sizes, backend=backend)
 
+    def on_rank(rank: int, world_size: int) -> list[tuple[int, str]]:
+        """What is saved here."""
+        weights = random_gpt(2, 2, features, num_heads, 1, dtype=torch.bfloat16).blocks[0]
+        layer = transformer_layer(weights, num_heads, way)
+        generator = torch.Generator().manual_seed(1)
+        x = torch.randn(2, sequences, positions, features, generator=generator).bfloat16()
+        x, grad_y = (share(t).clone() for t in x) if way.startswith("sequence") else x
+        _, saved = layer.forward(x)
+        held = [(s.nbytes(), _digest(s)) for s in storages(saved)]
+        dist.barrier()  # sends nothing, and tells forward from backward in the ledger
+        layer.backward(grad_y, saved)
+        return held
 
-def _on_rank(
-    rank: int, world_size: int, way: str, sequences: int, positions: int, features: int, heads: int
-) -> list[tuple[int, str]]:
-    weights = random_gpt(2, 2, features, heads, 1, dtype=torch.bfloat16).blocks[0]
-    layer = transformer_layer(weights, heads, way)
-    generator = torch.Generator().manual_seed(1)
-    x = torch.randn(2, sequences, positions, features, generator=generator).bfloat16()
-    x, grad_y = (share(t).clone() for t in x) if way.startswith("sequence") else x
-    _, saved = layer.forward(x)
-    held = [(s.nbytes(), _digest(s)) for s in storages(saved)]
-    dist.barrier()  # sends nothing, and tells forward from backward in the ledger
-    layer.backward(grad_y, saved)
-    return held
+    return launch(on_rank, 1 if way == "alone" else world_size, backend=backend)
 
 
 def storages(saved: Any) -> list[torch.UntypedStorage]:
@@ -146,21 +145,16 @@ def memory_bars(ways: list[str], world_size: int, title: str = "", **sizes: int)
     formula, weighed = {}, {}
     for way in ways:
         run = run_layer(way, world_size, **full)
-        pairs = (
-            (
-                formula,
-                predicted_bytes(way, math.inf, **full),
-                predicted_bytes(way, world_size, **full),
-            ),
-            (weighed, copied_bytes(run), saved_bytes(run)),
-        )
-        for bars, copies, saved in pairs:  # what no number of ranks divides is copies
-            copies = copies if way != "alone" else 0
-            bars[way] = {"copies": copies, "its own": saved - copies}
+        # What no number of ranks divides is copies.
+        copies = [predicted_bytes(way, math.inf, **full), copied_bytes(run)]
+        saved = [predicted_bytes(way, world_size, **full), saved_bytes(run)]
+        for bars, same, whole in zip((formula, weighed), copies, saved, strict=True):
+            same *= way != "alone"
+            bars[way] = {"copies": same, "its own": whole - same}
     return bytes_bars(formula, weighed, title or None, "saved by a rank", key=True)
 
 
-def traffic_bars(ways: list[str], world_size: int, title: str = "") -> CourseFigure:
+def traffic_bars(ways: list[str], world_size: int) -> CourseFigure:
     """Bytes that a rank sends for one layer, forward and backward, predicted beside counted."""
     from byhand.figures import bytes_bars
 
@@ -170,7 +164,7 @@ def traffic_bars(ways: list[str], world_size: int, title: str = "") -> CourseFig
         for phase in ("forward", "backward"):
             row = f"{way}, {phase}"
             formula[row], ledger[row] = sent[phase], seen[phase]
-    return bytes_bars(formula, ledger, title or None, key=True)
+    return bytes_bars(formula, ledger, key=True)
 
 
 def loss_as_saved(model: Layer, tokens: Tensor, targets: Tensor, vocabulary: int) -> float:
@@ -189,20 +183,21 @@ def time_gather(
     A rank's tokens are SHARD_BYTES. Its product of a shard sleeps for PRODUCT seconds, and that of
     all shards at once for n times that.
     """
-    return launch(_gather_on_rank, world_size, (overlapped, num_steps), network=network)
 
+    def on_rank(rank: int, world_size: int) -> list[float]:
+        """Seconds of each step here."""
+        x, seconds = torch.zeros(SHARD_BYTES // 4, 1), []
+        for _ in range(num_steps + 1):  # in the first, ranks connect
+            dist.barrier()
+            begun = time.monotonic()
+            if overlapped:
+                gather_while(x, partial(asleep, PRODUCT))
+            else:
+                asleep(world_size * PRODUCT, gather(x))
+            seconds.append(time.monotonic() - begun)
+        return seconds[1:]
 
-def _gather_on_rank(rank: int, world_size: int, overlapped: bool, num_steps: int) -> list[float]:
-    x, seconds = torch.zeros(SHARD_BYTES // 4, 1), []
-    for _ in range(num_steps + 1):  # in the first, ranks connect
-        dist.barrier()
-        begun = time.monotonic()
-        if overlapped:
-            gather_while(x, partial(asleep, PRODUCT))
-        else:
-            asleep(world_size * PRODUCT, gather(x))
-        seconds.append(time.monotonic() - begun)
-    return seconds[1:]
+    return launch(on_rank, world_size, network=network)
 
 
 def fastest(run: Run) -> tuple[int, float]:
@@ -215,16 +210,14 @@ def gather_picture(run: Run, title: str) -> CourseFigure:
     """The fastest step of `time_gather`, drawn."""
     from byhand.figures import timeline
 
-    step, seconds = fastest(run)
-    begun = [run.ledger.select("barrier", rank)[step + 1].end for rank in range(len(run.results))]
-    zero, events = min(begun), []
-    for event in run.ledger.events:
-        if event.op != "barrier" and zero <= event.start < zero + seconds:
-            event.count_from(zero)
-            event.overlapped = event.op != "all_gather"  # sleep is no computing for the ledger
-            events.append(event)
-    spans = zip(begun, (seconds[step] for seconds in run.results), strict=True)
-    return timeline(events, [(b - zero, b - zero + took) for b, took in spans], title)
+    step, _ = fastest(run)
+    own = (stretches(run, rank)[step + 2] for rank in range(run.world_size))  # step 0 connects
+    calls, spans = from_zero(own)
+    calls = [call for call in calls if call.op != "barrier"]
+    for call in calls:
+        call.overlapped = call.op != "all_gather"  # sleep is no computing for the ledger
+    took = (seconds[step] for seconds in run.results)
+    return timeline(calls, [(b, b + s) for (b, _), s in zip(spans, took, strict=True)], title)
 
 
 def asleep(seconds: float, x: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from byhand.figures import Matrix, Part, block_flow, curves, shard_picture
+from byhand.figures import block_flow, curves, shard_picture
 from byhand.figures.block import SEQUENCE
 from byhand.figures.style import CourseFigure
 from byhand.sequence_parallel.formulas import WAYS, activation_bytes
@@ -15,49 +15,35 @@ if TYPE_CHECKING:
 
 def block_picture(num_ranks: int) -> CourseFigure:
     """The MLP: tokens gathered, column, row, tokens of the sum scattered."""
-    x, y = Matrix("x", "T", "D"), Matrix("y", "T", "D")
-    hidden = Matrix("h", "T", "4D", "columns")
+    hidden, term = "h[T × 4D] in columns", "y[T × D] in partial, reduce-scatter →"
     lines = {
-        "Column, for the tokens of all ranks": [
-            *(x._replace(split="rows"), "all-gather →", x, "·"),
-            *(Matrix("Aᵀ", "D", "4D", "columns"), "=", hidden),
-        ],
-        "Row; of the sum each rank keeps its tokens": [
-            *(hidden, "·", Matrix("Bᵀ", "4D", "D", "rows"), "="),
-            *(y._replace(split="partial"), "reduce-scatter →", y._replace(split="rows")),
-        ],
+        "Column, for the tokens of all ranks": (
+            "x[T × D] in rows, all-gather →, x[T × D], ·, Aᵀ[D × 4D] in columns, =, " + hidden
+        ),
+        "Row; of the sum each rank keeps its tokens": (
+            f"{hidden}, ·, Bᵀ[4D × D] in rows, =, {term}, y[T × D] in rows"
+        ),
     }
-    inches = {"T": 0.72, "D": 0.6, "4D": 1.3}
-    return shard_picture(
-        lines, inches, num_ranks, "What lies outside the split layers is split too"
-    )
+    title = "What lies outside the split layers is split too"
+    return shard_picture(lines, {"T": 0.72, "D": 0.6, "4D": 1.3}, num_ranks, title)
 
 
 def layer_picture(num_ranks: int) -> CourseFigure:
     """A transformer layer with g and ḡ, forward and backward."""
-
-    def half(*inside: str) -> list[Part]:
-        split = [Part(name, "feature") for name in inside]
-        outside = [Part(name, "token") for name in ("drop", "+")]
-        return [Part("norm", "token"), Part("g"), *split, Part("ḡ"), *outside]
-
-    block = half("q k v", "heads", "out") + half("A", "GELU", "B")
     title = "Nothing replicated is saved: by feature inside, by token outside"
-    return block_flow(block, num_ranks, title, SEQUENCE)
+    return block_flow(SEQUENCE, num_ranks, title)
 
 
 def vocabulary_picture(num_ranks: int) -> CourseFigure:
     """The head and the loss: what is split, and what crosses."""
-    logits = Matrix("logits", "T", "V", "columns")
-    sums = Matrix("three of a row", "T", "3", "partial")
+    logits, sums = "logits[T × V] in columns", "three of a row[T × 3]"
     lines = {
-        "Each rank has some columns of the logits": [
-            *(Matrix("x", "T", "D", "rows"), "all-gather →", Matrix("x", "T", "D"), "·"),
-            *(Matrix("Eᵀ", "D", "V", "columns"), "=", logits),
-        ],
-        "Of each row three numbers cross: the largest, then two sums": [
-            *(logits, "→", sums, "all-reduce →", sums._replace(split="replicated")),
-        ],
+        "Each rank has some columns of the logits": (
+            "x[T × D] in rows, all-gather →, x[T × D], ·, Eᵀ[D × V] in columns, =, " + logits
+        ),
+        "Of each row three numbers cross: the largest, then two sums": (
+            f"{logits}, →, {sums} in partial, all-reduce →, {sums}"
+        ),
     }
     inches = {"T": 0.72, "D": 0.6, "V": 1.45, "3": 0.2}
     return shard_picture(lines, inches, num_ranks, "No rank ever has all scores of a token")
@@ -87,16 +73,8 @@ def activation_curves(
     held, split = (values[RANKS.index(8)] for values in list(lines.values())[:2])
     title = f"{model}, {positions} tokens, 8 ranks: {held:.0f} GB, of them {copies:.0f} copies"
     title += f"; by token {split:.0f}"
-    return curves(
-        lines,
-        "ranks",
-        "GB a rank, of one sequence",
-        title,
-        RANKS,
-        log_x=True,
-        from_zero=True,
-        widths=(2,),
-    )
+    look = {"log_x": True, "from_zero": True, "widths": (2,)}
+    return curves(lines, "ranks", "GB a rank, of one sequence", title, RANKS, **look)
 
 
 def activation_explorer() -> ipywidgets.VBox:
