@@ -103,10 +103,7 @@ def grade(
     backend: str | None,
     **how: Any,
 ) -> None:
-    """Judge what is new or changed, and record the scores in nbgrader's gradebook.
-
-    Where tests give other points than the last time, says task by task what changed, and why.
-    """
+    """Judge what is new or changed, record the scores, and say whose points changed and why."""
     from autograder.batch.grading import SHARD, Options, summary
     from autograder.batch.grading import grade as grading
     from autograder.batch.queue import cores

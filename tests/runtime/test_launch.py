@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import mmap
 import os
 import signal
 import subprocess
@@ -637,29 +636,6 @@ def test_too_much_output_is_named_whatever_the_rank_came_to_first(limited):
         for end in ("return", "raise", "fill its file", "die"):
             with pytest.raises(RankError, match="printed more than 1,048,576 bytes"):
                 launch_on(small, shout, 2, (end,))
-
-
-@linux_only
-def test_memory_is_bounded_wherever_it_is(limited):
-    def in_children(rank, world_size):
-        for _ in range(4):
-            if os.fork() == 0:
-                kept = b"x" * (300 << 20)
-                time.sleep(60 + len(kept))
-        time.sleep(60)
-
-    def shared(rank, world_size):
-        return len(mmap.mmap(-1, 100 << 20))
-
-    def in_a_memory_file(rank, world_size):
-        return os.memfd_create("kept")
-
-    with limited(memory_bytes=700 << 20) as small:
-        with pytest.raises(RankError, match=r"SIGKILL.*more than they may"):
-            launch_on(small, in_children, 1, deadline=40)
-        for hog in (shared, in_a_memory_file):  # of the first, too, one could let go, and keep it
-            with pytest.raises(RankError, match="not implemented"):
-                launch_on(small, hog, 1)
 
 
 @linux_only

@@ -8,7 +8,7 @@ import torch
 import torch.distributed as dist
 
 from byhand.check.parts import CheckError
-from byhand.check.ranks import named
+from byhand.words import ranks_text
 
 
 @contextmanager
@@ -49,7 +49,8 @@ def finished_sends(on_send: Callable[[int], None] | None = None) -> Iterator[Non
     if open_sends:
         peers = sorted({peer for *_, peer in open_sends.values()})
         raise CheckError(
-            f"a send to {named(peers)} was never waited for: call wait() on all that isend returns."
+            f"a send to {ranks_text(peers)} was never waited for: call wait() on all that isend"
+            " returns."
         )
 
 

@@ -123,8 +123,7 @@ def main(fds: list[int], spec: dict[str, Any], address: tuple[str, int], walls: 
     faulthandler.register(signal.SIGUSR1, file=stack_fd, all_threads=False)
     walls.close_in(rank, world_size)
     os.environ.update(
-        MASTER_ADDR=address[0],
-        MASTER_PORT=str(address[1]),
+        dict(zip(("MASTER_ADDR", "MASTER_PORT"), map(str, address), strict=True)),
         RANK=str(rank),
         WORLD_SIZE=str(world_size),
         LOCAL_RANK=str(here.index(rank)),
