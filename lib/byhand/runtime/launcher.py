@@ -44,7 +44,6 @@ class Launcher:
         self.command = list(command)
         self.idle_seconds = idle_seconds
         self.left: float | None = None
-        self.waited = 0.0  # seconds that other programs took
         self.walls: Open = OPEN
         self.network: VirtualNetwork | None = None
         self._networks: dict[VirtualNetwork, Launcher] = {}
@@ -205,7 +204,6 @@ class Launcher:
         finally:
             with contextlib.suppress(LaunchError):  # it has just ended
                 deadline.ask()
-            self.waited += deadline.lost
             if self.left is not None:
                 self.left -= deadline.spent
 
