@@ -34,6 +34,7 @@ html_static_path = [str(PAGES / "book.css")]
 html_css_files = ["book.css"]
 html_math_renderer = "mathml"
 html_copy_source = False
+html_use_index = False  # the reference's pages are short, and an index would scroll sideways
 html_show_sphinx = False
 highlight_language = "none"  # docstrings are prose
 pygments_style, pygments_dark_style = "a11y-light", "a11y-dark"

@@ -48,11 +48,12 @@ def rebuild(cells: list[Cell], released: NotebookNode, notes: list[str]) -> Inta
     for cell in cells:
         name = name_in(cell, mine)
         if name or (cell.cell_type == "code" and cell.source.strip()):
-            room -= len(cell.source) + A_CELL
-            anchor = name or anchor
-            if room < 0:
+            cost, anchor = len(cell.source) + A_CELL, name or anchor
+            if cost > room:
                 notes += [] if _TOO_LONG in notes else [_TOO_LONG]
-            elif name:
+                continue
+            room -= cost
+            if name:
                 copies[name].append(cell)
             else:
                 own[anchor].append(cell.source)
