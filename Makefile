@@ -59,7 +59,8 @@ book: $(INSTALLED) network
 	@python -m autograder.book.build
 
 bench: $(INSTALLED_FOR_BENCH)
-	@set -e; for bench in tests/benchmarks/*.py; do python $$bench; done
+	@set -e; for bench in tests/benchmarks/*.py; do \
+	  PYTHONPATH=$(CURDIR)/tests python $$bench; done
 
 mutants: $(INSTALLED)
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests python -m answers.mutants

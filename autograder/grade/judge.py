@@ -176,9 +176,4 @@ class Judge:
         if verdict.verdict != verdicts.PASSED:  # do the GPUs fail a rank that no student wrote?
             if lost := self.launcher.why_no_gpus(self.limits):
                 return verdicts.infrastructure(question.name, question.points, lost)
-        return replace(
-            verdict,
-            ranks=max((run.world_size for run in runs), default=0),
-            peak_bytes=max((max(run.peak_bytes or [0]) for run in runs), default=0),
-            suspicion=next(filter(None, map(suspicions.of_run, runs)), ""),
-        )
+        return replace(verdict, suspicion=next(filter(None, map(suspicions.of_run, runs)), ""))

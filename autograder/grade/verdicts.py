@@ -8,9 +8,11 @@ calls' names.
 import traceback
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from autograder.collect.door import BLANK, FOREIGN, UNREADABLE
 from autograder.release.rules import END_HIDDEN, HIDDEN
+from byhand import check
 from byhand.runtime import (
     DeadlineError,
     DeadlockError,
@@ -30,6 +32,14 @@ VERDICTS = (PASSED, FAILED, DEADLOCK, TIMEOUT, CRASHED, RESOURCE, TAMPERED, *NO_
 VERDICTS += (INFRASTRUCTURE,)
 MAX_MESSAGE = 8_000
 _OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError", "can't allocate memory", "Cannot allocate")
+_ASKED = {  # by the check that failed: of what a hidden part says that it is not as asked
+    "results": "the values are",
+    "close": "the values are",
+    "communication": "the number of communication calls is",
+    "messages": "the messages that the ranks send are",
+    "sent_bytes": "the number of bytes sent is",
+    "peak_bytes": "the memory held at once is",
+}
 _LIMIT_SIGNALS = (-9, -24, -25)  # SIGKILL when memory runs out, SIGXCPU, SIGXFSZ
 _TOLD_EXITS = (*_LIMIT_SIGNALS, -6, -11)  # of hidden parts; SIGABRT, SIGSEGV
 
@@ -38,8 +48,7 @@ _TOLD_EXITS = (*_LIMIT_SIGNALS, -6, -11)  # of hidden parts; SIGABRT, SIGSEGV
 class Verdict:
     """What became of one test cell: `part` is where it ended, `table` where each rank was.
 
-    Of its launches: `ranks` is the most that one started, `peak_bytes` the most bytes of tensors
-    that one rank held, by its own account. `suspicion` is a sentence for the instructor.
+    `suspicion` is a sentence for the instructor, of its launches.
     `record`: a number for the class's board, of what `record_of` says; from a test that passed.
     """
 
@@ -52,8 +61,6 @@ class Verdict:
     message: str = ""
     table: str = ""
     seconds: float = 0.0
-    peak_bytes: int = 0
-    ranks: int = 0
     suspicion: str = ""
     record: float | None = None
     record_of: str = ""
@@ -164,7 +171,13 @@ def _hidden_message(error: BaseException) -> str:
         return "a rank sent back something that the library does not write"
     if isinstance(error, NotebookError):
         return "the notebook does not define what the test needs, or it cannot travel to a rank"
-    return "the result or the communication is not what the statement asks for"
+    failed = [_ASKED[f.name] for f in traceback.extract_tb(error.__traceback__) if _is_check(f)]
+    what = failed[-1] if failed else "the result or the communication is"
+    return f"{what} not what the statement asks for"
+
+
+def _is_check(frame: traceback.FrameSummary) -> bool:
+    return frame.name in _ASKED and Path(frame.filename).parent == Path(check.__file__).parent
 
 
 def _places(error: DeadlockError) -> str:

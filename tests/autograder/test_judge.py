@@ -11,8 +11,10 @@ import tiny_course
 import torch
 
 from autograder.batch.queue import cores
+from autograder.grade import verdicts
 from autograder.grade.judge import LIMITS
 from autograder.grade.notebook import WarmKernel, cells_before, plan
+from byhand import check
 from byhand.runtime import StandIn, launch
 from byhand.runtime.launch import launch_on
 from byhand.runtime.walls import isolation
@@ -308,7 +310,28 @@ def test_a_hidden_part_is_named_and_its_values_are_not_shown(judge):
     only_positive = "def double(n):\n    return 2 * n if n > 0 else n"
     verdict = judge(double=only_positive)["test-double"]
     assert (verdict.verdict, verdict.part, verdict.hidden) == ("failed", "a hidden number", True)
-    assert verdict.message == "the result or the communication is not what the statement asks for"
+    assert verdict.message == "the values are not what the statement asks for"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("check.results(run, [1, 1])", "the values are"),
+        ("check.communication(run, all_reduce=1)", "the number of communication calls is"),
+        ("check.messages(run, pairs=[(0, 1)])", "the messages that the ranks send are"),
+        ("check.collectives(run, 0, all_reduce=[1, 1])", "the number of communication calls is"),
+        ("check.sent_bytes(run, total=8)", "the number of bytes sent is"),
+        ("check.peak_bytes(run, 0)", "the memory held at once is"),
+        ("check.that(run.results == [7], 'seven')", "the result or the communication is"),
+    ],
+)
+def test_a_hidden_part_says_what_kind_of_thing_is_wrong(asked, said):
+    run = launch(lambda rank, world_size: torch.ones(rank), 2, memory=True)
+    source = f"### BEGIN HIDDEN TESTS\n{asked}\n### END HIDDEN TESTS"
+    with pytest.raises(AssertionError) as raised:
+        exec(compile(source, "<test>", "exec"), {"check": check, "run": run})
+    verdict = verdicts.failed("test", 1, source, raised.value, limit=6, seconds=1)
+    assert verdict.message == f"{said} not what the statement asks for"
 
 
 def test_an_exception_cannot_carry_a_hidden_input_into_the_feedback(judge):

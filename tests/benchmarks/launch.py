@@ -6,6 +6,7 @@ Every way runs in a process of its own that has imported torch, as a notebook's 
 trials take turns, with a second between them, as a reader leaves between cells. One trial is
 everything from the call to the results. launch, spawn and notebook_launcher start fresh processes
 in each trial; ipyparallel's engines are started once, before, and keep their process group.
+A trial of more than a minute hangs: that way is ended, starts anew, and the table says how often.
 Last, launch alone, from 2 ranks to 64.
 """
 
@@ -13,6 +14,8 @@ from __future__ import annotations
 
 import os
 import platform
+import selectors
+import signal
 import socket
 import statistics
 import subprocess
@@ -26,6 +29,7 @@ import torch.distributed as dist
 WORLD_SIZE = 4
 PAUSE = 1.0
 TRIALS = 10
+HANGS = 60.0  # seconds
 EXPECTED = 4.0 * WORLD_SIZE
 WORLD_SIZES = (2, 4, 8, 16, 32, 64)
 MOST_AT_64 = 0.4  # seconds
@@ -157,6 +161,7 @@ def start(name: str) -> subprocess.Popen:
     command = [sys.executable, __file__, "--serve", name]
     process = subprocess.Popen(
         command,
+        start_new_session=True,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -170,19 +175,32 @@ def start(name: str) -> subprocess.Popen:
     return process
 
 
+def timed(process: subprocess.Popen) -> float | None:
+    """Seconds of one trial; None when it hangs, and then it is ended with all that it started."""
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        if selector.select(HANGS):
+            return float(process.stdout.readline())
+    os.killpg(process.pid, signal.SIGKILL)
+    return None
+
+
 def measure(trials: int) -> dict[str, list[float]]:
-    """Seconds of each trial, by way; the ways take turns."""
+    """Seconds of each trial that ended, by way; the ways take turns."""
     from tqdm import tqdm
 
     processes = {name: start(name) for name in WAYS}
     seconds: dict[str, list[float]] = {name: [] for name in WAYS}
     try:
         for _ in tqdm(range(trials), desc="trials", unit="round"):
-            for name, process in processes.items():
+            for name in WAYS:
                 time.sleep(PAUSE)
-                process.stdin.write("go\n")
-                process.stdin.flush()
-                seconds[name].append(float(process.stdout.readline()))
+                if (took := timed(processes[name])) is None:
+                    processes[name] = start(name)
+                else:
+                    seconds[name].append(took)
     finally:
         for process in processes.values():
             process.stdin.close()
@@ -191,11 +209,11 @@ def measure(trials: int) -> dict[str, list[float]]:
     return seconds
 
 
-def report(seconds: dict[str, list[float]]) -> None:
+def report(seconds: dict[str, list[float]], trials: int) -> None:
     """Print the table: medians, spread, ratios to launch."""
     ours = statistics.median(seconds["byhand launch"])
     print(f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}, gloo")
-    print(f"\n4 ranks and one all-reduce, {len(seconds['byhand launch'])} trials")
+    print(f"\n4 ranks and one all-reduce, {trials} trials")
     print(f"{'way':<30}{'median':>10}{'min':>10}{'max':>10}{'ratio':>9}  aim")
     for name in WAYS:
         if name == "deadlock named":
@@ -206,7 +224,8 @@ def report(seconds: dict[str, list[float]]) -> None:
         aim = f"≥ {AIMS[name]}×" if name in AIMS else ""
         aim = "≤ 2 s" if name == "deadlock named" else aim
         row = f"{name:<30}{1e3 * middle:8.1f}ms{1e3 * min(times):8.1f}ms{1e3 * max(times):8.1f}ms"
-        print(f"{row}{ratio:>9}  {aim}")
+        hung = trials - len(times)
+        print(f"{row}{ratio:>9}  {aim}" + (f"; {hung} of {trials} trials hung" if hung else ""))
 
 
 def report_growth(trials: int) -> None:
@@ -233,5 +252,5 @@ if __name__ == "__main__":
         report_growth(TRIALS)
     else:
         number = int(sys.argv[1]) if len(sys.argv) > 1 else TRIALS
-        report(measure(number))
+        report(measure(number), number)
         report_growth(number)
