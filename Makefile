@@ -58,7 +58,7 @@ lab: $(INSTALLED) sandbox
 book: $(INSTALLED) network
 	@python -m autograder.book.build
 
-bench: $(INSTALLED_FOR_BENCH)
+bench: $(INSTALLED_FOR_BENCH) sandbox network
 	@set -e; for bench in tests/benchmarks/*.py; do \
 	  PYTHONPATH=$(CURDIR)/tests python $$bench; done
 

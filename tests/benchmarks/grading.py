@@ -159,7 +159,7 @@ def main(students: int) -> None:
     small, large = measure(few), measure(students)
     print(
         f"{platform.machine()}, {cores()} cores, torch {torch.__version__}; submissions with four"
-        " checks on four ranks each"
+        f" checks on four ranks each; ours {why_no_sandbox() or 'in the sandbox'}"
     )
     print(f"{'submissions a minute':<22}{'nbgrader':>10}{'ours':>10}{'ratio':>8}  aim")
     whole = [60 * students / seconds for seconds in large]
