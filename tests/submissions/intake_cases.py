@@ -188,8 +188,7 @@ def bytes_name(folder: Path, blank: dict, about: dict) -> None:
 
 INTAKE = [
     changed("right", verdicts(), lambda *_: None),
-    changed("renamed", verdicts(), lambda *_: None, ("arena (1) final.ipynb",),
-            file="arena (1) final.ipynb"),
+    changed("renamed", verdicts(), lambda *_: None, file="arena (1) final.ipynb"),
     changed("renamed-to-a-script", verdicts(), lambda *_: None, (), file=f"{SCRIPT}.ipynb"
             .replace("/", "")),
     Case("corrupt", cut_short, dict.fromkeys(POINTS, "unreadable"), ("not a readable notebook",)),
