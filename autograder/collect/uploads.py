@@ -62,7 +62,7 @@ def read_file(path: Path, limit: int = MAX_BYTES) -> tuple[bytes | None, str]:
 def regular(path: Path) -> BinaryIO:
     """A file opened for reading; OSError if it is a link, a pipe or anything else."""
     if not stat.S_ISREG(os.lstat(path).st_mode):
-        raise OSError("a link or a special file")
+        raise OSError("it is a link or a special file")
     return open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
 
 

@@ -191,7 +191,7 @@ def test_the_command_says_what_it_could_not_place(tmp_path):
     result = CliRunner().invoke(cli.main, arguments)
     assert "collected 0 submissions" in result.output
     assert f"readme.txt: {NOBODYS}" in result.output
-    assert "link.ipynb: it cannot be read (a link or a special file)" in result.output
+    assert "link.ipynb: it cannot be read (it is a link or a special file)" in result.output
     assert f"ranks.ipynb: {NOBODYS}" in result.output
 
 

@@ -13,7 +13,7 @@ from nbformat.v4 import new_code_cell
 
 from autograder.collect.uploads import File, found_cells, notebook_of, read_file
 
-SPECIAL = "it cannot be read (a link or a special file)"
+SPECIAL = "it cannot be read (it is a link or a special file)"
 
 
 @pytest.fixture(scope="module")
