@@ -49,16 +49,17 @@ def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None)
     """Copy submissions from a folder or zip of downloads into the class.
 
     Knows the names that Canvas and Moodle give to what they pack; otherwise INBOX holds a folder
-    for each student, or files called STUDENT_anything.ipynb. Who is who is kept in students.csv.
+    for each student, or files called STUDENT_anything.ipynb. Who is who is kept in students.json.
+    Canvas does not say when work came: let its late policy take points off.
     """
     from autograder.collect.hand_ins import collect as collecting
 
     [name] = chosen_assignments(where, [assignment])
-    done = collecting(where, name, inbox, worksheet)
-    handed_in = counted(len(done.found), "submission")
+    found, left = collecting(where, name, inbox, worksheet)
+    handed_in = counted(len(found), "submission")
     click.echo(f"collected {handed_in} for {name} into {where.submitted}")
-    for sentence in done.sentences():
-        click.echo(f"  {sentence}")
+    for sentence in left:
+        click.echo(f"  left out {sentence}")
 
 
 @command

@@ -24,8 +24,8 @@ def main() -> None:
       autograder export filled.csv --assignment 01_ranks --fill canvas.csv
 
     Then report and similarity show the class, grade --again answers a request, and serve opens
-    JupyterLab with the formgrader. Who is who in Canvas or Moodle stands in the class directory's
-    students.csv; due dates, and what lateness costs, in its class.toml:
+    JupyterLab with the formgrader. Due dates, and what lateness costs, stand in the class
+    directory's class.toml:
 
     \b
       [late]

@@ -46,7 +46,7 @@ class Places:
         self.feedback = class_dir / "feedback"  # STUDENT/ASSIGNMENT/STEM.html
         self.gradebook = class_dir / "gradebook.db"  # nbgrader's database
         self.journal = class_dir / "grading.journal"  # every judgement ever made for this class
-        self.students = class_dir / "students.csv"  # who is who in Canvas or Moodle
+        self.students = class_dir / "students.json"  # who is who in Canvas or Moodle
 
     def source(self, assignment: str) -> Path:
         """The source notebook of an assignment.

@@ -58,19 +58,19 @@ def export(
     A row for each submission; with --fill, the LMS's own file with the grades of one assignment,
     scaled to the points that stand there, to be imported again.
     """
+    from autograder.collect.tables import as_csv
     from autograder.report.export import filled, plain
 
     names = chosen_assignments(where, [assignment] if assignment else [])
     if fill and not assignment:
         raise CourseError("a file is filled in for one assignment: name it with --assignment")
-    filling = fill and filled(where, names[0], fill, column)
-    sheet, left = filling or (plain(where, names), [])
+    rows, left = filled(where, names[0], fill, column) if fill else (plain(where, names), [])
     if path is None:
-        click.echo(sheet.text(), nl=False)
+        click.echo(as_csv(rows), nl=False)
     else:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(sheet.text(), encoding="utf-8", errors="replace")
-        click.echo(f"{counted(len(sheet.rows), 'row')} in {path}")
+        path.write_text(as_csv(rows), encoding="utf-8", errors="replace")
+        click.echo(f"{counted(len(rows), 'row')} in {path}")
     for sentence in left:
         click.echo(f"  {sentence}", err=True)
 

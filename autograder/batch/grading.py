@@ -19,7 +19,7 @@ from tqdm import tqdm
 from autograder.batch import queue, slurm
 from autograder.batch.judging import Judging, Place
 from autograder.batch.queue import Queue
-from autograder.collect.door import settle
+from autograder.collect.door import strays
 from autograder.grade import gradebook
 from autograder.grade.engine import Grader, submissions
 from autograder.grade.journal import Judgement
@@ -36,13 +36,12 @@ SHARD = 25  # submissions in a job, unless told otherwise: the start of its kern
 class Outcome:
     """What one run of grading did; `new` counts what was not found in the journal.
 
-    `failures` say what is without a mark, `notes` what else the instructor should know.
+    `failures` say what is without a mark.
     """
 
     judgements: list[Judgement] = field(default_factory=list)
     new: int = 0
     failures: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def grade(
     outcome = Outcome()
     with Grader(where, **options.engine) as grader, alone(where):
         if not students:
-            outcome.notes, outcome.failures = settle(where)
+            outcome.failures = strays(where)
         todo = submissions(where, assignments, list(students))
         for assignment in {assignment for _, assignment in todo}:
             grader.released(assignment)
@@ -127,7 +126,6 @@ def summary(outcome: Outcome) -> Iterator[str]:
     yield f"{counted(len(judged), 'submission')}, {outcome.new} of them judged now: {verdicts}"
     for kind, assignment, students, why in in_the_way(judged):
         yield f"  {len(students)} {kind}, {assignment}: {', '.join(students)}. {why}".rstrip()
-    yield from (f"  {note}" for note in outcome.notes)
 
 
 class _Run:

@@ -1,14 +1,8 @@
-"""The door: whatever lies in a student's place becomes a hand-in, and nothing behind it sees more.
-
-A hand-in has a student's name that every file and page can hold, cells that are text, and where
-there is nothing to judge a standing and a sentence why.
-"""
+"""The door: whatever lies in a student's place becomes cells, and nothing behind it sees more."""
 
 import functools
-import json
 import os
 from collections.abc import Collection
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.collect.inbox import in_folder
@@ -16,95 +10,60 @@ from autograder.collect.names import student_name
 from autograder.collect.uploads import Cell, found_cells, notebook_of, printable
 from autograder.places import Places
 
-BLANK, FOREIGN, UNREADABLE = "blank", "another assignment's", "unreadable"
+FOREIGN, UNREADABLE = "another assignment's", "unreadable"
 _NO_FOLDER = "A link or a file lies where the folder of this submission should be: it is not read."
 
 
-@dataclass(frozen=True)
-class HandIn:
-    """What one student handed in for one assignment: cells, and what was noticed on the way.
-
-    `standing` is FOREIGN or UNREADABLE, with `why` in a sentence for the student, where nothing
-    can be judged; BLANK where all cells are as they were given out; else "".
-    """
-
-    cells: list[Cell] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    standing: str = ""
-    why: str = ""
-
-
 def hand_ins(where: Places, assignments: Collection[str]) -> list[tuple[str, str]]:
-    """(student, assignment) of all that lies in submitted/, by assignment."""
-    found = {
-        (assignment, student_name(folder.name))
-        for folder in _visible(where.submitted)
-        for assignment in assignments
-        if os.path.lexists(folder / assignment)
-    }
-    return [(student, assignment) for assignment, student in sorted(found)]
+    """(student, assignment) of all that lies in submitted/, by assignment, but for strays."""
+    return [
+        (folder.name, assignment)
+        for assignment in sorted(assignments)
+        for folder in sorted(where.submitted.glob("[!.]*"))
+        if student_name(folder.name) == folder.name and os.path.lexists(folder / assignment)
+    ]
 
 
-def settle(where: Places) -> tuple[list[str], list[str]]:
-    """Give folders whose names no page can hold another one: a sentence for each, and each stray.
-
-    A stray is what lies in submitted/ and is no assignment's: nobody would grade it.
-    """
-    renamed, strays, known = [], [], {*where.assignments()}
-    for folder in _visible(where.submitted):
-        name = student_name(folder.name)
-        if name != folder.name:
-            old = printable(folder.name)
-            folder = folder.rename(folder.with_name(name))
-            renamed.append(f"submitted/{old} is no name for a student, and is called {name} now")
-        inside = _visible(folder)
-        if not inside:
-            strays.append(f"submitted/{name} is no folder with a submission in it")
+def strays(where: Places) -> list[str]:
+    """A sentence for each thing in submitted/ that nobody would grade."""
+    said, known = [], {*where.assignments()}
+    for folder in sorted(where.submitted.glob("[!.]*")):
+        name, inside = printable(folder.name), sorted(folder.glob("[!.]*"))
+        if (better := student_name(folder.name)) != folder.name:
+            said.append(f"submitted/{name} is no name for a student: call it {better}")
+        elif not inside:
+            said.append(f"submitted/{name} is no folder with a submission in it")
         others = [printable(path.name) for path in inside if path.name not in known]
-        strays += [f"submitted/{name}/{other}: no assignment is called so" for other in others]
-    return renamed, strays
+        said += [f"submitted/{name}/{other}: no assignment is called so" for other in others]
+    return said
 
 
-def opened(where: Places, student: str, assignment: str) -> HandIn:
-    """What a student handed in. Never raises for the student's files."""
+def opened(where: Places, student: str, assignment: str) -> tuple[list[Cell], str, str]:
+    """The cells that a student handed in. Never raises for the student's files.
+
+    Where nothing can be judged there are none, but FOREIGN or UNREADABLE, and why in a sentence
+    for the student.
+    """
     folder, stem = where.submitted / student / assignment, where.source(assignment).stem
     if folder.parent.is_symlink() or folder.is_symlink() or not folder.is_dir():
-        return HandIn(standing=UNREADABLE, why=_NO_FOLDER)
+        return [], UNREADABLE, _NO_FOLDER
     file = notebook_of(in_folder(folder, deepest=0), stem)
     data, why = file.read() if file else (None, "")
     cells, why_none = found_cells(data)
     if not cells:
-        why = f"The file {file.path} {why}." if why else why_none
-        again = f" Save your notebook in Jupyter and hand in {stem}.ipynb."
-        return HandIn(standing=UNREADABLE, why=why + again)
-    found = f"The notebook was found under the name {file.path}; it should be {stem}.ipynb."
-    notes = [] if file.path.name == f"{stem}.ipynb" else [found]
+        why = f"The file {file.path}: {why}." if why else why_none
+        return [], UNREADABLE, f"{why} Save your notebook in Jupyter and hand in {stem}.ipynb."
     names = {name for cell in cells for name in cell.names}
-    shared = {one: len(names & _released(where, one).keys()) for one in where.assignments()}
-    other = max(shared, key=shared.get)
-    if shared[other] > shared[assignment]:
+    sources = {one: where.source(one) for one in where.assignments()}
+    given = {one: _names(path, path.stat().st_mtime_ns) for one, path in sources.items()}
+    other = max(given, key=lambda one: (len(names & given[one]), one == assignment))
+    if other != assignment:
         why = f"This is the notebook of {other}, not of {assignment}: it was not graded."
-        return HandIn([], notes, FOREIGN, f"{why} Hand in {stem}.ipynb of {assignment}.")
-    given = _released(where, assignment).values()
-    is_blank = all(cell.source in given for cell in cells if cell.source.strip())
-    return HandIn(cells, notes, BLANK if is_blank else "")
-
-
-def _released(where: Places, assignment: str) -> dict[str, str]:
-    """The text of each cell as it was given out, by grade_id or id."""
-    path = where.released(assignment)
-    path = path if path.exists() else where.source(assignment)
-    return _texts(path, path.stat().st_mtime_ns)
+        return [], FOREIGN, f"{why} Hand in {stem}.ipynb of {assignment}."
+    return cells, "", ""
 
 
 @functools.lru_cache(maxsize=64)
-def _texts(path: Path, _changed: int) -> dict[str, str]:
-    cells = json.loads(path.read_text())["cells"]
-    names = (cell["metadata"].get("nbgrader", {}).get("grade_id", cell["id"]) for cell in cells)
-    return {name: "".join(cell["source"]) for name, cell in zip(names, cells, strict=True)}
-
-
-def _visible(folder: Path) -> list[Path]:
-    """What lies in a folder, if it is one."""
-    found = folder.iterdir() if folder.is_dir() else ()
-    return sorted(path for path in found if not path.name.startswith("."))
+def _names(path: Path, _changed: int) -> set[str]:
+    """What the cells of a notebook of the course are called."""
+    return {name for cell in found_cells(path.read_bytes())[0] for name in cell.names}

@@ -13,10 +13,10 @@ Anything else is plain:    ada/tiny.ipynb, ada_tiny.ipynb, ada.ipynb
 
 import hashlib
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-CANVAS, MOODLE, PLAIN = "canvas", "moodle", "plain"
+CANVAS, MOODLE = "canvas", "moodle"
 MAX_BYTES = 200  # of a student's name in the class: a folder's name holds 255
 STUDENT = re.compile(r"[^\W_][\w .@~:,='()+-]*")
 _MOODLE = re.compile(r"(?P<name>[^_/]+)_(?P<number>\d+)_assignsubmission_[a-z].*")
@@ -27,16 +27,19 @@ _CANVAS = re.compile(
 
 @dataclass(frozen=True)
 class Sender:
-    """Who a file is from. `number` is the LMS's; `order` grows with time where it is known."""
+    """Who a file is from: what the class may call them, and their number in Canvas or Moodle.
 
-    lms: str
+    Moodle numbers people anew in each assignment, so its `lms` is one for each: moodle 01_ranks.
+    `order` grows with time where it is known; it makes nobody another sender.
+    """
+
     name: str
+    lms: str = ""
     number: str = ""
-    order: int = 0
-    late: bool = False
+    order: int = field(default=0, compare=False)
 
 
-def sender_of(path: PurePosixPath) -> Sender | None:
+def sender_of(path: PurePosixPath, assignment: str) -> Sender | None:
     """Who the file at `path` is from; None when the first part of the path does not tell.
 
     Canvas, Moodle or an instructor gave that part its name. What is deeper lay in one person's
@@ -44,13 +47,14 @@ def sender_of(path: PurePosixPath) -> Sender | None:
     """
     first = path.parts[0]
     if found := _MOODLE.fullmatch(first):
-        return Sender(MOODLE, found["name"].strip(), found["number"])
+        name = student_name(found["name"].strip())
+        return Sender(name, f"{MOODLE} {assignment}", found["number"])
     if found := _CANVAS.fullmatch(first):
-        late = bool(found[1] or found[3])
-        return Sender(CANVAS, found["name"], found["number"], int(found["order"]), late)
+        name = student_name(f"{found['name']}-{found['number']}")
+        return Sender(name, CANVAS, found["number"], int(found["order"]))
     if len(path.parts) == 1:
         first = path.stem.partition("_")[0] if path.suffix.lower() == ".ipynb" else ""
-    return Sender(PLAIN, student_name(first)) if first else None
+    return Sender(student_name(first)) if first else None
 
 
 def student_name(raw: str) -> str:

@@ -9,13 +9,12 @@ import os
 import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
 MAX_BYTES = 50_000_000  # of one file; a notebook without outputs has some 50,000
 MAX_CELLS = 50_000
-NOTHING = "No notebook was found in this submission."
-Read = tuple[bytes | None, str]  # the bytes, or None and why not
 
 
 @dataclass(frozen=True)
@@ -27,8 +26,18 @@ class File:
     """
 
     path: PurePosixPath
-    read: Callable[[], Read]
+    open: Callable[[], BinaryIO]
     newness: float = 0
+
+    def read(self, limit: int = MAX_BYTES) -> tuple[bytes | None, str]:
+        """Its bytes, or None and why not."""
+        try:
+            with self.open() as stream:
+                data = stream.read(limit + 1)
+        except Exception as error:  # whatever the bytes make Python raise, the class goes on
+            return None, f"it cannot be read ({_reason(error)})"
+        large = f"it is larger than {limit // 10**6} MB"
+        return (data, "") if len(data) <= limit else (None, large)
 
 
 def notebook_of(files: Iterable[File], stem: str) -> File | None:
@@ -45,21 +54,16 @@ def notebook_of(files: Iterable[File], stem: str) -> File | None:
     return max(named, key=rank, default=None)
 
 
-def read_file(path: Path, limit: int = MAX_BYTES) -> Read:
+def read_file(path: Path, limit: int = MAX_BYTES) -> tuple[bytes | None, str]:
     """The bytes of a regular file, or None and why not. Follows no link and waits for no pipe."""
-    try:
-        if not stat.S_ISREG(os.lstat(path).st_mode):
-            return None, "is a link or a special file, which is never read"
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            return capped(file, limit)
-    except OSError as error:
-        return None, f"could not be read ({error.strerror})"
+    return File(PurePosixPath(), partial(regular, path)).read(limit)
 
 
-def capped(stream: BinaryIO, limit: int = MAX_BYTES) -> Read:
-    """All bytes of a stream, or None and why not where they are more than `limit`."""
-    data = stream.read(limit + 1)
-    return (data, "") if len(data) <= limit else (None, f"is larger than {limit // 1_000_000} MB")
+def regular(path: Path) -> BinaryIO:
+    """A file opened for reading; OSError if it is a link, a pipe or anything else."""
+    if not stat.S_ISREG(os.lstat(path).st_mode):
+        raise OSError("it is a link or a special file")
+    return open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
 
 
 def printable(text: str) -> str:
@@ -69,59 +73,54 @@ def printable(text: str) -> str:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a submission: only text and what identifies it, everything checked to be so."""
+    """One cell of a submission: only text and what identifies it, everything checked to be so.
+
+    `names`, its grade_id and its id, are what it may be found by.
+    """
 
     cell_type: str
     source: str
-    grade_id: str = ""
-    cell_id: str = ""
+    names: list[str] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     tags: list[str] = field(default_factory=list)
-
-    @property
-    def names(self) -> set[str]:
-        """What it may be found by."""
-        return {self.grade_id, self.cell_id} - {""}
 
 
 def found_cells(data: bytes | None) -> tuple[list[Cell], str]:
     """The cells in the bytes of a notebook file; none, and a sentence why, where there is none."""
     if data is None:
-        return [], NOTHING
+        return [], "No notebook was found in this submission."
     if not data.strip():
         return [], "The notebook file is empty."
     try:
         content = json.loads(data)  # UTF-8, 16 or 32, whichever it is
-        if not isinstance(content, dict):
-            raise ValueError("not a notebook")
-        entries = content.get("cells")
-        if not isinstance(entries, list):
-            raise ValueError("it has no list of cells")
-        cells = [cell for entry in entries[:MAX_CELLS] if (cell := _cell(_dict(entry)))]
-        if not cells:
-            raise ValueError("its cells are no cells" if entries else "it has no cells")
+        entries = _list(_dict(content).get("cells"))[:MAX_CELLS]
+        cells = [cell for entry in entries if (cell := _cell(_dict(entry)))]
     except Exception as error:  # whatever the bytes make Python raise, the class goes on
         return [], f"The file is not a readable notebook ({_reason(error)})."
-    return cells, ""
+    return cells, "" if cells else "The file is not a notebook: it holds no cells."
 
 
 def _cell(entry: dict[str, Any]) -> Cell | None:
     if entry.get("cell_type") not in ("code", "markdown", "raw"):
         return None
     metadata = _dict(entry.get("metadata"))
-    settings, tags = _dict(metadata.get("nbgrader")), metadata.get("tags")
+    settings = _dict(metadata.get("nbgrader"))
+    names = [settings.get("grade_id"), entry.get("id")]
     return Cell(
         entry["cell_type"],
         _source(entry.get("source")),
-        _name(settings.get("grade_id")),
-        _name(entry.get("id")),
+        [name for name in names if isinstance(name, str) and 0 < len(name) <= 200],
         settings,
-        [str(tag) for tag in tags] if isinstance(tags, list) else [],
+        [str(tag) for tag in _list(metadata.get("tags"))],
     )
 
 
 def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _source(source: Any) -> str:
@@ -131,11 +130,8 @@ def _source(source: Any) -> str:
     return whole.replace("\r\n", "\n").replace("\0", "")
 
 
-def _name(value: Any) -> str:
-    return value if isinstance(value, str) and len(value) <= 200 else ""
-
-
 def _reason(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"line {error.lineno}: {error.msg}"
-    return printable(str(error)[:200]) or type(error).__name__
+    said = getattr(error, "strerror", "") or str(error)  # that of the system names no path of ours
+    return printable(said[:200]) or type(error).__name__

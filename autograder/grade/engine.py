@@ -75,13 +75,12 @@ class Grader(contextlib.AbstractContextManager):
     def take_in(self, student: str, assignment: str) -> Submission:
         """Read and rebuild what a student handed in. Never raises for the student's files."""
         source = self.read(self.where.source(assignment))
-        sent = opened(self.where, student, assignment)
-        standing = sent.standing if not sent.cells else ""
-        restored = intake.rebuild(sent.cells, self.read(self.released(assignment)), sent.notes)
-        about = [student, assignment, *restored.notes, standing, sent.why]
+        cells, standing, why = opened(self.where, student, assignment)
+        restored = intake.rebuild(cells, self.read(self.released(assignment)))
+        about = [student, assignment, *restored.notes, standing, why]
         means = f"{self.means}, seed {self.seed_of(source)}"
         key = judgement_key(about, restored.notebook, source, means)
-        return Submission(student, assignment, restored, key, standing, sent.why)
+        return Submission(student, assignment, restored, key, standing, why)
 
     def judged(self, submission: Submission) -> Judgement:
         """The judgement on a submission: from the journal, or made now and written there."""

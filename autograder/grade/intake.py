@@ -38,13 +38,13 @@ class Intake:
     notes: list[str] = field(default_factory=list)
 
 
-def rebuild(cells: list[Cell], released: NotebookNode, notes: list[str]) -> Intake:
-    """The released notebook with the work in `cells`, and `notes` with what was changed back."""
+def rebuild(cells: list[Cell], released: NotebookNode) -> Intake:
+    """The released notebook with the work in `cells`."""
     notebook = copy.deepcopy(released)
     mine = {cell.id: cell for cell in notebook.cells}
     copies: dict[str, list[Cell]] = {name: [] for name in mine}
     own: dict[str, list[str]] = {name: [] for name in ("", *mine)}  # by the cell that they follow
-    notes, anchor, room = list(notes), "", MAX_CHARACTERS
+    notes, anchor, room = [], "", MAX_CHARACTERS
     for cell in cells:
         name = name_in(cell, mine)
         if name or (cell.cell_type == "code" and cell.source.strip()):
@@ -92,7 +92,7 @@ def unanswered(
 
 def name_in(cell: Cell, released: dict[str, NotebookNode]) -> str | None:
     """The released cell that `cell` is a copy of, by grade_id, cell id or unchanged text."""
-    for name in (cell.grade_id, cell.cell_id):
+    for name in cell.names:
         if name in released:
             return name
     same = (name for name, mine in released.items() if mine.source == cell.source)

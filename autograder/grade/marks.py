@@ -8,10 +8,10 @@ import nbformat
 from nbgrader.api import Gradebook, MissingEntry
 
 from autograder.cells import is_grade, is_solution
-from autograder.collect.door import BLANK, hand_ins
+from autograder.collect.door import hand_ins
 from autograder.grade import late
 from autograder.grade.journal import Journal, Judgement
-from autograder.grade.verdicts import infrastructure
+from autograder.grade.verdicts import BLANK, infrastructure
 from autograder.places import CourseError, Places
 from autograder.release.generate import opened_gradebook
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autograder.collect.door import BLANK, FOREIGN, UNREADABLE
+from autograder.collect.door import FOREIGN, UNREADABLE
 from autograder.release.rules import END_HIDDEN, HIDDEN
 from byhand import check
 from byhand.runtime import (
@@ -27,6 +27,7 @@ from byhand.words import ranks_text
 
 PASSED, FAILED, TIMEOUT, DEADLOCK = "passed", "failed", "timeout", "deadlock"
 CRASHED, RESOURCE, TAMPERED, INFRASTRUCTURE = "crashed", "resource", "tampered", "infrastructure"
+BLANK = "blank"  # left as it was given out
 NO_ANSWER = (BLANK, FOREIGN, UNREADABLE)  # there was nothing to judge
 VERDICTS = (PASSED, FAILED, DEADLOCK, TIMEOUT, CRASHED, RESOURCE, TAMPERED, *NO_ANSWER)
 VERDICTS += (INFRASTRUCTURE,)

@@ -6,38 +6,50 @@ assignment, called "TITLE (ID)", and a row with the points possible. Moodle's gr
 """
 
 import contextlib
-import html
 import re
+from collections import defaultdict
 from pathlib import Path
 
-import nbformat
-
+from autograder.collect.hand_ins import who_is_who
 from autograder.collect.names import CANVAS, MOODLE
-from autograder.collect.roster import Roster
-from autograder.collect.tables import PARTICIPANT, Table, no_formulas, read_table
+from autograder.collect.tables import number_in, read_rows
 from autograder.grade.journal import Judgement
 from autograder.grade.marks import Marks, graded, read_marks
-from autograder.pages import task_titles
 from autograder.places import CourseError, Places
 
-NUMBER = {CANVAS: "ID", MOODLE: "Identifier"}  # the column with a person's number
+WHAT = "gradebook that Canvas exported, nor a grading worksheet of Moodle"
 NAMES = "Student", "SIS Login ID", "SIS User ID", "Full name", "Email address"
 
 
-def plain(where: Places, assignments: list[str]) -> Table:
+def plain(where: Places, assignments: list[str]) -> list[dict[str, object]]:
     """A row for each submission.
 
     Raises:
         CourseError: nothing was graded yet.
     """
-    judgements = graded(where, assignments)
+    rows, judgements = [], graded(where, assignments)
     marks = read_marks(where, judgements)
-    rows = [_row(one, marks[one.assignment, one.student]) for one in judgements]
-    return Table([*rows[0]], rows)
+    for one in judgements:
+        mark = marks[one.assignment, one.student]
+        row = {
+            "assignment": one.assignment,
+            "student": one.student,
+            "score": mark.score,
+            "max_score": mark.max_score,
+            "late_penalty": mark.late_penalty,
+            "needs_manual_grade": "yes" if mark.waiting else "no",
+            "verdicts": " ".join(f"{v.question}={v.verdict}" for v in one.verdicts),
+            "graded": one.when,
+            "no_mark": one.why_incomplete,
+        }
+        rows.append(row)
+    return rows
 
 
-def filled(where: Places, assignment: str, path: Path, column: str = "") -> tuple[Table, list[str]]:
-    """The file of Canvas or Moodle with the grades of one assignment, on the scale it states.
+def filled(
+    where: Places, assignment: str, path: Path, column: str = ""
+) -> tuple[list[dict[str, str]], list[str]]:
+    """The rows of Canvas or Moodle with the grades of one assignment, on the scale they state.
 
     Also sentences about what is not in it. `column` is the assignment's title in Canvas, if that
     is neither 01_ranks nor Ranks.
@@ -45,56 +57,51 @@ def filled(where: Places, assignment: str, path: Path, column: str = "") -> tupl
     Raises:
         CourseError: nothing was graded yet, or the file is neither or lacks the column.
     """
-    sheet, left = read_table(path), []
-    lms = MOODLE if "Maximum Grade" in sheet.columns else CANVAS
-    if missing := {NUMBER[lms], "Grade" if lms == MOODLE else "Section"} - {*sheet.columns}:
-        raise CourseError(
-            f"{path} is neither a gradebook that Canvas exported nor a grading worksheet of Moodle:"
-            f" it has no {' and no '.join(sorted(missing))}"
-        )
+    sheet = read_rows(path, WHAT, {"Student", "ID"}, {"Identifier", "Grade", "Maximum Grade"})
+    is_moodle = "Identifier" in sheet[0]
+    titles = [column] if column else [assignment, where.source(assignment).stem]
+    place = "Grade" if is_moodle else _column([*sheet[0]], titles, path)
     judgements = {one.student: one for one in graded(where, [assignment])}
     marks = read_marks(where, list(judgements.values()))
-    source = nbformat.read(where.source(assignment), as_version=4)
-    titles = [column] if column else [assignment, where.source(assignment).stem]
-    place = "Grade" if lms == MOODLE else _column(sheet.columns, titles, path)
-    possible = [row[place] for row in sheet.rows if "Points Possible" in row.get("Student", "")]
-    known = Roster(where.students).students(lms, assignment)
-    rows = {_whose(row, row[NUMBER[lms]], known, {*judgements}): row for row in sheet.rows}
+    known = who_is_who(where).get(f"{MOODLE} {assignment}" if is_moodle else CANVAS, {})
+    rows: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for row in sheet:
+        rows[_whose(row, known, {*judgements})].append(row)
+    ours = max(mark.max_score for mark in marks.values())
+    theirs = _points_possible(sheet, place) or ours
+    left = [f"scaled from {ours:g} to {theirs:g} points, as there"] if theirs != ours else []
     for student, one in judgements.items():
-        mark, row = marks[assignment, student], rows.get(student)
-        if why := _why_empty(one, mark, row):
+        mark = marks[assignment, student]
+        if why := _why_empty(one, mark, rows[student]):
             left.append(f"{student}: left empty, {why}")
-            continue
-        maximum = _number([row.get("Maximum Grade", ""), *possible], mark.max_score)
-        row[place] = f"{round(max(0, mark.score) * maximum / (mark.max_score or 1), 2):g}"
-        row["Feedback comments"] = _comment(one, mark, task_titles(source))  # a column of Moodle's
-        said = f"scaled from {mark.max_score:g} to {maximum:g} points, as there"
-        if maximum != mark.max_score and said not in left:
-            left.append(said)
+        else:
+            points = max(0, mark.score) * theirs / (mark.max_score or 1)
+            rows[student][0][place] = f"{round(points, 2):g}"
     return sheet, left
 
 
-def _whose(row: dict[str, str], number: str, known: dict[str, str], students: set[str]) -> str:
+def _whose(row: dict[str, str], known: dict[str, str], students: set[str]) -> str:
     """The student in a row: by number, else by a name of one whose number is not known."""
     named = (students - {*known.values()}) & {row.get(column) for column in NAMES}
-    return known.get(number.removeprefix(PARTICIPANT).strip(), min(named, default=""))
+    return known.get(number_in(row), min(named, default=""))
 
 
-def _why_empty(one: Judgement, mark: Marks, row: dict[str, str] | None) -> str:
+def _points_possible(sheet: list[dict[str, str]], place: str) -> float | None:
+    """What Moodle states in each row, and Canvas in a row of its own."""
+    for row in sheet:
+        stated = row[place] if "Points Possible" in row.get("Student", "") else ""
+        with contextlib.suppress(ValueError):
+            return float(row.get("Maximum Grade", stated).replace(",", "."))
+    return None
+
+
+def _why_empty(one: Judgement, mark: Marks, rows: list[dict[str, str]]) -> str:
     if not one.complete or mark.waiting:
         return one.why_incomplete or "a person still has to mark it"
-    if row is None:
-        return "no row is theirs"
-    changes = row.get("Grade can be changed") != "No"
+    if len(rows) != 1:
+        return "several rows have their name" if rows else "no row is theirs"
+    changes = rows[0].get("Grade can be changed") != "No"
     return "" if changes else "Moodle says that the grade cannot be changed"
-
-
-def _number(stated: list[str], otherwise: float) -> float:
-    """The first text that is a number."""
-    for text in stated:
-        with contextlib.suppress(ValueError):
-            return float(text.replace(",", "."))
-    return otherwise
 
 
 def _column(header: list[str], titles: list[str], path: Path) -> str:
@@ -106,32 +113,4 @@ def _column(header: list[str], titles: list[str], path: Path) -> str:
     raise CourseError(
         f"{path} has {len(places) or 'no'} columns called {' or '.join(titles)}: name one of its"
         f" columns with --column: {', '.join(name for name in header if name.endswith(')'))}"
-    )
-
-
-def _comment(one: Judgement, mark: Marks, titles: dict[str, str]) -> str:
-    """How each task ended, as HTML."""
-    tasks = [
-        f"{titles.get(v.question, v.question)}: {v.verdict},"
-        f" {mark.by_cell.get(v.question, v.points)} of {v.max_points}"
-        for v in one.verdicts
-    ]
-    return "<br>".join(map(html.escape, tasks))
-
-
-def _row(one: Judgement, mark: Marks) -> dict[str, object]:
-    return no_formulas(
-        {
-            "assignment": one.assignment,
-            "student": one.student,
-            "score": mark.score,
-            "max_score": mark.max_score,
-            "late_penalty": mark.late_penalty,
-            "needs_manual_grade": "yes" if mark.waiting else "no",
-            "verdicts": " ".join(f"{v.question}={v.verdict}" for v in one.verdicts),
-            "graded": one.when,
-            "seed": one.seed,
-            "sandbox": one.sandbox,
-            "no_mark": one.why_incomplete,
-        }
     )
