@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,7 +11,9 @@ import torch.distributed as dist
 from torch.utils.data import DataLoader, TensorDataset
 
 from autograder.grade import verdicts
+from autograder.grade.engine import Grader
 from autograder.grade.judge import LIMITS
+from autograder.places import CourseError, Places
 from byhand.runtime import LaunchError, RankError
 from byhand.runtime.launch import launch_on
 from byhand.runtime.walls import isolation
@@ -48,6 +51,12 @@ def test_a_submission_cannot_list_a_directory_of_its_graders(question, tmp_path)
     (tmp_path / "secret").touch()
     found = launch_on(question, look, 1, (str(tmp_path),), setup=False, alone=True).results[0]
     assert found in ("FileNotFoundError", "PermissionError")
+
+
+@needs_bubblewrap
+def test_a_class_in_pythons_own_folder_which_submissions_see_is_not_graded(tmp_path):
+    with pytest.raises(CourseError, match="which every submission sees"):
+        Grader(Places(tmp_path, Path(sys.prefix, "class")))
 
 
 def flood() -> int:
