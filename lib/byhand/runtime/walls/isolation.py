@@ -4,7 +4,8 @@ Inside: own user, process, network, IPC, host-name and mount namespaces; the sys
 this library read-only; an empty /tmp and an empty home; a cleared environment. Outside, and out of
 sight: the checkout (solutions, tests), the gradebook, the journal, other submissions, every home.
 Each question gets a second wall inside this one (namespaces.py), and so does the student's
-notebook: it shares nothing with the ranks, and sends them what it is asked for.
+notebook: it shares no process, terminal, key or file with the ranks, and sends them what it is
+asked for.
 
 It works for root and for ordinary users. Root makes the walls as root, and what runs behind them is
 a user of its own, whom limits on processes bind. Where it does not stand, nothing is graded.
@@ -15,7 +16,9 @@ store in which they meet. A log is written by the rank that it tells of. A rank 
 ranks of its own question, too. All that wins or costs is that question. The memory of a question's
 processes is weighed (limits.py), but not what the kernel keeps for whoever means to hide it: where
 it runs out, the kernel ends ranks first. An instructor sees suspicious names, and a coarse count of
-the question's loopback beside its ledger. Whoever breaks the kernel breaks out.
+the question's loopback beside its ledger. A rank in a hidden part can still tell the submission's
+notebook numbers by what the whole kernel shares: locks on libraries, what is cached, time; and
+where there is vsock, it reaches the machine's host. Whoever breaks the kernel breaks out.
 """
 
 from __future__ import annotations
