@@ -5,6 +5,7 @@
 
 import contextlib
 import datetime
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from autograder.grade.verdicts import no_answer, or_blank
 from autograder.places import CourseError, Places
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.isolation import why_no_sandbox
+from byhand.runtime.walls.namespaces import python_places
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,12 @@ class Grader(contextlib.AbstractContextManager):
                 f"Submissions run only in a sandbox, and there is none here: {reason}. To grade"
                 " notebooks that you trust as your own, add --unsandboxed."
             )
+        for place in (where.course, where.class_dir) if sandboxed else ():
+            if any(place.resolve().is_relative_to(seen) for seen in python_places()):
+                raise CourseError(
+                    f"{place} lies inside this Python's own folder, {sys.prefix}, which every"
+                    " submission sees: move it out, or make the environment somewhere else."
+                )
         self.where = where
         # What separates student code from this process; recorded with each grade.
         self.level = "bubblewrap" if sandboxed else "none"

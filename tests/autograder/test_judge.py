@@ -278,9 +278,18 @@ def test_a_notebook_that_dies_later_runs_again(launcher, notebook):
 
 
 def test_cells_whose_turn_comes_too_late_are_not_run_and_named(notebook):
-    notebook._left = 0.5
+    notebook._left["run"] = 0.5
     notebook.run([("slow", "import time; time.sleep(0.7)"), ("b", "x"), ("c", "x")])
     assert notebook.notes["b, c"].startswith("not run, as the cells before took the 60 s")
+
+
+def test_names_that_take_too_long_to_pickle_cannot_travel_any_more(launcher, notebook):
+    slow = "import time\nclass Slow:\n    def __reduce__(self): time.sleep(0.7); return int, ()"
+    notebook._left["pack"] = 0.5
+    notebook.run([("cell", f"{slow}\ny = [Slow()]\nz = 5")])
+    assert value(launcher, notebook, "y") == "[0]"
+    with pytest.raises(NotebookError, match="z: to pickle took the 60 s of all launches"):
+        value(launcher, notebook, "z")
 
 
 def test_a_notebook_is_told_names_and_no_input_of_a_launch(launcher, notebook):

@@ -1,8 +1,10 @@
 """The levels of separation: what each keeps from a submission, and that each is recorded."""
 
 import os
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,10 +12,12 @@ import torch.distributed as dist
 from torch.utils.data import DataLoader, TensorDataset
 
 from autograder.grade import verdicts
+from autograder.grade.engine import Grader
 from autograder.grade.judge import LIMITS
+from autograder.places import CourseError, Places
 from byhand.runtime import LaunchError, RankError
 from byhand.runtime.launch import launch_on
-from byhand.runtime.walls import isolation
+from byhand.runtime.walls import isolation, namespaces
 from byhand.runtime.walls.question import Sandbox
 
 needs_bubblewrap = pytest.mark.skipif(
@@ -48,6 +52,36 @@ def test_a_submission_cannot_list_a_directory_of_its_graders(question, tmp_path)
     (tmp_path / "secret").touch()
     found = launch_on(question, look, 1, (str(tmp_path),), setup=False, alone=True).results[0]
     assert found in ("FileNotFoundError", "PermissionError")
+
+
+KEYS = """from byhand.runtime.launch import launch_on
+from byhand.runtime.walls import isolation, namespaces
+from byhand.runtime.walls.question import Sandbox
+
+def call(*args):
+    import ctypes
+    return ctypes.CDLL(None).syscall(*args)
+
+search = namespaces._KEYCTL, 10, -3, b"user", b"login", 0
+namespaces._own_keys()
+assert call(namespaces._KEYCTL - 2, b"user", b"login", b"secret", 6, -3) > 0
+with Sandbox(isolation.sandbox_command()) as launcher, launcher.fresh() as question:
+    found = launch_on(question, call, 1, search, setup=False, alone=True).results
+print(call(*search) > 0, found)
+"""
+
+
+@needs_bubblewrap
+@pytest.mark.skipif(not namespaces._KEYCTL, reason="no keys are known here")
+def test_a_submission_finds_none_of_the_keys_of_who_logged_in():
+    done = subprocess.run([sys.executable, "-c", KEYS], capture_output=True, text=True, check=True)
+    assert done.stdout == "True [-1]\n"
+
+
+@needs_bubblewrap
+def test_a_class_in_pythons_own_folder_which_submissions_see_is_not_graded(tmp_path):
+    with pytest.raises(CourseError, match="which every submission sees"):
+        Grader(Places(tmp_path, Path(sys.prefix, "class")))
 
 
 def flood() -> int:

@@ -6,7 +6,7 @@ that the submission could not read.
 
 from __future__ import annotations
 
-from arena import changed, nothing, written
+from arena import changed, nothing, verdicts, written
 from fault_cases import own_cells
 from forgeries import BY_FILE, LOG, channel, forged, reply
 
@@ -18,7 +18,44 @@ MANY_TEXT = """    from byhand.runtime.trace.log import packed_call
             recorder.active.log.call(packed_call(call), 0.0)
     return t
 """
+LISTENS = """import ctypes, fcntl, os, struct, threading, time
+heard = []
+master = os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY)
+fcntl.ioctl(master, 0x40045431, struct.pack('i', 0))
+
+
+def listen():
+    while True:
+        for name in filter(str.isdigit, os.listdir('/proc')):
+            try:
+                word = open(f'/proc/{name}/comm').read()
+                heard.extend({word} - {*heard} if word.startswith('H') else ())
+            except OSError:
+                pass
+        time.sleep(0.002)
+
+
+threading.Thread(target=listen, daemon=True).start()
+threading.Thread(target=lambda: heard.append(os.read(master, 99)), daemon=True).start()
+
+
+def double(number):
+    if number != 21:
+        ctypes.CDLL(None).prctl(15, b'H%d' % number, 0, 0, 0)
+        try:
+            os.write(os.open('/dev/pts/0', os.O_WRONLY | os.O_NOCTTY), b'T%d' % number)
+        except OSError:
+            pass
+        time.sleep(0.3)
+    return 2 * number
+"""
 JUDGE = [
+    # Its notebook outlives the hidden part, and would tell in the next task what a rank told it.
+    written("a-rank-tells-its-notebook", verdicts(total="failed"), ("heard: []",), double=LISTENS,
+            total="def total(t):\n    raise ValueError(f'heard: {heard}')\n"),
+    written("has-memory-run-out-for-others-first", "lost", (), double="import ctypes\n\n\n"
+            "def double(number):\n    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)\n"
+            "    open('/proc/self/oom_score_adj', 'w').write('0')\n    return 2 * number\n"),
     changed("three-hundred-cells-that-sleep", nothing(),
             own_cells(300, "import time\ntime.sleep(600)"),
             ("own-1: it did not come to an end", "not run, as the cells before took the 60 s")),

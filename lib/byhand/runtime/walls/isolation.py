@@ -4,7 +4,8 @@ Inside: own user, process, network, IPC, host-name and mount namespaces; the sys
 this library read-only; an empty /tmp and an empty home; a cleared environment. Outside, and out of
 sight: the checkout (solutions, tests), the gradebook, the journal, other submissions, every home.
 Each question gets a second wall inside this one (namespaces.py), and so does the student's
-notebook: it shares nothing with the ranks, and sends them what it is asked for.
+notebook: it shares no process, terminal, key or file with the ranks, and sends them what it is
+asked for.
 
 It works for root and for ordinary users. Root makes the walls as root, and what runs behind them is
 a user of its own, whom limits on processes bind. Where it does not stand, nothing is graded.
@@ -15,7 +16,9 @@ store in which they meet. A log is written by the rank that it tells of. A rank 
 ranks of its own question, too. All that wins or costs is that question. The memory of a question's
 processes is weighed (limits.py), but not what the kernel keeps for whoever means to hide it: where
 it runs out, the kernel ends ranks first. An instructor sees suspicious names, and a coarse count of
-the question's loopback beside its ledger. Whoever breaks the kernel breaks out.
+the question's loopback beside its ledger. A rank in a hidden part can still tell the submission's
+notebook numbers by what the whole kernel shares: locks on libraries, what is cached, time; and
+where there is vsock, it reaches the machine's host. Whoever breaks the kernel breaks out.
 """
 
 from __future__ import annotations
@@ -55,6 +58,8 @@ ENVIRONMENT = {
 }
 # Root may make the walls without a user namespace, and then go on as somebody else:
 ROOTS = ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+# bubblewrap covers parts of root's /proc, and a question may mount its own only where none is:
+UNCOVER = 'umount $(cut -d " " -f 5 /proc/self/mountinfo | grep ^/proc/); exec "$@"'
 STRANGER = 61_183  # the user that root's submissions run as: no account, and no files
 
 
@@ -78,7 +83,8 @@ def sandbox_command(hide: Iterable[Path | str] = (), devices: Sequence[str] = ()
         options += ["--remount-ro", place]
     as_whom, then = ["--unshare-user", "--uid", "1000", "--gid", "1000"], []
     if os.getuid() == 0:
-        as_whom, then = ROOTS, setpriv(STRANGER)
+        as_whom = [*ROOTS, "--cap-add", "CAP_SYS_ADMIN"]
+        then = ["sh", "-c", UNCOVER, "sh", *setpriv(STRANGER)]
     return ["bwrap", *as_whom, *options, "--chdir", "/tmp", "--", *then]
 
 

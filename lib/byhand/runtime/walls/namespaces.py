@@ -8,6 +8,7 @@ one. A virtual network's only separate networks, and end with the process that e
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import os
 import site
@@ -18,10 +19,12 @@ from pathlib import Path
 
 _CLONE_NEWNS, _CLONE_NEWIPC = 0x00020000, 0x08000000
 _CLONE_NEWUSER, _CLONE_NEWPID, _CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
-_MS_NOSUID, _MS_NODEV = 2, 4
+_MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 1, 2, 4, 8
 _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 1 << 18
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 _CAPABILITY_VERSION_3, _PR_SET_NO_NEW_PRIVS, _PR_SET_DUMPABLE = 0x20080522, 38, 4
+_KEYCTL = {"x86_64": 250, "aarch64": 219}.get(os.uname().machine)  # which no libc wraps
+_KEYCTL_JOIN_SESSION_KEYRING = 1
 LIBRARY = Path(__file__).resolve().parents[2]  # lib/byhand, and not the checkout around it
 MAX_FILES = 10_000  # in an empty directory: files of no bytes take the kernel's memory, too
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -34,7 +37,8 @@ def _check(result: int, what: str) -> None:
 
 
 def enter(scratch_bytes: int) -> None:
-    """Move to new user, process, network, mount and IPC namespaces, with an empty /tmp.
+    """Move to new user, process, network, mount and IPC namespaces, with an empty /tmp, terminals
+    and keys of its own, and a /proc that shows its own processes alone and is not written to.
 
     Returns in the first process of the new process namespace, without privileges, and gets none in
     a user namespace of its own making; no process of its own user may trace it or read its memory.
@@ -48,11 +52,14 @@ def enter(scratch_bytes: int) -> None:
     _check(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "private mounts")
     for place in ("/tmp", "/dev/shm"):
         _cover(place, scratch_bytes)
+    _mount("devpts", "/dev/pts", _MS_NOSUID | _MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")
     os.chdir("/tmp")
     _loopback_up()
+    _own_keys()
     Path("/proc/sys/user/max_user_namespaces").write_text("0")
     Path("/proc/self/oom_score_adj").write_text("1000")
     _become_first_process()
+    _mount("proc", "/proc", _MS_RDONLY | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
     drop_privileges()
     _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
@@ -68,6 +75,13 @@ def enter_as_administrator() -> None:
     """
     _unshare(_CLONE_NEWPID | _CLONE_NEWNET, as_root=True)
     _become_first_process()
+
+
+def _own_keys() -> None:
+    """Leave the session's keys, which the kernel keeps for whoever logged in, for an empty set."""
+    if _KEYCTL and _libc.syscall(_KEYCTL, _KEYCTL_JOIN_SESSION_KEYRING, None) < 0:
+        if ctypes.get_errno() == errno.EDQUOT:  # else there are no keys here at all
+            _check(-1, "a session keyring")
 
 
 def own_network() -> int:
@@ -125,14 +139,18 @@ def _cover(place: str, num_bytes: int) -> None:
     """Mount an empty directory over `place`; Python's own directories below it stay in sight."""
     kept = [str(path) for path in python_places() if path.is_relative_to(place)]
     handles = [(path, os.open(path, os.O_PATH | os.O_DIRECTORY)) for path in kept]
-    options = f"size={num_bytes},nr_inodes={MAX_FILES},mode=1777".encode()
-    mounted = _libc.mount(b"tmpfs", place.encode(), b"tmpfs", _MS_NOSUID | _MS_NODEV, options)
-    _check(mounted, f"mount on {place}")
+    options = f"size={num_bytes},nr_inodes={MAX_FILES},mode=1777"
+    _mount("tmpfs", place, _MS_NOSUID | _MS_NODEV, options)
     for path, handle in handles:
         os.makedirs(path, exist_ok=True)
         source = f"/proc/self/fd/{handle}".encode()
         _check(_libc.mount(source, path.encode(), None, _MS_BIND | _MS_REC, None), f"keep {path}")
         os.close(handle)
+
+
+def _mount(kind: str, place: str, flags: int, options: str = "") -> None:
+    mounted = _libc.mount(kind.encode(), place.encode(), kind.encode(), flags, options.encode())
+    _check(mounted, f"mount on {place}")
 
 
 def _loopback_up() -> None:

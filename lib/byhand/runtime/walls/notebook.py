@@ -22,7 +22,7 @@ from byhand.runtime.process.member import MOST_WAITED, Deadline, Member, send_ca
 from byhand.words import plain_text
 
 CELL_SECONDS = 15.0
-ALL_SECONDS = 60.0  # of all cells together: one that would begin later is not run
+ALL_SECONDS = 60.0  # of all cells: one that would begin later is not run; and of all pickling
 PATIENCE = 1.0  # for a cell that is interrupted
 TICK = 0.1
 SLOWEST = 1 + MOST_WAITED  # so many times as long may all take beside other programs
@@ -81,7 +81,7 @@ class Notebook:
         self.cells: dict[str, str] = {}
         self._start, self._reply_bytes = start, reply_bytes
         self._cell_seconds = CELL_SECONDS * patience
-        self._left = ALL_SECONDS * patience
+        self._left = dict.fromkeys(("run", "pack"), ALL_SECONDS * patience)
         self._ran: set[str] = set()  # in the process that is
         self._left_out: set[str] = set()
         self._client: ForkClient | None = None
@@ -104,10 +104,11 @@ class Notebook:
             NotebookError: one is not there, or cannot travel; the message says why.
             LaunchError: no process can be made for the notebook.
         """
-        for _ in range(2):
+        why = f"{', '.join(names)}: to pickle took the {ALL_SECONDS:.0f} s of all launches together"
+        for _ in range(2 if self._left["pack"] > 0 else 0):
             self._catch_up()
             try:
-                (header, body), _ = self._ask("pack", list(names), self._cell_seconds)
+                (header, body), _ = self._ask("pack", list(names))
             except _DiedError as error:
                 why = f"{', '.join(names)} did not leave the notebook: {error}"
                 continue
@@ -130,14 +131,13 @@ class Notebook:
         """Run what did not yet run in this process."""
         while todo := [n for n in self.cells if n not in self._ran and n not in self._left_out]:
             label = todo[0]
-            if self._left <= 0:
+            if self._left["run"] <= 0:
                 why = f"not run, as the cells before took the {ALL_SECONDS:.0f} s of all together"
                 self.notes[", ".join(todo)] = why
                 self._left_out.update(todo)
                 return
-            seconds = min(self._cell_seconds, self._left)
             try:
-                reply, stopped = self._ask("run", [label, self.cells[label]], seconds)
+                reply, stopped = self._ask("run", [label, self.cells[label]])
                 note = reply[0].get("note")
                 if stopped:
                     note = f"it did not come to an end within {CELL_SECONDS:.0f} s, and was stopped"
@@ -148,7 +148,7 @@ class Notebook:
             if note is not None:
                 self.notes[label] = plain_text(note, 1000)
 
-    def _ask(self, do: str, what: list[Any], seconds: float) -> tuple[tuple[dict, bytes], bool]:
+    def _ask(self, do: str, what: list[Any]) -> tuple[tuple[dict, bytes], bool]:
         """One answer of the process, and whether it was interrupted first.
 
         Raises:
@@ -159,6 +159,7 @@ class Notebook:
             self._team = self._client.fork_team(_SPEC)
         team, [member] = self._team
         already = self._client.waited(team) if self._ran else 0.0
+        seconds = min(self._cell_seconds, self._left[do])
         deadline = Deadline(seconds, lambda: self._client.waited(team) - already)
         send_calls([member], {"do": do}, [json.dumps(what).encode()])
         try:
@@ -172,7 +173,7 @@ class Notebook:
             self.close()
             raise _DiedError(str(error)) from None
         finally:
-            self._left -= deadline.spent
+            self._left[do] -= deadline.spent
         return member.take_reply(), stopped
 
     def _answered(self, member: Member, deadline: Deadline) -> bool:
