@@ -122,10 +122,10 @@ def grade(
     try:
         outcome = grading(where, names, list(students), options)
     except KeyboardInterrupt:
-        raise click.ClickException(
-            "interrupted. What was graded is kept; the same command goes on from there."
-        ) from None
-    late.apply(where)
+        then = "the same command goes on from there"
+        then = "--again would judge all of it again" if options.again else then
+        raise click.ClickException(f"interrupted. What was graded is kept; {then}.") from None
+    outcome.notes += late.apply(where)
     for line in summary(outcome):
         click.echo(line)
     if changed := list(changes(before, outcome.judgements)):

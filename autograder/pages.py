@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from autograder.cells import is_grade, is_solution
 from byhand.words import counted
 
 TEMPLATES = Path(__file__).parent / "templates"
-_POINTS = re.compile(r"\s*\(\d+ points?\)\s*$")
+_POINTS = re.compile(r"\s*\(\d+ points?\b[^)]*\)")
 
 
 def render(template: str, **values: Any) -> str:
@@ -45,13 +46,19 @@ def title_of(notebook: NotebookNode) -> str:
 
 
 def task_titles(source: NotebookNode) -> dict[str, str]:
-    """The heading above each graded cell, without its points, by grade_id."""
+    """The heading above each graded cell, without its points, by grade_id.
+
+    Tests that share a heading have their name behind it.
+    """
     titles, heading = {}, ""
     for cell in source.cells:
-        heading = _heading(cell) or heading
+        heading = _POINTS.sub("", _heading(cell)) or heading
         if is_grade(cell):
-            titles[cell.id] = _POINTS.sub("", heading) or cell.id
-    return titles
+            titles[cell.id] = heading or cell.id
+    tests = {name: name.removeprefix("test-") for name in titles if name.startswith("test-")}
+    shared = Counter(titles[name] for name in tests)
+    alike = {n: f"{titles[n]}: {short}" for n, short in tests.items() if shared[titles[n]] > 1}
+    return titles | alike
 
 
 def task_cells(source: NotebookNode) -> dict[str, list[str]]:

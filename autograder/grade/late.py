@@ -31,6 +31,7 @@ grace_minutes = 15
 [extension.01_ranks]     # days for one student
 ada = 2
 """
+RATES = "percent_per_day", "most_percent", "grace_minutes"
 _SECONDS_PER_DAY = 86_400
 
 
@@ -77,6 +78,10 @@ def _policy(data: dict[str, Any]) -> Policy:
     for name, table in data.items():
         if name not in tables or not isinstance(table, dict):
             raise ValueError(f"{name} is none of the tables [late], [due], [extension.ASSIGNMENT]")
+        if name == "late" and (unknown := {*table} - {*RATES}):
+            raise ValueError(f"[late] has {', '.join(RATES)}, and no {', '.join(sorted(unknown))}")
+        if name == "extension" and not all(isinstance(one, dict) for one in table.values()):
+            raise ValueError("[extension] needs an assignment behind a dot: [extension.01_ranks]")
     late, due, extension = (tables | data).values()
     return Policy(
         **{name: _number(name, value) for name, value in late.items()},
@@ -88,22 +93,25 @@ def _policy(data: dict[str, Any]) -> Policy:
     )
 
 
-def apply(where: Places) -> None:
+def apply(where: Places) -> list[str]:
     """Bring due dates, extensions and penalties in the gradebook up to date.
+
+    Returns a sentence for each extension of somebody who handed in nothing: a name mistyped?
 
     Raises:
         CourseError: class.toml is wrong, or another program is using the gradebook.
     """
-    policy = class_policy(where)
+    policy, strangers = class_policy(where), []
     if where.gradebook.exists():
         with opened_gradebook(where) as gradebook:
             for assignment in where.assignments():
                 with suppress(MissingEntry):
-                    _apply_to(gradebook.find_assignment(assignment), policy, where)
+                    strangers += _apply_to(gradebook.find_assignment(assignment), policy, where)
             gradebook.db.commit()
+    return strangers
 
 
-def _apply_to(assignment: Assignment, policy: Policy, where: Places) -> None:
+def _apply_to(assignment: Assignment, policy: Policy, where: Places) -> list[str]:
     assignment.duedate = policy.due.get(assignment.name, assignment.duedate)
     days = policy.extension.get(assignment.name, {})
     for submission in assignment.submissions:
@@ -116,6 +124,9 @@ def _apply_to(assignment: Assignment, policy: Policy, where: Places) -> None:
         for notebook in submission.notebooks:
             penalty = policy.penalty(notebook.score, submission.total_seconds_late)
             notebook.late_submission_penalty = penalty or None
+    strangers = sorted({*days} - {submission.student.id for submission in assignment.submissions})
+    of = f"{FILE}, [extension.{assignment.name}]"
+    return [f"{of}: nothing of {name} is graded; is the name right?" for name in strangers]
 
 
 def _number(name: str, value: Any) -> float:

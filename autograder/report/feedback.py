@@ -32,8 +32,14 @@ MAX_SHOWN = 20_000  # characters of a task's cells, some 500 lines; of all of on
 
 
 def write_feedback(where: Places, assignments: list[str], students: list[str]) -> list[Path]:
-    """Write the pages of these assignments and students (all of them for none named)."""
+    """Write the pages of these assignments and students (all of them for none named).
+
+    Raises:
+        CourseError: one who was named handed in nothing.
+    """
     known = everyone(where, assignments)
+    if unknown := {*students} - {one.student for one in known}:
+        raise CourseError(f"nothing was handed in by {', '.join(sorted(unknown))}")
     wanted = [j for j in known if not students or j.student in students]
     marks, pages = read_marks(where, wanted), []
     for name, some in groupby(wanted, key=lambda judgement: judgement.assignment):

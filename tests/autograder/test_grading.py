@@ -267,6 +267,7 @@ def test_the_level_of_separation_is_part_of_the_record(graded):
         (["report"], "nothing was graded yet"),
         (["export"], "nothing was graded yet"),
         (["feedback"], "there is nothing to return yet"),
+        (["feedback", "--student", "adda"], "nothing was handed in by adda"),
         (["collect", "01_ranks", "/nowhere"], "/nowhere is not a folder"),
     ],
 )
@@ -282,5 +283,7 @@ def test_interrupting_says_that_nothing_is_lost(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("autograder.batch.grading.grade", interrupt)
-    result = CliRunner().invoke(cli.main, ["grade", "--class", str(tmp_path)])
-    assert "interrupted. What was graded is kept" in result.output
+    for more, then in (([], "same command goes on"), (["--again"], "would judge all of it again")):
+        result = CliRunner().invoke(cli.main, ["grade", "--class", str(tmp_path), *more])
+        assert "interrupted. What was graded is kept" in result.output
+        assert then in result.output

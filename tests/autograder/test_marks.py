@@ -90,6 +90,10 @@ def test_a_late_submission_loses_points_and_an_extension_gives_them_back(where):
     for _ in range(2):
         late.apply(where)
         assert marks(where, "ada").late_penalty == 0.5
+    policy(where, text + f"[extension.{NAME}]\nada = 1\nadda = 1\n")
+    assert late.apply(where) == [
+        f"class.toml, [extension.{NAME}]: nothing of adda is graded; is the name right?"
+    ]
 
 
 def test_a_mark_and_a_time_that_come_after_grading_count(where):
@@ -125,11 +129,11 @@ def test_nbgraders_own_feedback_is_our_page(where):
     [
         ("[late", r"no description of due dates: Expected ']' at the end"),
         ("[late]\npercent_per_day = -1", "percent_per_day has to be a number that is not"),
-        ("[late]\npercent = 1", "'percent'"),
+        ("[late]\npercent = 1", r"\[late\] has percent_per_day, .*, and no percent\."),
         ("[due]\n01_tiny = 'tomorrow'", "01_tiny has to be a date or a time"),
         ("due = 2026-03-01", r"due is none of the tables \[late\], \[due\], \[extension"),
         ("[dues]\n01_tiny = 2026-03-01", "dues is none of the tables"),
-        ("[extension]\n01_tiny = 2", "no description of due dates"),
+        ("[extension]\n01_tiny = 2", r"needs an assignment behind a dot: \[extension.01_ranks\]"),
     ],
 )
 def test_a_wrong_policy_is_answered_with_what_is_wrong_and_an_example(where, text, sentence):

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 import tiny_course
 from graded_class import DOUBLE, TOTAL, failed
+from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from autograder import serve
 from autograder.grade.journal import Journal, Judgement
+from autograder.pages import task_titles
 from autograder.places import CourseError, Places
 from autograder.report.class_page import groups, masked, write_report
 from autograder.report.feedback import write_feedback
@@ -97,6 +99,22 @@ def test_the_page_says_which_wrong_answer_recurs_and_shows_its_code(page):
 def test_the_page_counts_tasks_and_parts(page):
     assert "Task 2 · Total 1 of 5 two ranks: 3 three ranks: 1" in text_of(page).replace(" :", ":")
     assert "Task 1 · Double 4 of 5 two ranks: 1" in text_of(page)
+
+
+def test_tests_below_one_heading_are_told_apart():
+    source = tiny_course.source()
+    graded = {"grade": True, "solution": False}
+    names = "test-there", "test-back"
+    below = [new_code_cell(id=name, metadata={"nbgrader": graded}) for name in names]
+    source.cells[6:] = [
+        new_markdown_cell("## Task 2 · There (1 point), back (2 points: 1 each)"),
+        *below,
+    ]
+    assert task_titles(source) == {
+        "test-double": "Task 1 · Double",
+        "test-there": "Task 2 · There, back: there",
+        "test-back": "Task 2 · There, back: back",
+    }
 
 
 def test_the_page_links_to_feedback_that_exists(page):

@@ -105,6 +105,24 @@ def test_what_gloo_prints_by_itself_is_not_shown():
     assert launch(program, 2).printed == ["before\nafter\n"] * 2
 
 
+def test_of_much_output_the_beginning_is_shown_and_all_is_kept():
+    run = launch(lambda rank, world_size: print("x" * 100_000), 1)
+    assert len(repr(run)) < 21_000 > len(run._repr_html_()) - 1000
+    assert "(100001 characters)" in repr(run)
+    assert len(run.output[0]) == 100_001
+
+
+def test_a_rank_that_asks_somebody_is_told_that_nobody_is_there():
+    with pytest.raises(RankError, match="A rank has no keyboard"):
+        launch(lambda rank, world_size: input("how many? "), 2)
+
+
+def test_an_error_without_a_line_is_said_once():
+    with pytest.raises(RankError) as caught:
+        launch(lambda: None, 2)
+    assert str(caught.value).count("takes 0 positional arguments") == 1
+
+
 def test_a_backend_that_cannot_run_is_refused_with_the_numbers():
     with pytest.raises(ValueError, match="backend 'mpi' is unknown"):
         launch(add_up, 2, backend="mpi")

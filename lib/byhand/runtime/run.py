@@ -14,7 +14,7 @@ from byhand.words import counted
 if TYPE_CHECKING:
     from byhand.runtime.network.virtual import Traffic, VirtualNetwork
 
-MAX_SHOWN = 400
+MAX_SHOWN, MAX_PRINTED = 400, 20_000  # characters of a value, and of what one rank printed
 GREETING = re.compile(r"^\[Gloo\] Rank \d+ is connected to .*\n", re.MULTILINE)  # of torch 2.10
 
 
@@ -56,8 +56,8 @@ class Run:
 
     @property
     def printed(self) -> list[str]:
-        """What is shown of `output`: all but gloo's greeting."""
-        return [GREETING.sub("", text) for text in self.output]
+        """What is shown of `output`: its beginning, without gloo's greeting."""
+        return [_cut(GREETING.sub("", text), MAX_PRINTED) for text in self.output]
 
     @property
     def world_size(self) -> int:
@@ -112,8 +112,11 @@ def blocks_text(run: Run) -> str:
 
 
 def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]} … ({len(text)} characters)"
+    return _cut(repr(value), MAX_SHOWN)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]} … ({len(text)} characters)"
 
 
 _STYLE = """<style>

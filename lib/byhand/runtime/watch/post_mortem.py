@@ -21,6 +21,8 @@ from byhand.runtime.watch.matching import Matcher
 from byhand.words import ranks_text
 
 _LOST_PEER = re.compile(r"[Cc]onnection (closed|reset|refused)|Broken pipe|Socket closed")
+_ASKED = re.compile("EOFError: EOF when reading a line|(bdb.)?BdbQuit")  # input() or breakpoint()
+_NO_KEYBOARD = ". A rank has no keyboard: nobody can answer it."
 
 
 class PostMortem:
@@ -76,7 +78,10 @@ class PostMortem:
         message = failure.message.removeprefix(failure.exception + ": ")
         at = f" at {place}" if place else ""
         sentence = f"rank {failure.rank} raised {failure.exception}{at}: {message}"
-        text = sources.traceback_text(failure.frames, failure.message, self.cells)
+        sentence += _NO_KEYBOARD if _ASKED.match(failure.message) else ""
+        text = ""  # without a line of the reader's, it would be the message once more
+        if failure.frames:
+            text = sources.traceback_text(failure.frames, failure.message, self.cells)
         return RankError(failure.rank, sentence, text, None, failure.exception, self.reports())
 
     def _peer_that_left(self) -> str | None:
