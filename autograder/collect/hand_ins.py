@@ -67,8 +67,15 @@ def collect(
 
 
 def who_is_who(where: Places) -> dict[str, dict[str, str]]:
-    """Which student has which number, by LMS: what `collect` wrote down."""
-    return json.loads(where.students.read_text()) if where.students.exists() else {}
+    """Which student has which number, by LMS: what `collect` wrote down.
+
+    Raises:
+        CourseError: the file is not JSON any more.
+    """
+    try:
+        return json.loads(where.students.read_text()) if where.students.exists() else {}
+    except ValueError as error:
+        raise CourseError(f"{where.students} cannot be read: {error}") from None
 
 
 def _copy(file: File | None, folder: Path, stem: str, came: float | None) -> None:

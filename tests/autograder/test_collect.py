@@ -271,3 +271,10 @@ def test_names_that_are_no_text_are_collected_and_told(course, where, tmp_path):
     found, [left] = collect(where, NAME, tmp_path / "inbox")
     assert found == [student]
     assert NAMESAKE.format(student) in left
+
+
+def test_who_is_who_that_a_hand_has_broken_is_a_sentence(where, tmp_path):
+    where.class_dir.mkdir()
+    where.students.write_text('{"canvas": ')
+    with pytest.raises(CourseError, match=r"students\.json cannot be read: Expecting value"):
+        collect(where, NAME, tmp_path)
