@@ -112,6 +112,19 @@ def test_of_much_output_the_beginning_is_shown_and_all_is_kept():
     assert len(run.output[0]) == 100_001
 
 
+@pytest.mark.parametrize("fn", [lambda: 1, lambda rank: 1, lambda a, b, c: 1, lambda a, b, *, c: 1])
+def test_a_function_that_does_not_take_what_launch_passes_is_told_what_that_is(fn):
+    with pytest.raises(RankError, match="launch passes rank and world_size before args") as raised:
+        launch(fn, 2)
+    assert raised.value.traceback == ""
+
+
+def test_a_call_inside_the_function_is_no_matter_of_what_launch_passes():
+    with pytest.raises(RankError, match="positional argument") as raised:
+        launch(lambda rank, world_size: (lambda x: x)(), 2)
+    assert "launch passes" not in str(raised.value)
+
+
 def test_a_rank_that_asks_somebody_is_told_that_nobody_is_there():
     with pytest.raises(RankError, match="A rank has no keyboard"):
         launch(lambda rank, world_size: input("how many? "), 2)

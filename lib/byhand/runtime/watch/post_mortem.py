@@ -23,6 +23,8 @@ from byhand.words import ranks_text
 _LOST_PEER = re.compile(r"[Cc]onnection (closed|reset|refused)|Broken pipe|Socket closed")
 _ASKED = re.compile("EOFError: EOF when reading a line|(bdb.)?BdbQuit")  # input() or breakpoint()
 _NO_KEYBOARD = ". A rank has no keyboard: nobody can answer it."
+_NOT_TAKEN = re.compile("positional argument|takes no arguments|keyword-only argument")
+_PASSED = ". launch passes rank and world_size before args; call passes its arguments alone."
 
 
 class PostMortem:
@@ -79,6 +81,7 @@ class PostMortem:
         at = f" at {place}" if place else ""
         sentence = f"rank {failure.rank} raised {failure.exception}{at}: {message}"
         sentence += _NO_KEYBOARD if _ASKED.match(failure.message) else ""
+        sentence += _PASSED if _NOT_TAKEN.search(failure.message) and not failure.frames else ""
         text = ""  # without a line of the reader's, it would be the message once more
         if failure.frames:
             text = sources.traceback_text(failure.frames, failure.message, self.cells)
