@@ -125,8 +125,8 @@ def grade(
         then = "the same command goes on from there"
         then = "--again would judge all of it again" if options.again else then
         raise click.ClickException(f"interrupted. What was graded is kept; {then}.") from None
-    outcome.notes += late.apply(where)
-    for line in summary(outcome):
+    strangers = late.apply(where)
+    for line in [*summary(outcome), *strangers]:
         click.echo(line)
     if changed := list(changes(before, outcome.judgements)):
         click.echo(told(changed))
