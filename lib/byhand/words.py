@@ -17,6 +17,15 @@ def counted(number: float, noun: str, form: str = "") -> str:
     return f"{number:{form}} {noun}{ending}"
 
 
+def an(noun: str) -> str:
+    """A noun and its article.
+
+    >>> an("int"), an("list")
+    ('an int', 'a list')
+    """
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
 def ranks_text(ranks: Iterable[int]) -> str:
     """
     >>> ranks_text([2]), ranks_text({0, 1, 3}), ranks_text(range(4))

@@ -12,6 +12,7 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 import torch
@@ -82,14 +83,48 @@ def test_a_world_size_that_is_no_count_is_refused_in_a_sentence(world_size):
         launch(add_up, world_size)
 
 
+def test_a_count_may_be_any_librarys_whole_number():
+    run = launch(lambda rank, world_size: world_size, np.int64(2), threads_per_rank=torch.tensor(1))
+    assert run.results == [2, 2]
+    assert type(run.results[0]) is int
+
+
+def test_more_ranks_than_there_is_room_for_are_refused_by_name_of_what_allows_them(monkeypatch):
+    with pytest.raises(ValueError, match="100000 ranks are more than there is room for") as raised:
+        launch(add_up, 100_000)
+    assert "set BYHAND_MAX_RANKS=100000 in the environment" in str(raised.value)
+    monkeypatch.setenv("BYHAND_MAX_RANKS", "2")
+    assert launch(lambda rank, world_size: rank, 2).results == [0, 1]
+    with pytest.raises(ValueError, match="BYHAND_MAX_RANKS in the environment allows 2"):
+        launch(add_up, 3)
+    monkeypatch.setenv("BYHAND_MAX_RANKS", "many")
+    with pytest.raises(ValueError, match="is a number of ranks, not 'many'"):
+        launch(add_up, 2)
+
+
+def test_an_async_function_is_told_that_nobody_awaits_it():
+    async def step(rank, world_size): ...
+
+    with pytest.raises(ValueError, match="launch awaits nothing, and step is an async function"):
+        launch(step, 2)
+
+
+def test_a_large_result_comes_back_whole_and_is_the_callers_own():
+    run = launch(lambda rank, world_size: torch.full((5_000_000,), rank), 2)
+    assert [int(result.sum()) for result in run.results] == [0, 5_000_000]
+    run.results[1].zero_()
+
+
 def test_what_cannot_travel_is_named():
     with pytest.raises(ValueError, match="argument 1, a generator, cannot travel"):
         launch(add_up, 2, args=(1, (i for i in range(3))))
     lock = threading.Lock()
     with pytest.raises(ValueError, match="the function <lambda> cannot travel"):
         launch(lambda rank, world_size: lock.locked(), 2)
-    with pytest.raises(ValueError, match="launch runs a function"):
+    with pytest.raises(ValueError, match="launch runs a function; 'step' is a str"):
         launch("step", 2)
+    with pytest.raises(ValueError, match="args is a tuple of arguments, not an int"):
+        launch(add_up, 2, args=3)
     with pytest.raises(ValueError, match=r"write args=\(x,\)"):
         launch(add_up, 2, args=torch.ones(2))
     with pytest.raises(ValueError, match="2 items for 3 ranks"):

@@ -8,7 +8,7 @@ object can claim to be equal to everything.
 import torch
 from torch import Tensor
 
-from byhand.words import counted
+from byhand.words import an, counted
 
 PLAIN_TYPES = (Tensor, int, float, str, bool, bytes, list, tuple, dict, type(None))
 NAN = "There is a nan in it: was something used that nothing was put or received into?"
@@ -109,7 +109,7 @@ def _kind(value) -> str:
     if value is None:
         return ""
     name = "torch.Tensor" if isinstance(value, Tensor) else type(value).__name__
-    return f", {'an' if name[0] in 'aeiou' else 'a'} {name}"
+    return f", {an(name)}"
 
 
 def _number(element) -> str:

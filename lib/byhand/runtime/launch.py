@@ -7,9 +7,12 @@ nodes of a cluster.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import importlib
+import inspect
 import io
+import operator
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -21,7 +24,7 @@ import cloudpickle
 from byhand.runtime.errors import LaunchError
 from byhand.runtime.launcher import Launcher
 from byhand.runtime.run import Options, Run
-from byhand.words import counted
+from byhand.words import an, counted
 
 if TYPE_CHECKING:
     from byhand.runtime.network.virtual import VirtualNetwork
@@ -108,10 +111,11 @@ def launch(
     of tensors that each rank held at once; small operations then take several times as long. With
     `launcher="slurm"` (or BYHAND_LAUNCHER=slurm in the environment) the ranks live on the nodes of
     the Slurm allocation that this process is in.
-    No process outlives the call.
+    No process outlives the call. The deadline is counted from when the call has been pickled.
 
     Raises:
-        ValueError: an argument makes no sense, or cannot travel; the message says which and why.
+        ValueError: an argument makes no sense, cannot travel, or asks for more ranks than this
+            machine has room for (BYHAND_MAX_RANKS allows them); the message says which and why.
         RankError: a rank raised, or its process died. DeadlockError: the ranks' calls do not fit
             together. DeadlineError: ranks still run after `deadline` seconds.
         NetworkError: the kernel, or a missing tool, allows no virtual network here.
@@ -130,7 +134,9 @@ def launch_on(
     **options: Any,
 ) -> Run:
     """As launch, on this launcher; `options` are fields of Options."""
-    asked = Options(**options)
+    world_size = whole_number("world_size", world_size)
+    threads = whole_number("threads_per_rank", options.get("threads_per_rank", 1))
+    asked = Options(**{**options, "threads_per_rank": threads})
     check_arguments(fn, world_size, args, asked)
     return launcher.run(world_size, asked, lambda: pickled(fn, world_size, args))
 
@@ -152,7 +158,19 @@ def call(fn: Callable[..., Any], *args: Any) -> Any:
     return launch_on(default_launcher(), fn, 1, args, setup=False, alone=True).results[0]
 
 
-def check_arguments(fn: Any, world_size: Any, args: Any, options: Options) -> None:
+def whole_number(name: str, value: Any) -> int:
+    """A count as an int, whatever library's number it is.
+
+    Raises:
+        ValueError: it is none, or less than 1.
+    """
+    with contextlib.suppress(TypeError):
+        if not isinstance(value, bool) and (number := operator.index(value)) >= 1:
+            return number
+    raise ValueError(f"{name} is a whole number of at least 1, not {value!r}")
+
+
+def check_arguments(fn: Any, world_size: int, args: Any, options: Options) -> None:
     """Refuse what makes no launch.
 
     Raises:
@@ -162,14 +180,15 @@ def check_arguments(fn: Any, world_size: Any, args: Any, options: Options) -> No
     if "BYHAND_WORLD_SIZE" in os.environ:
         raise LaunchError("launch was called on a rank; only the notebook starts ranks")
     if not callable(fn):
-        raise ValueError(f"launch runs a function; {fn!r} is a {type(fn).__name__}")
-    threads = options.threads_per_rank
-    for name, value in (("world_size", world_size), ("threads_per_rank", threads)):
-        if type(value) is not int or value < 1:
-            raise ValueError(f"{name} is a whole number of at least 1, not {value!r}")
+        raise ValueError(f"launch runs a function; {fn!r} is {an(type(fn).__name__)}")
+    if inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
+        raise ValueError(
+            f"launch awaits nothing, and {getattr(fn, '__name__', fn)} is an async function: give"
+            " launch a plain one, which may call asyncio.run itself"
+        )
     if not isinstance(args, (list, tuple)):
         raise ValueError(
-            f"args is a tuple of arguments, not a {type(args).__name__}; "
+            f"args is a tuple of arguments, not {an(type(args).__name__)}; "
             "for one argument x write args=(x,)"
         )
     deadline = options.deadline
@@ -239,10 +258,8 @@ def _pickle(fn: Any, args: tuple) -> bytes:
             try:
                 dumps(arg)
             except Exception as error:
-                kind = type(arg).__name__
-                raise ValueError(
-                    f"argument {position}, a {kind}, cannot travel to another process: {error}"
-                ) from None
+                what = f"argument {position}, {an(type(arg).__name__)},"
+                raise ValueError(f"{what} cannot travel to another process: {error}") from None
         name = getattr(fn, "__name__", repr(fn))
         raise ValueError(
             f"the function {name} cannot travel to another process: {whole}. It carries along "

@@ -15,12 +15,13 @@ from byhand.runtime.process.client import ForkClient
 from byhand.runtime.process.member import Deadline, Member, send_calls
 from byhand.runtime.process.rank import OPEN, Open
 from byhand.runtime.run import Options, Run
+from byhand.runtime.system import check_room
 from byhand.runtime.watch.supervise import Supervisor
 
 if TYPE_CHECKING:
     from byhand.runtime.network.virtual import VirtualNetwork
 
-WARM_TEAMS = 2
+WARM_TEAMS, WARM_RANKS = 2, 64  # so many are kept, of at most so many ranks
 NETWORKS_KEPT = 2
 
 
@@ -55,6 +56,7 @@ class Launcher:
 
     def run(self, world_size: int, asked: Options, pickled: Callable[[], list[bytes]]) -> Run:
         """Run a call on fresh ranks, each as `asked`; `pickled()` gives it as bytes, by rank."""
+        check_room(world_size)
         with self._lock:
             if asked.network != self.network:
                 return self._on(asked.network).run(world_size, asked, pickled)
@@ -66,9 +68,10 @@ class Launcher:
                 "setup": asked.setup,
                 "backend": self._backend(asked.backend, world_size),
             }
-            deadline = asked.deadline
+            seconds = asked.deadline
             if self.left is not None:
-                deadline = max(0.0, min(deadline, self.left))
+                seconds = max(0.0, min(seconds, self.left))
+            deadline = Deadline(seconds)
             how = {"alone": asked.alone, "memory": bool(asked.memory)}
             return self._launch(spec, calls, deadline, how)
 
@@ -89,10 +92,10 @@ class Launcher:
                 raise SandboxError(words) from None
 
     def _launch(
-        self, spec: dict[str, Any], calls: list[bytes], deadline: float, how: dict[str, bool]
+        self, spec: dict[str, Any], calls: list[bytes], deadline: Deadline, how: dict[str, bool]
     ) -> Run:
         """One team of ranks, from its request to its end."""
-        team, members = self._take_team(spec)
+        team, members = self._take_team(spec, deadline)
         place = self.network or self.walls
         try:
             before = self._client.count() if place is not OPEN else {}
@@ -135,8 +138,6 @@ class Launcher:
         """Start the fork server, unless it runs. It imports torch: a second or two."""
         with self._lock:
             if self._client is not None and not self._client.is_usable():
-                self._warm.clear()
-                self._networks.clear()
                 self.close()
             if self._client is None:
                 self._client = ForkClient.start(self.command)
@@ -187,7 +188,7 @@ class Launcher:
             place = {"path": sys.path, "directory": os.getcwd()}
         send_calls(members, {**place, **how}, calls)
 
-    def _supervised(self, team: int, members: list[Member], seconds: float) -> Run:
+    def _supervised(self, team: int, members: list[Member], deadline: Deadline) -> Run:
         supervisor = Supervisor(
             members,
             lambda: self._client.exits_of(team),
@@ -195,10 +196,8 @@ class Launcher:
             self.walls,
             self.cells,
         )
-        if self.walls.trusted:
-            deadline = Deadline(seconds)
-        else:
-            deadline = Deadline(seconds, lambda: self._client.waited(team))
+        if not self.walls.trusted:
+            deadline.waited = lambda: self._client.waited(team)
         try:
             return supervisor.run(self._client.connection, deadline)
         finally:
@@ -207,18 +206,19 @@ class Launcher:
             if self.left is not None:
                 self.left -= deadline.spent
 
-    def _take_team(self, spec: dict[str, Any]) -> tuple[int, list[Member]]:
+    def _take_team(self, spec: dict[str, Any], deadline: Deadline) -> tuple[int, list[Member]]:
         team = self._warm.pop(_key(spec), None)
         if team is not None:
             with contextlib.suppress(SandboxError):  # a rank could not be forked
                 if not self._client.exits_of(team[0]):
                     return team
             self._client.end_team(*team)
-        return self._client.fork_team(spec)
+        return self._client.fork_team(spec, deadline)
 
     def _warm_up(self, spec: dict[str, Any]) -> None:
         """Fork the ranks that the next launch of this kind will use; they connect and wait."""
         kept = self.walls is OPEN and self.network is None and spec["setup"]
+        kept = kept and spec["world_size"] <= WARM_RANKS
         if not kept or _key(spec) in self._warm:
             return
         with contextlib.suppress(LaunchError):

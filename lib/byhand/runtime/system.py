@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 import socket
 import sys
 import tempfile
@@ -30,6 +31,8 @@ from pathlib import Path
 
 import psutil
 
+from byhand.words import counted
+
 PORTABLE = (
     bool(os.environ.get("BYHAND_PORTABLE"))
     or sys.platform != "linux"
@@ -37,6 +40,9 @@ PORTABLE = (
 )
 MARK = "BYHAND_SERVER"  # in the environment of a fork server, and so of all that it forks
 MAX_MESSAGE = 1 << 20
+MAX_RANKS = "BYHAND_MAX_RANKS"  # in the environment: so many may be asked for, room or not
+FEW_RANKS, RANKS_A_CORE = 16, 128  # there is always room for a few
+RANK_BYTES, RANK_FILES = 24 << 20, 8  # about what a fresh one writes to, and what is open for it
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _SIGKILL = 9
 
@@ -52,6 +58,49 @@ def new_file(name: str) -> int:
         return os.memfd_create(name)
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
+
+
+def rewrite(fd: int, data: bytes) -> int:
+    """Have a file hold just these bytes; how many."""
+    os.ftruncate(fd, 0)
+    with open(fd, "wb", closefd=False) as file:
+        file.seek(0)
+        return file.write(data)
+
+
+def check_room(world_size: int) -> None:
+    """Refuse more ranks than this machine holds, unless MAX_RANKS in the environment allows them.
+
+    An estimate: every rank connects to every other, so their start takes a core longer than in
+    proportion; each writes to some memory of its own, and its launcher holds files for it.
+
+    Raises:
+        ValueError: there is no room; the sentence says for how many there is, and why.
+    """
+    allowed = os.environ.get(MAX_RANKS, "")
+    if allowed and not allowed.isdecimal():
+        raise ValueError(f"{MAX_RANKS} is a number of ranks, not {allowed!r}")
+    if world_size <= (int(allowed) if allowed else FEW_RANKS):
+        return
+    cores, free = len(_cores()), psutil.virtual_memory().available
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    most, why = min(
+        (cores * RANKS_A_CORE, f"{counted(cores, 'core')}, {RANKS_A_CORE} ranks each"),
+        (free // RANK_BYTES, f"{free / 1e9:.1f} GB of free memory, {RANK_BYTES >> 20} MB a rank"),
+        (files // RANK_FILES, f"{files} open files a process (ulimit -n), {RANK_FILES} a rank"),
+    )
+    if not allowed and world_size <= most:
+        return
+    room = f"{MAX_RANKS} in the environment allows {allowed}" if allowed else f"{most}: {why}"
+    raise ValueError(
+        f"{world_size} ranks are more than there is room for on this machine ({room}). Ask for"
+        f" fewer, or set {MAX_RANKS}={world_size} in the environment to start them all the same"
+    )
+
+
+def _cores() -> Iterable[int]:
+    """Those that this process may use."""
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count())
 
 
 @dataclass

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pickle
+import select
 import signal
 import socket
 import subprocess
@@ -15,11 +16,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from byhand.runtime.errors import LaunchError, SandboxError
-from byhand.runtime.process.member import Member, read_all
+from byhand.runtime.errors import DeadlineError, LaunchError, SandboxError
+from byhand.runtime.process.member import Deadline, Member, read_all
 from byhand.runtime.system import PORTABLE, new_file, new_mark, receive_message, send_message
+from byhand.words import counted
 
 START_SECONDS = 120.0
+END_SECONDS = 15.0
 # Memory in huge pages: forking a rank and ending it then cost a quarter of the time, because
 # there are 500 times fewer page-table entries to copy and to tear down.
 # torch's TCPStore looks up the name of every address, 127.0.0.1 included: the resolver is to give
@@ -78,10 +81,15 @@ class ForkClient:
         return self._process.pid if self._process is not None else None
 
     def is_usable(self) -> bool:
-        """Whether the server still runs, and belongs to this process and not to its parent."""
-        if self.owner != os.getpid():
-            return False
-        return self._process is None or self._process.poll() is None
+        """Whether the server still runs, and belongs to this process and not to its parent.
+
+        Of one that was forked from another's nobody may start a second in its place: whether it
+        runs, the next message to it tells.
+        """
+        if self.owner != os.getpid() or self._parent is not None:
+            return self.owner == os.getpid()
+        is_open = self.connection.fileno() >= 0
+        return is_open and (self._process is None or self._process.poll() is None)
 
     def fresh(self, walls: Any = None, network: Any = None) -> ForkClient:
         """A fork server forked from this one, whose ranks live behind walls or on a network.
@@ -114,7 +122,7 @@ class ForkClient:
             return
         if self._parent is not None:
             parent, number = self._parent
-            if parent.is_usable() and parent.connection.fileno() >= 0:
+            if parent.is_usable():
                 parent.end_team(number, [])
         elif self._process is not None:
             try:
@@ -125,29 +133,62 @@ class ForkClient:
             os.close(self._errors)
             self._process = None
 
-    def fork_team(self, spec: dict[str, Any]) -> tuple[int, list[Member]]:
+    def fork_team(
+        self, spec: dict[str, Any], deadline: Deadline | None = None
+    ) -> tuple[int, list[Member]]:
         """Fork the ranks of a launch (spec["ranks"]: those of this machine); they join the world
-        if so asked, and wait."""
+        if so asked, and wait.
+
+        Raises:
+            DeadlineError: it was over first; the server has been ended with all that it forked.
+        """
         self._teams += 1
         team, members = self._teams, []
         self._exits[team] = {}
-        for rank in spec.get("ranks", range(spec["world_size"])):
-            member, fds = Member.create(rank)
-            members.append(member)
-            with fds[0] as theirs:
-                message = {"do": "rank", "team": team, "rank": rank, **spec}
-                self.send(message, [theirs.fileno(), *fds[1:]])
+        try:
+            for rank in spec.get("ranks", range(spec["world_size"])):
+                self._wait_for_room(deadline, rank, spec["world_size"])
+                member, fds = Member.create(rank)
+                members.append(member)
+                with fds[0] as theirs:
+                    message = {"do": "rank", "team": team, "rank": rank, **spec}
+                    self.send(message, [theirs.fileno(), *fds[1:]])
+        except BaseException:
+            self.end_team(team, members)
+            raise
         return team, members
 
+    def _wait_for_room(self, deadline: Deadline | None, rank: int, world_size: int) -> None:
+        """Return when the server has taken in most of what it was asked."""
+        if deadline is None or self.connection.fileno() < 0:
+            return
+        room = select.poll()
+        room.register(self.connection, select.POLLOUT)
+        if not room.poll(1000 * deadline.left):
+            if self._process is not None:
+                self._process.kill()  # and so its ranks, none of which has run anybody's code yet
+            self.close()
+            raise DeadlineError(
+                f"{counted(world_size, 'rank')} could not be started within the deadline of"
+                f" {deadline.seconds:g} s: it was over before rank {rank} was"
+            )
+
     def end_team(self, team: int, members: list[Member]) -> None:
-        """Kill a team and everything it started; return when it is gone."""
+        """Kill a team and everything it started; return when it is gone.
+
+        A server that does not say so in time is ended, and all that it forked with it.
+        """
         for member in members:
             member.close()
-        with contextlib.suppress(LaunchError):
-            self.send({"do": "end", "team": team})
-            self.expect("ended", 15.0, team)
         self._exits.pop(team, None)
         self._failed.pop(team, None)
+        if self.connection.fileno() < 0:
+            return
+        try:
+            self.send({"do": "end", "team": team})
+            self.expect("ended", END_SECONDS, team)
+        except LaunchError:
+            self.close()
 
     def exits_of(self, team: int) -> dict[int, int]:
         """{rank: exit code} of the team's ranks that have ended.

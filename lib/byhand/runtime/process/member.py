@@ -81,18 +81,18 @@ class Member:
     log_fd: int
     output_fd: int
     stack_fd: int
+    body_fd: int
     log: RankLog
     has_its_call: bool = True  # False once it is known to have ended before it took its call
     header: dict[str, Any] | None = None
     log_bytes: int = 0  # read so far
-    received: int = 0  # bytes of its reply
-    _reply: bytearray = field(default_factory=bytearray)
+    _said: bytearray = field(default_factory=bytearray)
 
     @classmethod
     def create(cls, rank: int) -> tuple[Member, list[Any]]:
         """A member, and the descriptors that its rank is to be given (the socket to be closed)."""
         ours, theirs = socket.socketpair()
-        fds = [new_file(f"byhand {name} {rank}") for name in ("output", "stack")]
+        fds = [new_file(f"byhand {name} {rank}") for name in ("output", "stack", "body")]
         fds.insert(0, log_file(f"byhand log {rank}"))
         # a rank's threads write at once: appending, none overwrites another
         fcntl.fcntl(fds[1], fcntl.F_SETFL, os.O_APPEND)
@@ -101,24 +101,25 @@ class Member:
     def close(self) -> None:
         """Close every descriptor."""
         self.control.close()
-        for fd in (self.log_fd, self.output_fd, self.stack_fd):
+        for fd in (self.log_fd, self.output_fd, self.stack_fd, self.body_fd):
             os.close(fd)
 
     def receive(self) -> bool:
-        """Read some of the reply. False when nothing more will come.
+        """Read some of the reply's header. False when nothing more will come.
 
         Raises:
             TamperedError: the reply is no reply.
         """
         try:
-            data = self.control.recv(1 << 20)
+            data = self.control.recv(1 << 16)
         except ConnectionError:
             self.has_its_call = False
             return False
-        self._reply += data
-        self.received += len(data)
-        if self.header is None and len(self._reply) >= 8:
+        self._said += data
+        if self.header is None and len(self._said) >= 8:
             self._read_header()
+        elif len(self._said) > MAX_HEADER:
+            raise TamperedError(f"rank {self.rank} says more than any rank does")
         return bool(data)
 
     def started(self) -> bool:
@@ -134,17 +135,17 @@ class Member:
         return self.has_its_call
 
     def _read_header(self) -> None:
-        length = int.from_bytes(self._reply[:8], "big")
-        if length <= MAX_HEADER and len(self._reply) < 8 + length:
+        length = int.from_bytes(self._said[:8], "big")
+        if length <= MAX_HEADER and len(self._said) < 8 + length:
             return
         try:
-            header = json.loads(self._reply[8 : 8 + length])
+            header = json.loads(self._said[8 : 8 + length])
             if type(header["body"]) is not int or type(header["kind"]) is not str:
                 raise ValueError("body and kind")
         except (ValueError, TypeError, KeyError, RecursionError):
             raise TamperedError(f"rank {self.rank} sent a reply that no rank writes") from None
         self.header = header
-        del self._reply[: 8 + length]
+        del self._said[: 8 + length]
 
     @property
     def logged(self) -> int:
@@ -152,25 +153,23 @@ class Member:
         return logged(self.log_fd)
 
     @property
-    def replied(self) -> bool:
-        """Whether the whole reply is here."""
-        return self.header is not None and len(self._reply) >= self.header["body"]
+    def body_bytes(self) -> int:
+        """Bytes in the file of the reply's body, which is written before its header is sent."""
+        return os.fstat(self.body_fd).st_size
 
     def take_reply(self) -> tuple[dict[str, Any], bytes]:
-        """The whole reply's header and body; another may follow."""
-        header, body = self.header, bytes(self._reply[: self.header["body"]])
-        self.header, self.received, self._reply = None, 0, bytearray()
-        return header, body
+        """The reply's header and body; another may follow."""
+        header, self.header = self.header, None
+        return header, read_all(self.body_fd, header["body"])
 
-    def value(self, read: Callable[[bytes], Any]) -> Any:
-        """What the function returned, read from its bytes; to be taken once.
+    def value(self, read: Callable[[int, int], Any]) -> Any:
+        """What the function returned: `read` takes the body's descriptor and how long it is.
 
         Raises:
             TamperedError: the bytes are no value.
         """
-        reply, self._reply = self._reply, bytearray()
         try:
-            return read(reply)
+            return read(self.body_fd, self.header["body"])
         except ValueError as error:
             message = f"rank {self.rank} returned bytes that are no value: {error}"
             raise TamperedError(message) from None
@@ -229,11 +228,15 @@ def memory_file(data: bytes) -> int:
 def send_calls(members: list[Member], header: dict[str, Any], calls: list[bytes]) -> None:
     """Give each rank its call, in a memory file that ranks with the same call share."""
     message = json.dumps(header).encode()
-    files = {id(call): memory_file(call) for call in calls}
-    for member, call in zip(members, calls, strict=True):
-        try:
-            send_message(member.control, message, [files[id(call)]])
-        except ConnectionError:  # it died: see exits
-            member.has_its_call = False
-    for file in files.values():
-        os.close(file)
+    files: dict[int, int] = {}
+    try:
+        for member, call in zip(members, calls, strict=True):
+            if id(call) not in files:
+                files[id(call)] = memory_file(call)
+            try:
+                send_message(member.control, message, [files[id(call)]])
+            except ConnectionError:  # it died: see exits
+                member.has_its_call = False
+    finally:
+        for file in files.values():
+            os.close(file)

@@ -1,16 +1,17 @@
 """What a forked rank does: join the world, wait for its function, run it, reply, wait for the end.
 
 Descriptors it is given: control (a socket to the launching process), log (see trace), output
-(what it prints) and stack (Python stacks on demand, or at a crash). The request is a JSON header
-and a memory file with the pickled function and its arguments; the reply, a JSON header and a body.
+(what it prints), stack (Python stacks on demand, or at a crash) and body. The request is a JSON
+header and a memory file with the pickled function and its arguments; the reply, a file too: what
+the function returned is written into body, and then a JSON header is sent.
 """
 
 from __future__ import annotations
 
 import contextlib
 import faulthandler
-import io
 import json
+import mmap
 import os
 import pickle
 import signal
@@ -25,10 +26,11 @@ import torch
 import torch.distributed as dist
 
 from byhand.runtime.process import world as process_group
-from byhand.runtime.system import receive_message
+from byhand.runtime.system import new_file, receive_message
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
+from byhand.words import an
 
 MAX_TEXT = 20_000
 _RUNTIME = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -66,28 +68,29 @@ class Open:
         """On a rank: what `data` pickles."""
         return pickle.loads(data)
 
-    def dump(self, value: Any) -> bytes:
-        """On a rank: what the function returned, tensors on the CPU and without a history.
+    def dump(self, value: Any, fd: int) -> int:
+        """On a rank: write what the function returned, tensors on the CPU and without a history,
+        into an empty file; how many bytes.
 
         Raises:
             TypeError: it cannot be pickled.
         """
-        file = io.BytesIO()
         try:
-            with torch.inference_mode():  # a functional collective's may be inference's still
-                _Pickler(file).dump(_plain(value))
+            with open(fd, "wb", closefd=False) as file, torch.inference_mode():
+                _Pickler(file).dump(_plain(value))  # a functional collective's is inference's still
+                return file.tell()
         except Exception as error:
-            what = f"the result, a {type(value).__name__},"
+            what = f"the result, {an(type(value).__name__)},"
             raise TypeError(f"{what} cannot travel back to the notebook: {error}") from None
-        return file.getvalue()
 
-    def value(self, data: bytes) -> Any:
+    def value(self, fd: int, num_bytes: int) -> Any:
         """In the notebook: what `dump` made these bytes of.
 
         Raises:
             ValueError: they are no value.
         """
-        return pickle.loads(data)
+        with mmap.mmap(fd, num_bytes, access=mmap.ACCESS_READ) as data:
+            return pickle.loads(data)
 
     def recorded(self, log: LogWriter, memory: HeldBytes | None) -> Any:
         """On a rank: what the function runs in."""
@@ -109,12 +112,13 @@ def rehearse() -> None:
         if not alone:
             dist.all_reduce(x)
     pickle.loads(cloudpickle.dumps((rehearse, lambda: x)))
-    OPEN.value(OPEN.dump([x, {"a": 1.5}]))
+    with open(new_file("byhand rehearsal"), "rb") as file:
+        OPEN.value(file.fileno(), OPEN.dump([x, {"a": 1.5}], file.fileno()))
 
 
 def main(fds: list[int], spec: dict[str, Any], address: tuple[str, int], walls: Open) -> None:
     """Be rank `spec["rank"]`, from the fork to the kill. `address`: rank 0's, for a TCP store."""
-    control_fd, log_fd, output_fd, stack_fd = fds
+    control_fd, log_fd, output_fd, stack_fd, body_fd = fds
     rank, world_size = spec["rank"], spec["world_size"]
     here = spec.get("ranks", range(world_size))  # this machine's
     redirect(output_fd)
@@ -140,10 +144,12 @@ def main(fds: list[int], spec: dict[str, Any], address: tuple[str, int], walls: 
             rehearse()
     header, call = receive(control)  # from here on what goes wrong is the function's own
     try:
-        reply, body = _run(rank, world_size, log_fd, header, call, walls)
+        value = _run(rank, world_size, log_fd, header, call, walls)
+        backend = dist.get_backend() if dist.is_initialized() else None
+        reply = {"kind": "value", "backend": backend, "body": walls.dump(value, body_fd)}
     except BaseException as error:
-        reply, body = _error(error), b""
-    send_reply(control, reply, body)
+        reply = _error(error)
+    send_reply(control, reply)
     control.recv(1)  # stay until the team is ended, so that no connection closes on the others
 
 
@@ -180,7 +186,7 @@ def receive(control: socket.socket) -> tuple[dict[str, Any], bytes]:
 
 def _run(
     rank: int, world_size: int, log_fd: int, header: dict[str, Any], call: bytes, walls: Open
-) -> tuple[dict[str, Any], bytes]:
+) -> Any:
     if header["path"] is not None:
         sys.path[:] = header["path"]
     with contextlib.suppress(OSError):
@@ -191,12 +197,10 @@ def _run(
         memory.track(list(args))
     try:
         with walls.recorded(LogWriter(log_fd), memory):
-            value = fn(*args) if header["alone"] else fn(rank, world_size, *args)
+            return fn(*args) if header["alone"] else fn(rank, world_size, *args)
     finally:
         with contextlib.suppress(Exception):  # a notebook may have put anything in its place
             sys.stdout.flush()
-    backend = dist.get_backend() if dist.is_initialized() else None
-    return {"kind": "value", "backend": backend}, walls.dump(value)
 
 
 def _plain(value: Any) -> Any:
@@ -217,7 +221,8 @@ class _Pickler(cloudpickle.Pickler):
         if type(value) is not torch.Tensor or value.layout is not torch.strided or value.is_nested:
             return super().reducer_override(value)
         plain = _plain(value).contiguous().resolve_conj().resolve_neg()
-        data = bytearray(plain.flatten().view(torch.uint8).numpy()) if plain.numel() else None
+        numbers = plain.flatten().view(torch.uint8).numpy() if plain.numel() else None
+        data = None if numbers is None else pickle.PickleBuffer(numbers)
         return _tensor, (data, plain.dtype, tuple(plain.shape))
 
 
@@ -240,11 +245,11 @@ def _error(error: BaseException) -> dict[str, Any]:
         "exception": type(error).__name__,
         "message": message[:MAX_TEXT],
         "frames": frames[-50:],
+        "body": 0,
     }
 
 
-def send_reply(control: socket.socket, reply: dict[str, Any], body: bytes) -> None:
-    """Answer a request: a JSON header and a body."""
-    header = json.dumps({**reply, "body": len(body)}).encode()
+def send_reply(control: socket.socket, reply: dict[str, Any]) -> None:
+    """Answer a request, of whose body so many bytes as reply["body"] says have been written."""
+    header = json.dumps(reply).encode()
     control.sendall(len(header).to_bytes(8, "big") + header)
-    control.sendall(body)

@@ -5,7 +5,7 @@ process. It is single-threaded, so forking is safe, and never touches CUDA, so i
 All that a rank leaves behind becomes this process's child (it is a subreaper) and is killed with
 the rank's team; when the notebook's process is gone, its socket closes and everything ends.
 
-Messages in, pickled: rank (4 descriptors), end, signal, fresh (1 descriptor), count.
+Messages in, pickled: rank (5 descriptors), end, signal, fresh (1 descriptor), count.
 Messages out, JSON: hello, exit, ended, times, count, failed.
 """
 
@@ -17,6 +17,7 @@ import json
 import os
 import pickle
 import resource
+import select
 import selectors
 import signal
 import socket
@@ -106,8 +107,19 @@ class Server:
                 os.close(fd)
         return True
 
+    def is_left(self) -> bool:
+        """Whether the other side has closed, though messages of it may still lie here unread."""
+        poll = select.poll()
+        poll.register(self.connection, 0)  # the end of a connection is told unasked
+        return bool(poll.poll(0))
+
     def do_rank(self, message: dict[str, Any], fds: list[int]) -> None:
-        """Fork one rank of a team; the first one reserves the team's port."""
+        """Fork one rank of a team; the first one reserves the team's port.
+
+        Nobody wants it, and none of those asked for after it, where the other side has closed.
+        """
+        if self.is_left():
+            return
         team = self.teams.setdefault(message["team"], Team())
         team.prepare(message["world_size"])
         message.setdefault("store", team.store_path)

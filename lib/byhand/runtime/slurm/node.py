@@ -71,12 +71,15 @@ class Node:
         """What the ranks wrote since the last look, and which of them ended."""
         exits = self.client.exits_of(self.team)
         for member in self.members:
+            reply = received(member.control)  # its body is written by now, and goes first
             for name, read in WRITTEN.items():
                 at = self.passed_on[member.rank, name]
                 while data := read(member, at):
                     self.say(name, member.rank, data)
                     at += len(data)
                 self.passed_on[member.rank, name] = at
+            if reply:
+                self.say("reply", member.rank, reply)
         for rank in exits.keys() - self.exits.keys():
             self.say("exit", rank, exits[rank])
         self.exits = exits
@@ -95,7 +98,7 @@ class Node:
 
 
 def received(control: socket.socket) -> bytes:
-    """Some of a rank's reply; nothing where none came, whatever the rank left unread."""
+    """Some of a reply's header; nothing where none came, whatever the rank left unread."""
     try:
         return control.recv(1 << 20, socket.MSG_DONTWAIT)
     except (BlockingIOError, ConnectionError):
@@ -106,7 +109,7 @@ WRITTEN = {
     "log": lambda member, at: member.log_text(at),
     "output": lambda member, at: os.pread(member.output_fd, 1 << 20, at),
     "stack": lambda member, at: os.pread(member.stack_fd, 1 << 20, at),
-    "reply": lambda member, _: received(member.control),
+    "body": lambda member, at: os.pread(member.body_fd, 1 << 20, at),
 }
 
 

@@ -26,6 +26,7 @@ from byhand.runtime.launch import dumps, pickled, set_default
 from byhand.runtime.launcher import Launcher
 from byhand.runtime.process.forked import fork_server
 from byhand.runtime.process.rank import Open, receive, redirect, send_reply
+from byhand.runtime.system import rewrite
 from byhand.runtime.walls import codec
 from byhand.runtime.walls.limits import Walls
 from byhand.runtime.walls.notebook import Notebook
@@ -44,7 +45,7 @@ class NotebookWalls(Walls):
         control = socket.socket(fileno=fds[0])
         redirect(os.open(os.devnull, os.O_WRONLY))
         self.close_in(0, 1)
-        serve(control)
+        serve(control, fds[-1])
 
 
 def students_notebook(sandbox: Sandbox, limits: Mapping[str, int]) -> Notebook:
@@ -75,7 +76,7 @@ class _Shell(InteractiveShell):
     showsyntaxerror = showtraceback
 
 
-def serve(control: socket.socket) -> None:
+def serve(control: socket.socket, body_fd: int) -> None:
     """Run cells and pickle names, as the judge asks, until it closes the socket."""
     launcher = Launcher()  # of the student's own cells: clean ranks, behind these same walls
     launcher._client, launcher.walls = fork_server(control.fileno()), Open()
@@ -92,7 +93,7 @@ def serve(control: socket.socket) -> None:
             reply, body = {"kind": "ran", "note": _run(shell, *asked)}, b""
         else:
             reply, body = _packed(shell.user_ns, asked, home, before)
-        send_reply(control, reply, body)
+        send_reply(control, {**reply, "body": rewrite(body_fd, body)})
 
 
 def _run(shell: _Shell, label: str, source: str) -> str | None:

@@ -17,8 +17,10 @@ from typing import Any
 
 import psutil
 
+from byhand.runtime.process.member import read_all
 from byhand.runtime.process.rank import Open
 from byhand.runtime.process.world import choose_backend
+from byhand.runtime.system import rewrite
 from byhand.runtime.walls import codec, namespaces
 from byhand.runtime.walls.notebook import unpack
 
@@ -100,24 +102,24 @@ class Walls(Open):
             unpack(notebook)
         return pickle.loads(call)
 
-    def dump(self, value: Any) -> bytes:
+    def dump(self, value: Any, fd: int) -> int:
         """On a rank: plain data and tensors alone, which the judge reads without running anything.
 
         Raises:
-            TypeError: it is something else.
+            TypeError: it is something else, or longer than a file may be.
         """
         try:
-            return codec.encode(value)
-        except codec.CodecError as error:
+            return rewrite(fd, codec.encode(value))
+        except (codec.CodecError, OSError) as error:
             raise TypeError(f"what the function returned cannot be graded: {error}") from None
 
-    def value(self, data: bytes) -> Any:
-        """In the judge: what `dump` made these bytes of.
+    def value(self, fd: int, num_bytes: int) -> Any:
+        """In the judge: what `dump` made these bytes of. They are copied first: they may change.
 
         Raises:
             CodecError: they are no value.
         """
-        return codec.decode(data)
+        return codec.decode(read_all(fd, num_bytes))
 
 
 def _held() -> int:

@@ -181,7 +181,7 @@ class Notebook:
         with selectors.DefaultSelector() as selector:
             selector.register(self._client.connection, selectors.EVENT_READ)
             selector.register(member.control, selectors.EVENT_READ, member)
-            while not member.replied:
+            while member.header is None:
                 for code in self._client.exits_of(self._team[0]).values():
                     how = f"with code {code}" if code >= 0 else describe_exit(code)
                     raise _DiedError(f"it ended the whole program: {how}")
@@ -190,8 +190,8 @@ class Notebook:
                 for key, _ in selector.select(min(TICK, deadline.left)):
                     if key.data and not member.receive():
                         selector.unregister(member.control)  # it ended: how, is told soon
-                if member.received > self._reply_bytes:
-                    raise TamperedError(f"it said more than {self._reply_bytes:,} bytes")
+        if member.body_bytes > self._reply_bytes:
+            raise TamperedError(f"it said more than {self._reply_bytes:,} bytes")
         return True
 
 

@@ -105,11 +105,7 @@ class Supervisor:
                 self._note_exits()
                 continue
             more = key.data.receive()
-            if sum(member.received for member in self.members) > self.reply_bytes:
-                words = f"the ranks together returned more than {self.reply_bytes:,} bytes"
-                self._too_much(key.data, words)
-                more = False
-            elif key.data.replied:
+            if key.data.header is not None:
                 self._take_reply(key.data)
             if not more:
                 selector.unregister(key.data.control)
@@ -133,7 +129,10 @@ class Supervisor:
     def _take_reply(self, member: Member) -> None:
         if member.header["kind"] == "error":
             self.failures.setdefault(member.rank, member.failure())
-        elif member.rank not in self.values:
+        elif sum(each.body_bytes for each in self.members) > self.reply_bytes:
+            words = f"the ranks together returned more than {self.reply_bytes:,} bytes"
+            self._too_much(member, words)
+        elif member.rank not in self.values and member.rank not in self.failures:
             self.values[member.rank] = member.value(self.walls.value)
 
     def _read_logs(self) -> bool:
