@@ -8,8 +8,14 @@ import sys
 import cloudpickle
 import leftovers
 import pytest
+import sizes
+from hypothesis import HealthCheck, settings
 
 pytest.register_assert_rewrite("corpus_checks")  # tests that two files share
+
+# No property is judged by a clock: on a busy machine one of 2 ms takes a second.
+settings.register_profile("course", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("course")
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -80,6 +86,10 @@ def _close_the_runtime() -> None:
 
 
 def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
+    if not config.args_source.name == "ARGS":  # the whole suite
+        terminalreporter.section("sizes")
+        for line in sizes.table():
+            terminalreporter.write_line(line)
     left = getattr(config, "left_behind", [])
     if left:
         terminalreporter.section("left behind by this session", red=True)

@@ -32,7 +32,7 @@ def begin(part_of_a_session: bool = False) -> tuple[str, set[int], set[str]]:
     return mark, set(psutil.pids()), segments()
 
 
-def processes(mark: str, before: set[int] = frozenset(), patience: float = 3.0) -> list[str]:
+def processes(mark: str, before: set[int] = frozenset(), patience: float = 60.0) -> list[str]:
     """The session's processes still alive after `patience` seconds: "pid command line"."""
     until = time.monotonic() + patience
     while (found := _alive(mark, before)) and time.monotonic() < until:

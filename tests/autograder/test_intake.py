@@ -156,7 +156,7 @@ def test_what_is_no_notebook_is_graded_as_a_blank_one(blank, data, why):
     assert why in found_cells(data)[1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.binary(max_size=200)
     | st.recursive(

@@ -9,7 +9,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import psutil
 import pytest
 import soak
 import tiny_course
+from waiting import wait_until
 
 from autograder.batch import queue
 from autograder.batch.grading import Options, alone, grade
@@ -76,34 +76,29 @@ def points(judgements) -> dict[str, int]:
 def test_interrupted_and_with_a_kernel_killed_a_class_gets_its_marks(where):
     command = [sys.executable, "-c", GRADE, str(where.course), str(where.class_dir)]
     process = subprocess.Popen([*command, str(WALLS).lower()], stderr=subprocess.PIPE, text=True)
-    until(lambda: Journal(where.journal).latest())
+    wait_until(lambda: Journal(where.journal).latest())
     process.send_signal(signal.SIGINT)
     assert process.communicate()[1] == "interrupted\n"
     known = len(Journal(where.journal).latest())
     assert 1 <= known <= 4
 
-    killer = threading.Thread(target=kill_a_kernel)
+    graded = threading.Event()
+    killer = threading.Thread(target=kill_a_kernel, args=(graded,))
     killer.start()
     outcome = grade(where, NAME, [], Options(sandboxed=WALLS, progress=False, jobs=2))
+    graded.set()
     killer.join()
     assert (outcome.failures, outcome.new) == ([], 4 - known)
     assert points(outcome.judgements) == {"ada": 5, "ben": 0, "cem": 3, "dee": 0}
 
 
-def until(condition, seconds: float = 300.0) -> None:
-    """Wait until it holds."""
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-
-
-def kill_a_kernel() -> None:
-    """End the first kernel that this process starts, if it starts one."""
+def kill_a_kernel(graded: threading.Event) -> None:
+    """End the first kernel that this process starts, if it starts one before all is graded."""
 
     def kernels() -> list[psutil.Process]:
         return [p for p in psutil.Process().children() if "ipykernel_launcher" in p.cmdline()]
 
-    until(kernels, 20.0)
+    wait_until(lambda: kernels() or graded.is_set())
     for process in kernels()[:1]:
         process.kill()
 
@@ -130,9 +125,9 @@ class Toy:
     def do(self, item):
         self.did.append(item)
         if item == "meets":
-            self.met.wait(60)
+            self.met.wait()
         if item == "waits":
-            until(lambda: self.ended)
+            wait_until(lambda: self.ended)
         return 1 / 0 if item == "fails" else f"{item} after {self.did.count(item)}"
 
     def is_doubtful(self, result):
@@ -167,7 +162,7 @@ def test_closing_the_queue_ends_what_runs_and_begins_nothing_more():
     toy = Toy()
     found = queue.here(1)(toy, ["a", "waits", "b"])
     assert next(found).result == "a after 1"
-    until(lambda: "waits" in toy.did)
+    wait_until(lambda: "waits" in toy.did)
     found.close()
     assert toy.did == ["a", "waits", "a worker's end"]
 

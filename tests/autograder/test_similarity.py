@@ -99,7 +99,7 @@ def test_of_a_flood_only_the_beginning_is_compared():
     assert pair.shares[1] > 0.9
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 10_000), st.integers(0, 60), st.integers(0, 60))
 def test_every_shared_run_of_k_tokens_is_marked(seed, before, after):
     """On random programs of operators, one to a line."""

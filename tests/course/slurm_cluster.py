@@ -27,7 +27,7 @@ PACKAGES = ("slurm-wlm", "munge")
 DAEMONS = ("munged", "slurmctld", "slurmscriptd", "slurmd", "slurmstepd")
 NODES = ("n1", "n2")
 WORKING = {"idle", "mixed", "allocated"}
-START_SECONDS = 30.0
+START_SECONDS = 300.0
 PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
 CONFIGURATION = """\
@@ -131,7 +131,6 @@ class Cluster:
             env={**os.environ, **self.environment},
             capture_output=True,
             text=True,
-            timeout=30,
             check=False,
         )
         return done.stdout if done.returncode == 0 else ""
@@ -180,7 +179,6 @@ class Cluster:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=30,
             check=False,
         )
         if done.returncode:

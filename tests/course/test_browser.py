@@ -121,7 +121,7 @@ def running(home: Path, where: Places):
         yield f"http://127.0.0.1:{port}"
     finally:
         server.send_signal(signal.SIGTERM)
-        server.wait(30)
+        server.wait()
 
 
 def wait_for(address: str, server: subprocess.Popen, log: Path, seconds: float = 60) -> None:

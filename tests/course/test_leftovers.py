@@ -25,7 +25,9 @@ def test_a_child_that_left_the_session_with_setsid_is_seen_until_it_ends(mark):
     child.kill()
     child.communicate()
     assert any(line.startswith(f"{child.pid} ") for line in seen)
-    assert not any(line.startswith(f"{child.pid} ") for line in leftovers.processes(mark))
+    assert not any(
+        line.startswith(f"{child.pid} ") for line in leftovers.processes(mark, patience=0)
+    )
 
 
 def test_an_orphan_without_the_mark_is_seen_by_the_runtimes_name():

@@ -24,7 +24,7 @@ def browser(path, *options: str) -> str:
     fixed = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
     window = ["--window-size=800,800", "--virtual-time-budget=3000"]
     command = [program, *fixed, *window, f"--user-data-dir={path.parent / 'profile'}", *options]
-    done = subprocess.run([*command, path.as_uri()], capture_output=True, text=True, timeout=90)
+    done = subprocess.run([*command, path.as_uri()], capture_output=True, text=True)
     return done.stdout
 
 

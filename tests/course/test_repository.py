@@ -98,15 +98,6 @@ def public(tree: ast.AST) -> list[ast.stmt]:
     return found
 
 
-@by_place(list(MODULES.values()))
-def test_a_module_fits_its_size(path):
-    text = path.read_text()
-    assert text.count("\n") <= 250, "a module has at most 250 lines"
-    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, FUNCTION)]
-    lines = {node.name: node.end_lineno - node.lineno + 1 for node in functions}
-    assert {name: count for name, count in lines.items() if count > 40} == {}
-
-
 def test_lines_are_laid_out_by_ruff_alone():
     by_hand = re.compile(r"#\s*fmt:\s*(skip|off)")
     assert [path for path in SOURCES if by_hand.search(path.read_text())] == []
@@ -198,7 +189,7 @@ def test_the_first_lecture_says_how_to_install_the_course_from_its_one_address()
     first = cells(LECTURES[0], "code")[0]
     assert f"%pip install git+{address} " in first
     command = [sys.executable, "-I", "-S", "-c", first]  # -S: a Python that has nothing installed
-    said = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    said = subprocess.run(command, capture_output=True, text=True)
     assert "pip install . " in said.stdout
     assert said.stderr == ""
 

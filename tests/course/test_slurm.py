@@ -19,6 +19,7 @@ import torch
 import torch.distributed as dist
 from click.testing import CliRunner
 from soak import rows
+from waiting import wait_until
 
 import byhand
 from autograder.batch import slurm
@@ -208,11 +209,11 @@ launch(step, 4, args=(%r,), launcher="slurm")
 
 def test_the_ranks_end_with_the_process_that_launched_them(launcher, tmp_path):
     process = subprocess.Popen([sys.executable, "-c", NOTEBOOK % str(tmp_path)])
-    wait_for(lambda: len(list(tmp_path.iterdir())) == 4)
+    wait_until(lambda: len(list(tmp_path.iterdir())) == 4)
     process.kill()
     process.wait()
     pids = [path.name for path in tmp_path.iterdir()]
-    wait_for(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids))
+    wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids))
 
 
 def test_a_virtual_network_belongs_to_one_machine(launcher):
@@ -229,20 +230,13 @@ def test_a_lost_node_ends_the_launch_with_its_name(cluster, launcher, tmp_path):
         time.sleep(60)
 
     def lose():
-        wait_for(started.exists)
+        wait_until(started.exists)
         cluster.lose_node("n2")
 
     threading.Thread(target=lose).start()
     with pytest.raises(LaunchError, match=r"(?s)lost a node of the allocation; .*n2"):
         launch_on(launcher, wait_to_be_lost, 4)
     cluster.start()
-
-
-def wait_for(condition, seconds=60.0):
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until, "it never came true"
-        time.sleep(0.05)
 
 
 def notebook(path, *sources, parameters=""):
@@ -324,7 +318,7 @@ def reports(tmp_path, work, items, **sbatch):
 
 def test_a_job_that_is_cancelled_is_lost_and_the_others_count(cluster, tmp_path):
     def lose_the_second():
-        wait_for((tmp_path / "2 1").exists)
+        wait_until((tmp_path / "2 1").exists)
         (job,) = [job for job in slurm._queued() if job.endswith("_1")]
         subprocess.run(["scancel", job], check=True)
 
@@ -356,7 +350,7 @@ def test_jobs_do_not_outlive_whoever_follows_them(cluster, tmp_path):
     found = reports(tmp_path, Stubborn(tmp_path), [1, 3])
     assert next(found).result == 1
     found.close()
-    wait_for(lambda: not any(n.startswith("autograder") for n in queued_names(cluster)))
+    wait_until(lambda: not any(n.startswith("autograder") for n in queued_names(cluster)))
 
 
 def test_a_request_that_slurm_refuses_is_a_sentence(cluster, tmp_path):
@@ -397,7 +391,7 @@ def test_a_class_graded_while_a_node_dies_has_the_same_gradebook(cluster, graded
 
     def lose_the_first_to_begin():
         records = where.class_dir / "slurm"
-        wait_for(lambda: any(p.stat().st_size > 1 for p in records.glob("*/*.jsonl")), 500)
+        wait_until(lambda: any(p.stat().st_size > 1 for p in records.glob("*/*.jsonl")))
         shard = next(p for p in records.glob("*/*.jsonl") if p.stat().st_size > 1).stem
         lines = cluster.output("squeue", "--noheader", "--array", "--format=%i %N").split("\n")
         lost.extend(line.split()[1] for line in lines if f"_{shard} " in line)
@@ -426,7 +420,7 @@ def test_what_the_jobs_of_a_killed_run_judged_is_not_judged_again(cluster, grade
     outcome = grade(where, NAME, [], replace(OPTIONS, queue=asked_for_nothing))
     assert (outcome.new, len(outcome.judgements)) == (0, 4)
     assert rows(where.gradebook) == rows(graded_here.gradebook)
-    wait_for(lambda: f"autograder-{folder.name}" not in queued_names(cluster))
+    wait_until(lambda: f"autograder-{folder.name}" not in queued_names(cluster))
     assert not folder.exists()
 
 

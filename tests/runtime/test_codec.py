@@ -28,7 +28,7 @@ plain = st.recursive(
 
 
 @given(plain)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_plain_data_comes_back_equal_and_of_the_same_types(value):
     back = codec.decode(codec.encode(value))
     assert back == value
@@ -83,7 +83,7 @@ def test_depth_is_bounded_both_ways():
 
 
 @given(st.binary(max_size=200), st.integers(0, 200), st.integers(0, 255))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_damaged_bytes_are_an_error_or_a_value_and_nothing_else(noise, at, byte):
     good = bytearray(codec.encode({"x": torch.ones(3), "y": [1, "two", (3.0, None)]}))
     good[at % len(good)] = byte

@@ -19,6 +19,7 @@ import torch
 import torch.distributed as dist
 from jupyter_client.manager import start_new_kernel
 from torch.distributed._functional_collectives import all_gather_tensor
+from waiting import wait_until
 
 import byhand
 from byhand import PerRank, RankError, call, cleanup, launch, setup
@@ -222,9 +223,7 @@ def on_a_rank(rank, world_size):
     return fib(30), torch.ops.aten.relu(torch.ones(1)).item()
 print(byhand.launch(on_a_rank, 1).results)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=99
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "[(832040, 1.0)]\n", done.stderr
 
 
@@ -275,7 +274,7 @@ def test_torch_multiprocessing_spawn_runs_the_same_function(tmp_path):
         "    for _ in range(2): mp.spawn(main, (2,), 2)\n"
         "    print('both runs done')\n"
     )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=100)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
     assert "both runs done" in done.stdout, done.stderr
 
 
@@ -460,11 +459,9 @@ def alive(pid: int) -> bool:
     return state != "Z"
 
 
-def wait_until_gone(pids: list[int], seconds: float = 5.0) -> list[int]:
-    until = time.monotonic() + seconds
-    while any(alive(pid) for pid in pids) and time.monotonic() < until:
-        time.sleep(0.02)
-    return [pid for pid in pids if alive(pid)]
+def wait_until_gone(pids: list[int]) -> list[int]:
+    wait_until(lambda: not any(map(alive, pids)))
+    return []
 
 
 def daemonise(rank, world_size, path):
@@ -484,7 +481,7 @@ def daemonise(rank, world_size, path):
 def test_a_daemon_that_a_rank_left_is_gone_when_launch_returns(tmp_path):
     launch(daemonise, 2, args=(str(tmp_path),))
     pids = [int((tmp_path / str(rank)).read_text()) for rank in range(2)]
-    assert wait_until_gone(pids, 0.0) == []
+    assert [pid for pid in pids if alive(pid)] == []
 
 
 def setsid_and_sleep(rank, world_size, path=None):
@@ -499,7 +496,7 @@ def test_a_rank_in_a_session_of_its_own_is_gone_after_the_deadline(tmp_path):
         launch(setsid_and_sleep, 2, args=(str(tmp_path),), deadline=2)
     pids = [int(path.name) for path in tmp_path.iterdir()]
     assert len(pids) == 2
-    assert wait_until_gone(pids, 0.0) == []
+    assert [pid for pid in pids if alive(pid)] == []
 
 
 STEP = """import os, pathlib, time, torch, torch.distributed as dist
@@ -530,9 +527,7 @@ def launched_from(client, folder):
     """The pids of two ranks and of what they forked, once a cell's launch has got so far."""
     cell = f"launch(step, 3, args=({str(folder)!r},), deadline=600)"
     client.execute(cell, stop_on_error=False)  # the next cell is not aborted
-    until = time.monotonic() + 60
-    while len(list(folder.iterdir())) < 4 and time.monotonic() < until:
-        time.sleep(0.05)
+    wait_until(lambda: len(list(folder.iterdir())) == 4)
     time.sleep(1)  # rank 0 goes from the file to its call
     return [int(path.name) for path in folder.iterdir()]
 
@@ -545,7 +540,7 @@ def test_the_stop_button_ends_the_ranks_and_shows_where_each_was_and_the_next_ce
     manager.interrupt_kernel()
     content = {}
     while "traceback" not in content:
-        content = client.get_iopub_msg(timeout=20)["content"]
+        content = client.get_iopub_msg()["content"]
     sentence, _, *rows = "\n".join(content["traceback"]).splitlines()
     assert content["ename"] == "Interrupted"
     assert sentence == "KeyboardInterrupt: the launch was stopped. Each rank was here:"
@@ -556,7 +551,7 @@ def test_the_stop_button_ends_the_ranks_and_shows_where_each_was_and_the_next_ce
         "2 returned",
     ]
     assert (len(pids), wait_until_gone(pids)) == (4, [])
-    reply = client.execute_interactive("launch(lambda rank, n: rank, 2).results", timeout=30)
+    reply = client.execute_interactive("launch(lambda rank, n: rank, 2).results")
     assert reply["content"]["status"] == "ok"
 
 
@@ -569,8 +564,9 @@ def test_no_process_survives_a_killed_kernel(kernel, tmp_path):
 
 def test_a_fork_server_that_dies_is_started_again():
     launch(main, 2, setup=False)
-    os.kill(byhand.runtime.default_launcher()._client.process_id, signal.SIGKILL)
-    time.sleep(0.2)
+    server = byhand.runtime.default_launcher()._client._process
+    server.kill()
+    server.wait()
     assert launch(main, 2, setup=False).results == [1, 1]
 
 
@@ -581,12 +577,13 @@ def sleep_and_tell(rank, world_size, seconds=0.0):
 
 def test_an_idle_launcher_keeps_no_process_and_the_next_launch_starts_them_anew():
     with Launcher(idle_seconds=2) as launcher:
-        launch_on(launcher, sleep_and_tell, 2, (3.0,))  # longer than that, and not ended
-        server = launcher._client.process_id
-        launcher._client.count()  # it has forked the next ranks before it answers
-        waiting = [child.pid for child in psutil.Process(server).children()]
+        with launcher._lock:  # so that none is ended before it has been seen
+            launch_on(launcher, sleep_and_tell, 2, (3.0,))  # longer than that, and not ended
+            server = launcher._client.process_id
+            launcher._client.count()  # it has forked the next ranks before it answers
+            waiting = [child.pid for child in psutil.Process(server).children()]
         assert len(waiting) == 2
-        assert wait_until_gone([server, *waiting], 20) == []
+        assert wait_until_gone([server, *waiting]) == []
         assert len(set(launch_on(launcher, sleep_and_tell, 2).results)) == 2
         assert launcher._client.process_id != server
 

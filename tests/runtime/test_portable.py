@@ -10,10 +10,10 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 
 import psutil
 import pytest
+from waiting import wait_until
 
 from byhand.runtime import system
 
@@ -71,7 +71,8 @@ def leave(rank, world_size, folder, forever=False):
     pathlib.Path(folder, str(os.getpid())).touch()
     if forever or os.getppid() == 1:
         time.sleep(600)
-    time.sleep(0.3)
+    while len(list(pathlib.Path(folder).iterdir())) < 4:
+        time.sleep(0.01)
 
 def error_of(fn, *args):
     try:
@@ -99,13 +100,6 @@ error_of(leave, str(folder / "killed"), True)
 """
 
 
-def gone(pids: list[int], seconds: float = 10.0) -> bool:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until and any(map(psutil.pid_exists, pids)):
-        time.sleep(0.05)
-    return not any(map(psutil.pid_exists, pids))
-
-
 def test_without_linuxs_own_calls_a_launch_does_what_it_does_with_them(tmp_path):
     (tmp_path / "sitecustomize.py").write_text(TAKEN_AWAY)
     killed = tmp_path / "killed"
@@ -114,9 +108,7 @@ def test_without_linuxs_own_calls_a_launch_does_what_it_does_with_them(tmp_path)
         [sys.executable, "-c", PROGRAM, str(tmp_path)], env=variables, stdout=subprocess.PIPE
     ) as program:
         said = json.loads(program.stdout.readline())
-        until = time.monotonic() + 30
-        while len(list(killed.glob("*"))) < 4 and time.monotonic() < until:
-            time.sleep(0.05)
+        wait_until(lambda: len(list(killed.glob("*"))) == 4)
         last = [int(path.name) for path in killed.glob("*")]
         program.send_signal(signal.SIGKILL)
     assert said["portable"]
@@ -128,8 +120,7 @@ def test_without_linuxs_own_calls_a_launch_does_what_it_does_with_them(tmp_path)
     assert said["stopped"].startswith("Interrupted: the launch was stopped. Each rank was here:")
     assert said["network"].startswith("no virtual network can be made here: it needs Linux")
     assert (len(said["pids"]), len(last)) == (8, 4)
-    assert gone(said["pids"])
-    assert gone(last)
+    wait_until(lambda: not any(map(psutil.pid_exists, [*said["pids"], *last])))
 
 
 def test_where_the_portable_path_is_asked_for_it_is_taken_and_leaves_no_file(tmp_path):
@@ -138,7 +129,7 @@ launch(lambda rank, n: rank, 2)
 print(system.PORTABLE)"""
     variables = {**os.environ, "BYHAND_PORTABLE": "1", "TMPDIR": str(tmp_path)}
     command = [sys.executable, "-c", program]
-    said = subprocess.run(command, env=variables, stdout=subprocess.PIPE, check=True, timeout=60)
+    said = subprocess.run(command, env=variables, stdout=subprocess.PIPE, check=True)
     assert (said.stdout.strip(), list(tmp_path.glob("byhand*"))) == (b"True", [])
     assert system.PORTABLE == bool(sys.platform != "linux" or os.environ.get("BYHAND_PORTABLE"))
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 import torch.distributed as dist
+from waiting import wait_until
 
 from byhand import DeadlockError, VirtualNetwork, launch
 from byhand.runtime import Launcher
@@ -162,16 +163,10 @@ def test_nothing_is_left_when_the_launching_process_is_killed(tmp_path):
     marked = {**os.environ, "VIRTUAL_NETWORK_TEST": str(tmp_path)}
     before = set(os.listdir("/sys/class/net"))
     process = subprocess.Popen([sys.executable, script], env=marked)
-    until = time.monotonic() + 60
-    while len(carriers(str(tmp_path))) < 8 and time.monotonic() < until:  # 4 ranks, 3 servers, it
-        time.sleep(0.1)
-    assert len(carriers(str(tmp_path))) >= 8, "the launch did not start"
+    wait_until(lambda: len(carriers(str(tmp_path))) >= 8)  # 4 ranks, 3 servers, it
     process.send_signal(signal.SIGKILL)
     process.wait()
-    until = time.monotonic() + 10
-    while carriers(str(tmp_path)) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert carriers(str(tmp_path)) == []
+    wait_until(lambda: not carriers(str(tmp_path)))
     assert set(os.listdir("/sys/class/net")) == before
 
 

@@ -51,7 +51,6 @@ NAMES = (*PLANS, "hierarchical")
 
 
 @given(st.integers(1, 40))
-@settings(deadline=None)
 def test_every_plan_adds_every_term_once_and_leaves_all_ranks_with_the_total(num_ranks):
     for make in PLANS.values():
         plans.check(make(num_ranks))
@@ -200,7 +199,7 @@ shapes = st.lists(st.lists(st.integers(0, 5), max_size=3), min_size=1, max_size=
 
 
 @given(shapes, st.integers(1, 4))
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 def test_any_shape_can_be_reduced(shapes, world_size):
     run = launch(reduce_shapes, world_size, (shapes,))
     assert all(map(all, run.results)), f"shapes {shapes}: {run.results}"

@@ -59,7 +59,7 @@ LINE = AlphaBeta(alpha=3e-5, beta=2e-10)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(p=st.integers(1, 33), m=st.integers(0, 10**9), hosts=st.integers(1, 4))
 def test_a_formula_is_what_its_rounds_of_messages_cost_on_a_switch(algorithm, p, m, hosts):
     per_host = p // hosts if p % hosts == 0 else 1

@@ -113,7 +113,7 @@ def test_three_steps_on_uneven_shards_equal_one_device(world_size):
     st.integers(1, 4),
     st.integers(1, 400),
 )
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=8, derandomize=True)
 def test_any_shapes_micro_batches_and_buckets_equal_one_device(sizes, rows, micro, bucket_bytes):
     x, labels = data(rows, sizes)
     run = launch(train, 3, (x, labels, sizes, 1, micro, bucket_bytes))
@@ -242,7 +242,6 @@ def test_every_rank_gets_the_roots_parameters():
 
 
 @given(st.integers(0, 30), st.integers(1, 9), st.integers(0, 3))
-@settings(deadline=None)
 def test_the_batches_of_an_epoch_hold_every_sample_once(num_samples, batch_rows, epoch):
     found = batches(num_samples, batch_rows, epoch)
     assert sorted(torch.cat(found).tolist()) == list(range(num_samples))

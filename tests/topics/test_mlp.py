@@ -42,7 +42,7 @@ def assert_close(mine, theirs, **tolerance):
     st.integers(1, 7),
     st.sampled_from([(ReLU, torch.nn.ReLU()), (GELU, torch.nn.GELU())]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_every_gradient_equals_autograds(sizes, num_rows, activations):
     weights = random_weights(sizes, seed=1, dtype=torch.float64)
     mine = MLP.from_weights(weights, activations[0])

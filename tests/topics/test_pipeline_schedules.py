@@ -41,7 +41,7 @@ from byhand.pipeline_schedules.lab import NAMED, bill, schedule_explorer
 
 stages, batches = st.integers(1, 7), st.integers(1, 16)
 costs = st.tuples(st.floats(0.5, 2), st.floats(0.5, 2), st.floats(0.5, 2))
-many = settings(max_examples=60, deadline=None)
+many = settings(max_examples=60)
 
 
 @given(stages, batches, costs)
@@ -328,7 +328,7 @@ routes = st.sampled_from(
 
 
 @given(routes, st.integers(1, 5), st.integers(0, 4), costs, st.floats(0, 1), st.integers(0, 2))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_found_schedule_runs_and_holds_no_more_than_it_may(route, m, more, cost, send, width):
     limit = max(map(route.count, set(route))) + more
     schedule = find(route, m, limit, *cost, send=send, width=width)
@@ -339,7 +339,7 @@ def test_a_found_schedule_runs_and_holds_no_more_than_it_may(route, m, more, cos
 
 
 @given(routes, st.integers(1, 5), st.integers(0, 4), costs, st.floats(0, 1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_draft_ends_when_the_simulation_of_its_schedule_does(route, m, more, cost, send):
     limit = max(map(route.count, set(route))) + more
     seconds = dict(zip(("forward", "backward_input", "backward_weight"), cost, strict=True))

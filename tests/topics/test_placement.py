@@ -64,7 +64,7 @@ def test_with_tp_outermost_everything_it_sends_leaves():
 
 
 @given(powers, powers, powers, powers, st.sampled_from(["tp-ep-dp-pp", "dp-ep-tp-pp"]), powers)
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_bytes_are_those_of_the_messages_one_by_one(tp, ep, pp, dp, order, ranks_per_node):
     grid = RankGrid(tp * ep * pp * dp, tp=tp, ep=ep, pp=pp, order=order)
     if grid.world_size % ranks_per_node:

@@ -27,7 +27,7 @@ LITERATURE = [
 ]
 
 degrees = st.sampled_from([1, 1, 2, 2, 3, 4])
-many = settings(max_examples=100, deadline=None)
+many = settings(max_examples=100)
 
 
 @st.composite

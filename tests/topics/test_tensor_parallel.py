@@ -172,7 +172,7 @@ def check_each(world_size, split, cases, x_cut, y_cut, cuts):
 
 @pytest.mark.parametrize("world_size", WORLDS)
 @given(shapes=SHAPES)
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=2)
 def test_a_column_parallel_layer_is_a_slice_of_the_linear_layer(world_size, shapes):
     cases = [make_case(inputs, rows, world_size * wide) for inputs, rows, wide in shapes]
     run = check_each(world_size, ColumnParallelLinear, cases, None, 1, [0, 0])
@@ -182,7 +182,7 @@ def test_a_column_parallel_layer_is_a_slice_of_the_linear_layer(world_size, shap
 
 @pytest.mark.parametrize("world_size", WORLDS)
 @given(shapes=SHAPES)
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=2)
 def test_a_row_parallel_layer_takes_slices_and_gives_the_whole(world_size, shapes):
     cases = [make_case(world_size * wide, rows, outputs) for outputs, rows, wide in shapes]
     run = check_each(world_size, RowParallelLinear, cases, 1, None, [1, None])
@@ -272,7 +272,7 @@ def test_gathering_the_input_sends_back_a_reduce_scatter_and_gives_the_same(worl
 
 
 @given(st.integers(1, 2), st.integers(1, 3), st.integers(1, 4), st.integers(1, 3), st.booleans())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_attention_equals_torchs(batch, heads, positions, size, causal):
     shape = (batch, heads, positions, size)
     q, k, v = (torch.randn(shape, requires_grad=True, **FLOAT64) for _ in range(3))
@@ -358,7 +358,7 @@ def test_attentions_split_backward_gives_the_same_gradients():
 @given(
     st.integers(1, 2), st.integers(1, 3), st.integers(1, 3), st.integers(0, 2), st.integers(1, 2)
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_convolution_equals_torchs(inputs, outputs, kernel, padding, stride):
     weight = torch.randn(outputs, inputs, kernel, kernel, requires_grad=True, **FLOAT64)
     bias = torch.randn(outputs, requires_grad=True, **FLOAT64)

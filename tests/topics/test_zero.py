@@ -162,7 +162,7 @@ def test_clipped_steps_on_uneven_shards_equal_one_device(way, what, world_size):
     st.integers(1, 3),
     st.sampled_from(list(WAYS)),
 )
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=10, derandomize=True)
 def test_any_shapes_and_micro_batches_equal_one_device(sizes, rows, micro_batches, way):
     batches = data(rows, (*sizes, 4), steps=1)
     made = partial(build, sizes=(*sizes, 4))
@@ -177,7 +177,6 @@ def test_any_shapes_and_micro_batches_equal_one_device(sizes, rows, micro_batche
 
 
 @given(st.lists(st.lists(st.integers(1, 4), max_size=3), min_size=1, max_size=4), st.integers(1, 7))
-@settings(deadline=None)
 def test_a_flat_tensor_holds_every_number_once_and_then_zeros(shapes, num_ranks):
     tensors = [1 + torch.rand(shape) for shape in shapes]
     whole = flatten(tensors, num_ranks)
