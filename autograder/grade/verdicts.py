@@ -21,6 +21,7 @@ from byhand.runtime import (
     TamperedError,
 )
 from byhand.runtime.walls.notebook import NotebookError
+from byhand.words import plain_text
 
 PASSED, FAILED, TIMEOUT, DEADLOCK = "passed", "failed", "timeout", "deadlock"
 CRASHED, RESOURCE, TAMPERED, INFRASTRUCTURE = "crashed", "resource", "tampered", "infrastructure"
@@ -92,8 +93,8 @@ def failed(
     else:
         message = _hidden_message(error) if hidden else _message(error)
     tells_places = kind in (DEADLOCK, TIMEOUT) and not hidden and isinstance(error, LaunchError)
-    table = str(error).partition("\n\n")[2][:MAX_MESSAGE] if tells_places else ""
-    told = message[:MAX_MESSAGE], table, round(seconds, 3)
+    table = str(error).partition("\n\n")[2] if tells_places else ""
+    told = plain_text(message, MAX_MESSAGE), plain_text(table, MAX_MESSAGE), round(seconds, 3)
     return Verdict(question, kind, 0, points, part, hidden, *told)
 
 
