@@ -19,7 +19,7 @@ from autograder.commands import (
     which_submissions,
 )
 from autograder.places import Places, chosen_assignments
-from byhand.words import counted
+from byhand.words import counted, plain_text
 
 
 @command
@@ -127,7 +127,7 @@ def grade(
         raise click.ClickException(f"interrupted. What was graded is kept; {then}.") from None
     strangers = late.apply(where)
     for line in [*summary(outcome), *strangers]:
-        click.echo(line)
+        click.echo(plain_text(line, None))
     if changed := list(changes(before, outcome.judgements)):
         click.echo(told(changed))
     if outcome.failures:

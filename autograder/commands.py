@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from autograder.places import CourseError, places, why_not_written
+from byhand.words import plain_text
 
 
 @click.group()
@@ -63,7 +64,7 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             function(places(class_dir, course), **options)
         except CourseError as error:
-            raise click.ClickException(str(error)) from None
+            raise click.ClickException(plain_text(error, None)) from None
         except BrokenPipeError:
             raise  # whoever read this has enough: click ends without a word
         except Exception as error:
@@ -76,9 +77,12 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def told(failures: list[str]) -> str:
-    """The first of many sentences about what went wrong, and how many more there are."""
+    """The first of many sentences about what went wrong, and how many more there are.
+
+    They may quote a submission, and a terminal obeys what it is shown.
+    """
     more = [f"and {len(failures) - 20} more"] if len(failures) > 20 else []
-    return "\n".join([*failures[:20], *more])
+    return plain_text("\n".join([*failures[:20], *more]), None)
 
 
 def options(*several: Callable[..., Any]) -> Callable[..., Any]:

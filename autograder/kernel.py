@@ -1,9 +1,12 @@
 """A kernel that papermill drives: for the judge's notebooks, and for those of `autograder run`."""
 
 import contextlib
+import fcntl
 import logging
 import os
-from collections.abc import Mapping
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +18,63 @@ from nbformat import NotebookNode
 from papermill.clientwrap import PapermillNotebookClient
 from papermill.engines import NBClientEngine, papermill_engines
 
+from autograder.places import CourseError
 from autograder.release.rules import KERNELSPEC
 
 ENGINE = "autograder"
+
+
+@contextlib.contextmanager
+def kernel_folder() -> Iterator[Path]:
+    """A new folder for one kernel, below one that only this user can look into.
+
+    It holds hidden tests for a while. What processes that were killed left there goes first.
+
+    Raises:
+        CourseError: the place for it is somebody else's.
+    """
+    place = _private(Path(tempfile.gettempdir(), f"autograder-{os.getuid()}"))
+    with contextlib.ExitStack() as held:
+        with _locked(place):
+            for left in place.iterdir():
+                with contextlib.suppress(BlockingIOError), _locked(left, wait=False):
+                    shutil.rmtree(left, ignore_errors=True)
+            folder = Path(tempfile.mkdtemp(dir=place))
+            held.callback(shutil.rmtree, folder, ignore_errors=True)
+            held.enter_context(_locked(folder))
+        yield folder
+
+
+def _private(place: Path) -> Path:
+    """This folder, made if it is not there, if it is this user's alone.
+
+    Raises:
+        CourseError: it is not.
+    """
+    with contextlib.suppress(FileExistsError):
+        place.mkdir(mode=0o700)
+    found = place.lstat()
+    if found.st_uid != os.getuid() or found.st_mode & 0o170077 != 0o040000:
+        raise CourseError(
+            f"{place} is no folder that only you can look into, and hidden tests would lie in it:"
+            " remove it, or set TMPDIR to a folder of your own"
+        )
+    return place
+
+
+@contextlib.contextmanager
+def _locked(path: Path, wait: bool = True) -> Iterator[None]:
+    """A folder that nobody else locks meanwhile; the lock ends with this process.
+
+    Raises:
+        BlockingIOError: somebody has it, and this was not to wait.
+    """
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
+    finally:
+        os.close(descriptor)
 
 
 class Kernel(contextlib.AbstractContextManager):
@@ -67,7 +124,10 @@ class Kernel(contextlib.AbstractContextManager):
         """What papermill's engine does with a notebook that it manages."""
         if self._manager is None:
             self._manager = AsyncKernelManager(
-                kernel_name=KERNELSPEC["name"], transport="ipc", ip=f"{self.folder}/kernel"
+                kernel_name=KERNELSPEC["name"],
+                transport="ipc",
+                ip=f"{self.folder}/kernel",
+                connection_file=f"{self.folder}/connection.json",
             )
         with open(log_file, "a", encoding="utf-8", errors="replace") as file:
             log = logging.Logger(ENGINE, logging.INFO)

@@ -1,4 +1,4 @@
-"""HTML by jinja2, with every value escaped; pages stand alone and hold no script."""
+"""HTML by jinja2, every value plain text and escaped; pages stand alone and hold no script."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from markupsafe import Markup
 from nbformat import NotebookNode
 
 from autograder.cells import is_grade, is_solution
-from byhand.words import counted
+from byhand.words import counted, plain_text
 
 TEMPLATES = Path(__file__).parent / "templates"
 _POINTS = re.compile(r"\s*\(\d+ points?\b[^)]*\)")
@@ -25,10 +25,16 @@ def render(template: str, **values: Any) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_plain,
     )
     environment.globals["counted"] = counted
     style = Markup((TEMPLATES / "style.css").read_text())
     return environment.get_template(template).render(style=style, **values)
+
+
+def _plain(value: Any) -> Any:
+    """A value as a page shows it; markup is our own."""
+    return plain_text(value, None) if type(value) is str else value
 
 
 def write_page(path: Path, html: str) -> Path:

@@ -4,7 +4,6 @@ import contextlib
 import functools
 import os
 import re
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from papermill import PapermillExecutionError
 
 from autograder.batch.queue import Do
-from autograder.kernel import Kernel
+from autograder.kernel import Kernel, kernel_folder
 
 _ENDED = "a cell before it ended the kernel, as sys.exit() does"
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
@@ -38,7 +37,7 @@ class Running:
     @contextlib.contextmanager
     def worker(self) -> Iterator[tuple[Do, Any]]:
         """Nothing stays warm: each notebook has a kernel of its own."""
-        with tempfile.TemporaryDirectory(prefix="kernel-") as folder, Kernel(folder) as kernel:
+        with kernel_folder() as folder, Kernel(folder) as kernel:
             yield functools.partial(self._run, kernel), kernel.kill
 
     def is_doubtful(self, result: Any) -> bool:

@@ -20,7 +20,9 @@ def hand_ins(where: Places, assignments: Collection[str]) -> list[tuple[str, str
         (folder.name, assignment)
         for assignment in sorted(assignments)
         for folder in sorted(where.submitted.glob("[!.]*"))
-        if student_name(folder.name) == folder.name and os.path.lexists(folder / assignment)
+        if student_name(folder.name) == folder.name
+        and not folder.is_symlink()
+        and os.path.lexists(folder / assignment)
     ]
 
 
@@ -28,7 +30,11 @@ def strays(where: Places) -> list[str]:
     """A sentence for each thing in submitted/ that nobody would grade."""
     said, known = [], {*where.assignments()}
     for folder in sorted(where.submitted.glob("[!.]*")):
-        name, inside = printable(folder.name), sorted(folder.glob("[!.]*"))
+        name = printable(folder.name)
+        if folder.is_symlink():
+            said.append(f"submitted/{name} is a link and is not followed: put the folder there")
+            continue
+        inside = sorted(folder.glob("[!.]*"))
         if (better := student_name(folder.name)) != folder.name:
             said.append(f"submitted/{name} is no name for a student: call it {better}")
         elif not inside:

@@ -2,9 +2,10 @@
 
 Test cells run here, in a trusted kernel that papermill drives (notebook.py). The student's
 functions are stand-ins here. Grading is what Jupyter does: the student's cells run once, in order,
-each test after those before it, in a notebook of their own behind walls; a launch takes from there
-what it names, by value, to ranks that are clean. One sandbox for each question, so that a hang
-costs one question.
+in a notebook of their own behind walls, and a test gets what they had defined where it stands. All
+of them run before the first test, and then their notebook ends: so no rank can tell it what a
+hidden test gave it. A launch takes what it names, by value, to ranks that are clean. One sandbox
+for each question, so that a hang costs one question.
 
 The kernel stays up from one submission to the next, together with the sandbox's fork server, which
 has torch loaded and knows no secret. `begin` forgets everything of the submission before.
@@ -13,6 +14,7 @@ has torch loaded and knows no secret. `begin` forgets everything of the submissi
 import atexit
 import gc
 import pickle
+import re
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -31,6 +33,7 @@ from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.isolation import sandbox_command
 from byhand.runtime.walls.question import Question as Launches
 from byhand.runtime.walls.question import Sandbox
+from byhand.runtime.walls.snapshot import Snapshot
 
 MIME = "application/vnd.byhand.verdict+json"  # of a verdict, as a display of the judge's notebook
 LIMIT_SECONDS = 30.0
@@ -129,6 +132,7 @@ class Judge:
         check.set_seed(plan.seed)
         namespace.update({name: StandIn(name) for name in plan.stand_ins})
         self.notebook = students_notebook(launcher, self.limits)
+        self._taken: dict[str, Snapshot] = {}  # by question
 
     @property
     def notes(self) -> list[str]:
@@ -142,16 +146,32 @@ class Judge:
     def ask(self, question: Question) -> Verdict:
         """The verdict on one question."""
         try:
-            self.notebook.run(question.cells)
             sandbox = self.launcher.fresh(
-                notebook=self.notebook, limits=self.limits, seconds=question.limit
+                notebook=self._notebook_at(question), limits=self.limits, seconds=question.limit
             )
-            verdict = self._judged(question, sandbox)
+            return self._judged(question, sandbox)
         except LaunchError as error:
-            verdict = verdicts.infrastructure(question.name, question.points, str(error))
-        if question is self.plan.questions[-1]:
-            self.close()
-        return verdict
+            return verdicts.infrastructure(question.name, question.points, str(error))
+
+    def _notebook_at(self, question: Question) -> Snapshot:
+        """What the student's cells before this question had defined; no cell runs after that.
+
+        Raises:
+            LaunchError: no process can be made for them.
+        """
+        if question.name not in self._taken:
+            try:
+                for each in self.plan.questions:
+                    self.notebook.run(each.cells)
+                    self._taken[each.name] = Snapshot(self.notebook, self._named_in(each))
+            finally:
+                self.close()
+        return self._taken[question.name]
+
+    def _named_in(self, question: Question) -> list[str]:
+        """The stand-ins that this test can name: its text, or that of the cells it builds on."""
+        text = "\n".join([*self.plan.preparation, question.source])
+        return [name for name in self.plan.stand_ins if re.search(rf"\b{name}\b", text)]
 
     def _judged(self, question: Question, sandbox: Launches) -> Verdict:
         began = time.monotonic()

@@ -6,7 +6,6 @@ the sandbox. Its verdicts come back as displays of a MIME type of our own, one f
 
 import contextlib
 import pickle
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from autograder.cells import defined_names, is_grade, is_locked, is_solution
 from autograder.grade.judge import LIMIT_SECONDS, MIME, Plan, Question
 from autograder.grade.verdicts import INFRASTRUCTURE, Verdict
-from autograder.kernel import Kernel
+from autograder.kernel import Kernel, kernel_folder
 from autograder.places import CourseError
 from autograder.release.rules import KERNELSPEC
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
@@ -40,7 +39,7 @@ class WarmKernel(contextlib.AbstractContextManager):
     def __init__(self, sandboxed: bool = True, hide: tuple[Path, ...] = (), gpus: Gpus = NO_GPUS):
         self.means = {"sandboxed": sandboxed, "hide": hide, "gpus": gpus}
         self._held = contextlib.ExitStack()
-        folder = self._held.enter_context(tempfile.TemporaryDirectory(prefix="kernel-"))
+        folder = self._held.enter_context(kernel_folder())
         self.kernel = self._held.enter_context(Kernel(folder))
 
     def judge(self, plan: Plan, seed: int) -> Judged:

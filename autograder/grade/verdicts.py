@@ -1,12 +1,11 @@
 """Verdicts: what can become of one question, and how an exception becomes one.
 
-A verdict's message is what the student reads. For a hidden part it is a sentence of ours that no
-submission adds a word to, as it could tell the hidden inputs: the kind of end, the ranks, their
-calls' names.
+A verdict's message is what the student reads. For a hidden part it is one of a few sentences of
+ours: a submission that could add a word, or choose a rank, a call or a signal, could tell the
+hidden inputs.
 """
 
 import traceback
-from collections import defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,9 +20,8 @@ from byhand.runtime import (
     SandboxError,
     TamperedError,
 )
-from byhand.runtime.errors import describe_exit
 from byhand.runtime.walls.notebook import NotebookError
-from byhand.words import ranks_text
+from byhand.words import plain_text
 
 PASSED, FAILED, TIMEOUT, DEADLOCK = "passed", "failed", "timeout", "deadlock"
 CRASHED, RESOURCE, TAMPERED, INFRASTRUCTURE = "crashed", "resource", "tampered", "infrastructure"
@@ -42,7 +40,12 @@ _ASKED = {  # by the check that failed: of what a hidden part says that it is no
     "peak_bytes": "the memory held at once is",
 }
 _LIMIT_SIGNALS = (-9, -24, -25)  # SIGKILL when memory runs out, SIGXCPU, SIGXFSZ
-_TOLD_EXITS = (*_LIMIT_SIGNALS, -6, -11)  # of hidden parts; SIGABRT, SIGSEGV
+_HIDDEN_ENDS = {  # by the verdict: all that is told of a hidden part that ended so
+    DEADLOCK: "the ranks' calls do not fit together",
+    CRASHED: "a rank's process ended before the function returned",
+    RESOURCE: "a rank used more memory, output or another limit than it may",
+    TAMPERED: "a rank sent back something that the library does not write",
+}
 
 
 @dataclass(frozen=True)
@@ -90,8 +93,8 @@ def failed(
     else:
         message = _hidden_message(error) if hidden else _message(error)
     tells_places = kind in (DEADLOCK, TIMEOUT) and not hidden and isinstance(error, LaunchError)
-    table = str(error).partition("\n\n")[2][:MAX_MESSAGE] if tells_places else ""
-    told = message[:MAX_MESSAGE], table, round(seconds, 3)
+    table = str(error).partition("\n\n")[2] if tells_places else ""
+    told = plain_text(message, MAX_MESSAGE), plain_text(table, MAX_MESSAGE), round(seconds, 3)
     return Verdict(question, kind, 0, points, part, hidden, *told)
 
 
@@ -159,17 +162,14 @@ def _message(error: BaseException) -> str:
 
 
 def _hidden_message(error: BaseException) -> str:
-    """How a hidden part ended: fixed sentences, that can carry none of its inputs or values."""
-    if isinstance(error, DeadlockError):
-        return f"the ranks' calls do not fit together: {_places(error)}. {error.rule}".strip()
-    if isinstance(error, RankError) and error.exit_code in _TOLD_EXITS:
-        return f"rank {error.rank} died: {describe_exit(error.exit_code)}"
-    if isinstance(error, RankError) and error.exit_code is not None:
-        return f"rank {error.rank} died: its process ended before the function returned"
+    """How a hidden part ended: one of a few sentences, whichever ranks, calls and signals it was.
+
+    Two inputs that end alike are told alike, so that no rank can say by its end what it was given.
+    """
+    if (kind := _kind(error)) in _HIDDEN_ENDS:
+        return _HIDDEN_ENDS[kind]
     if isinstance(error, RankError):
-        return f"rank {error.rank} raised an exception"
-    if isinstance(error, TamperedError):
-        return "a rank sent back something that the library does not write"
+        return "a rank raised an exception"
     if isinstance(error, NotebookError):
         return "the notebook does not define what the test needs, or it cannot travel to a rank"
     failed = [_ASKED[f.name] for f in traceback.extract_tb(error.__traceback__) if _is_check(f)]
@@ -179,14 +179,6 @@ def _hidden_message(error: BaseException) -> str:
 
 def _is_check(frame: traceback.FrameSummary) -> bool:
     return frame.name in _ASKED and Path(frame.filename).parent == Path(check.__file__).parent
-
-
-def _places(error: DeadlockError) -> str:
-    """Where the ranks are, in our own words: `ranks 0 and 2: all_reduce; rank 1: returned`."""
-    ranks = defaultdict(list)
-    for report in error.reports:
-        ranks[report.call or report.state].append(report.rank)
-    return "; ".join(f"{ranks_text(some)}: {where}" for where, some in ranks.items())
 
 
 def _line_of(error: BaseException, filename: str) -> int:

@@ -6,6 +6,7 @@ touched. `register` enters an assignment's cells and points in the class gradebo
 
 import contextlib
 import logging
+import os
 import shutil
 import tempfile
 import warnings
@@ -21,7 +22,7 @@ from nbgrader.preprocessors import ClearHiddenTests
 from sqlalchemy.exc import OperationalError
 from traitlets.config import Config
 
-from autograder.nbgrader_config import settings
+from autograder.nbgrader_config import prepare, settings
 from autograder.places import CourseError, GradebookError, Places, why_not_written
 from autograder.release.rules import problems
 from autograder.written import Written
@@ -78,6 +79,7 @@ def register(where: Places, assignment: str) -> None:
     """
     check(where.source(assignment))
     config = settings(where)
+    _make_gradebook(where)
     with tempfile.TemporaryDirectory() as folder:
         config.CourseDirectory.release_directory = folder
         try:
@@ -137,8 +139,49 @@ def opened_gradebook(where: Places) -> Iterator[Gradebook]:
     Raises:
         GradebookError: another program has locked it, or there is no room on the disk.
     """
+    _make_gradebook(where)
+    with _database(where.gradebook) as gradebook:
+        yield gradebook
+
+
+def _make_gradebook(where: Places) -> None:
+    """The class's database, put in its place whole, where there is none.
+
+    nbgrader notes which version it is in a last step of its own, and takes one without for an old
+    one: what is cut off before that step must not be there.
+
+    Raises:
+        GradebookError: there is no room on the disk. OSError: there is none, either.
+    """
+    if where.gradebook.exists():
+        return
+    prepare(where)
+    draft = where.gradebook.with_name(f".{where.gradebook.name}.{os.getpid()}")
     try:
-        with warnings.catch_warnings(), Gradebook(f"sqlite:///{where.gradebook}") as gradebook:
+        with tempfile.TemporaryDirectory() as folder:
+            made = Path(folder, where.gradebook.name)
+            with _database(made):
+                pass
+            shutil.copy(made, draft)
+        try:
+            os.link(draft, where.gradebook)
+        except FileExistsError:
+            pass  # another process was faster
+        except OSError:
+            os.replace(draft, where.gradebook)  # a file has one name here
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _database(path: Path) -> Iterator[Gradebook]:
+    """nbgrader's database in this file, made if it is not there.
+
+    Raises:
+        GradebookError: as for `opened_gradebook`.
+    """
+    try:
+        with warnings.catch_warnings(), Gradebook(f"sqlite:///{path}") as gradebook:
             warnings.simplefilter("ignore")
             yield gradebook
     except OperationalError as error:

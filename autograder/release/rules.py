@@ -79,6 +79,11 @@ def _markers(cell: NotebookNode) -> Iterator[str]:
         yield f"it has no {SOLUTION!r}: students would get no signature to fill in"
     if HIDDEN in text and (is_solution(cell) or not is_grade(cell)):
         yield "it holds hidden tests but is not a test cell: students would get them"
+    if text.partition(END_HIDDEN)[2].strip():
+        yield (
+            f"something comes after its first {END_HIDDEN!r}: hidden tests stand last, in one"
+            " block, or what their ranks leave behind is told by a visible one"
+        )
 
 
 def _pairs(cells: list[NotebookNode]) -> Iterator[str]:

@@ -1,8 +1,16 @@
 """Numbers and ranks in sentences, and text that any file can hold."""
 
+import re
 from collections.abc import Iterable
 
 _HISSING = ("s", "x", "ch", "sh")
+_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
+# Control characters but for tabs and ends of lines, and the marks that turn text round or have no
+# width; the two that join letters stay, as Persian and families of emoji need them.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 
 
 def counted(number: float, noun: str, form: str = "") -> str:
@@ -39,6 +47,15 @@ def ranks_text(ranks: Iterable[int]) -> str:
     return f"ranks {', '.join(map(str, names[:-1]))} and {names[-1]}"
 
 
-def plain_text(value: object, limit: int = 20_000) -> str:
-    """Text that every file and every page can hold: no half characters, and not too long."""
-    return str(value)[:limit].encode("utf-8", "replace").decode()
+def plain_text(value: object, limit: int | None = 20_000) -> str:
+    """Text that every file, page and terminal can hold, and that only says what it shows.
+
+    Half characters become ?, colours are dropped, and what else a terminal would obey or a page
+    would hide or turn round is written out. `limit`: characters at most; None for all.
+
+    >>> plain_text("\\x1b[31mred\\x1b[0m \\x1b[2Jand \\u202efalse")
+    'red \\\\x1b[2Jand \\\\u202efalse'
+    """
+    text = str(value)[:limit].encode("utf-8", "replace").decode()
+    text = _COLOUR.sub("", text.replace("\r\n", "\n"))
+    return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1], text)[:limit]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from test_report import text_of
 
 from autograder import cli, commands
-from autograder.collect.door import FOREIGN, UNREADABLE, hand_ins, opened
+from autograder.collect.door import FOREIGN, UNREADABLE, hand_ins, opened, strays
 from autograder.collect.names import MAX_BYTES, STUDENT, student_name
 from autograder.grade.journal import Journal, Judgement
 from autograder.places import Places
@@ -86,7 +86,9 @@ def graded(course, tmp_path_factory):
     hand_in_all(where, inbox)
     said = {"collect": run(where, "collect", NAME, str(inbox))}
     tiny_course.hand_in(where, NO_TEXT, right(where))
-    (where.submitted / "lin").symlink_to(where.submitted / "ada-1")
+    (where.submitted / "lin" / NAME).parent.mkdir()
+    (where.submitted / "lin" / NAME).symlink_to(where.submitted / "ada-1" / NAME)
+    (where.submitted / "eve").symlink_to(where.solutions)
     (where.submitted / "typ" / "01_tyni").mkdir(parents=True)
     said["grade"] = run(where, "grade", NAME, "--jobs", "1", "--unsandboxed")
     for command in ("feedback", "report", "export"):
@@ -123,6 +125,7 @@ def test_a_folder_that_nobody_grades_is_told_and_the_exit_status_is_not_0(graded
     said = graded[1]["grade"]
     assert "submitted/typ/01_tyni: no assignment is called so" in said.output
     assert r"submitted/b\udcffd is no name for a student: call it b-d-ea7241" in said.output
+    assert "submitted/eve is a link and is not followed: put the folder there" in said.output
     assert said.exit_code == 1
 
 
@@ -212,13 +215,23 @@ def test_what_holds_no_cells_is_unreadable_and_says_what_to_do(where, data):
     assert opened(where, "ada", NAME)[2].endswith("Jupyter and hand in tiny.ipynb.")
 
 
-@pytest.mark.parametrize("place", ["ada", f"ada/{NAME}"])
-def test_a_link_in_a_students_place_is_never_followed(where, place):
+def test_a_link_in_a_students_place_is_never_followed(where):
     tiny_course.hand_in(where, "ben", right(where))
-    path = where.submitted / place
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.symlink_to(where.submitted / "ben" / ("" if place == "ada" else NAME))
+    (where.submitted / "ada").mkdir()
+    (where.submitted / "ada" / NAME).symlink_to(where.submitted / "ben" / NAME)
     assert ("ada", NAME) in hand_ins(where, [NAME])
+    assert opened(where, "ada", NAME)[1] == UNREADABLE
+
+
+def test_a_link_in_the_place_of_a_student_is_nobodys_hand_in(where):
+    tiny_course.hand_in(where, "ben", right(where))
+    (where.submitted / "ada").symlink_to(where.submitted / "ben")
+    (where.submitted / "eve").symlink_to(where.solutions)
+    assert hand_ins(where, [NAME, OTHER]) == [("ben", NAME)]
+    assert [sentence.partition(" and ")[0] for sentence in strays(where)] == [
+        "submitted/ada is a link",
+        "submitted/eve is a link",
+    ]
     assert opened(where, "ada", NAME)[1] == UNREADABLE
 
 

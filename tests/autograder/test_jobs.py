@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,8 @@ import psutil
 import pytest
 import soak
 import tiny_course
+from nbformat.v4 import new_code_cell, new_notebook
+from nbgrader import api
 from waiting import wait_until
 
 from autograder.batch import queue
@@ -24,8 +27,10 @@ from autograder.batch.judging import Judging
 from autograder.grade.journal import Journal, Judgement
 from autograder.grade.notebook import Judged, WarmKernel, plan
 from autograder.grade.verdicts import passed
+from autograder.kernel import Kernel, kernel_folder
 from autograder.places import CourseError
 from autograder.release.generate import GradebookError
+from autograder.release.rules import KERNELSPEC
 from byhand.runtime.walls.isolation import why_no_sandbox
 
 NAME = [tiny_course.ASSIGNMENT]
@@ -253,6 +258,99 @@ def full_disk(num_bytes: int):
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def tables(where) -> set[str]:
+    with contextlib.closing(sqlite3.connect(where.gradebook)) as database:
+        found = database.execute("select name from sqlite_master where type = 'table'")
+        return {name for (name,) in found}
+
+
+@pytest.mark.parametrize("num_bytes", [10_000, 100_000])
+def test_a_disk_too_full_for_a_gradebook_leaves_none(where, expected, num_bytes):
+    with full_disk(num_bytes), pytest.raises((OSError, GradebookError)):
+        grade(where, NAME, [], OPTIONS)
+    assert list(where.class_dir.glob("*gradebook*")) + list(where.class_dir.glob(".gra*")) == []
+    grade(where, NAME, [], OPTIONS)
+    assert soak.rows(where.gradebook) == expected
+    assert "alembic_version" in tables(where)
+
+
+def test_a_gradebook_is_there_whole_or_not_at_all(where, asked, monkeypatch):
+    class Killed(BaseException):
+        """In the middle of what nbgrader does to make one."""
+
+    def killed():
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(api, "get_alembic_version", killed)
+        with pytest.raises(Killed):
+            grade(where, NAME, [], OPTIONS)
+    assert not where.gradebook.exists()
+    grade(where, NAME, [], OPTIONS)
+    assert "alembic_version" in tables(where)
+
+
+KERNEL = """
+import time
+from autograder.kernel import kernel_folder
+with kernel_folder() as folder:
+    (folder / "plan").write_text("a hidden test")
+    print(folder, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def two_kernels(tmp_path, monkeypatch):
+    """Two processes that hold a kernel's folder each, and where."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    about = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", KERNEL]
+    made = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=about) for _ in range(2)
+    ]
+    yield [(process, Path(process.stdout.readline().strip())) for process in made]
+    for process in made:
+        process.kill()
+        process.communicate()
+
+
+def test_what_a_killed_process_left_of_its_kernel_goes_and_what_lives_stays(two_kernels):
+    (dead, left), (_, living) = two_kernels
+    assert (left / "plan").exists()
+    dead.kill()
+    dead.wait()
+    with kernel_folder() as own:
+        assert own.parent == left.parent == living.parent
+        assert {*own.parent.iterdir()} == {own, living}
+        assert own.parent.stat().st_mode & 0o777 == own.stat().st_mode & 0o777 == 0o700
+    assert {*own.parent.iterdir()} == {living}
+
+
+def test_a_kernel_keeps_its_files_in_its_folder(two_kernels):
+    (_, other), (_, another) = two_kernels
+    with kernel_folder() as folder, Kernel(folder) as kernel:
+        notebook = new_notebook(cells=[new_code_cell("6 * 7")])
+        notebook.metadata.kernelspec = KERNELSPEC
+        kernel.execute(notebook, cwd=folder, log=folder / "log", seconds=60)
+        assert {*other.parent.iterdir()} == {other, another, folder}
+        assert (folder / "connection.json").exists()
+    assert [path.name for path in other.parent.parent.iterdir()] == [other.parent.name]
+
+
+@pytest.mark.parametrize("spoil", ["a link", "open"])
+def test_a_place_for_kernels_that_others_can_look_into_is_refused(tmp_path, monkeypatch, spoil):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    place = tmp_path / f"autograder-{os.getuid()}"
+    if spoil == "a link":
+        place.symlink_to(tmp_path)
+    else:
+        place.mkdir()
+        place.chmod(0o755)
+    with pytest.raises(CourseError, match="no folder that only you can look into"), kernel_folder():
+        pass
 
 
 def test_a_disk_too_full_for_the_journal_stops_grading_and_loses_nothing(where, expected):

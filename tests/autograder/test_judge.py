@@ -1,5 +1,6 @@
 """The judge: every way a submission can end, judged on real ranks behind the sandbox's walls."""
 
+import os
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from byhand.runtime.walls import isolation
 from byhand.runtime.walls.cells import students_notebook
 from byhand.runtime.walls.notebook import NotebookError
 from byhand.runtime.walls.question import Sandbox
+from byhand.runtime.walls.snapshot import Snapshot
 
 ROOT = Path(__file__).resolve().parents[2]
 NO_SANDBOX = isolation.why_no_sandbox()
@@ -349,49 +351,85 @@ def test_an_exception_cannot_carry_a_hidden_input_into_the_feedback(judge):
     )
     verdict = judge(double=tells)["test-double"]
     assert verdict.hidden
-    assert verdict.message == "rank 0 raised an exception"
+    assert verdict.message == "a rank raised an exception"
     assert "987654" not in str(verdict)
 
 
-HIDDEN_ENDS = {
+ENDED = "crashed", "a rank's process ended before the function returned"
+UNFIT = "deadlock", "the ranks' calls do not fit together"
+HIDDEN_ENDS = {  # two answers each, that end alike and could tell a number by how
     "an exit code": (
-        "import os\ndef double(n): return 2 * n if n > 0 else os._exit(-n % 256)",
-        "rank 0 died: its process ended before the function returned",
+        ENDED,
+        "import os\ndef double(n): return 2 * n if n > 0 else os._exit({})",
+        ("7", "9"),
     ),
-    "a rare signal": (
-        "import os\ndef double(n): return 2 * n if n > 0 else os.kill(os.getpid(), 12)",
-        "rank 0 died: its process ended before the function returned",
+    "a signal": (
+        ENDED,
+        "import os\ndef double(n): return 2 * n if n > 0 else os.kill(os.getpid(), {})",
+        ("11", "12"),
     ),
-    "a segfault": (
-        "import ctypes\ndef double(n): return 2 * n if n > 0 else ctypes.string_at(0)",
-        "rank 0 died: its process was killed by SIGSEGV (a segmentation fault)",
+    "an exception": (
+        ("failed", "a rank raised an exception"),
+        "def double(n):\n    if n > 0: return 2 * n\n    raise type('{}', (Exception,), {{}})",
+        ("print", "Other"),
     ),
-    "an exception named after no exception": (
-        "def double(n):\n    if n > 0: return 2 * n\n    raise type('print', (Exception,), {})",
-        "rank 0 raised an exception",
+    "the rank that raises": (
+        ("failed", "a rank raised an exception"),
+        "def total(t):\n    if len(t) == 5 and dist.get_rank() == {}: raise ValueError\n"
+        "    t = t.clone()\n    dist.all_reduce(t)\n    return t",
+        ("0", "2"),
+    ),
+    "the calls that do not fit": (
+        UNFIT,
+        "def total(t):\n    t = t.clone()\n    if len(t) == 5 and dist.get_rank():\n        {}\n"
+        "    dist.all_reduce(t)\n    return t",
+        ("dist.barrier()", "dist.recv(t, 0)"),
+    ),
+    "the shape that does not fit": (
+        UNFIT,
+        "def total(t):\n    t = t.clone()\n"
+        "    dist.all_reduce(torch.ones({}) if len(t) == 5 and dist.get_rank() else t)\n"
+        "    return t",
+        ("7", "9"),
     ),
 }
 
 
 @pytest.mark.parametrize("end", HIDDEN_ENDS)
-def test_a_hidden_part_tells_how_it_ended_in_words_that_carry_nothing(judge, end):
-    answer, sentence = HIDDEN_ENDS[end]
-    verdict = judge(double=answer)["test-double"]
-    assert (verdict.hidden, verdict.message, verdict.table) == (True, sentence, "")
+def test_two_hidden_parts_that_end_alike_are_told_alike(judge, end):
+    (kind, sentence), answer, choices = HIDDEN_ENDS[end]
+    task = "double" if "def double" in answer else "total"
+    for choice in choices:
+        verdict = judge(**{task: answer.format(choice)})[f"test-{task}"]
+        told = verdict.verdict, verdict.hidden, verdict.message, verdict.table
+        assert told == (kind, True, sentence, "")
 
 
-def test_a_hidden_deadlock_names_calls_ranks_and_the_rule_and_no_shape(judge):
-    tells = (
-        "def total(t):\n    shape = [1, *map(abs, map(int, t)), 0] if dist.get_rank() else [7]\n"
-        "    t = t.clone()\n"
-        "    dist.all_reduce(torch.ones(shape) if len(t) == 5 else t)\n    return t"
+def test_the_notebook_has_ended_when_the_first_test_begins(released, judge):
+    name = f"outlive-{os.getpid()}"
+    asked = planned(
+        released, 6, double=f"import ctypes\nctypes.CDLL(None).prctl(15, b'{name}', 0, 0, 0)"
     )
-    verdict = judge(total=tells)["test-total"]
-    assert (verdict.verdict, verdict.hidden, verdict.table) == ("deadlock", True, "")
-    assert verdict.message == (
-        "the ranks' calls do not fit together: ranks 0, 1 and 2: all_reduce."
-        " The shape must be the same on all."
-    )
+    first, second = asked.questions
+    looks = f"import psutil\nfound = [p for p in psutil.process_iter() if p.name() == '{name}']\n"
+    looking = replace(first, source=f"{looks}assert not found, 'it lives'")
+    found = judge.kernel.judge(replace(asked, questions=[looking, second]), seed=0).verdicts
+    assert [v.verdict for v in found] == ["passed", "passed"]
+
+
+def test_a_test_gets_what_was_defined_where_it_stands(judge):
+    later = "def double(n): return 0\n" + tiny_course.TOTAL
+    assert [v.points for v in judge(total=later).values()] == [2, 3]
+
+
+def test_a_name_that_cannot_travel_costs_the_launches_that_name_it(launcher, notebook):
+    notebook.run([("cell", "import threading\ny, z = threading.current_thread(), 5")])
+    kept = Snapshot(notebook, ["y", "z", "w"])
+    notebook.close()
+    assert value(launcher, kept, "z") == "5"
+    for name, why in (("y", "cannot travel"), ("w", "does not define w"), ("v", "not kept")):
+        with pytest.raises(NotebookError, match=why):
+            value(launcher, kept, name)
 
 
 def test_the_communication_is_judged_too(judge):

@@ -18,6 +18,7 @@ from test_jobs import full_disk
 
 from autograder import cli, commands
 from autograder.collect.tables import as_csv
+from autograder.commands import told
 from autograder.grade import late
 from autograder.grade.journal import Journal, Judgement
 from autograder.grade.marks import read_marks
@@ -315,6 +316,13 @@ TASK = "  test-total: failed in “two ranks” (0 of 3): rank 0: got 1 -> passe
 def test_grading_again_says_which_points_changed_and_why(more, why):
     (said,) = again.changes([judged(DOUBLE, LOST)], [judged(DOUBLE, TOTAL, **more)])
     assert said.splitlines() == [f"cem, 01_tiny: 2 -> 5 points; {why}", TASK]
+
+
+def test_what_a_terminal_would_obey_is_not_said_to_it():
+    obeyed = failed(TOTAL, "\x1b[2K\x1b[1A\x1b]0;owned\x07 \u202e")
+    said = told([*again.changes([judged(DOUBLE, TOTAL)], [judged(DOUBLE, obeyed)])])
+    assert r"\x1b[2K\x1b[1A\x1b]0;owned\x07 \u202e" in said
+    assert said.replace("\n", "").isprintable()
 
 
 def test_the_same_points_and_what_is_new_or_could_not_be_judged_are_not_told():

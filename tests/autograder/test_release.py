@@ -106,6 +106,10 @@ def spoil_markers(cells):
     cells["test-double"].source = cells["test-double"].source.replace("### END HIDDEN TESTS", "")
 
 
+def spoil_place_of_hidden_tests(cells):
+    cells["test-double"].source += "\nassert double"
+
+
 def spoil_place_of_solution(cells):
     cells["imports"].source += "\n### BEGIN SOLUTION\nx = 1\n### END SOLUTION"
 
@@ -125,6 +129,7 @@ def spoil_test_name(cells):
         (spoil_grade_id, "cell double: its grade_id is triple"),
         (spoil_id, "cell total: the id is used 2 times"),
         (spoil_markers, "cell test-double: 1 time '### BEGIN HIDDEN TESTS' but 0 times"),
+        (spoil_place_of_hidden_tests, "cell test-double: something comes after its first"),
         (spoil_place_of_solution, "cell imports: it holds a solution but is not a solution cell"),
         (spoil_test_name, "cell total-test: the name of a test cell begins with test-"),
     ],

@@ -10,7 +10,7 @@ import torch.distributed as dist
 import byhand
 from byhand import PerRank, launch
 from byhand.data_parallel.lab import watch
-from byhand.words import counted
+from byhand.words import counted, plain_text
 
 HOUSE = [Path(byhand.__file__).parent, Path(byhand.__file__).parents[2] / "autograder"]
 BY_HAND = re.compile(
@@ -30,6 +30,22 @@ ALWAYS_SEVERAL = {"calls": "log.py", "messages": "traffic.py", "chunks": "grid.p
 )
 def test_a_number_and_its_noun_agree(number, noun, form, text):
     assert counted(number, noun, form) == text
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("tabs\tand\r\nlines", "tabs\tand\nlines"),
+        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b[2K\x1b]0;owned\x07\x9b1A", r"\x1b[2K\x1b]0;owned\x07\x9b1A"),
+        ("\x1b\x1b[0m[31m", r"\x1b[31m"),
+        ("a\r\0b\u2028c\ud800", r"a\r\x00b\u2028c?"),
+        ("x\u202e0\u2066\ufeff\U000e0041", r"x\u202e0\u2066\ufeff\U000e0041"),
+        ("Zürich 東京 می\u200cخواهم 👩\u200d🔬", "Zürich 東京 می\u200cخواهم 👩\u200d🔬"),
+    ],
+)
+def test_what_a_terminal_would_obey_or_a_page_would_hide_is_written_out(said, shown):
+    assert plain_text(said) == plain_text(shown) == shown
 
 
 def test_one_of_a_thing_is_said_to_be_one():

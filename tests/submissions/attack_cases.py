@@ -243,8 +243,11 @@ os.environ['PYTHONSTARTUP'] = os.environ['LD_PRELOAD'] = '/tmp/evil'
     double("script-in-a-value", "", "    return '<img src=x onerror=alert(1)>'\n", "failed"),
     written("script-in-names", "lost", (), double="x = '''</textarea></script><script>alert(1)"
             "</script>'''\n\n\ndef double(number):\n    return {x: x}[x]\n"),
-    double("escape-codes-in-an-error", "",
-           "    raise ValueError('\\x1b[2J\\x1b]0;owned\\x07\\r' + chr(0) * 9)\n", "failed"),
+    double("escape-codes-in-an-error", "# \x1b]0;owned\x07 \u202e in a line of code\n",
+           "    raise ValueError('\\x1b[2J\\x1b]0;owned\\x07\\r' + chr(0) * 9)\n", "failed",
+           r"ValueError at double line 3: \x1b[2J\x1b]0;owned\x07\r\x00", r"# \x1b]0;owned"),
+    double("escape-codes-in-a-line-that-fails", "",
+           "    raise ValueError  # \x1b[2J \u202e\n", "failed", r"# \x1b[2J \u202e"),
     double("mounts-and-namespaces", "import ctypes\nimport os\n\n\n", """    libc = ctypes.CDLL(None)
     libc.unshare(0x10000000 | 0x00020000)
     libc.mount(b'none', b'/', b'tmpfs', 0, None)

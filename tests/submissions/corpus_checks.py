@@ -9,6 +9,8 @@ import leftovers
 import psutil
 import pytest
 
+from byhand.words import plain_text
+
 __all__ = [
     "cases",
     "graded",
@@ -58,3 +60,4 @@ def test_no_file_for_students_holds_hidden_test_text_or_a_script(graded, cases):
         assert corpus.arena.CANARY not in text, name
         assert "987654" not in text, name
         assert "<script" not in text.lower(), name
+        assert not name.endswith(".html") or text == plain_text(text, None), name

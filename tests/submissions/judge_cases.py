@@ -49,10 +49,74 @@ def double(number):
         time.sleep(0.3)
     return 2 * number
 """
+# By locks, and by watches, on files of the library that every process sees, a bit in each.
+BY_LOCKS = """import fcntl, glob, os, threading, time
+import torch
+heard = []
+files = sorted(glob.glob(os.path.dirname(torch.__file__) + '/*.py'))[:32]
+
+
+def listen():
+    held = [open(file) for file in files]
+    while True:
+        number = 0
+        for bit, file in enumerate(held):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, fcntl.LOCK_UN)
+            except OSError:
+                number |= 1 << bit
+        if number and number not in heard:
+            heard.append(number)
+        time.sleep(0.001)
+
+
+threading.Thread(target=listen, daemon=True).start()
+
+
+def double(number):
+    if number != 21:
+        kept = [open(file) for bit, file in enumerate(files) if -number >> bit & 1]
+        for file in kept:
+            fcntl.flock(file, fcntl.LOCK_SH)
+        time.sleep(0.3)
+    return 2 * number
+"""
+BY_WATCHES = """import ctypes, glob, os, struct, threading
+import torch
+heard = []
+files = sorted(glob.glob(os.path.dirname(torch.__file__) + '/*.py'))[:32]
+
+
+def listen():
+    libc = ctypes.CDLL(None)
+    watch = libc.inotify_init()
+    bits = {libc.inotify_add_watch(watch, f.encode(), 0x20): 1 << i for i, f in enumerate(files)}
+    heard.append(0)
+    while True:
+        said = os.read(watch, 16)
+        heard[0] |= bits[struct.unpack_from('i', said)[0]]
+
+
+threading.Thread(target=listen, daemon=True).start()
+
+
+def double(number):
+    if number != 21:
+        for bit, file in enumerate(files):
+            if -number >> bit & 1:
+                open(file).close()
+    return 2 * number
+"""
+HEARD = "def total(t):\n    raise ValueError(f'heard: {heard}')\n"
 JUDGE = [
-    # Its notebook outlives the hidden part, and would tell in the next task what a rank told it.
+    # A notebook that outlived the hidden part would tell in the next task what a rank told it.
     written("a-rank-tells-its-notebook", verdicts(total="failed"), ("heard: []",), double=LISTENS,
-            total="def total(t):\n    raise ValueError(f'heard: {heard}')\n"),
+            total=HEARD),
+    written("a-rank-tells-its-notebook-by-locks", verdicts(total="failed"), ("heard: []",),
+            double=BY_LOCKS, total=HEARD),
+    written("a-rank-tells-its-notebook-by-watches", verdicts(total="failed"), ("heard: [0]",),
+            double=BY_WATCHES, total=HEARD),
     written("has-memory-run-out-for-others-first", "lost", (), double="import ctypes\n\n\n"
             "def double(number):\n    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)\n"
             "    open('/proc/self/oom_score_adj', 'w').write('0')\n    return 2 * number\n"),

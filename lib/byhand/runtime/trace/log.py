@@ -57,7 +57,8 @@ class Record(NamedTuple):
 def packed_call(call: Call) -> bytes:
     """The fields of a call as bytes."""
     said = {name: getattr(call, name) for name in _SCHEMA}
-    return json.dumps(said | {"file": plain_text(call.file, MAX_TEXT)}).encode()
+    texts = {n: plain_text(text, MAX_TEXT) for n, text in said.items() if type(text) is str}
+    return json.dumps(said | texts).encode()
 
 
 def records(data: bytes) -> tuple[list[Record], bytes]:

@@ -16,9 +16,12 @@ store in which they meet. A log is written by the rank that it tells of. A rank 
 ranks of its own question, too. All that wins or costs is that question. The memory of a question's
 processes is weighed (limits.py), but not what the kernel keeps for whoever means to hide it: where
 it runs out, the kernel ends ranks first. An instructor sees suspicious names, and a coarse count of
-the question's loopback beside its ledger. A rank in a hidden part can still tell the submission's
-notebook numbers by what the whole kernel shares: locks on libraries, what is cached, time; and
-where there is vsock, it reaches the machine's host. Whoever breaks the kernel breaks out.
+the question's loopback beside its ledger. A submission's notebook has ended before its first test
+begins, and every question's processes have ended before the next: a rank in a hidden part finds
+none of its own submission's to tell what it was given. But which files are cached, and time, the
+whole kernel shares, and a later question can look; and two submissions that are judged at one time
+and mean to can tell each other more, by locks on libraries and devices. Where there is vsock, a
+rank reaches the machine's host. Whoever breaks the kernel breaks out.
 """
 
 from __future__ import annotations

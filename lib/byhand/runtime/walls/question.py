@@ -17,6 +17,7 @@ from byhand.runtime.run import Options, Run
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.limits import Walls
 from byhand.runtime.walls.notebook import Notebook, StandIn
+from byhand.runtime.walls.snapshot import Snapshot
 
 
 class Sandbox(Launcher):
@@ -33,7 +34,7 @@ class Sandbox(Launcher):
     def fresh(
         self,
         *,
-        notebook: Notebook | None = None,
+        notebook: Notebook | Snapshot | None = None,
         limits: Mapping[str, int] | None = None,
         seconds: float | None = None,
     ) -> Question:
@@ -75,7 +76,11 @@ class Question(Launcher):
     """
 
     def __init__(
-        self, client: ForkClient, walls: Walls, notebook: Notebook | None, seconds: float | None
+        self,
+        client: ForkClient,
+        walls: Walls,
+        notebook: Notebook | Snapshot | None,
+        seconds: float | None,
     ):
         super().__init__()
         self._client, self.walls, self.notebook, self.left = client, walls, notebook, seconds
