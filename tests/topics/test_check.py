@@ -427,7 +427,7 @@ def requesting(rank, world_size, how):
         ("all_reduce", "all_reduce returned"),
         ("reduce_scatter", "reduce_scatter_tensor returned"),
         ("all_to_all", "all_to_all_single returned"),
-        ("all_gather", "all_gather_into_tensor returned was never waited for, one of 2 such requests"),
+        ("all_gather", "all_gather_into_tensor returned was never waited for, one of 2 such"),
     ],
 )
 def test_a_request_that_nobody_waits_for_is_told_at_its_line(how, call):
