@@ -95,6 +95,11 @@ ENDS = {
         "failed",
         "cannot be graded",
     ),
+    "an error below empty lines": (
+        "\n  \ndef double(n):\n    y = 2\n    return y.twice",
+        "failed",
+        "double line 3, in double\n    return y.twice\n",
+    ),
     "a cell that exits": ("import os\nos._exit(0)", "failed", "was left out"),
 }
 
@@ -331,7 +336,10 @@ def test_a_hidden_part_is_named_and_its_values_are_not_shown(judge):
         ("check.collectives(run, 0, all_reduce=[1, 1])", "the number of communication calls is"),
         ("check.sent_bytes(run, total=8)", "the number of bytes sent is"),
         ("check.peak_bytes(run, 0)", "the memory held at once is"),
-        ("check.that(run.results == [7], 'seven')", "the result or the communication is"),
+        ("check.that(run.results == [7], 'seven')", "the values are"),
+        ("check.that(False, 'seven', of='memory')", "the memory held at once is"),
+        ("check.equal(run.results, 7)", "the values are"),
+        ("assert run.results == [7]", "the values are"),
     ],
 )
 def test_a_hidden_part_says_what_kind_of_thing_is_wrong(asked, said):
@@ -341,6 +349,45 @@ def test_a_hidden_part_says_what_kind_of_thing_is_wrong(asked, said):
         exec(compile(source, "<test>", "exec"), {"check": check, "run": run})
     verdict = verdicts.failed("test", 1, source, raised.value, limit=6, seconds=1)
     assert verdict.message == f"{said} not what the statement asks for"
+
+
+def test_a_hidden_part_that_cannot_use_a_result_says_so():
+    source = "### BEGIN HIDDEN TESTS\n987654 + None\n### END HIDDEN TESTS"
+    with pytest.raises(TypeError) as raised:
+        exec(compile(source, "<test>", "exec"), {})
+    verdict = verdicts.failed("test", 1, source, raised.value, limit=6, seconds=1)
+    assert verdict.message.startswith("a function did not return what the statement asks for")
+
+
+def test_a_result_of_none_that_the_test_reckons_with_is_told_with_the_function(released, judge):
+    asked = planned(released, 6, double="def double(n): 2 * n")
+    first, second = asked.questions
+    reckons = (
+        f"{first.source.partition('with check')[0]}launch(drive_double, 1, (1,)).results[0] + 1"
+    )
+    found = judge.kernel.judge(replace(asked, questions=[replace(first, source=reckons)]), seed=0)
+    message = found.verdicts[0].message
+    assert message.startswith("there is None where the test needs a value")
+    assert "the last launch ran double: does every way through your function end" in message
+
+
+OPEN_REQUEST = """def total(t):
+    t = t.clone()
+    work = dist.all_reduce(t, async_op=True)
+    if dist.get_world_size() == 2: work.wait()
+    return t"""
+
+
+def test_a_hidden_part_says_that_a_request_was_never_waited_for(judge):
+    verdict = judge(total=OPEN_REQUEST)["test-total"]
+    assert (verdict.hidden, verdict.points) == (True, 0)
+    assert verdict.message.startswith("a rank did not wait for a request: call wait()")
+
+
+def test_a_visible_part_shows_the_request_that_nobody_waited_for(judge):
+    verdict = judge(total=OPEN_REQUEST.replace("== 2", "== 3"))["test-total"]
+    assert "what all_reduce returned was never waited for: call wait() on it" in verdict.message
+    assert "total line 3, in total\n    work = dist.all_reduce(" in verdict.message
 
 
 def test_an_exception_cannot_carry_a_hidden_input_into_the_feedback(judge):

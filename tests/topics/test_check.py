@@ -494,6 +494,16 @@ def test_what_a_part_watches_changes_no_count_of_memory_calls_or_bytes():
     assert inside.results == alone.results
 
 
+def test_a_largest_whole_number_that_nobody_wrote_is_told():
+    text = message(check.equal, torch.tensor([2**63 - 1, 5]), torch.tensor([4, 5]))
+    assert "with which memory is filled that nothing was put or received into" in text
+
+
+def test_a_check_of_no_kind_is_refused():
+    with pytest.raises(ValueError, match="a check is of values, calls, messages, bytes, memory"):
+        check.that(True, "", of="luck")
+
+
 def test_a_record_is_printed_and_taken_once(capsys):
     check.record("idle, %", 100 / 9)
     assert capsys.readouterr().out == "idle, %: 11.11\n"

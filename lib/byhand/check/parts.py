@@ -96,6 +96,6 @@ def take_record() -> tuple[str, float] | None:
     return taken
 
 
-def fail(sentence: str, lines: Iterable[str] = ()) -> None:
-    """Raise a CheckError of this part: a sentence, and lines below it."""
-    raise CheckError("\n".join([sentence, *(f"  {line}" for line in lines)]), _state.part)
+def fail(sentence: str, lines: Iterable[str] = (), of: str = "values") -> None:
+    """Raise a CheckError of this part: a sentence, and lines below it. `of`: one of KINDS."""
+    raise CheckError("\n".join([sentence, *(f"  {line}" for line in lines)]), _state.part, of)
