@@ -361,14 +361,23 @@ def test_a_hidden_part_that_cannot_use_a_result_says_so():
 
 def test_a_result_of_none_that_the_test_reckons_with_is_told_with_the_function(released, judge):
     asked = planned(released, 6, double="def double(n): 2 * n")
-    first, second = asked.questions
-    reckons = (
-        f"{first.source.partition('with check')[0]}launch(drive_double, 1, (1,)).results[0] + 1"
-    )
+    first = asked.questions[0]
+    driver = first.source.partition("with check")[0]
+    reckons = f"{driver}launch(drive_double, 1, (1,)).results[0] + 1"
     found = judge.kernel.judge(replace(asked, questions=[replace(first, source=reckons)]), seed=0)
     message = found.verdicts[0].message
     assert message.startswith("there is None where the test needs a value")
     assert "the last launch ran double: does every way through your function end" in message
+
+
+def test_a_driver_that_unpacks_none_asks_which_function_returned_it(released, judge):
+    asked = planned(released, 6, double="def double(n): 2 * n")
+    first = asked.questions[0]
+    unpacks = first.source.replace("return double(number)", "x, y = double(number)\n    return x")
+    found = judge.kernel.judge(replace(asked, questions=[replace(first, source=unpacks)]), seed=0)
+    message = found.verdicts[0].message
+    assert "cannot unpack non-iterable NoneType object" in message
+    assert "Did double return None?" in message
 
 
 OPEN_REQUEST = """def total(t):

@@ -1,9 +1,12 @@
 """What a rank does while a student's function runs: always, and where its driver asks for it."""
 
+import dis
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pkgutil import resolve_name
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -23,8 +26,25 @@ def nothing_by_luck(fn: Callable[..., Any], *args: Any) -> Any:
     warnings.filterwarnings("ignore", message=".*deterministic")
     torch.utils.deterministic.fill_uninitialized_memory = True
     torch.use_deterministic_algorithms(True, warn_only=True)
-    with finished_requests():
-        return fn(*args)
+    try:
+        with finished_requests():
+            return fn(*args)
+    except (TypeError, AttributeError) as error:
+        if "NoneType" in str(error) and (called := _called_in(fn, error)):
+            error.add_note(f"Did {' or '.join(called)} return None?")
+        raise
+
+
+def _called_in(driver: Callable[..., Any], error: BaseException) -> list[str]:
+    """The notebook's functions that the driver names in the line where `error` came up in it."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    frame, line = frames[-1]
+    if frame.f_code is not getattr(driver, "__code__", None):
+        return []
+    code = dis.get_instructions(frame.f_code)
+    named = {str(one.argval) for one in code if one.positions and one.positions.lineno == line}
+    functions = (name for name in named if isinstance(frame.f_globals.get(name), FunctionType))
+    return sorted(n for n in functions if frame.f_globals[n].__module__ == "__main__")
 
 
 @contextmanager

@@ -21,7 +21,7 @@ import torch.distributed as dist
 import torch.distributed.distributed_c10d as c10d
 
 from byhand.runtime.ledger import Call
-from byhand.runtime.trace import recorder
+from byhand.runtime.trace import recorder, sizes
 from byhand.runtime.trace.log import packed_call
 from byhand.words import counted
 
@@ -78,7 +78,14 @@ def _communicating(op: Any) -> Any:
         form = _packed(name, told, named, active.thread.reduce_op, recorder.caller())
         blocks = async_at < len(args) and not args[async_at]
         blocks = blocks or name == "monitored_barrier_"
-        return active.communicate(name, form, blocks, make, below, *args)
+        if name in sizes.AT_ONCE and (why := sizes.misfit(name, told, len(named[1]))):
+            raise RuntimeError(why)
+        try:
+            return active.communicate(name, form, blocks, make, below, *args)
+        except RuntimeError:
+            if why := sizes.misfit(name, told, len(named[1])):
+                raise RuntimeError(why) from None
+            raise
 
     return kernel
 
