@@ -40,6 +40,7 @@ _ASKED = {  # by what the check that failed looked at: of what a hidden part say
     "memory": "the memory held at once is",
 }
 _ON_RANKS = {  # by the exception that a rank raised
+    "CheckError": "the values on a rank are not what the statement asks for",
     "UnwaitedError": "a rank did not wait for a request: call wait() on all that is asynchronous",
     "ChangedError": "a rank changed a tensor on its way to another, before wait() ended",
 }

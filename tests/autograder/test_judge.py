@@ -15,7 +15,7 @@ from autograder.grade import verdicts
 from autograder.grade.judge import LIMITS
 from autograder.grade.notebook import WarmKernel, cells_before, plan
 from byhand import check
-from byhand.runtime import StandIn, launch
+from byhand.runtime import RankError, StandIn, launch
 from byhand.runtime.launch import launch_on
 from byhand.runtime.walls import isolation
 from byhand.runtime.walls.cells import students_notebook
@@ -357,6 +357,12 @@ def test_a_hidden_part_that_cannot_use_a_result_says_so():
         exec(compile(source, "<test>", "exec"), {})
     verdict = verdicts.failed("test", 1, source, raised.value, limit=6, seconds=1)
     assert verdict.message.startswith("a function did not return what the statement asks for")
+
+
+def test_a_hidden_check_that_fails_on_a_rank_says_no_word_of_it():
+    error = RankError(2, "987654", "987654", exception="CheckError")
+    verdict = verdicts.failed("test", 1, "### BEGIN HIDDEN TESTS", error, limit=6, seconds=1)
+    assert verdict.message == "the values on a rank are not what the statement asks for"
 
 
 def test_a_result_of_none_that_the_test_reckons_with_is_told_with_the_function(released, judge):
