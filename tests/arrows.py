@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "lab": "byhand tools figures check topic pure model runtime",
     "tools": "byhand figures runtime walls trace pure model",
     "figures": "",
-    "check": "runtime",
+    "check": "runtime trace",
     "topic": "pure model",
     "pure": "",
     "model": "",

@@ -7,17 +7,17 @@ hidden inputs.
 
 import traceback
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from autograder.collect.door import FOREIGN, UNREADABLE
 from autograder.release.rules import END_HIDDEN, HIDDEN
-from byhand import check
+from byhand.check.differences import NAN
 from byhand.runtime import (
     DeadlineError,
     DeadlockError,
     LaunchError,
     RankError,
     SandboxError,
+    StandIn,
     TamperedError,
 )
 from byhand.runtime.walls.notebook import NotebookError
@@ -31,13 +31,17 @@ VERDICTS = (PASSED, FAILED, DEADLOCK, TIMEOUT, CRASHED, RESOURCE, TAMPERED, *NO_
 VERDICTS += (INFRASTRUCTURE,)
 MAX_MESSAGE = 8_000
 _OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError", "can't allocate memory", "Cannot allocate")
-_ASKED = {  # by the check that failed: of what a hidden part says that it is not as asked
-    "results": "the values are",
-    "close": "the values are",
-    "communication": "the number of communication calls is",
+_ASKED = {  # by what the check that failed looked at: of what a hidden part says it
+    "values": "the values are",
+    "calls": "the number of communication calls is",
     "messages": "the messages that the ranks send are",
-    "sent_bytes": "the number of bytes sent is",
-    "peak_bytes": "the memory held at once is",
+    "bytes": "the number of bytes sent is",
+    "memory": "the memory held at once is",
+}
+_ON_RANKS = {  # by the exception that a rank raised
+    "CheckError": "the values on a rank are not what the statement asks for",
+    "UnwaitedError": "a rank did not wait for a request: call wait() on all that is asynchronous",
+    "ChangedError": "a rank changed a tensor on its way to another, before wait() ended",
 }
 _LIMIT_SIGNALS = (-9, -24, -25)  # SIGKILL when memory runs out, SIGXCPU, SIGXFSZ
 _HIDDEN_ENDS = {  # by the verdict: all that is told of a hidden part that ended so
@@ -158,7 +162,18 @@ def _message(error: BaseException) -> str:
         return str(error)
     if isinstance(error, AssertionError):
         return str(getattr(error, "message", None) or error) or "a check failed without a message"
+    if isinstance(error, (TypeError, AttributeError)) and "NoneType" in str(error):
+        return f"{_returned_none()} ({type(error).__name__}: {error})"
     return f"the test could not use what your function returned: {type(error).__name__}: {error}"
+
+
+def _returned_none() -> str:
+    last = " and ".join(sorted(StandIn.named))
+    ran = f"; the last launch ran {last}" if last else ""
+    return (
+        f"there is None where the test needs a value{ran}: does every way through your function "
+        "end in a return?"
+    )
 
 
 def _hidden_message(error: BaseException) -> str:
@@ -168,17 +183,16 @@ def _hidden_message(error: BaseException) -> str:
     """
     if (kind := _kind(error)) in _HIDDEN_ENDS:
         return _HIDDEN_ENDS[kind]
+    if isinstance(error, RankError) and error.exception in _ON_RANKS:
+        return _ON_RANKS[error.exception]
     if isinstance(error, RankError):
         return "a rank raised an exception"
     if isinstance(error, NotebookError):
         return "the notebook does not define what the test needs, or it cannot travel to a rank"
-    failed = [_ASKED[f.name] for f in traceback.extract_tb(error.__traceback__) if _is_check(f)]
-    what = failed[-1] if failed else "the result or the communication is"
-    return f"{what} not what the statement asks for"
-
-
-def _is_check(frame: traceback.FrameSummary) -> bool:
-    return frame.name in _ASKED and Path(frame.filename).parent == Path(check.__file__).parent
+    if isinstance(error, AssertionError):
+        nan = ": there is a nan among them" if NAN in str(error) else ""
+        return f"{_ASKED[getattr(error, 'of', 'values')]} not what the statement asks for{nan}"
+    return "a function did not return what the statement asks for: another type, or None"
 
 
 def _line_of(error: BaseException, filename: str) -> int:

@@ -16,7 +16,7 @@ from autograder.grade import verdicts
 from autograder.grade.judge import LIMITS
 from autograder.grade.notebook import WarmKernel, cells_before, plan
 from byhand import check
-from byhand.runtime import StandIn, launch
+from byhand.runtime import RankError, StandIn, launch
 from byhand.runtime.launch import launch_on
 from byhand.runtime.walls import isolation
 from byhand.runtime.walls.cells import students_notebook
@@ -96,6 +96,11 @@ ENDS = {
         "class Yes(int):\n    def __eq__(self, other): return True\ndef double(n): return Yes(0)",
         "failed",
         "cannot be graded",
+    ),
+    "an error below empty lines": (
+        "\n  \ndef double(n):\n    y = 2\n    return y.twice",
+        "failed",
+        "double line 3, in double\n    return y.twice\n",
     ),
     "a cell that exits": ("import os\nos._exit(0)", "failed", "was left out"),
 }
@@ -333,7 +338,11 @@ def test_a_hidden_part_is_named_and_its_values_are_not_shown(judge):
         ("check.collectives(run, 0, all_reduce=[1, 1])", "the number of communication calls is"),
         ("check.sent_bytes(run, total=8)", "the number of bytes sent is"),
         ("check.peak_bytes(run, 0)", "the memory held at once is"),
-        ("check.that(run.results == [7], 'seven')", "the result or the communication is"),
+        ("check.that(run.results == [7], 'seven')", "the values are"),
+        ("check.that(False, 'seven', of='memory')", "the memory held at once is"),
+        ("check.equal(run.results, 7)", "the values are"),
+        ("assert run.results == [7]", "the values are"),
+        ("check.equal(float('nan'), 7.0)", "the values are"),
     ],
 )
 def test_a_hidden_part_says_what_kind_of_thing_is_wrong(asked, said):
@@ -342,7 +351,62 @@ def test_a_hidden_part_says_what_kind_of_thing_is_wrong(asked, said):
     with pytest.raises(AssertionError) as raised:
         exec(compile(source, "<test>", "exec"), {"check": check, "run": run})
     verdict = verdicts.failed("test", 1, source, raised.value, limit=6, seconds=1)
-    assert verdict.message == f"{said} not what the statement asks for"
+    nan = ": there is a nan among them" if "nan" in asked else ""
+    assert verdict.message == f"{said} not what the statement asks for{nan}"
+
+
+def test_a_hidden_part_that_cannot_use_a_result_says_so():
+    source = "### BEGIN HIDDEN TESTS\n987654 + None\n### END HIDDEN TESTS"
+    with pytest.raises(TypeError) as raised:
+        exec(compile(source, "<test>", "exec"), {})
+    verdict = verdicts.failed("test", 1, source, raised.value, limit=6, seconds=1)
+    assert verdict.message.startswith("a function did not return what the statement asks for")
+
+
+def test_a_hidden_check_that_fails_on_a_rank_says_no_word_of_it():
+    error = RankError(2, "987654", "987654", exception="CheckError")
+    verdict = verdicts.failed("test", 1, "### BEGIN HIDDEN TESTS", error, limit=6, seconds=1)
+    assert verdict.message == "the values on a rank are not what the statement asks for"
+
+
+def test_a_result_of_none_that_the_test_reckons_with_is_told_with_the_function(released, judge):
+    asked = planned(released, 6, double="def double(n): 2 * n")
+    first = asked.questions[0]
+    driver = first.source.partition("with check")[0]
+    reckons = f"{driver}launch(drive_double, 1, (1,)).results[0] + 1"
+    found = judge.kernel.judge(replace(asked, questions=[replace(first, source=reckons)]), seed=0)
+    message = found.verdicts[0].message
+    assert message.startswith("there is None where the test needs a value")
+    assert "the last launch ran double: does every way through your function end" in message
+
+
+def test_a_driver_that_unpacks_none_asks_which_function_returned_it(released, judge):
+    asked = planned(released, 6, double="def double(n): 2 * n")
+    first = asked.questions[0]
+    unpacks = first.source.replace("return double(number)", "x, y = double(number)\n    return x")
+    found = judge.kernel.judge(replace(asked, questions=[replace(first, source=unpacks)]), seed=0)
+    message = found.verdicts[0].message
+    assert "cannot unpack non-iterable NoneType object" in message
+    assert "Did double return None?" in message
+
+
+OPEN_REQUEST = """def total(t):
+    t = t.clone()
+    work = dist.all_reduce(t, async_op=True)
+    if dist.get_world_size() == 2: work.wait()
+    return t"""
+
+
+def test_a_hidden_part_says_that_a_request_was_never_waited_for(judge):
+    verdict = judge(total=OPEN_REQUEST)["test-total"]
+    assert (verdict.hidden, verdict.points) == (True, 0)
+    assert verdict.message.startswith("a rank did not wait for a request: call wait()")
+
+
+def test_a_visible_part_shows_the_request_that_nobody_waited_for(judge):
+    verdict = judge(total=OPEN_REQUEST.replace("== 2", "== 3"))["test-total"]
+    assert "what all_reduce returned was never waited for: call wait() on it" in verdict.message
+    assert "total line 3, in total\n    work = dist.all_reduce(" in verdict.message
 
 
 def test_an_exception_cannot_carry_a_hidden_input_into_the_feedback(judge):

@@ -124,11 +124,28 @@ def all_to_all_splits(rank, world_size):
     dist.all_to_all_single(torch.empty(sum(receive)), torch.ones(world_size), receive, send)
 
 
+def one_call_left_out(rank, world_size):
+    if rank != 1:
+        dist.all_reduce(torch.ones(4, dtype=torch.int64))
+    dist.all_reduce(torch.ones(4))
+
+
+LEFT_OUT = one_call_left_out.__code__.co_firstlineno
+
 CASES = [
     (different_collectives, 4, ("rank 2 calls broadcast", "ranks 0, 1 and 3 call all_reduce")),
     (different_shapes, 2, ("shape [3]", "shape [4]")),
     (same_count_in_another_shape, 2, ("shape [2, 3]", "shape [3, 2]")),
     (different_dtypes, 2, ("int32", "float32")),
+    (
+        one_call_left_out,
+        3,
+        (
+            "rank 1 passes dtype float32 to all_reduce where ranks 0 and 2 pass dtype int64",
+            f"rank 1 made it at test_deadlocks.py:{LEFT_OUT + 3}, not at test_deadlocks.py:"
+            f"{LEFT_OUT + 2}: maybe a call before it was left out",
+        ),
+    ),
     (sum_against_max, 2, ("max", "sum")),
     (different_roots, 3, ("rank 1 names root 1", "ranks 0 and 2 name root 0")),
     (one_call_fewer, 4, ("call 3", "rank 3 returned after 2 such calls")),
@@ -163,6 +180,49 @@ def test_a_deadlock_is_named_by_rank_call_line_and_reason(program, world_size, w
     lines = [report.source for report in error.reports if report.call]
     assert lines, error
     assert all(line.startswith("test_deadlocks.py:") for line in lines), error
+
+
+def unfit(rank, world_size, how):
+    x, pair, whole = torch.ones(2), [torch.ones(2)] * 2, torch.ones(4)
+    if how == "reduce-scatter":
+        dist.reduce_scatter_tensor(torch.empty(10), torch.ones(18))
+    elif how == "gather":
+        dist.all_gather_into_tensor(torch.empty(5), x)
+    elif how == "dtype":
+        dist.all_gather_into_tensor(whole, x.double())
+    elif how == "gather lists":
+        dist.all_gather([*pair, x], x)
+    elif how == "scatter lists":
+        dist.reduce_scatter(torch.ones(3), pair)
+    elif how == "splits":
+        dist.all_to_all_single(whole, whole.clone(), [2, 2], [1, 2])
+    elif how == "number of splits":
+        dist.all_to_all_single(whole, whole.clone(), [4], [4])
+    elif how == "columns":
+        dist.all_to_all_single(torch.empty(4, 3), torch.ones(4, 2))
+    else:
+        dist.all_to_all(pair, [*pair, x])
+
+
+UNFIT = {
+    "reduce-scatter": "reduce_scatter_tensor cannot put [18] float32 into [10] float32 on 2 ranks",
+    "gather": "all_gather_into_tensor cannot put [2] float32 into [5] float32 on 2 ranks",
+    "dtype": "cannot put [2] float64 into [4] float32 on 2 ranks. All are of one dtype",
+    "gather lists": "all_gather cannot put [2] float32 into 3 tensors of [2] float32 on 2 ranks",
+    "scatter lists": "reduce_scatter cannot put 2 tensors of [2] float32 into [3] float32",
+    "splits": "with output splits [2, 2] and input splits [1, 2]. Splits are one number of rows",
+    "number of splits": "with output splits [4] and input splits [4]",
+    "columns": "all_to_all_single cannot put [4, 2] float32 into [4, 3] float32 on 2 ranks",
+    "all-to-all lists": "all_to_all cannot put 3 tensors of [2] float32 into 2 tensors of [2]",
+}
+
+
+@pytest.mark.parametrize("how", UNFIT)
+def test_sizes_that_a_collective_cannot_take_are_told_in_our_words(how):
+    with pytest.raises(RankError) as failure:
+        launch(unfit, 2, (how,))
+    assert UNFIT[how] in failure.value.sentence
+    assert "at test_deadlocks.py:" in failure.value.sentence
 
 
 def raises_while_others_wait(rank, world_size):

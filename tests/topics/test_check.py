@@ -375,7 +375,7 @@ def test_a_driver_can_ask_to_be_told_of_every_send():
 @pytest.mark.parametrize(
     ("how", "sentence"),
     [
-        ("open", "was never waited for: call wait() on all that isend returns"),
+        ("open", "what isend to rank 1 returned was never waited for: call wait() on it"),
         ("changed", "was changed before wait() ended"),
         ("library", "this task asks for your own"),
     ],
@@ -383,7 +383,8 @@ def test_a_driver_can_ask_to_be_told_of_every_send():
 def test_a_driver_finds_open_sends_changed_tensors_and_the_librarys_functions(how, sentence):
     with pytest.raises(RankError) as failure:
         launch(neighbours, 3, (how,))
-    assert sentence in failure.value.traceback
+    told = failure.value.traceback.replace(f"rank {(failure.value.rank + 1) % 3}", "rank 1")
+    assert sentence in told
 
 
 def test_a_driver_lets_a_send_pass_that_is_waited_for_and_unlocks_the_library():
@@ -391,6 +392,116 @@ def test_a_driver_lets_a_send_pass_that_is_waited_for_and_unlocks_the_library():
     with check.locked("byhand.collectives.broadcast"), pytest.raises(AssertionError, match="own"):
         collectives.broadcast(torch.ones(2))
     assert collectives.broadcast.__code__.co_name == "broadcast"
+
+
+# what holds on every rank that is launched inside a part
+
+
+def requesting(rank, world_size, how):
+    x, arrived, pair = torch.ones(2), torch.empty(2), torch.empty(4)
+    after, before = (rank + 1) % world_size, (rank - 1) % world_size
+    if how == "irecv":
+        sending = dist.isend(x, after)
+        dist.irecv(arrived, before)
+        sending.wait()
+    elif how == "batch":
+        ops = [dist.P2POp(dist.isend, x, after), dist.P2POp(dist.irecv, arrived, before)]
+        dist.batch_isend_irecv(ops)[0].wait()
+    elif how == "all_reduce":
+        dist.all_reduce(x, async_op=True)
+    elif how == "reduce_scatter":
+        dist.reduce_scatter_tensor(x[:1], torch.ones(world_size), async_op=True)
+    elif how == "all_to_all":
+        dist.all_to_all_single(arrived, x, async_op=True)
+    else:
+        dist.all_gather_into_tensor(pair, x, async_op=True)
+        dist.all_gather_into_tensor(pair, x, async_op=True)
+    dist.barrier()
+
+
+@pytest.mark.parametrize(
+    ("how", "call"),
+    [
+        ("irecv", "irecv from rank"),
+        ("batch", "irecv from rank"),
+        ("all_reduce", "all_reduce returned"),
+        ("reduce_scatter", "reduce_scatter_tensor returned"),
+        ("all_to_all", "all_to_all_single returned"),
+        ("all_gather", "all_gather_into_tensor returned was never waited for, one of 2 such"),
+    ],
+)
+def test_a_request_that_nobody_waits_for_is_told_at_its_line(how, call):
+    with pytest.raises(RankError) as failure, check.part("p"):
+        launch(requesting, 2, (how,))
+    assert failure.value.exception == "UnwaitedError"
+    assert "was never waited for" in failure.value.sentence
+    assert call in failure.value.sentence
+    assert "in requesting\n    dist." in failure.value.traceback
+
+
+def ended(rank, world_size):
+    x, arrived = torch.ones(2), torch.empty(2)
+    after, before = (rank + 1) % world_size, (rank - 1) % world_size
+    ops = [dist.P2POp(dist.isend, x, after), dist.P2POp(dist.irecv, arrived, before)]
+    for work in dist.batch_isend_irecv(ops):
+        work.wait()
+    polled, followed = arrived.clone(), arrived.clone()
+    work = dist.all_reduce(polled, async_op=True)
+    while not work.is_completed():
+        pass
+    dist.all_reduce(followed, async_op=True).get_future().wait()
+    gathered = torch.distributed._functional_collectives.all_gather_tensor(x, 0, dist.group.WORLD)
+    return polled + followed + gathered[:2]
+
+
+def test_requests_that_are_waited_for_in_any_way_pass():
+    with check.part("p"):
+        assert [result.tolist() for result in launch(ended, 2).results] == [[5.0, 5.0]] * 2
+
+
+def unwritten(rank, world_size):
+    x = torch.ones(3)
+    floats = torch.empty(3), torch.empty_like(x), x.new_empty(3), torch.Tensor(3), x.resize_(5)[3:]
+    numbers = torch.empty(2, dtype=torch.int64), torch.empty(2, dtype=torch.uint8)
+    return [tensor.isnan().all().item() for tensor in floats], [n.tolist() for n in numbers]
+
+
+def test_memory_that_nobody_wrote_holds_what_no_answer_is():
+    with check.part("p"):
+        run = launch(unwritten, 1, setup=False)
+    assert run.results == [([True] * 5, [[2**63 - 1] * 2, [255] * 2])]
+    assert run.output == [""]
+
+
+def passing_on(rank, world_size):
+    x = torch.ones(1000, dtype=torch.float64)
+    for _ in range(3):
+        arrived = torch.empty_like(x)
+        sending = dist.isend(x, (rank + 1) % world_size)
+        dist.recv(arrived, (rank - 1) % world_size)
+        sending.wait()
+        x = arrived
+    return x.index_add(0, torch.tensor([0, 0]), x[:2]).sum().item()
+
+
+def test_what_a_part_watches_changes_no_count_of_memory_calls_or_bytes():
+    alone = launch(passing_on, 2, memory=True)
+    with check.part("p"):
+        inside = launch(passing_on, 2, memory=True)
+    assert inside.peak_bytes == alone.peak_bytes
+    assert len(inside.ledger.events) == len(alone.ledger.events) == 12
+    assert inside.ledger.sent_bytes() == alone.ledger.sent_bytes()
+    assert inside.results == alone.results
+
+
+def test_a_largest_whole_number_that_nobody_wrote_is_told():
+    text = message(check.equal, torch.tensor([2**63 - 1, 5]), torch.tensor([4, 5]))
+    assert "with which memory is filled that nothing was put or received into" in text
+
+
+def test_a_check_of_no_kind_is_refused():
+    with pytest.raises(ValueError, match="a check is of values, calls, messages, bytes, memory"):
+        check.that(True, "", of="luck")
 
 
 def test_a_record_is_printed_and_taken_once(capsys):

@@ -14,8 +14,8 @@ time it runs with the same seed, whatever ran before it.
 """
 
 from byhand.check.drivers import finished_sends, locked
+from byhand.check.errors import CheckError
 from byhand.check.parts import (
-    CheckError,
     part,
     random,
     record,

@@ -11,7 +11,11 @@ from torch import Tensor
 from byhand.words import an, counted
 
 PLAIN_TYPES = (Tensor, int, float, str, bool, bytes, list, tuple, dict, type(None))
-NAN = "There is a nan in it: was something used that nothing was put or received into?"
+NAN = (
+    "There is a nan in it: from memory that nothing was put or received into, from inf - inf, "
+    "or from 0/0?"
+)
+UNWRITTEN = "It holds {}, with which memory is filled that nothing was put or received into."
 MOST_SHOWN = 8  # elements of a tensor, characters of a string in tens
 
 
@@ -153,6 +157,8 @@ def _wrong_elements(got: Tensor, expected: Tensor, tolerance: float) -> Tensor:
 def _hint(got: Tensor, expected: Tensor, world_size: int | None) -> list[str]:
     if got.is_complex() or not got.numel():
         return []
+    if not got.is_floating_point() and (got == (most := torch.iinfo(got.dtype).max)).any():
+        return [UNWRITTEN.format(most)] if not (expected == most).any() else []
     got, expected = got.double(), expected.double()
     if got.isnan().any():
         return [NAN]

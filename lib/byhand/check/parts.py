@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from byhand.check.drivers import nothing_by_luck
+from byhand.check.errors import CheckError
+from byhand.runtime.launch import set_around
+
 
 @dataclass
 class _State:
@@ -29,30 +33,19 @@ class _State:
 _state = _State()
 
 
-class CheckError(AssertionError):
-    """A check failed. `.part` names the part of the test (or None), `.message` says why."""
-
-    def __init__(self, message: str, part: str | None = None):
-        super().__init__(f"{part}: {message}" if part else message)
-        self.part, self.message = part, message
-
-    def _render_traceback_(self) -> list[str]:
-        """What a notebook shows: the message, not the lines of the test."""
-        return [f"CheckError: {self}"]
-
-
 @contextmanager
 def part(name: str) -> Iterator[None]:
     """Name a part of a test: every failure inside begins with `name`.
 
     A CheckError carries `name` as `.part`; any other exception keeps its type and gets `.part`
     and a note. The random inputs inside depend on the seed and on `name` alone. A part inside a
-    part adds its name to the outer one's.
+    part adds its name to the outer one's. What is launched inside leaves nothing to luck.
     """
     before = _state.part
     name = f"{before}, {name}" if before else name
     _state.part = name
     _state.restart()
+    around = set_around(nothing_by_luck)
     try:
         yield
     except Exception as error:
@@ -62,6 +55,7 @@ def part(name: str) -> Iterator[None]:
         raise
     finally:
         _state.part = before
+        set_around(around)
 
 
 def set_seed(seed: int) -> None:
@@ -102,6 +96,6 @@ def take_record() -> tuple[str, float] | None:
     return taken
 
 
-def fail(sentence: str, lines: Iterable[str] = ()) -> None:
-    """Raise a CheckError of this part: a sentence, and lines below it."""
-    raise CheckError("\n".join([sentence, *(f"  {line}" for line in lines)]), _state.part)
+def fail(sentence: str, lines: Iterable[str] = (), of: str = "values") -> None:
+    """Raise a CheckError of this part: a sentence, and lines below it. `of`: one of KINDS."""
+    raise CheckError("\n".join([sentence, *(f"  {line}" for line in lines)]), _state.part, of)

@@ -6,7 +6,13 @@ from byhand.check.parts import fail
 from byhand.words import ranks_text
 
 
-def fail_on(run, wrong: dict[int, list[str]], sentence: str, lines: Iterable[str] = ()) -> None:
+def fail_on(
+    run,
+    wrong: dict[int, list[str]],
+    sentence: str,
+    lines: Iterable[str] = (),
+    of: str = "values",
+) -> None:
     """Raise a CheckError if anything is `wrong`: `sentence`, which the names of those ranks end.
 
     Below stand the lines of every rank, under one label where they are the same; then `lines`.
@@ -22,7 +28,7 @@ def fail_on(run, wrong: dict[int, list[str]], sentence: str, lines: Iterable[str
         told += [
             (" " * len(label) if number else label) + text for number, text in enumerate(shared)
         ]
-    fail(f"{sentence} {ranks_text(wrong)}.", [*told, *lines])
+    fail(f"{sentence} {ranks_text(wrong)}.", [*told, *lines], of)
 
 
 def at(value, rank: int):

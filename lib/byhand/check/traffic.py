@@ -21,7 +21,7 @@ def communication(run, **counts: int | Sequence[int]) -> None:
         asked = {op: at(counts.get(op, 0), rank) for op in OPS}
         if lines := [_count(op, made[op], asked[op]) for op in OPS if len(made[op]) != asked[op]]:
             wrong[rank] = lines
-    fail_on(run, wrong, "the number of communication calls is wrong on")
+    fail_on(run, wrong, "the number of communication calls is wrong on", of="calls")
 
 
 def collectives(run, num_bytes: int = 0, **counts: int | Sequence[int]) -> None:
@@ -49,18 +49,18 @@ def messages(
     for event in sorted(run.ledger.events, key=lambda event: event.rank):
         if event.op not in ("send", "recv"):
             wrong.setdefault(event.rank, []).append(f"called {event.op} ({event.source})")
-    fail_on(run, wrong, "only send and recv are allowed here; others were called by")
+    fail_on(run, wrong, "only send and recv are allowed here; others were called by", of="calls")
     sent = Counter((event.rank, event.peer) for event in run.ledger.events if event.op == "send")
     listed = "messages sent: " + (_pairs(sent) or "none")
     if total is not None and sum(sent.values()) > total:
-        fail(f"{sum(sent.values())} messages were sent, {total} are enough.", [listed])
+        fail(f"{sum(sent.values())} messages were sent, {total} are enough.", [listed], "messages")
     if per_rank is not None:
         by_rank = Counter(event.rank for event in run.ledger.events if event.op == "send")
-        _at_most(run, by_rank, per_rank, "messages", "sent", [listed])
+        _at_most(run, by_rank, per_rank, "messages", "sent", "messages", [listed])
     if pairs is not None and sent != (asked := Counter(map(tuple, pairs))):
         lines = [f"missing: {_pairs(asked - sent)}"] if asked - sent else []
         lines += [f"not asked for: {_pairs(sent - asked)}"] if sent - asked else []
-        fail("the messages are not the ones asked for.", [*lines, listed])
+        fail("the messages are not the ones asked for.", [*lines, listed], "messages")
 
 
 def sent_bytes(run, at_most: int | Sequence[int] | None = None, total: int | None = None) -> None:
@@ -69,10 +69,10 @@ def sent_bytes(run, at_most: int | Sequence[int] | None = None, total: int | Non
     for event in run.ledger.events:
         by_rank[event.rank] += event.sent_bytes
     if at_most is not None:
-        _at_most(run, by_rank, at_most, "bytes", "sent")
+        _at_most(run, by_rank, at_most, "bytes", "sent", "bytes")
     if total is not None and (got := sum(by_rank.values())) != total:
         lines = [f"rank {rank}: {by_rank[rank]} bytes" for rank in range(run.world_size)]
-        fail(f"{got} bytes were sent in all, expected {total}{_times(got, total)}.", lines)
+        fail(f"{got} bytes were sent in all, expected {total}{_times(got, total)}.", lines, "bytes")
 
 
 def peak_bytes(run, at_most: int | Sequence[int]) -> None:
@@ -84,7 +84,7 @@ def peak_bytes(run, at_most: int | Sequence[int]) -> None:
     if run.peak_bytes is None:
         raise ValueError("peak_bytes needs a launch made with memory=True: this one's was not")
     alive = "What a name or a list holds is not freed; a view holds its whole tensor: clone()."
-    _at_most(run, run.peak_bytes, at_most, "bytes of tensors at once", "held", [alive])
+    _at_most(run, run.peak_bytes, at_most, "bytes of tensors at once", "held", "memory", [alive])
 
 
 def _count(op: str, sources: list[str], asked: int) -> str:
@@ -99,12 +99,12 @@ def _pairs(pairs: Counter) -> str:
     )
 
 
-def _at_most(run, got, limits, unit: str, done: str, lines: Iterable[str] = ()) -> None:
+def _at_most(run, got, limits, unit: str, done: str, of: str, lines: Iterable[str] = ()) -> None:
     wrong = {}
     for rank in range(run.world_size):
         if (found := got[rank]) > (limit := at(limits, rank)):
             wrong[rank] = [f"{done} {found} {unit}, {limit} are enough{_times(found, limit)}"]
-    fail_on(run, wrong, f"too many {unit} {done} by", lines)
+    fail_on(run, wrong, f"too many {unit} {done} by", lines, of)
 
 
 def _times(got: int, enough: int) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from byhand.check.differences import difference
+from byhand.check.errors import KINDS
 from byhand.check.parts import fail
 from byhand.check.ranks import fail_on
 
@@ -18,10 +19,19 @@ def close(got, expected, what: str = "the result", tolerance: float = 1e-10) -> 
         fail(f"{what} is wrong.", lines)
 
 
-def that(condition: bool, sentence: str) -> None:
-    """`condition` holds; if not, `sentence` says what was got and what was expected."""
+def that(condition: bool, sentence: str, of: str = "values") -> None:
+    """`condition` holds; if not, `sentence` says what was got and what was expected.
+
+    `of`: what it looks at, "values", "calls", "messages", "bytes" or "memory". Of a hidden part
+    that is all that is said.
+
+    Raises:
+        ValueError: there is no such kind.
+    """
+    if of not in KINDS:
+        raise ValueError(f"a check is of {', '.join(KINDS)}, not of {of!r}")
     if condition is not True:
-        fail(sentence)
+        fail(sentence, of=of)
 
 
 def results(

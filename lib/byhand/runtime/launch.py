@@ -34,6 +34,7 @@ VARIABLE = "BYHAND_LAUNCHER"
 IDLE_SECONDS = 300.0  # after which a notebook that launches nothing keeps no process
 
 _default: Launcher | None = None
+_around: Callable[..., Any] | None = None  # what ranks call with the function and its arguments
 _made: dict[str, Launcher] = {}
 
 
@@ -79,6 +80,13 @@ def set_default(launcher: Launcher | None) -> Launcher | None:
     """Let `launch` and `call` use this launcher from now on; returns the one used so far."""
     global _default
     before, _default = _default, launcher
+    return before
+
+
+def set_around(wrapper: Callable[..., Any] | None) -> Callable[..., Any] | None:
+    """Let ranks call wrapper(fn, *args) where fn(*args) is asked; returns the one used so far."""
+    global _around
+    before, _around = _around, wrapper
     return before
 
 
@@ -251,8 +259,9 @@ def dumps(value: Any) -> bytes:
 
 
 def _pickle(fn: Any, args: tuple) -> bytes:
+    around = fn if _around is None else functools.partial(_around, fn)
     try:
-        return dumps((fn, args))
+        return dumps((around, args))
     except Exception as whole:
         for position, arg in enumerate(args):
             try:

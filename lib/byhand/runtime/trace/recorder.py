@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable
 from time import monotonic, thread_time
+from types import FrameType
 from typing import Any
 
 import torch
@@ -54,11 +55,17 @@ def _is_internal(filename: str) -> bool:
     return filename.startswith(_INTERNAL) or filename.endswith(_WRAPPERS)
 
 
-def caller() -> tuple[str, int]:
-    """File and line of the innermost frame outside torch and this package."""
+def calling_frame() -> FrameType:
+    """The innermost frame outside torch and this package."""
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_internal(frame.f_code.co_filename):
         frame = frame.f_back
+    return frame
+
+
+def caller() -> tuple[str, int]:
+    """File and line of that frame."""
+    frame = calling_frame()
     return frame.f_code.co_filename, frame.f_lineno
 
 

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import pickle
+import re
 import selectors
 import sys
 from collections.abc import Callable, Sequence
@@ -26,6 +27,7 @@ ALL_SECONDS = 60.0  # of all cells: one that would begin later is not run; and o
 PATIENCE = 1.0  # for a cell that is interrupted
 TICK = 0.1
 SLOWEST = 1 + MOST_WAITED  # so many times as long may all take beside other programs
+_EMPTY_LINES = re.compile(r"\A\s*\n")
 _names: dict[str, Any] = {}
 _SPEC = {"world_size": 1, "setup": False, "threads": 1}
 
@@ -93,8 +95,8 @@ class Notebook:
         Raises:
             LaunchError: no process can be made for them.
         """
-        for label, source in cells:
-            self.cells.setdefault(label, source)
+        for label, source in cells:  # IPython counts lines from the first that is not empty
+            self.cells.setdefault(label, _EMPTY_LINES.sub("", source))
         self._catch_up()
 
     def packed(self, names: Sequence[str]) -> bytes:

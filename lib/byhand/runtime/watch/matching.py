@@ -139,7 +139,8 @@ def disagreement(calls: dict[int, Event], number: int) -> str | None:
             call_name = f" {prepositions[verb]} {some.op}" if verb in prepositions else ""
             return (
                 f"{ranks_text(few)} {_verb(verb, few)} {noun}{odd}{call_name} where "
-                f"{ranks_text(many)} {_verb(verb, many)} {noun}{usual} ({where}). {rule}"
+                f"{ranks_text(many)} {_verb(verb, many)} {noun}{usual} ({where}). "
+                f"{_left_out(calls, few, many)}{rule}"
             )
     if some.declared not in (None, len(some.group)):
         return (
@@ -147,6 +148,15 @@ def disagreement(calls: dict[int, Event], number: int) -> str | None:
             f"{len(some.group)} were launched. Use the world_size that the function is given."
         )
     return _split_disagreement(calls, where)
+
+
+def _left_out(calls: dict[int, Event], few: list[int], many: list[int]) -> str:
+    """What is likely where the calls that clash were made at different lines; else nothing."""
+    theirs, usual = ({calls[rank].source for rank in ranks} for ranks in (few, many))
+    if theirs & usual or "" in theirs | usual:
+        return ""
+    lines = f"at {' and '.join(sorted(theirs))}, not at {' and '.join(sorted(usual))}"
+    return f"{ranks_text(few)} made it {lines}: maybe a call before it was left out. "
 
 
 def _verb(verb: str, ranks: list[int]) -> str:
@@ -159,8 +169,8 @@ def _verb(verb: str, ranks: list[int]) -> str:
 def _split_disagreement(calls: dict[int, Event], where: str) -> str | None:
     for a in calls.values():
         for b in calls.values():
-            if not a.sends or not b.receives or len(a.sends) != len(b.receives):
-                continue
+            if not len(a.sends) == len(b.receives) == len(a.group):
+                continue  # torch refuses what is not one number for each rank
             sent, expected = a.sends[b.group.index(b.rank)], b.receives[a.group.index(a.rank)]
             if sent != expected:
                 return (

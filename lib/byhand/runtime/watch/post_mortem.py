@@ -77,7 +77,7 @@ class PostMortem:
 
     def _raised(self, failure: Failure) -> RankError:
         place = self._place(failure)
-        message = failure.message.removeprefix(failure.exception + ": ")
+        message = re.sub(rf"^([\w.]+\.)?{re.escape(failure.exception)}: ", "", failure.message)
         at = f" at {place}" if place else ""
         sentence = f"rank {failure.rank} raised {failure.exception}{at}: {message}"
         sentence += _NO_KEYBOARD if _ASKED.match(failure.message) else ""

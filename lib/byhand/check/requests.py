@@ -1,0 +1,151 @@
+"""On a rank: every request ends in a wait, and what is on its way stays as it is until then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed import distributed_c10d as c10d
+from torch.utils._python_dispatch import _disable_current_modes
+
+from byhand.check.errors import CheckError
+from byhand.runtime.trace.recorder import calling_frame
+
+_CALLS = {  # by the method of a group that makes it, what a reader knows the request as
+    "send": "isend",
+    "recv": "irecv",
+    "recv_anysource": "irecv",
+    "allreduce": "all_reduce",
+    "allreduce_coalesced": "all_reduce",
+    "broadcast": "broadcast",
+    "reduce": "reduce",
+    "allgather": "all_gather",
+    "_allgather_base": "all_gather_into_tensor",
+    "all_gather_single": "all_gather_into_tensor",
+    "allgather_coalesced": "all_gather",
+    "allgather_into_tensor_coalesced": "all_gather_into_tensor",
+    "gather": "gather",
+    "scatter": "scatter",
+    "reduce_scatter": "reduce_scatter",
+    "_reduce_scatter_base": "reduce_scatter_tensor",
+    "reduce_scatter_single": "reduce_scatter_tensor",
+    "reduce_scatter_tensor_coalesced": "reduce_scatter_tensor",
+    "alltoall": "all_to_all",
+    "alltoall_base": "all_to_all_single",
+    "all_to_all_single": "all_to_all_single",
+    "barrier": "barrier",
+}
+_PREPOSITIONS = {"send": "to", "recv": "from"}
+_ENDS = ("wait", "is_completed", "get_future", "synchronize")
+
+
+class UnwaitedError(CheckError):
+    """A request was made and nobody waited for it."""
+
+
+class ChangedError(CheckError):
+    """A tensor was written while it was being sent."""
+
+
+@dataclass
+class _Request:
+    """A request under way: `said`, and where it was made; of a send, what it sends and sent."""
+
+    work: dist.Work
+    said: str
+    place: tuple[str, int, str]
+    tensors: list[Tensor]
+    before: list[Tensor]
+    peer: int | None
+
+
+@contextmanager
+def finished_requests(on_send: Callable[[int], None] | None = None) -> Iterator[None]:
+    """Every request ends in a wait(), and a tensor that is sent is the same until then.
+
+    A request is what isend and irecv return, and a collective with async_op=True. It has ended
+    after wait(), when is_completed() said True, or when its future was taken, whose holder then
+    waits. A program that breaks this may send what was written later, use what has not arrived,
+    and be right by chance. on_send(peer) is called when a send to that global rank begins.
+
+    Raises:
+        UnwaitedError: a request was never waited for; it points to the line that made it.
+        ChangedError: a tensor being sent changed before the wait was over.
+    """
+    under_way: dict[int, _Request] = {}
+
+    def make(method: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def made(group: dist.ProcessGroup, *args: Any, **kwargs: Any) -> Any:
+            work = original(group, *args, **kwargs)
+            coalesced = group in c10d._world.pg_coalesce_state  # one work stands for them all
+            if isinstance(work, dist.Work) and not coalesced:
+                request = _request(method, work, group, args)
+                under_way[id(work)] = request
+                if on_send and method == "send":
+                    on_send(request.peer)
+            return work
+
+        return made
+
+    def end(method: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        def ended(work: dist.Work, *args: Any, **kwargs: Any) -> Any:
+            out = original(work, *args, **kwargs)
+            if (method != "is_completed" or out) and id(work) in under_way:
+                _compare(under_way.pop(id(work)))
+            return out
+
+        return ended
+
+    with _patched(dist.ProcessGroup, _CALLS, make), _patched(dist.Work, _ENDS, end):
+        yield
+    if under_way:
+        _refuse(list(under_way.values()))
+
+
+@contextmanager
+def _patched(owner: type, names: Any, wrapper: Callable[..., Any]) -> Iterator[None]:
+    originals = {name: getattr(owner, name) for name in names if hasattr(owner, name)}
+    for name, original in originals.items():
+        setattr(owner, name, wrapper(name, original))
+    try:
+        yield
+    finally:
+        for name, original in originals.items():
+            setattr(owner, name, original)
+
+
+def _request(method: str, work: dist.Work, group: dist.ProcessGroup, args: tuple) -> _Request:
+    """A request that has just been made; of a send with a copy that no count of memory sees."""
+    peer = dist.get_global_rank(group, args[1]) if method in _PREPOSITIONS else None
+    said = _CALLS[method]
+    said += f" {_PREPOSITIONS[method]} rank {peer}" if method in _PREPOSITIONS else ""
+    tensors = list(args[0]) if method == "send" else []
+    with _disable_current_modes():
+        before = [tensor.detach().clone() for tensor in tensors]
+    frame = calling_frame()
+    place = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+    return _Request(work, said, place, tensors, before, peer)
+
+
+def _compare(request: _Request) -> None:
+    with _disable_current_modes():
+        pairs = list(zip(request.tensors, request.before, strict=True))
+        same = all(torch.equal(now.nan_to_num(), was.nan_to_num()) for now, was in pairs)
+    if not same:
+        to = f"a tensor on its way to rank {request.peer}"
+        raise ChangedError(f"{to} was changed before wait() ended.")
+
+
+def _refuse(requests: list[_Request]) -> None:
+    """Raise for the first of them, as if the line that made it did."""
+    first, *others = requests
+    more = f", one of {len(requests)} such requests" if others else ""
+    message = f"what {first.said} returned was never waited for{more}: call wait() on it."
+    filename, line, name = first.place
+    code = compile("\n" * (line - 1) + "raise error", filename, "exec").replace(co_name=name)
+    exec(code, {"error": UnwaitedError(message)})

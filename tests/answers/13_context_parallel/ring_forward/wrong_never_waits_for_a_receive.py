@@ -1,0 +1,5 @@
+"""Only the send is waited for: the next block may not have arrived."""
+
+CHANGE = """
+-            receiving.wait()
+"""
