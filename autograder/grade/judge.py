@@ -51,13 +51,17 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class Question:
-    """A test cell: its name, points, text with hidden tests, and the student's cells before it."""
+    """A test cell: its name, points, text with hidden tests, and the student's cells before it.
+
+    `own`: the labels of those cells that the exercise does not have.
+    """
 
     name: str
     points: int
     source: str
     cells: list[tuple[str, str]]
     limit: float = LIMIT_SECONDS
+    own: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -162,7 +166,7 @@ class Judge:
         if question.name not in self._taken:
             try:
                 for each in self.plan.questions:
-                    self.notebook.run(each.cells)
+                    self.notebook.run(each.cells, each.own)
                     self._taken[each.name] = Snapshot(self.notebook, self._named_in(each))
             finally:
                 self.close()

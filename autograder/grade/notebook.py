@@ -22,7 +22,7 @@ from autograder.release.rules import KERNELSPEC
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.notebook import SLOWEST
 
-SPARE_SECONDS = 300  # starting torch, the student's cells, and what the judge itself needs
+SPARE_SECONDS = 600  # starting torch, the student's cells, and what the judge itself needs
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,8 @@ def plan(
         elif is_grade(cell):
             usual = float(cell.metadata.get("limit_seconds", LIMIT_SECONDS)) * gpus.patience
             before, points = cells_before(student, cell.id), cell.metadata.nbgrader.points
-            questions.append(Question(cell.id, points, cell.source, before, limit or usual))
+            own = frozenset(label for label, _ in before) - {each.id for each in source.cells}
+            questions.append(Question(cell.id, points, cell.source, before, limit or usual, own))
         elif is_locked(cell):
             preparation.append(cell.source)
     return Plan(list(dict.fromkeys(names)), preparation, questions)

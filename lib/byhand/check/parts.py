@@ -14,7 +14,7 @@ from torch import Tensor
 
 from byhand.check.drivers import nothing_by_luck
 from byhand.check.errors import CheckError
-from byhand.runtime.launch import set_around
+from byhand.runtime.pickling import set_around
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """`launch`: run a function on fresh processes, one per rank, and get back what each returned.
 
-What is asked is checked and pickled here, for every launcher: on this machine, behind walls, on the
-nodes of a cluster.
+What is asked is checked here, for every launcher: on this machine, behind walls, on the nodes of a
+cluster.
 """
 
 from __future__ import annotations
@@ -9,20 +9,15 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-import importlib
 import inspect
-import io
 import operator
 import os
-import sys
 from collections.abc import Callable, Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
-
-import cloudpickle
 
 from byhand.runtime.errors import LaunchError
 from byhand.runtime.launcher import Launcher
+from byhand.runtime.pickling import PerRank, pickled
 from byhand.runtime.run import Options, Run
 from byhand.words import an, counted
 
@@ -34,15 +29,7 @@ VARIABLE = "BYHAND_LAUNCHER"
 IDLE_SECONDS = 300.0  # after which a notebook that launches nothing keeps no process
 
 _default: Launcher | None = None
-_around: Callable[..., Any] | None = None  # what ranks call with the function and its arguments
 _made: dict[str, Launcher] = {}
-
-
-class PerRank:
-    """An argument of which rank r gets only item r."""
-
-    def __init__(self, items: Sequence[Any]):
-        self.items = list(items)
 
 
 def named_launcher(name: str) -> Launcher:
@@ -80,13 +67,6 @@ def set_default(launcher: Launcher | None) -> Launcher | None:
     """Let `launch` and `call` use this launcher from now on; returns the one used so far."""
     global _default
     before, _default = _default, launcher
-    return before
-
-
-def set_around(wrapper: Callable[..., Any] | None) -> Callable[..., Any] | None:
-    """Let ranks call wrapper(fn, *args) where fn(*args) is asked; returns the one used so far."""
-    global _around
-    before, _around = _around, wrapper
     return before
 
 
@@ -219,58 +199,3 @@ def _check_network(network: Any, world_size: int) -> None:
     if network.world_size != world_size:
         hosts = f"{counted(network.hosts, 'host')} × {counted(network.ranks_per_host, 'rank')}"
         raise ValueError(f"{hosts} = {network.world_size} is not world_size {world_size}")
-
-
-def pickled(fn: Any, world_size: int, args: Sequence[Any]) -> list[bytes]:
-    """The call as bytes, by rank; the same object for all ranks if no argument is PerRank.
-
-    Raises:
-        ValueError: the function or an argument cannot travel to another process; says which.
-    """
-    if not any(isinstance(arg, PerRank) for arg in args):
-        return [_pickle(fn, tuple(args))] * world_size
-    return [
-        _pickle(fn, tuple(a.items[rank] if isinstance(a, PerRank) else a for a in args))
-        for rank in range(world_size)
-    ]
-
-
-class _Pickler(cloudpickle.Pickler):
-    """Takes along what cloudpickle leaves: a notebook's functools.cache, torch.backends.cudnn."""
-
-    def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, functools._lru_cache_wrapper) and value.__module__ == "__main__":
-            return _cached, (value.__wrapped__, value.cache_parameters())
-        is_odd = isinstance(value, ModuleType) and type(value) is not ModuleType
-        if is_odd and sys.modules.get(value.__name__) is value:
-            return importlib.import_module, (value.__name__,)
-        return super().reducer_override(value)
-
-
-def _cached(fn: Callable[..., Any], parameters: dict[str, Any]) -> Any:
-    return functools.lru_cache(**parameters)(fn)
-
-
-def dumps(value: Any) -> bytes:
-    """The value by value, as cloudpickle writes it."""
-    with io.BytesIO() as file:
-        _Pickler(file).dump(value)
-        return file.getvalue()
-
-
-def _pickle(fn: Any, args: tuple) -> bytes:
-    around = fn if _around is None else functools.partial(_around, fn)
-    try:
-        return dumps((around, args))
-    except Exception as whole:
-        for position, arg in enumerate(args):
-            try:
-                dumps(arg)
-            except Exception as error:
-                what = f"argument {position}, {an(type(arg).__name__)},"
-                raise ValueError(f"{what} cannot travel to another process: {error}") from None
-        name = getattr(fn, "__name__", repr(fn))
-        raise ValueError(
-            f"the function {name} cannot travel to another process: {whole}. It carries along "
-            "the names of the notebook that it uses; use plain data, or make the object inside it"
-        ) from None

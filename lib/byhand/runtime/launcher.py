@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from byhand.runtime.errors import LaunchError, NetworkError, SandboxError
 from byhand.runtime.process.client import ForkClient
 from byhand.runtime.process.member import Deadline, Member, send_calls
+from byhand.runtime.process.place import place
 from byhand.runtime.process.rank import OPEN, Open
 from byhand.runtime.run import Options, Run
 from byhand.runtime.system import check_room
@@ -183,10 +182,8 @@ class Launcher:
         return self.walls.backend(backend, world_size)
 
     def _request(self, members: list[Member], calls: list[bytes], how: dict[str, bool]) -> None:
-        place = {"path": None, "directory": "."}
-        if self.walls.trusted:
-            place = {"path": sys.path, "directory": os.getcwd()}
-        send_calls(members, {**place, **how}, calls)
+        there = place(self._client.environ) if self.walls.trusted else None
+        send_calls(members, {"place": there, **how}, calls)
 
     def _supervised(self, team: int, members: list[Member], deadline: Deadline) -> Run:
         supervisor = Supervisor(

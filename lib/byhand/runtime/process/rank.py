@@ -26,6 +26,7 @@ import torch
 import torch.distributed as dist
 
 from byhand.runtime.process import world as process_group
+from byhand.runtime.process.place import go_there
 from byhand.runtime.system import new_file, receive_message
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
@@ -187,10 +188,8 @@ def receive(control: socket.socket) -> tuple[dict[str, Any], bytes]:
 def _run(
     rank: int, world_size: int, log_fd: int, header: dict[str, Any], call: bytes, walls: Open
 ) -> Any:
-    if header["path"] is not None:
-        sys.path[:] = header["path"]
-    with contextlib.suppress(OSError):
-        os.chdir(header["directory"])
+    if header["place"] is not None:
+        go_there(header["place"])
     fn, args = walls.load(call)
     memory = HeldBytes() if header["memory"] else None
     if memory is not None:

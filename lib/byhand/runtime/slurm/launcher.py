@@ -20,6 +20,7 @@ from typing import Any
 from byhand.runtime.errors import LaunchError
 from byhand.runtime.process.client import environment
 from byhand.runtime.process.member import Deadline, Member
+from byhand.runtime.process.place import place
 from byhand.runtime.process.rank import OPEN
 from byhand.runtime.run import Options, Run
 from byhand.runtime.slurm import epoch, placement
@@ -54,7 +55,7 @@ class SlurmLauncher:
         spec = {"world_size": world_size, "threads": asked.threads_per_rank}
         spec.update(setup=asked.setup, backend=asked.backend)
         header = {"alone": asked.alone, "memory": bool(asked.memory)}
-        header.update(path=sys.path, directory=os.getcwd())
+        header["place"] = place(os.environ)  # srun takes the environment along
         calls = pickled()
         shared = os.environ.get("BYHAND_SHARED", os.getcwd())
         with tempfile.TemporaryDirectory(prefix=".byhand-", dir=shared) as folder:

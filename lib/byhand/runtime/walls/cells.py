@@ -22,9 +22,11 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from byhand.runtime.launch import dumps, pickled, set_default
+from byhand.runtime.launch import set_default
 from byhand.runtime.launcher import Launcher
+from byhand.runtime.pickling import dumps, pickled
 from byhand.runtime.process.forked import fork_server
+from byhand.runtime.process.place import place
 from byhand.runtime.process.rank import Open, receive, redirect, send_reply
 from byhand.runtime.system import rewrite
 from byhand.runtime.walls import codec
@@ -35,6 +37,7 @@ from byhand.runtime.walls.question import Sandbox
 ROOM, ROOMY = 8, ("processes", "file_bytes")  # a rank's log is a file, and longer than most
 MAX_NOTE = 500
 MAX_FILES, MAX_FILE_BYTES = 200, 16 << 20
+TOOLS_OWN = {".cache", ".config", ".git", ".ipynb_checkpoints", ".ipython", "__pycache__"}
 
 
 class NotebookWalls(Walls):
@@ -85,7 +88,7 @@ def serve(control: socket.socket, body_fd: int) -> None:
     shell = _Shell.instance(config=Config(HistoryManager={"enabled": False}))
     shell.display_formatter.active_types = ["text/plain"]
     shell.set_hook("show_in_pager", lambda *_, **__: None)
-    before, home = _files(Path.cwd()), Path.cwd()
+    before, home = (_files(Path.cwd()), dict(os.environ)), Path.cwd()
     while True:
         header, body = receive(control)
         asked = json.loads(body)
@@ -112,7 +115,10 @@ def _run(shell: _Shell, label: str, source: str) -> str | None:
 
 
 def _packed(
-    names: dict[str, Any], asked: list[str], home: Path, before: dict[str, bytes]
+    names: dict[str, Any],
+    asked: list[str],
+    home: Path,
+    before: tuple[dict[str, bytes], dict[str, str]],
 ) -> tuple[dict[str, Any], bytes]:
     """What `unpack` is to bring to the ranks: the names, and what a rank shares with a notebook."""
     try:
@@ -124,19 +130,21 @@ def _packed(
             for name in asked:  # the first that cannot travel is told as `launch` does
                 pickled(names[name], 1, ())
             raise
-        files = {n: text for n, text in _files(home).items() if before.get(n) != text}
-        place = os.path.relpath(os.getcwd(), home), list(map(str, sys.path))
+        files = {n: text for n, text in _files(home).items() if before[0].get(n) != text}
+        there = place(before[1])
+        if there["directory"] is not None:
+            there["directory"] = os.path.relpath(there["directory"], home)
     except Exception as error:
         return {"kind": "error", "message": str(error)}, b""
-    return {"kind": "packed"}, pickle.dumps((files, *place, found))
+    return {"kind": "packed"}, pickle.dumps((files, there, found))
 
 
 def _files(home: Path) -> dict[str, bytes]:
-    """The files that lie in sight below a directory, as far as they are few and small."""
+    """The files below a directory, as far as they are few and small, but for what tools keep."""
     found, left = {}, MAX_FILE_BYTES
-    for place, folders, names in os.walk(home):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for path in (Path(place, name) for name in names if not name.startswith(".")):
+    for parent, folders, names in os.walk(home):
+        folders[:] = [name for name in folders if name not in TOOLS_OWN]
+        for path in (Path(parent, name) for name in names):
             with contextlib.suppress(OSError):
                 left -= path.stat().st_size
                 if left < 0 or len(found) >= MAX_FILES:

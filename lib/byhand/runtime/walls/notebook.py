@@ -6,29 +6,30 @@ notebook's process (cells.py) to pickle them, and ranks load that; the judge nev
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pickle
 import re
 import selectors
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from byhand.runtime.errors import TamperedError, describe_exit
 from byhand.runtime.process.client import ForkClient
 from byhand.runtime.process.member import MOST_WAITED, Deadline, Member, send_calls
+from byhand.runtime.process.place import go_there
 from byhand.words import plain_text
 
-CELL_SECONDS = 15.0
-ALL_SECONDS = 60.0  # of all cells: one that would begin later is not run; and of all pickling
+CELL_SECONDS = 30.0  # of each cell that the exercise has
+OWN_SECONDS = 180.0  # of all the cells together that students added
+PACK_SECONDS = 60.0  # of all pickling
 PATIENCE = 1.0  # for a cell that is interrupted
 TICK = 0.1
 SLOWEST = 1 + MOST_WAITED  # so many times as long may all take beside other programs
 _EMPTY_LINES = re.compile(r"\A\s*\n")
 _names: dict[str, Any] = {}
+_OWN, _PACK = "the student's own cells", "pickling"  # purses; the others are cells' labels
 _SPEC = {"world_size": 1, "setup": False, "threads": 1}
 
 
@@ -70,12 +71,14 @@ class StandIn:
 
 
 class Notebook:
-    """Cells that run in one process, in order, each once, within CELL_SECONDS and ALL_SECONDS.
+    """Cells that run in one process, in order, each once.
 
-    A cell that does not end is interrupted, as the stop button does. One that takes the process
-    with it is left out, and the others run again in another. `start` makes a fork server behind
-    walls of the notebook's own; from there come `reply_bytes` at most. `cells` holds all cells,
-    and `notes` tells of those that failed, by label.
+    The exercise's cells always run, each for up to CELL_SECONDS. Those that the student added share
+    OWN_SECONDS: what does not fit in is named in `notes`, by label, as is what fails, and costs
+    nothing that does not need it. A cell that does not end is interrupted, as the stop button does.
+    One that takes the process with it is left out, and the others run again in another. `start`
+    makes a fork server behind walls of the notebook's own; from there come `reply_bytes` at most.
+    `cells` holds the text of all cells.
     """
 
     def __init__(self, start: Callable[[], ForkClient], reply_bytes: int, patience: float = 1.0):
@@ -83,20 +86,22 @@ class Notebook:
         self.cells: dict[str, str] = {}
         self._start, self._reply_bytes = start, reply_bytes
         self._cell_seconds = CELL_SECONDS * patience
-        self._left = dict.fromkeys(("run", "pack"), ALL_SECONDS * patience)
+        self._left = {_OWN: OWN_SECONDS * patience, _PACK: PACK_SECONDS * patience}
+        self._own: set[str] = set()
         self._ran: set[str] = set()  # in the process that is
         self._left_out: set[str] = set()
         self._client: ForkClient | None = None
         self._team: tuple[int, list[Member]] = (0, [])
 
-    def run(self, cells: Sequence[tuple[str, str]]) -> None:
-        """Run those of these (label, source) cells that did not yet.
+    def run(self, cells: Sequence[tuple[str, str]], own: Collection[str] = ()) -> None:
+        """Run those of these (label, source) cells that did not yet; `own`: the student's labels.
 
         Raises:
             LaunchError: no process can be made for them.
         """
         for label, source in cells:  # IPython counts lines from the first that is not empty
             self.cells.setdefault(label, _EMPTY_LINES.sub("", source))
+        self._own.update(own)
         self._catch_up()
 
     def packed(self, names: Sequence[str]) -> bytes:
@@ -106,11 +111,12 @@ class Notebook:
             NotebookError: one is not there, or cannot travel; the message says why.
             LaunchError: no process can be made for the notebook.
         """
-        why = f"{', '.join(names)}: to pickle took the {ALL_SECONDS:.0f} s of all launches together"
-        for _ in range(2 if self._left["pack"] > 0 else 0):
+        all_of_it = f"the {PACK_SECONDS:.0f} s of all launches together"
+        why = f"{', '.join(names)}: to pickle took {all_of_it}"
+        for _ in range(2 if self._left[_PACK] > 0 else 0):
             self._catch_up()
             try:
-                (header, body), _ = self._ask("pack", list(names))
+                (header, body), _ = self._ask("pack", list(names), _PACK)
             except _DiedError as error:
                 why = f"{', '.join(names)} did not leave the notebook: {error}"
                 continue
@@ -133,16 +139,17 @@ class Notebook:
         """Run what did not yet run in this process."""
         while todo := [n for n in self.cells if n not in self._ran and n not in self._left_out]:
             label = todo[0]
-            if self._left["run"] <= 0:
-                why = f"not run, as the cells before took the {ALL_SECONDS:.0f} s of all together"
-                self.notes[", ".join(todo)] = why
-                self._left_out.update(todo)
-                return
+            purse = _OWN if label in self._own else label
+            if self._left.setdefault(purse, self._cell_seconds) <= 0:
+                late = [name for name in todo if name in self._own] if purse == _OWN else [label]
+                self.notes[", ".join(late)] = f"not run: {_time_of(purse)} was used up"
+                self._left_out.update(late)
+                continue
             try:
-                reply, stopped = self._ask("run", [label, self.cells[label]])
+                reply, stopped = self._ask("run", [label, self.cells[label]], purse)
                 note = reply[0].get("note")
                 if stopped:
-                    note = f"it did not come to an end within {CELL_SECONDS:.0f} s, and was stopped"
+                    note = f"it did not come to an end within {_time_of(purse)}, and was stopped"
                 self._ran.add(label)
             except _DiedError as error:
                 note = f"{error}; it was left out"
@@ -150,8 +157,10 @@ class Notebook:
             if note is not None:
                 self.notes[label] = plain_text(note, 1000)
 
-    def _ask(self, do: str, what: list[Any]) -> tuple[tuple[dict, bytes], bool]:
+    def _ask(self, do: str, what: list[Any], purse: str) -> tuple[tuple[dict, bytes], bool]:
         """One answer of the process, and whether it was interrupted first.
+
+        `purse`: whose seconds it takes; when they are over, it is interrupted.
 
         Raises:
             _DiedError: none comes.
@@ -161,8 +170,7 @@ class Notebook:
             self._team = self._client.fork_team(_SPEC)
         team, [member] = self._team
         already = self._client.waited(team) if self._ran else 0.0
-        seconds = min(self._cell_seconds, self._left[do])
-        deadline = Deadline(seconds, lambda: self._client.waited(team) - already)
+        deadline = Deadline(self._left[purse], lambda: self._client.waited(team) - already)
         send_calls([member], {"do": do}, [json.dumps(what).encode()])
         try:
             if stopped := not self._answered(member, deadline):
@@ -175,7 +183,7 @@ class Notebook:
             self.close()
             raise _DiedError(str(error)) from None
         finally:
-            self._left[do] -= deadline.spent
+            self._left[purse] -= deadline.spent
         return member.take_reply(), stopped
 
     def _answered(self, member: Member, deadline: Deadline) -> bool:
@@ -197,9 +205,15 @@ class Notebook:
         return True
 
 
+def _time_of(purse: str) -> str:
+    if purse == _OWN:
+        return f"the {OWN_SECONDS:.0f} s that the cells you added have together"
+    return f"the {CELL_SECONDS:.0f} s that a cell of the exercise has"
+
+
 def unpack(data: bytes) -> None:
     """On a rank: be where the notebook is, with its files, and know the names in `data`."""
-    files, directory, sys.path[:], found = pickle.loads(data)
+    files, there, found = pickle.loads(data)
     for name, text in files.items():
         path = Path(name)
         if not path.exists():
@@ -207,6 +221,5 @@ def unpack(data: bytes) -> None:
             draft = path.with_name(f".{os.getpid()}")  # so that no rank finds half of it
             draft.write_bytes(text)
             draft.rename(path)
-    with contextlib.suppress(OSError):
-        os.chdir(directory)
+    go_there(there)
     _names.update(pickle.loads(found))
