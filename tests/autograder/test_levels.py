@@ -117,6 +117,25 @@ def test_a_submissions_processes_get_no_more_memory_together(question):
         launch_on(question, hold_in_children, 1, setup=False, alone=True)
 
 
+def hold_in_segments(num_bytes: int) -> None:
+    """Segments that nobody is attached to any more."""
+    import ctypes
+
+    libc = ctypes.CDLL(None)
+    libc.shmat.restype = ctypes.c_void_p
+    for _ in range(num_bytes >> 26):
+        place = libc.shmat(libc.shmget(0, 1 << 26, 0o1600), None, 0)
+        ctypes.memset(place, 1, 1 << 26)
+        libc.shmdt(ctypes.c_void_p(place))
+    time.sleep(60)
+
+
+def test_a_submissions_segments_of_system_v_are_weighed_too(launcher):
+    one = launcher.fresh(limits={**LIMITS, "memory_bytes": 1 << 29})
+    with pytest.raises(RankError, match="SIGKILL"):
+        launch_on(one, hold_in_segments, 1, (1 << 29,), setup=False, alone=True)
+
+
 def give_back(rank: int, world_size: int, num_bytes: int) -> bytes:
     return bytes(num_bytes)
 

@@ -91,7 +91,10 @@ def bubblewrap() -> str:
     if why_not := why_no_sandbox():
         raise Missing(why_not, "needed only to grade other people's notebooks")
     as_whom = f", as user {STRANGER} and not as root" if os.getuid() == 0 else ""
-    return f"student code is walled in{as_whom}"
+    return (
+        f"student code is walled in{as_whom}; its memory is weighed by process and System V"
+        " segment, without a cgroup: files in memory weigh nothing"
+    )
 
 
 def virtual_network() -> str:

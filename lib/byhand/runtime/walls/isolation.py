@@ -4,8 +4,8 @@ Inside: own user, process, network, IPC, host-name and mount namespaces; the sys
 this library read-only; an empty /tmp and an empty home; a cleared environment. Outside, and out of
 sight: the checkout (solutions, tests), the gradebook, the journal, other submissions, every home.
 Each question gets a second wall inside this one (namespaces.py), and so does the student's
-notebook: it shares no process, terminal, key or file with the ranks, and sends them what it is
-asked for.
+notebook: it shares no process, terminal, key or file with the ranks, and what they need of it is
+taken before the first of them starts (snapshot.py).
 
 It works for root and for ordinary users. Root makes the walls as root, and what runs behind them is
 a user of its own, whom limits on processes bind. Where it does not stand, nothing is graded.
@@ -13,15 +13,17 @@ a user of its own, whom limits on processes bind. Where it does not stand, nothi
 Not promised. Ranks of one question that mean to can pass values to each other past
 torch.distributed, and then send zeros for the ledger: by files, sockets, memory, terminals, the
 store in which they meet. A log is written by the rank that it tells of. A rank can end the other
-ranks of its own question, too. All that wins or costs is that question. The memory of a question's
-processes is weighed (limits.py), but not what the kernel keeps for whoever means to hide it: where
-it runs out, the kernel ends ranks first. An instructor sees suspicious names, and a coarse count of
-the question's loopback beside its ledger. A submission's notebook has ended before its first test
-begins, and every question's processes have ended before the next: a rank in a hidden part finds
-none of its own submission's to tell what it was given. But which files are cached, and time, the
-whole kernel shares, and a later question can look; and two submissions that are judged at one time
-and mean to can tell each other more, by locks on libraries and devices. Where there is vsock, a
-rank reaches the machine's host. Whoever breaks the kernel breaks out.
+ranks of its own question, too. All that wins or costs is that question. What a question's processes
+hold in memory is weighed, and so are its segments of System V (limits.py), but not files in memory
+without a name, shared pages that nobody uses now, and what the kernel keeps of its own for sockets
+and page tables: only a cgroup would tell, which most accounts cannot make. Where that runs out, the
+kernel ends ranks first. An instructor sees suspicious names, and a coarse count of the question's
+loopback beside its ledger. A submission's notebook has ended before its first test begins, and
+every question's processes have ended before the next: a rank in a hidden part finds none of its own
+submission's to tell what it was given. But which files are cached, and time, the whole kernel
+shares, and a later question can look; and two submissions that are judged at one time and mean to
+can tell each other more, by locks on libraries and devices. Where there is vsock, a rank reaches
+the machine's host. Whoever breaks the kernel breaks out.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Walls(Open):
         A limit on memory binds one process, and only what is its own.
         """
         most = self.limits.get("memory_bytes", 0) * world_size
-        if self.isolate and most and _held() > most:
+        if self.isolate and most and _held() + _segments() > most:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(-1, signal.SIGKILL)
 
@@ -120,6 +120,13 @@ class Walls(Open):
             CodecError: they are no value.
         """
         return codec.decode(read_all(fd, num_bytes))
+
+
+def _segments() -> int:
+    """Bytes of the System V segments of this IPC namespace, which outlive who made them."""
+    with contextlib.suppress(FileNotFoundError), open("/proc/sysvipc/shm") as file:
+        return sum(int(number) for row in [*file][1:] for number in row.split()[-2:])
+    return 0
 
 
 def _held() -> int:
