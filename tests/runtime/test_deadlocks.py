@@ -198,6 +198,8 @@ def unfit(rank, world_size, how):
         dist.all_to_all_single(whole, whole.clone(), [2, 2], [1, 2])
     elif how == "number of splits":
         dist.all_to_all_single(whole, whole.clone(), [4], [4])
+    elif how == "negative":
+        dist.all_to_all_single(whole, whole.clone(), [-2, 6], [2, 2])
     elif how == "columns":
         dist.all_to_all_single(torch.empty(4, 3), torch.ones(4, 2))
     else:
@@ -212,6 +214,7 @@ UNFIT = {
     "scatter lists": "reduce_scatter cannot put 2 tensors of [2] float32 into [3] float32",
     "splits": "with output splits [2, 2] and input splits [1, 2]. Splits are one number of rows",
     "number of splits": "with output splits [4] and input splits [4]",
+    "negative": "with output splits [-2, 6] and input splits [2, 2]",
     "columns": "all_to_all_single cannot put [4, 2] float32 into [4, 3] float32 on 2 ranks",
     "all-to-all lists": "all_to_all cannot put 3 tensors of [2] float32 into 2 tensors of [2]",
 }

@@ -26,7 +26,10 @@ def _splits_hold(outputs: list, inputs: list, args: Any, n: int) -> bool:
     if not args[3] and not args[4]:  # even ones
         return math.prod(outputs[0]) == math.prod(inputs[0])
     splits = ((outputs[0][0], args[3]), (inputs[0][0], args[4]))
-    return all(not said or (len(said) == n and sum(said) == rows) for rows, said in splits)
+    return all(
+        not said or (len(said) == n and sum(said) == rows and min(said) >= 0)
+        for rows, said in splits
+    )
 
 
 AT_ONCE = ("alltoall_base_",)  # which gloo refuses only when it is under way
