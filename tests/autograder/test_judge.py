@@ -20,7 +20,7 @@ from byhand.runtime import RankError, StandIn, launch
 from byhand.runtime.launch import launch_on
 from byhand.runtime.walls import isolation
 from byhand.runtime.walls.cells import students_notebook
-from byhand.runtime.walls.notebook import NotebookError
+from byhand.runtime.walls.notebook import CELL_SECONDS, OWN_SECONDS, NotebookError
 from byhand.runtime.walls.question import Sandbox
 from byhand.runtime.walls.snapshot import Snapshot
 
@@ -193,6 +193,22 @@ AS_IN_JUPYTER = {
         "import os\nopen('help.py', 'w').write('five = 5')\nimport help as y",
         "help",
     ),
+    "a variable of the environment": (
+        "import os\nos.environ['SCALE'] = '5'\nos.environ.pop('LANG')\n"
+        "class Y:\n    def __str__(self): return os.environ['SCALE'] + os.environ.get('LANG', '')\n"
+        "y = Y()",
+        "5",
+    ),
+    "a module in a folder out of sight": (
+        "import os, sys\nos.mkdir('.lib')\nopen('.lib/hidden5.py', 'w').write('five = 5')\n"
+        "sys.path.insert(0, '.lib')\nimport hidden5 as y",
+        "hidden5",
+    ),
+    "a folder that is gone": (
+        "import os\nos.mkdir('gone')\nos.chdir('gone')\nos.rmdir('../gone')\ny = 5",
+        "5",
+    ),
+    "a lock": ("import threading\ny = threading.Lock()", "unlocked"),
     "a launch": (
         "from byhand import launch\nimport torch, torch.distributed as dist\n"
         "def add(rank, n):\n    t = torch.tensor(rank)\n    dist.all_reduce(t)\n    return t\n"
@@ -223,12 +239,12 @@ def test_a_magic_that_is_not_here_is_named(notebook):
 
 
 def test_what_cannot_travel_is_told_in_the_sentence_of_jupyter(launcher, notebook):
-    cell = "import threading\nlock = threading.Lock()\ndef y(): lock.acquire()"
+    cell = "rows = (row for row in [1, 2])\ndef y(): return next(rows)"
     notebook.run([("cell", cell)])
-    told = r"the function y cannot travel to another process: .*_thread.lock"
+    told = "the function y cannot travel to another process: it uses rows, a generator: "
     with pytest.raises(NotebookError, match=told):
         value(launcher, notebook, "y")
-    here = {}
+    here = {"__name__": "__main__"}
     exec(cell, here)
     with pytest.raises(ValueError, match=told):
         launch(here["y"], 1)
@@ -284,15 +300,28 @@ def test_a_notebook_that_dies_later_runs_again(launcher, notebook):
     assert value(launcher, notebook, "y") == "5"
 
 
-def test_cells_whose_turn_comes_too_late_are_not_run_and_named(notebook):
-    notebook._left["run"] = 0.5
-    notebook.run([("slow", "import time; time.sleep(0.7)"), ("b", "x"), ("c", "x")])
-    assert notebook.notes["b, c"].startswith("not run, as the cells before took the 60 s")
+def test_cells_whose_turn_comes_too_late_are_not_run_and_named(launcher, notebook):
+    notebook._left["own cells"] = 0.5
+    cells = ("slow", "import time; time.sleep(9)"), ("answer", "y = 5"), ("b", "x"), ("c", "x")
+    notebook.run(cells, own={"slow", "b", "c"})
+    together = "the 120 s that the cells you added have together"
+    assert notebook.notes == {
+        "slow": f"it did not come to an end within {together}, and was stopped",
+        "b, c": f"not run: {together} was used up",
+    }
+    assert value(launcher, notebook, "y") == "5"
+
+
+def test_cells_of_ones_own_share_their_time_and_take_none_of_the_exercises(notebook):
+    notebook.run([("training", "import time; time.sleep(1)"), ("answer", "x = 1")], {"training"})
+    assert notebook._left["own cells"] < OWN_SECONDS - 0.9
+    assert notebook._left["answer"] > CELL_SECONDS - 0.9
+    assert notebook.notes == {}
 
 
 def test_names_that_take_too_long_to_pickle_cannot_travel_any_more(launcher, notebook):
     slow = "import time\nclass Slow:\n    def __reduce__(self): time.sleep(0.7); return int, ()"
-    notebook._left["pack"] = 0.5
+    notebook._left["all pickling"] = 0.5
     notebook.run([("cell", f"{slow}\ny = [Slow()]\nz = 5")])
     assert value(launcher, notebook, "y") == "[0]"
     with pytest.raises(NotebookError, match="z: to pickle took the 60 s of all launches"):

@@ -244,4 +244,23 @@ TORCH = [
              total="def total(tensor):\n    result = torch.from_numpy(tensor.numpy().copy())\n"
              "    dist.all_reduce(result)\n    return result"),
 ]
-HABITS = [*MAGICS, *SLOW, *HELPERS, *TORCH]
+TRAVELS = [
+    helped("sets-what-its-ranks-read", "os.environ['FACTOR'] = '2'",
+           double="def double(number):\n    return int(os.environ['FACTOR']) * number\n"),
+    helped("imports-from-a-folder-out-of-sight", "import pathlib, sys\n\n"
+           "pathlib.Path('.lib').mkdir(exist_ok=True)\n"
+           "pathlib.Path('.lib', 'own_factor.py').write_text('factor = 2')\n"
+           "sys.path.insert(0, '.lib')\nimport own_factor",
+           double="def double(number):\n    return own_factor.factor * number\n"),
+    helped("leaves-a-folder-that-goes", "os.makedirs('gone', exist_ok=True)\nos.chdir('gone')\n"
+           "os.rmdir('../gone')\nfactor = 2"),
+    helped("guards-with-a-lock", "import threading\n\nlock = threading.Lock()",
+           double="def double(number):\n    with lock:\n        return 2 * number\n"),
+    helped("dispatches-by-type", "import functools\n\n\n@functools.singledispatch\n"
+           "def factor(number):\n    return 0\n\n\n@factor.register\n"
+           "def whole(number: int):\n    return 2",
+           double="def double(number):\n    return factor(number) * number\n"),
+    helped("compiles", "@torch.compile(backend='eager')\ndef twice(number):\n    return 2 * number",
+           double=TWICE),
+]
+HABITS = [*MAGICS, *SLOW, *HELPERS, *TORCH, *TRAVELS]

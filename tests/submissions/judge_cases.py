@@ -122,7 +122,7 @@ JUDGE = [
             "    open('/proc/self/oom_score_adj', 'w').write('0')\n    return 2 * number\n"),
     changed("three-hundred-cells-that-sleep", nothing(),
             own_cells(300, "import time\ntime.sleep(600)"),
-            ("own-1: it did not come to an end", "not run, as the cells before took the 60 s")),
+            ("own-1: it did not come to an end", "own-300: not run: the 120 s that")),
     written("peak-without-end", "tampered", (), total="from byhand.runtime.trace import"
             " recorder\n\n\ndef total(t):\n    t = t.clone()\n    dist.all_reduce(t)\n"
             "    recorder.active.log.write(recorder.END, 0, 1.0, -5)\n    return t\n"),

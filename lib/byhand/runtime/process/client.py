@@ -18,6 +18,7 @@ from typing import Any
 
 from byhand.runtime.errors import DeadlineError, LaunchError, SandboxError
 from byhand.runtime.process.member import Deadline, Member, read_all
+from byhand.runtime.process.place import folder
 from byhand.runtime.system import PORTABLE, new_file, new_mark, receive_message, send_message
 from byhand.words import counted
 
@@ -73,6 +74,7 @@ class ForkClient:
                 stdout=client._errors,
                 stderr=client._errors,
                 env=environment(),
+                cwd=folder() or "/",
             )
         return client
 

@@ -22,14 +22,14 @@ from byhand.runtime.process.place import go_there
 from byhand.words import plain_text
 
 CELL_SECONDS = 30.0  # of each cell that the exercise has
-OWN_SECONDS = 180.0  # of all the cells together that students added
+OWN_SECONDS = 120.0  # of all the cells together that students added
 PACK_SECONDS = 60.0  # of all pickling
 PATIENCE = 1.0  # for a cell that is interrupted
 TICK = 0.1
 SLOWEST = 1 + MOST_WAITED  # so many times as long may all take beside other programs
 _EMPTY_LINES = re.compile(r"\A\s*\n")
 _names: dict[str, Any] = {}
-_OWN, _PACK = "the student's own cells", "pickling"  # purses; the others are cells' labels
+_OWN, _PACK = "own cells", "all pickling"  # purses; the others are labels, without a space
 _SPEC = {"world_size": 1, "setup": False, "threads": 1}
 
 
