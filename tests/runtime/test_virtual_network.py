@@ -156,14 +156,16 @@ def test_nothing_is_left_when_the_launching_process_is_killed(tmp_path):
     script = tmp_path / "killed.py"
     script.write_text(
         "import sys\n"
-        f"sys.path.insert(0, {os.path.dirname(__file__)!r})\n"
+        f"sys.path[:0] = {[str(Path(__file__).parent), str(Path(__file__).parents[1])]!r}\n"
         "from test_virtual_network import VirtualNetwork, launch, wait_for_ever\n"
         "launch(wait_for_ever, 4, network=VirtualNetwork())\n"
     )
     marked = {**os.environ, "VIRTUAL_NETWORK_TEST": str(tmp_path)}
     before = set(os.listdir("/sys/class/net"))
     process = subprocess.Popen([sys.executable, script], env=marked)
-    wait_until(lambda: len(carriers(str(tmp_path))) >= 8)  # 4 ranks, 3 servers, it
+    # 4 ranks, 3 servers, it
+    wait_until(lambda: len(carriers(str(tmp_path))) >= 8 or process.poll() is not None)
+    assert process.poll() is None, "the launch did not start"
     process.send_signal(signal.SIGKILL)
     process.wait()
     wait_until(lambda: not carriers(str(tmp_path)))

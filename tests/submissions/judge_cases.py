@@ -6,7 +6,7 @@ that the submission could not read.
 
 from __future__ import annotations
 
-from arena import changed, nothing, verdicts, written
+from arena import changed, verdicts, written
 from fault_cases import own_cells
 from forgeries import BY_FILE, LOG, channel, forged, reply
 
@@ -120,7 +120,7 @@ JUDGE = [
     written("has-memory-run-out-for-others-first", "lost", (), double="import ctypes\n\n\n"
             "def double(number):\n    ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)\n"
             "    open('/proc/self/oom_score_adj', 'w').write('0')\n    return 2 * number\n"),
-    changed("three-hundred-cells-that-sleep", nothing(),
+    changed("three-hundred-cells-that-sleep", verdicts(),
             own_cells(300, "import time\ntime.sleep(600)"),
             ("own-1: it did not come to an end", "own-300: not run: the 120 s that")),
     written("peak-without-end", "tampered", (), total="from byhand.runtime.trace import"
