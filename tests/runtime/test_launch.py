@@ -119,9 +119,9 @@ def test_a_large_result_comes_back_whole_and_is_the_callers_own():
 def test_what_cannot_travel_is_named():
     with pytest.raises(ValueError, match="argument 1, a generator, cannot travel"):
         launch(add_up, 2, args=(1, (i for i in range(3))))
-    lock = threading.Lock()
+    numbers = (i for i in range(3))
     with pytest.raises(ValueError, match="the function <lambda> cannot travel"):
-        launch(lambda rank, world_size: lock.locked(), 2)
+        launch(lambda rank, world_size: next(numbers), 2)
     with pytest.raises(ValueError, match="launch runs a function; 'step' is a str"):
         launch("step", 2)
     with pytest.raises(ValueError, match="args is a tuple of arguments, not an int"):
@@ -130,6 +130,16 @@ def test_what_cannot_travel_is_named():
         launch(add_up, 2, args=torch.ones(2))
     with pytest.raises(ValueError, match="2 items for 3 ranks"):
         launch(add_up, 3, args=(PerRank([1, 2]),))
+
+
+def test_a_lock_travels_as_a_lock_of_each_ranks_own():
+    lock = threading.Lock()
+
+    def program(rank, world_size):
+        with lock:
+            return lock.locked()
+
+    assert launch(program, 2).results == [True, True]
 
 
 def test_what_gloo_prints_by_itself_is_not_shown():
