@@ -9,8 +9,9 @@
 #   make soak     grading killed 100 times at random points
 #   make exercises, make figures, make format    write what is generated
 #
-# PYTHON=python3.13 chooses another interpreter. Everything goes into .venv; a second run of any
-# target installs nothing.
+# PYTHON=python3.13 chooses another interpreter. TORCH=cpu asks for torch without CUDA, a tenth of
+# the download, from an index that pip knows (PIP_EXTRA_INDEX_URL): torch's own site says which has
+# it. Everything goes into .venv; a second run of any target installs nothing.
 
 PYTHON ?= python3
 BASE_PYTHON := $(shell command -v $(PYTHON))
@@ -20,7 +21,8 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # A new stamp is due when the requirements or the place of the checkout change.
-KEY := $(shell { cat pyproject.toml constraints.txt; pwd; } | cksum | cut -d' ' -f1)
+KEY := $(shell { cat pyproject.toml constraints.txt; pwd; echo "$(TORCH)"; } | cksum | cut -d' ' -f1)
+TORCH_VERSION := $(shell sed -n 's/^torch==//p' constraints.txt)$(TORCH:%=+%)
 INSTALLED := .venv/installed-$(KEY)
 INSTALLED_FOR_BENCH := .venv/installed-for-bench-$(KEY)
 
@@ -82,8 +84,12 @@ format: $(INSTALLED)
 $(INSTALLED): | python
 	@[ -x .venv/bin/python ] && grep -qF "$(CURDIR)/.venv/bin/python" .venv/bin/pip 2>/dev/null \
 	  || $(BASE_PYTHON) -m venv --clear .venv
-	@echo "Installing into .venv; the first time this takes a few minutes."
-	$(call pip_install,--upgrade pip)  # Debian's own takes four times as long
+	@echo "Installing into .venv, this once: some minutes, most of them for torch."
+	@echo "1 of 3: pip itself"  # Debian's own takes four times as long
+	$(call pip_install,--upgrade pip)
+	@echo "2 of 3: torch $(TORCH_VERSION), which brings up to 3 GB of CUDA where TORCH=cpu does not ask for less"
+	$(call pip_install,-c constraints.txt torch==$(TORCH_VERSION))
+	@echo "3 of 3: JupyterLab, nbgrader, and all that the tests use"
 	$(call pip_install,-c constraints.txt -e '.[dev]')
 	@rm -f .venv/installed-* && touch $@
 
@@ -92,11 +98,14 @@ $(INSTALLED_FOR_BENCH): $(INSTALLED)
 	$(call pip_install,-c constraints.txt -e '.[bench]')
 	@touch $@
 
-# $(call pip_install,what): what went wrong is the first error of many lines.
+# $(call pip_install,what): on a terminal pip speaks for itself, and shows its bars; elsewhere what
+# went wrong is the first error of many lines.
 define pip_install
-@python -m pip install --quiet $(1) >.venv/pip.log 2>&1 || { echo "pip could not install the course:"\
-  "$$(grep -m 1 -o 'ERROR: .*' .venv/pip.log || tail -n 1 .venv/pip.log)";\
-  echo "It needs a network and up to 8 GB of disk. All that pip said is in .venv/pip.log."; exit 1; }
+@if [ -t 1 ]; then python -m pip install $(1) && exit 0; echo "pip could not install the course, see above.";\
+  else python -m pip install --quiet $(1) >.venv/pip.log 2>&1 && exit 0; echo "pip could not install the"\
+  "course: $$(grep -m 1 -o 'ERROR: .*' .venv/pip.log || tail -n 1 .venv/pip.log)";\
+  echo "All that pip said is in .venv/pip.log."; fi; echo "It needs a network and up to 8 GB of disk.";\
+  $(if $(TORCH),echo "torch+$(TORCH) is not everywhere: PIP_EXTRA_INDEX_URL=... names an index that has it.";) exit 1
 endef
 
 # $(call system_package,command that succeeds when it is there,Debian package,what it is for)

@@ -19,6 +19,7 @@ from autograder.commands import (
     which_submissions,
 )
 from autograder.places import Places, chosen_assignments
+from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.words import counted, plain_text
 
 
@@ -108,14 +109,14 @@ def grade(
     from autograder.batch.grading import SHARD, Options, summary
     from autograder.batch.grading import grade as grading
     from autograder.batch.queue import cores
-    from autograder.grade import devices, late
+    from autograder.grade import late
     from autograder.grade.journal import Journal
     from autograder.report.again import changes
 
     request = asked_of_slurm(slurm, gpus=gpus, sbatch=sbatch)
     names = chosen_assignments(where, assignments)
     late.class_policy(where)  # a wrong one is said before a night of grading
-    lent = devices.chosen(where, backend, request and request.gpus)
+    lent = _lent(where, backend, request and request.gpus)
     queue = request and on_slurm(request, where.class_dir / "slurm", SHARD, jobs or 4)
     options = Options(jobs=jobs or cores(), queue=queue, gpus=lent, **how)
     before = Journal(where.journal).latest()
@@ -132,6 +133,15 @@ def grade(
         click.echo(told(changed))
     if outcome.failures:
         raise click.ClickException(told(outcome.failures))
+
+
+def _lent(where: Places, backend: str | None, on_nodes: int | None) -> Gpus:
+    """The GPUs that ranks get: none unless a backend was asked for."""
+    if backend is None:
+        return NO_GPUS
+    from autograder.grade import devices
+
+    return devices.chosen(where, backend, on_nodes)
 
 
 main.add_command(run)

@@ -12,6 +12,7 @@ from byhand.words import plain_text
 
 
 @click.group()
+@click.version_option(package_name="byhand", prog_name="autograder")
 def main() -> None:
     """Release, grade and return the exercises; execute lectures.
 

@@ -41,7 +41,7 @@ class Judging:
                 )
             yield (
                 lambda place: grader.judge(grader.take_in(*place)).as_line().decode(),
-                grader.kill,
+                grader.kernel.kernel.kill,  # from any thread: judge nothing more
             )
 
     def is_doubtful(self, line: str) -> bool:

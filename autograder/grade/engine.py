@@ -5,6 +5,7 @@
 
 import contextlib
 import datetime
+import functools
 import sys
 import time
 from dataclasses import dataclass
@@ -18,8 +19,7 @@ from autograder.cells import is_grade, is_solution
 from autograder.collect.door import hand_ins, opened
 from autograder.grade import intake, suspicions
 from autograder.grade.journal import Journal, Judgement, default_seed, environment, judgement_key
-from autograder.grade.notebook import Judged, WarmKernel, plan
-from autograder.grade.verdicts import no_answer, or_blank
+from autograder.grade.verdicts import Verdict, no_answer, or_blank
 from autograder.places import CourseError, Places
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.isolation import why_no_sandbox
@@ -44,7 +44,8 @@ class Submission:
 class Grader(contextlib.AbstractContextManager):
     """Grades submissions of one class; holds the warm kernel and the journal.
 
-    `gpus` are what ranks get, as devices.py decided.
+    `gpus` are what ranks get, as devices.py decided. Only judging loads torch and papermill: a run
+    that finds all judged is done before they are.
 
     Raises:
         CourseError: there is no sandbox here and `sandboxed` was not turned off.
@@ -77,7 +78,6 @@ class Grader(contextlib.AbstractContextManager):
         self.limit = limit
         self.gpus = gpus
         self.journal = Journal(where.journal)
-        self.kernel = WarmKernel(sandboxed, (where.course, where.class_dir), gpus)
         self._notebooks: dict[Path, tuple[int, NotebookNode]] = {}
 
     def take_in(self, student: str, assignment: str) -> Submission:
@@ -100,25 +100,32 @@ class Grader(contextlib.AbstractContextManager):
 
     def judge(self, submission: Submission) -> Judgement:
         """A judgement made now, and written nowhere. Raises what WarmKernel.judge raises."""
+        from autograder.grade.notebook import plan
+
         source, began = self.read(self.where.source(submission.assignment)), time.monotonic()
         todo = plan(source, submission.intake.notebook, self.limit, self.gpus)
         if submission.standing:
             about = submission.standing, submission.why
             nothing = [no_answer(q.name, q.points, *about) for q in todo.questions]
-            return self._judgement(submission, Judged(nothing, []), began)
+            return self._judgement(submission, nothing, [], began)
         judged = self.kernel.judge(todo, self.seed_of(source))
         released = self.read(self.released(submission.assignment))
         untouched = intake.unanswered(submission.intake.notebook, released, source)
         found = [or_blank(verdict, untouched) for verdict in judged.verdicts]
-        return self._judgement(submission, Judged(found, judged.notes), began)
+        return self._judgement(submission, found, judged.notes, began)
 
-    def kill(self) -> None:
-        """From any thread: end what is being judged, and judge nothing more."""
-        self.kernel.kernel.kill()
+    @functools.cached_property
+    def kernel(self):
+        """A grade.notebook.WarmKernel, made when something is to be judged."""
+        from autograder.grade.notebook import WarmKernel
+
+        hide = self.where.course, self.where.class_dir
+        return WarmKernel(self.level != "none", hide, self.gpus)
 
     def close(self) -> None:
-        """End the judge's kernel, if one was started."""
-        self.kernel.close()
+        """End the judge's kernel, if one was made."""
+        if "kernel" in vars(self):
+            self.kernel.close()
 
     def __exit__(self, *_: Any) -> None:
         self.close()
@@ -150,9 +157,11 @@ class Grader(contextlib.AbstractContextManager):
             self._notebooks[path] = (changed, nbformat.read(path, as_version=4))
         return self._notebooks[path][1]
 
-    def _judgement(self, submission: Submission, judged: Judged, began: float) -> Judgement:
+    def _judgement(
+        self, submission: Submission, verdicts: list[Verdict], notes: list[str], began: float
+    ) -> Judgement:
         cells = students_cells(submission.intake.notebook)
-        of_runs = [f"{v.question}: {v.suspicion}" for v in judged.verdicts if v.suspicion]
+        of_runs = [f"{v.question}: {v.suspicion}" for v in verdicts if v.suspicion]
         return Judgement(
             key=submission.key,
             student=submission.student,
@@ -161,8 +170,8 @@ class Grader(contextlib.AbstractContextManager):
             seed=self.seed_of(self.read(self.where.source(submission.assignment))),
             sandbox=self.level,
             seconds=round(time.monotonic() - began, 3),
-            notes=submission.intake.notes + [f"Your {note}." for note in judged.notes],
-            verdicts=judged.verdicts,
+            notes=submission.intake.notes + [f"Your {note}." for note in notes],
+            verdicts=verdicts,
             cells=cells,
             devices=str(self.gpus),
             suspicions=suspicions.in_cells(cells) + of_runs,

@@ -7,6 +7,7 @@ run = launch(step, world_size=4)
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 from typing import Any
 
 __all__ = [
@@ -32,7 +33,9 @@ def load_ipython_extension(shell: object) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """The runtime's names, loaded with torch when the first of them is asked for."""
+    """The runtime's names, loaded with torch when the first of them is asked for; the version."""
+    if name == "__version__":
+        return importlib.metadata.version("byhand")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module("byhand.runtime"), name)

@@ -23,7 +23,7 @@ from autograder.grade.notebook import plan
 from autograder.places import CourseError, Places
 from byhand import PerRank, launch
 from byhand.runtime import LaunchError
-from byhand.runtime.launch import launch_on
+from byhand.runtime.launching import launch_on
 from byhand.runtime.process import world as process_group
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.walls import isolation, on_gpu

@@ -17,7 +17,7 @@ from autograder.grade.judge import LIMITS
 from autograder.grade.notebook import WarmKernel, cells_before, plan
 from byhand import check
 from byhand.runtime import RankError, StandIn, launch
-from byhand.runtime.launch import launch_on
+from byhand.runtime.launching import launch_on
 from byhand.runtime.walls import isolation
 from byhand.runtime.walls.cells import students_notebook
 from byhand.runtime.walls.notebook import CELL_SECONDS, OWN_SECONDS, NotebookError

@@ -16,7 +16,7 @@ from autograder.grade.engine import Grader
 from autograder.grade.judge import LIMITS
 from autograder.places import CourseError, Places
 from byhand.runtime import LaunchError, RankError
-from byhand.runtime.launch import launch_on
+from byhand.runtime.launching import launch_on
 from byhand.runtime.walls import isolation, namespaces
 from byhand.runtime.walls.question import Sandbox
 
@@ -54,7 +54,7 @@ def test_a_submission_cannot_list_a_directory_of_its_graders(question, tmp_path)
     assert found in ("FileNotFoundError", "PermissionError")
 
 
-KEYS = """from byhand.runtime.launch import launch_on
+KEYS = """from byhand.runtime.launching import launch_on
 from byhand.runtime.walls import isolation, namespaces
 from byhand.runtime.walls.question import Sandbox
 

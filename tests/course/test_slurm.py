@@ -30,7 +30,7 @@ from autograder.batch.slurm import Request
 from autograder.cli import main
 from autograder.places import CourseError
 from byhand.runtime import DeadlineError, LaunchError, VirtualNetwork
-from byhand.runtime.launch import launch_on
+from byhand.runtime.launching import launch_on
 from byhand.runtime.slurm import placement
 from byhand.runtime.slurm.launcher import SlurmLauncher
 from byhand.runtime.slurm.node import received

@@ -24,7 +24,7 @@ from waiting import wait_until
 import byhand
 from byhand import PerRank, RankError, call, cleanup, launch, setup
 from byhand.runtime import DeadlineError, Launcher, LaunchError, SandboxError
-from byhand.runtime.launch import IDLE_SECONDS, launch_on, named_launcher
+from byhand.runtime.launching import IDLE_SECONDS, launch_on, named_launcher
 from byhand.runtime.process.member import Member
 from byhand.runtime.system import PORTABLE
 from byhand.runtime.walls.isolation import sandbox_command, why_no_sandbox

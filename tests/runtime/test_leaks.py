@@ -16,7 +16,7 @@ import torch.distributed as dist
 
 from byhand import PerRank, RankError, VirtualNetwork
 from byhand.runtime import DeadlineError, DeadlockError, Launcher
-from byhand.runtime.launch import launch_on
+from byhand.runtime.launching import launch_on
 from byhand.runtime.process.client import ForkClient
 from byhand.runtime.process.member import read_all
 from byhand.runtime.system import MAX_RANKS, PORTABLE

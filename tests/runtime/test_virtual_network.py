@@ -16,7 +16,7 @@ from waiting import wait_until
 
 from byhand import DeadlockError, VirtualNetwork, launch
 from byhand.runtime import Launcher
-from byhand.runtime.launch import launch_on
+from byhand.runtime.launching import launch_on
 from byhand.runtime.network import wires
 
 MEBIBYTE = 1 << 20

@@ -51,7 +51,7 @@ def test_a_launch_takes_the_files_that_its_docstring_names(tmp_path):
     way = tmp_path / "way"
     run(PROGRAM, PYTHONPATH=str(tmp_path), WAY=str(way))
     files = sorted(set(way.read_text().split()))
-    assert {"launch.py", "process/server.py", "process/rank.py", "trace/log.py"} <= set(files)
+    assert {"launching.py", "process/server.py", "process/rank.py", "trace/log.py"} <= set(files)
 
 
 def rooms(rank: int, world_size: int) -> list[str]:

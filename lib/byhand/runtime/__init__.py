@@ -2,7 +2,7 @@
 
 A function's way from a cell to its ranks and back:
 
- 1. launch.py      checks the arguments, pickles the call, and picks the launcher.
+ 1. launching.py   checks the arguments, pickles the call, and picks the launcher.
  2. launcher.py    takes a team of ranks that waits already, or asks for one, by
  3. client.py      the socket to the fork server, which started with the first launch;
  4. server.py      forks each rank, reports its end, and kills what is left of it.
@@ -14,71 +14,49 @@ A function's way from a cell to its ranks and back:
 10. run.py         and makes the Run, or post_mortem.py the error that explains.
 
 Walls (untrusted code) and a VirtualNetwork are values that a launcher hands to its fork server: no
-other launch loads their rooms.
+other launch loads their rooms. And a name below is loaded when somebody asks for it, torch with it:
+to read grades, or to say that torch is missing, needs neither.
 """
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
-from byhand.runtime.errors import (
-    DeadlineError,
-    DeadlockError,
-    LaunchError,
-    NetworkError,
-    RankError,
-    Report,
-    SandboxError,
-    TamperedError,
-)
-from byhand.runtime.launch import (
-    PerRank,
-    call,
-    default_launcher,
-    launch,
-    set_default,
-    shutdown,
-    why_no_network,
-)
-from byhand.runtime.launcher import Launcher
-from byhand.runtime.ledger import Event, Ledger
-from byhand.runtime.process.world import cleanup, device, setup
-from byhand.runtime.run import Run
-
-__all__ = [
-    "DeadlineError",
-    "DeadlockError",
-    "Event",
-    "LaunchError",
-    "Launcher",
-    "Ledger",
-    "NetworkError",
-    "PerRank",
-    "RankError",
-    "Report",
-    "Run",
-    "SandboxError",
-    "StandIn",
-    "TamperedError",
-    "VirtualNetwork",
-    "call",
-    "cleanup",
-    "default_launcher",
-    "device",
-    "launch",
-    "set_default",
-    "setup",
-    "shutdown",
-    "why_no_network",
-]
+_ROOMS = {  # by module: the names that this package gives
+    "errors": (
+        "DeadlineError",
+        "DeadlockError",
+        "LaunchError",
+        "NetworkError",
+        "RankError",
+        "Report",
+        "SandboxError",
+        "TamperedError",
+    ),
+    "launching": (
+        "PerRank",
+        "call",
+        "default_launcher",
+        "launch",
+        "set_default",
+        "shutdown",
+        "why_no_network",
+    ),
+    "launcher": ("Launcher",),
+    "ledger": ("Event", "Ledger"),
+    "process.world": ("cleanup", "device", "setup"),
+    "run": ("Run",),
+    "network.virtual": ("VirtualNetwork",),
+    "walls.notebook": ("StandIn",),
+}
+_HOMES = {name: module for module, names in _ROOMS.items() for name in names}
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    """What ordinary launches do without: loaded when somebody names it."""
-    if name == "VirtualNetwork":
-        from byhand.runtime.network import virtual as room
-    elif name == "StandIn":
-        from byhand.runtime.walls import notebook as room
-    else:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(room, name)
+    value = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

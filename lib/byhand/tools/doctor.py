@@ -4,6 +4,7 @@
 
 Everything is tried, not guessed: ranks are started, a sandbox is made, two hosts are joined by a
 slow link. What an instructor installs besides (nbgrader, Slurm), the commands that need it ask for.
+Each check imports what it needs, so that a missing package is a line of the table, too.
 Exit status 0: the lectures run here. 1: something they need is missing.
 """
 
@@ -14,12 +15,6 @@ import platform
 import sys
 from collections.abc import Callable
 
-import torch
-import torch.distributed as dist
-
-from byhand.runtime import LaunchError, launch, why_no_network
-from byhand.runtime.system import PORTABLE
-from byhand.runtime.walls.isolation import STRANGER, why_no_sandbox
 from byhand.words import counted
 
 OLDEST_TORCH = (2, 9)  # pyproject.toml says the same
@@ -43,6 +38,8 @@ class Missing(Exception):
 
 def system() -> str:
     """What of the course this operating system carries."""
+    from byhand.runtime.system import PORTABLE
+
     name = platform.uname()
     found = ON_WSL if "microsoft" in name.release.lower() else f"{name.system} {name.release}"
     found = f"{found}, Python {platform.python_version()}"
@@ -51,6 +48,8 @@ def system() -> str:
 
 def torch_version() -> str:
     """torch, and not one from before OLDEST_TORCH."""
+    import torch
+
     numbers = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
     if numbers < OLDEST_TORCH:
         again = "pip install --upgrade torch, or in the course's folder: make course"
@@ -60,6 +59,9 @@ def torch_version() -> str:
 
 def gpus() -> str:
     """GPUs by name, and what they are for."""
+    import torch
+    import torch.distributed as dist
+
     names = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     if not names:
         return "CPU only, which is all the course needs; autograder grade --backend changes nothing"
@@ -77,6 +79,8 @@ def cores() -> str:
 
 def ranks() -> str:
     """Two real ranks and one all-reduce."""
+    from byhand.runtime import LaunchError, launch
+
     try:
         run = launch(_sum_of_ranks, 2, backend="gloo", deadline=30.0)
     except (LaunchError, OSError) as error:
@@ -88,6 +92,8 @@ def ranks() -> str:
 
 def bubblewrap() -> str:
     """The walls around student code."""
+    from byhand.runtime.walls.isolation import STRANGER, why_no_sandbox
+
     if why_not := why_no_sandbox():
         raise Missing(why_not, "needed only to grade other people's notebooks")
     as_whom = f", as user {STRANGER} and not as root" if os.getuid() == 0 else ""
@@ -99,6 +105,8 @@ def bubblewrap() -> str:
 
 def virtual_network() -> str:
     """Hosts on this machine, joined by links of a chosen rate."""
+    from byhand.runtime import why_no_network
+
     if why_not := why_no_network():
         fix = "without one, lectures show figures recorded where there was one"
         raise Missing(why_not, fix)
@@ -123,7 +131,7 @@ def main() -> int:
     missing = []
     for name, check in CHECKS.items():
         try:
-            print(f"{name:16} {'yes':5} {check()}")
+            print(f"{name:16} {'yes':5} {_tried(check)}")
         except Missing as why:
             print(f"{name:16} {'no':5} {why}\n{'':22} → {why.fix}")
             missing += [name] if name in NEEDED else []
@@ -134,7 +142,19 @@ def main() -> int:
     return 0
 
 
+def _tried(check: Callable[[], str]) -> str:
+    try:
+        return check()
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        fix = f"pip install {package}, or in the course's folder: make course"
+        raise Missing(f"{package} is not installed", fix) from None
+
+
 def _sum_of_ranks(rank: int, world_size: int) -> int:
+    import torch
+    import torch.distributed as dist
+
     total = torch.tensor(rank)
     dist.all_reduce(total)
     return int(total)

@@ -22,8 +22,8 @@ from typing import Any
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from byhand.runtime.launch import set_default
 from byhand.runtime.launcher import Launcher
+from byhand.runtime.launching import set_default
 from byhand.runtime.pickling import dumps, pickled
 from byhand.runtime.process.forked import fork_server
 from byhand.runtime.process.place import place

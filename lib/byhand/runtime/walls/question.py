@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from byhand.runtime.errors import LaunchError
-from byhand.runtime.launch import launch_on
 from byhand.runtime.launcher import Launcher
+from byhand.runtime.launching import launch_on
 from byhand.runtime.process.client import ForkClient
 from byhand.runtime.run import Options, Run
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
