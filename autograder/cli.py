@@ -53,14 +53,17 @@ def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None)
     for each student, or files called STUDENT_anything.ipynb. Who is who is kept in students.json.
     Canvas does not say when work came: let its late policy take points off.
     """
+    from autograder.collect.hand_ins import LATE
     from autograder.collect.hand_ins import collect as collecting
 
     [name] = chosen_assignments(where, [assignment])
-    found, left = collecting(where, name, inbox, worksheet)
+    found, left, late = collecting(where, name, inbox, worksheet)
     handed_in = counted(len(found), "submission")
     click.echo(f"collected {handed_in} for {name} into {where.submitted}")
     for sentence in left:
         click.echo(f"  left out {sentence}")
+    if late:
+        click.echo(f"  {len(late)} {LATE.format(', '.join(late))}")
 
 
 @command

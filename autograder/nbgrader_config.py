@@ -33,6 +33,7 @@ def settings(where: Places) -> Config:
     course.feedback_directory = str(where.feedback)
     course.db_url = f"sqlite:///{where.gradebook}"
     course.include = list(PUBLIC)
+    config.Exchange.root = str(where.class_dir / "exchange")  # or the formgrader asks for one
     config.Autograde.exporter_class = "autograder.grade.gradebook.RestoringExporter"
     config.Autograde.sanitize_preprocessors = _preprocessors("CheckCellMetadata")
     config.Autograde.autograde_preprocessors = [
@@ -45,7 +46,7 @@ def settings(where: Places) -> Config:
         "autograder.release.generate.HiddenTests",
         *_preprocessors("ComputeChecksums", "CheckCellMetadata"),
     ]
-    config.GenerateFeedback.exporter_class = "autograder.report.feedback.FeedbackExporter"
+    config.GenerateFeedback.exporter_class = "autograder.report.exporter.FeedbackExporter"
     config.GenerateFeedback.preprocessors = []
     return config
 

@@ -31,6 +31,7 @@ def command(where: Places, options: Iterable[str] = ()) -> list[str]:
 def environment(where: Places) -> dict[str, str]:
     """The environment of that command: nbgrader finds its configuration, the course, the class."""
     prepare(where)
+    (where.class_dir / "exchange").mkdir(exist_ok=True)
     config = str(Path(__file__).parent)
     found = [config, os.environ.get("JUPYTER_CONFIG_PATH", "")]
     return {

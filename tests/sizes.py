@@ -17,6 +17,8 @@ def table() -> list[str]:
         rows.append(f"{room}: {lines:,} lines in {len(texts)} files")
         if room in ("lib/byhand", "autograder"):
             long += [found for path, text in texts.items() for found in _long(path, text)]
+    for page in ("README.md", "CONTRIBUTING.md"):
+        rows.append(f"{page}: {(ROOT / page).read_text().count(chr(10))} lines")
     return [*rows, *long]
 
 

@@ -20,12 +20,11 @@ from autograder.batch import queue, slurm
 from autograder.batch.judging import Judging, Place
 from autograder.batch.queue import Queue
 from autograder.collect.door import strays
-from autograder.grade import gradebook
 from autograder.grade.engine import Grader, submissions
 from autograder.grade.journal import Judgement
 from autograder.grade.marks import in_the_way
 from autograder.places import CourseError, GradebookError, Places
-from autograder.release import generate as release
+from autograder.release.rules import check
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.words import counted
 
@@ -84,7 +83,7 @@ def grade(
         todo = submissions(where, assignments, list(students))
         for assignment in {assignment for _, assignment in todo}:
             grader.released(assignment)
-            release.check(where.source(assignment))
+            check(where.source(assignment))
         _Run(grader, options, outcome).through(todo)
     outcome.judgements.sort(key=lambda j: (j.assignment, j.student))
     return outcome
@@ -175,8 +174,9 @@ class _Run:
         """Record a judgement, if the gradebook does not hold exactly this."""
         self.outcome.judgements.append(judgement)
         bar.update()
-        is_recorded = gradebook.is_recorded(self.grader.where, judgement)
-        if not is_recorded and self._enters(judgement.assignment):
+        if not judgement.is_recorded(self.grader.where) and self._enters(judgement.assignment):
+            from autograder.grade import gradebook
+
             try:
                 gradebook.record(self.grader, judgement.student, judgement.assignment)
             except GradebookError:
@@ -187,8 +187,10 @@ class _Run:
     def _enters(self, assignment: str) -> bool:
         """Whether the gradebook holds this assignment, which is entered before its first score."""
         if assignment not in self._refused:
+            from autograder.release.generate import register
+
             try:
-                release.register(self.grader.where, assignment)
+                register(self.grader.where, assignment)
                 self._refused[assignment] = ""
             except GradebookError:
                 raise

@@ -12,7 +12,9 @@ import contextlib
 import getpass
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -26,6 +28,13 @@ from autograder.places import CourseError
 MOST_JOBS = 64
 POLL_SECONDS = 3.0  # between two looks at the queue
 COMMAND_SECONDS = 60.0
+_ENDS = {  # by what Slurm calls the state of a job that left the queue early
+    "CANCELLED": "its job was cancelled",
+    "TIMEOUT": "its job ran out of time: --sbatch time=MINUTES gives more",
+    "NODE_FAIL": "the node of its job failed",
+    "OUT_OF_MEMORY": "its job ran out of memory: --sbatch mem=16G gives more",
+    "PREEMPTED": "its job was preempted",
+}
 
 
 @dataclass(frozen=True)
@@ -55,7 +64,12 @@ class Shard:
         return self.folder / f"{self.number}.jsonl"
 
     def do(self) -> None:
-        """Do the items, but for those done before this job lost its node: this runs on a node."""
+        """Do the items, but for those done before this job lost its node: this runs on a node.
+
+        When Slurm ends the job it first signals all of it, kernels too: what would be reported of
+        them now is not so.
+        """
+        signal.signal(signal.SIGTERM, _told_to_end)
         done = {report.item for report in reports_in(self.record)[0]}
         numbers = [number for number in self.items if number not in done]
         with open(self.record, "ab") as file:
@@ -76,11 +90,13 @@ class Shard:
 
     def lost(self) -> Iterator[Report]:
         """What is to be said of the items that a job left undone, with its last words."""
-        said = self.job.stderr() or ""
-        lines = [line.strip() for line in said.splitlines() if not line.startswith("srun:")]
-        words = next((f" ({line})" for line in reversed(lines) if line), "")
-        why = f"its job ended before it was done{words}; the same command does the rest"
-        yield from (Report(number, None, why) for number in self.items)
+        why = _ENDS.get(_state(self.job.job_id))
+        if why is None:
+            said = self.job.stderr() or ""
+            lines = [line.strip() for line in said.splitlines() if not line.startswith("srun:")]
+            words = next((f" ({line})" for line in reversed(lines) if line), "")
+            why = f"its job ended before it was done{words}"
+        yield from (Report(n, None, f"{why}; the same command does the rest") for n in self.items)
 
 
 def on_slurm(request: Request, parent: Path, size: int = 1, processes: int = 4) -> Queue:
@@ -159,6 +175,21 @@ def _queued() -> set[str] | None:
     except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
         return None  # the controller is busy or restarting: nothing is known to have ended
     return set(done.stdout.decode().split())
+
+
+def _state(job: str) -> str:
+    """What Slurm says of a job that is over, as long as it remembers: some minutes."""
+    command = ["scontrol", "--oneliner", "show", "job", job]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=COMMAND_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    found = re.search(r"JobState=(\w+)", done.stdout.decode(errors="replace"))
+    return found[1] if found else ""
+
+
+def _told_to_end(*_: Any) -> None:
+    raise SystemExit("Slurm told this job to end")
 
 
 def _submit(shards: list[Shard], folder: Path, request: Request) -> None:

@@ -2,7 +2,8 @@
 
 Knows what Canvas and Moodle call the files they pack (see `names`), and a folder or file for each
 student. A notebook is copied as bytes. Of several attempts the newest wins, and what is collected
-replaces what was collected before.
+replaces what was collected before. Whoever Canvas or Moodle names, and who sent no notebook that
+can be read, has a folder without one, and so stays on every list of the class.
 
 nbgrader's own zip_collect is not used: it follows links, unpacks a file of any size, and stops the
 whole class at a second attempt, a broken zip or a pipe.
@@ -21,8 +22,13 @@ from autograder.collect.uploads import File, notebook_of
 from autograder.pages import write_page
 from autograder.places import CourseError, Places
 
+NAMES = "names"
 NOBODYS = "it is neither a student's folder nor a notebook with a student's name"
 NO_NOTEBOOK = "there is no .ipynb file. If a zip holds it, unpack it into a folder of its name"
+LATE = (
+    "marked LATE by Canvas, which does not say by how much: {}. No points are taken off for that"
+    " here: let Canvas's late policy do so, or write when it came into its timestamp.txt"
+)
 NAMESAKE = (
     "there is work by another {} already: put this one's into a folder of another name, and collect"
     " that"
@@ -31,8 +37,9 @@ NAMESAKE = (
 
 def collect(
     where: Places, assignment: str, inbox: Path, worksheet: Path | None = None
-) -> tuple[list[str], list[str]]:
-    """Copy an inbox into submitted/: whose work was, and a sentence for each thing that was not.
+) -> tuple[list[str], list[str], list[str]]:
+    """Copy an inbox into submitted/: whose work was, a sentence for each thing that was not, and
+    whose work Canvas calls late.
 
     `worksheet` is Moodle's grading worksheet, which knows when each participant handed in.
 
@@ -41,7 +48,7 @@ def collect(
     """
     stem, times = where.source(assignment).stem, hand_in_times(worksheet) if worksheet else {}
     sent: dict[Sender, list[File]] = defaultdict(list)
-    found, left, everyone = [], [], who_is_who(where)
+    found, left, late, everyone = [], [], [], who_is_who(where)
     for file in files(inbox):
         sender = sender_of(file.path, assignment)
         if sender is None or sender == Sender(stem):
@@ -55,19 +62,22 @@ def collect(
             is_new = sender.number not in known
             if student in found or (is_new and student in known.values()):
                 raise CourseError(NAMESAKE.format(student))
-            folder = where.submitted / student / assignment
-            _copy(notebook_of(theirs, stem), folder, stem, times.get(sender.number))
+            folder, file = where.submitted / student / assignment, notebook_of(theirs, stem)
             known[sender.number] = student
+            _copy(file, folder, stem, times.get(sender.number), is_person=bool(sender.lms))
             found.append(student)
+            if sender_of(file.path, assignment).late:
+                late.append(student)
         except (CourseError, FileExistsError, NotADirectoryError, PermissionError) as why:
             left.append(f"{theirs[0].path.parts[0]}: {why}")
     if everyone:
         write_page(where.students, json.dumps(everyone, indent=1))
-    return found, left
+    return found, left, late
 
 
 def who_is_who(where: Places) -> dict[str, dict[str, str]]:
-    """Which student has which number, by LMS: what `collect` wrote down.
+    """Which student has which number, by LMS, and below NAMES who is called what: all that Canvas
+    and Moodle told so far.
 
     Raises:
         CourseError: the file is not JSON any more.
@@ -78,18 +88,29 @@ def who_is_who(where: Places) -> dict[str, dict[str, str]]:
         raise CourseError(f"{where.students} cannot be read: {error}") from None
 
 
-def _copy(file: File | None, folder: Path, stem: str, came: float | None) -> None:
+def learn_names(where: Places, names: dict[str, str]) -> None:
+    """Keep what people are called, by student, for the formgrader."""
+    everyone = who_is_who(where)
+    if {**everyone.get(NAMES, {}), **names} != everyone.get(NAMES, {}):
+        everyone.setdefault(NAMES, {}).update(names)
+        write_page(where.students, json.dumps(everyone, indent=1))
+
+
+def _copy(file: File | None, folder: Path, stem: str, came: float | None, is_person: bool) -> None:
     """One person's notebook becomes the hand-in, with when it came, where that is known.
+
+    Where there is none, a person has an empty folder; what is none, perhaps, has nothing.
 
     Raises:
         CourseError: it does not; the message says why.
     """
     data, why = file.read() if file else (None, NO_NOTEBOOK)
-    if data is None:
-        raise CourseError(why)
     if folder.parent.is_symlink() or folder.is_symlink():
         raise CourseError(f"{folder} is a link, and links are never followed: remove it")
-    folder.mkdir(parents=True, exist_ok=True)
+    if data is not None or is_person:
+        folder.mkdir(parents=True, exist_ok=True)
+    if data is None:
+        raise CourseError(why)
     for old in [*folder.glob("*.ipynb*"), folder / "timestamp.txt"]:
         old.unlink(missing_ok=True)
     (folder / f"{stem}.ipynb").write_bytes(data)

@@ -30,13 +30,15 @@ class Sender:
     """Who a file is from: what the class may call them, and their number in Canvas or Moodle.
 
     Moodle numbers people anew in each assignment, so its `lms` is one for each: moodle 01_ranks.
-    `order` grows with time where it is known; it makes nobody another sender.
+    `order` grows with time where it is known, and `late` is Canvas's word; neither makes anybody
+    another sender.
     """
 
     name: str
     lms: str = ""
     number: str = ""
     order: int = field(default=0, compare=False)
+    late: bool = field(default=False, compare=False)
 
 
 def sender_of(path: PurePosixPath, assignment: str) -> Sender | None:
@@ -51,7 +53,8 @@ def sender_of(path: PurePosixPath, assignment: str) -> Sender | None:
         return Sender(name, f"{MOODLE} {assignment}", found["number"])
     if found := _CANVAS.fullmatch(first):
         name = student_name(f"{found['name']}-{found['number']}")
-        return Sender(name, CANVAS, found["number"], int(found["order"]))
+        late = first.startswith("LATE_") or f"_LATE_{found['number']}_" in first
+        return Sender(name, CANVAS, found["number"], int(found["order"]), late)
     if len(path.parts) == 1:
         first = path.stem.partition("_")[0] if path.suffix.lower() == ".ipynb" else ""
     return Sender(student_name(first)) if first else None

@@ -7,7 +7,6 @@ SaveAutoGrades finds the scores.
 """
 
 import atexit
-import json
 import os
 import re
 from pathlib import Path
@@ -24,7 +23,6 @@ from nbgrader.utils import compute_checksum, parse_utc
 from autograder.cells import is_grade, is_solution
 from autograder.collect.uploads import read_file
 from autograder.grade.engine import Grader
-from autograder.grade.journal import Judgement
 from autograder.grade.verdicts import PASSED, Verdict
 from autograder.nbgrader_config import settings
 from autograder.places import Places
@@ -52,17 +50,6 @@ def record(grader: Grader, student: str, assignment: str) -> None:
         except NbGraderException as error:
             sentence = f"nbgrader could not record {student}, {assignment}: {error}"
             raise refusal(sentence, said) from None
-
-
-def is_recorded(where: Places, judgement: Judgement) -> bool:
-    """Whether autograded/ holds exactly this judgement, which is written after the scores are."""
-    stem = where.source(judgement.assignment).stem
-    path = where.autograded / judgement.student / judgement.assignment / f"{stem}.ipynb"
-    try:
-        stamp = json.loads(path.read_text())["metadata"]["autograder"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-    return where.gradebook.exists() and stamp == _stamp(judgement)
 
 
 class SafeDirectory(CourseDirectory):
@@ -127,7 +114,7 @@ class Judge(NbGraderPreprocessor):
                     cell.source = _as_text(cell.source)
             elif cell.cell_type == "code" and is_grade(cell) and not is_solution(cell):
                 cell.outputs = [_output(by_name[cell.metadata.nbgrader.grade_id])]
-        nb.metadata["autograder"] = _stamp(judgement)
+        nb.metadata["autograder"] = judgement.stamp
         return nb, resources
 
 
@@ -157,10 +144,6 @@ def _grader_of(course: CourseDirectory) -> Grader:
         _graders[key] = Grader(where, sandboxed=key[1])
         atexit.register(_graders[key].close)
     return _graders[key]
-
-
-def _stamp(judgement: Judgement) -> dict[str, object]:
-    return {"key": judgement.key, "when": judgement.when, "notes": judgement.notes}
 
 
 def _as_text(answer: str) -> str:

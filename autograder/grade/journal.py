@@ -20,6 +20,7 @@ from nbformat import NotebookNode
 
 from autograder.collect.names import student_name
 from autograder.grade.verdicts import INFRASTRUCTURE, NO_ANSWER, Verdict
+from autograder.places import Places
 from byhand.runtime.walls.gpus import NO_GPUS
 
 LIBRARY = Path(__import__("byhand").__file__).parent
@@ -71,6 +72,21 @@ class Judgement:
         """One of NO_ANSWER where every question ended so; else ""."""
         kinds = {verdict.verdict for verdict in self.verdicts}
         return kinds.pop() if len(kinds) == 1 and kinds <= set(NO_ANSWER) else ""
+
+    @property
+    def stamp(self) -> dict[str, Any]:
+        """What the gradebook's notebook of this submission says of the judgement that it holds."""
+        return {"key": self.key, "when": self.when, "notes": self.notes}
+
+    def is_recorded(self, where: Places) -> bool:
+        """Whether autograded/ holds exactly this judgement: it is written after the scores are."""
+        stem = where.source(self.assignment).stem
+        path = where.autograded / self.student / self.assignment / f"{stem}.ipynb"
+        try:
+            stamp = json.loads(path.read_text())["metadata"]["autograder"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        return where.gradebook.exists() and stamp == self.stamp
 
     def as_line(self) -> bytes:
         """One line of the journal."""

@@ -12,12 +12,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-from nbgrader.api import Assignment, MissingEntry
-from nbgrader.utils import parse_utc
-
+from autograder.collect.hand_ins import NAMES, who_is_who
 from autograder.collect.uploads import read_file
+from autograder.database import Assignment, MissingEntry, Student, opened_gradebook, parse_utc
 from autograder.places import CourseError, Places
-from autograder.release.generate import opened_gradebook
 
 FILE = "class.toml"
 EXAMPLE = """[late]
@@ -94,7 +92,7 @@ def _policy(data: dict[str, Any]) -> Policy:
 
 
 def apply(where: Places) -> list[str]:
-    """Bring due dates, extensions and penalties in the gradebook up to date.
+    """Bring due dates, extensions and penalties in the gradebook up to date, and people's names.
 
     Returns a sentence for each extension of somebody who handed in nothing: a name mistyped?
 
@@ -107,8 +105,29 @@ def apply(where: Places) -> list[str]:
             for assignment in where.assignments():
                 with suppress(MissingEntry):
                     strangers += _apply_to(gradebook.find_assignment(assignment), policy, where)
+            name_students(gradebook.students, who_is_who(where).get(NAMES, {}))
             gradebook.db.commit()
     return strangers
+
+
+def name_students(students: list[Student], known: dict[str, str]) -> None:
+    """Give each student the name that an LMS told, else one made of their folder's.
+
+    The formgrader shows it, or None, None. What a person wrote there stays.
+    """
+    for student in students:
+        made = _first_and_last(student.id)
+        if (student.first_name, student.last_name) in ((None, None), made):
+            name = known.get(student.id, student.id)
+            student.first_name, student.last_name = _first_and_last(name)
+
+
+def _first_and_last(name: str) -> tuple[str, str]:
+    """(Ada, Lovelace) of "Ada Lovelace" and of "Lovelace, Ada"; of one word the last is all."""
+    last, comma, first = name.partition(",")
+    if not comma:
+        first, _, last = name.rpartition(" ")
+    return first.strip() or "–", last.strip()
 
 
 def _apply_to(assignment: Assignment, policy: Policy, where: Places) -> list[str]:

@@ -5,15 +5,14 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 import nbformat
-from nbgrader.api import Gradebook, MissingEntry
 
 from autograder.cells import is_grade, is_solution
 from autograder.collect.door import hand_ins
+from autograder.database import Gradebook, MissingEntry, opened_gradebook
 from autograder.grade import late
 from autograder.grade.journal import Journal, Judgement
 from autograder.grade.verdicts import BLANK, infrastructure
 from autograder.places import CourseError, Places
-from autograder.release.generate import opened_gradebook
 
 NO_MARK = "no mark"
 _NOT_YET = "it was handed in, and not graded yet: run autograder grade"

@@ -6,25 +6,22 @@ touched. `register` enters an assignment's cells and points in the class gradebo
 
 import contextlib
 import logging
-import os
 import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-import nbformat
-from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateAssignment
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import ClearHiddenTests
-from sqlalchemy.exc import OperationalError
 from traitlets.config import Config
 
-from autograder.nbgrader_config import prepare, settings
+from autograder.database import make_gradebook
+from autograder.nbgrader_config import settings
 from autograder.places import CourseError, GradebookError, Places, why_not_written
-from autograder.release.rules import problems
+from autograder.release.rules import check
 from autograder.written import Written
 from byhand.words import counted
 
@@ -79,7 +76,7 @@ def register(where: Places, assignment: str) -> None:
     """
     check(where.source(assignment))
     config = settings(where)
-    _make_gradebook(where)
+    make_gradebook(where)
     with tempfile.TemporaryDirectory() as folder:
         config.CourseDirectory.release_directory = folder
         try:
@@ -92,16 +89,6 @@ def register(where: Places, assignment: str) -> None:
                 f" Undo that; or move {where.gradebook} away, and autograder grade makes it again"
                 " with the new ones, without the marks and comments that people gave."
             ) from None
-
-
-def check(source: Path) -> None:
-    """Refuse a source notebook whose ids, points, locks or stated total are wrong."""
-    try:
-        notebook = nbformat.read(source, as_version=nbformat.NO_CONVERT)
-    except (ValueError, OSError) as error:
-        raise CourseError(f"{source} cannot be read as a notebook: {error}") from None
-    if found := problems(notebook):
-        raise CourseError("\n  ".join([f"{source} cannot be released:", *found]))
 
 
 @contextlib.contextmanager
@@ -130,63 +117,6 @@ def refusal(sentence: str, said: list[str]) -> CourseError:
     is_broken = known or any(words in log for words in _BROKEN)
     kind = GradebookError if is_broken else CourseError
     return kind("\n  ".join([f"{sentence}:", *([known] if known else log.splitlines()[-6:])]))
-
-
-@contextlib.contextmanager
-def opened_gradebook(where: Places) -> Iterator[Gradebook]:
-    """nbgrader's database of a class, without SQLAlchemy's warnings about nbgrader's own code.
-
-    Raises:
-        GradebookError: another program has locked it, or there is no room on the disk.
-    """
-    _make_gradebook(where)
-    with _database(where.gradebook) as gradebook:
-        yield gradebook
-
-
-def _make_gradebook(where: Places) -> None:
-    """The class's database, put in its place whole, where there is none.
-
-    nbgrader notes which version it is in a last step of its own, and takes one without for an old
-    one: what is cut off before that step must not be there.
-
-    Raises:
-        GradebookError: there is no room on the disk. OSError: there is none, either.
-    """
-    if where.gradebook.exists():
-        return
-    prepare(where)
-    draft = where.gradebook.with_name(f".{where.gradebook.name}.{os.getpid()}")
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            made = Path(folder, where.gradebook.name)
-            with _database(made):
-                pass
-            shutil.copy(made, draft)
-        try:
-            os.link(draft, where.gradebook)
-        except FileExistsError:
-            pass  # another process was faster
-        except OSError:
-            os.replace(draft, where.gradebook)  # a file has one name here
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def _database(path: Path) -> Iterator[Gradebook]:
-    """nbgrader's database in this file, made if it is not there.
-
-    Raises:
-        GradebookError: as for `opened_gradebook`.
-    """
-    try:
-        with warnings.catch_warnings(), Gradebook(f"sqlite:///{path}") as gradebook:
-            warnings.simplefilter("ignore")
-            yield gradebook
-    except OperationalError as error:
-        why = why_not_written(str(error)) or f"the gradebook cannot be used: {error.orig}"
-        raise GradebookError(why) from None
 
 
 def _generate(assignment: str, config: Config) -> None:

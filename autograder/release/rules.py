@@ -1,7 +1,7 @@
 """What a source notebook must be before it may be released, checked cell by cell.
 
-Pure: a notebook in, sentences out. nbgrader itself accepts most of what is refused here, and the
-mistake then shows up as a wrong mark months later.
+`problems` is pure: a notebook in, sentences out. nbgrader itself accepts most of what is refused
+here, and the mistake then shows up as a wrong mark months later.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autograder.cells import is_grade, is_locked, is_solution
+from autograder.places import CourseError
 from byhand.words import counted
 
 if TYPE_CHECKING:
@@ -25,6 +27,18 @@ _HEADER = re.compile(
     re.MULTILINE,
 )
 _EXAMPLE = "Time: about 45 minutes · Points: 6 · Needs: lecture 3 · Difficulty: 2 of 3"
+
+
+def check(source: Path) -> None:
+    """Refuse a source notebook whose ids, points, locks or stated total are wrong."""
+    import nbformat
+
+    try:
+        notebook = nbformat.read(source, as_version=nbformat.NO_CONVERT)
+    except (ValueError, OSError) as error:
+        raise CourseError(f"{source} cannot be read as a notebook: {error}") from None
+    if found := problems(notebook):
+        raise CourseError("\n  ".join([f"{source} cannot be released:", *found]))
 
 
 def problems(notebook: NotebookNode) -> list[str]:

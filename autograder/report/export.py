@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from autograder.collect.hand_ins import who_is_who
+from autograder.collect.hand_ins import learn_names, who_is_who
 from autograder.collect.names import CANVAS, MOODLE
 from autograder.collect.tables import number_in, read_rows
 from autograder.grade.journal import Judgement
@@ -51,7 +51,8 @@ def filled(
 ) -> tuple[list[dict[str, str]], list[str]]:
     """The rows of Canvas or Moodle with the grades of one assignment, on the scale they state.
 
-    Also sentences about what is not in it. `column` is the assignment's title in Canvas, if that
+    Also sentences about what is not in it. What it calls people is kept, for the formgrader.
+    `column` is the assignment's title in Canvas, if that
     is neither 01_ranks nor Ranks.
 
     Raises:
@@ -67,6 +68,8 @@ def filled(
     rows: dict[str, list[dict[str, str]]] = defaultdict(list)
     for row in sheet:
         rows[_whose(row, known, {*judgements})].append(row)
+    called = {who: _called(found[0]) for who, found in rows.items() if len(found) == 1}
+    learn_names(where, {who: name for who, name in called.items() if who and name})
     ours = max(mark.max_score for mark in marks.values())
     theirs = _points_possible(sheet, place) or ours
     left = [f"scaled from {ours:g} to {theirs:g} points, as there"] if theirs != ours else []
@@ -84,6 +87,11 @@ def _whose(row: dict[str, str], known: dict[str, str], students: set[str]) -> st
     """The student in a row: by number, else by a name of one whose number is not known."""
     named = (students - {*known.values()}) & {row.get(column) for column in NAMES}
     return known.get(number_in(row), min(named, default=""))
+
+
+def _called(row: dict[str, str]) -> str:
+    """Canvas says Lovelace, Ada; Moodle Ada Lovelace."""
+    return row.get("Student") or row.get("Full name", "")
 
 
 def _points_possible(sheet: list[dict[str, str]], place: str) -> float | None:

@@ -4,11 +4,10 @@ from itertools import groupby
 from pathlib import Path
 
 import nbformat
-from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode
 
 from autograder.cells import is_grade, is_solution
-from autograder.grade.journal import Journal, Judgement
+from autograder.grade.journal import Judgement
 from autograder.grade.marks import Marks, everyone, read_marks
 from autograder.grade.verdicts import FOREIGN, INFRASTRUCTURE, NO_ANSWER, UNREADABLE
 from autograder.pages import render, task_cells, task_titles, title_of, write_page
@@ -86,24 +85,3 @@ def _listings(written: dict[str, str], names: list[str]) -> list[tuple[str, list
         listings.append((name, shown.splitlines(), len(written[name]) - len(shown)))
         room -= len(shown)
     return listings
-
-
-class FeedbackExporter(HTMLExporter):
-    """Gives nbgrader the page of the journal's judgement, whatever lies in autograded/."""
-
-    def from_filename(self, filename, resources=None, **kwargs):
-        """The page of one student's assignment.
-
-        Raises:
-            CourseError: the journal has no judgement on it.
-        """
-        course, about = self.parent.coursedir, resources["nbgrader"]
-        where = Places(Path(course.root), Path(course.submitted_directory).parent)
-        student, assignment = about["student"], about["assignment"]
-        judgement = Journal(where.journal).last(student, assignment)
-        if judgement is None:
-            raise CourseError(f"{student}, {assignment} was not graded yet: run autograder grade")
-        source = nbformat.read(where.source(assignment), as_version=4)
-        marks = read_marks(where, [judgement])[assignment, student]
-        resources["output_extension"] = self.file_extension
-        return page(judgement, source, marks), resources

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from autograder import cli
 from autograder.collect import inbox
+from autograder.collect.door import UNREADABLE, hand_ins, opened
 from autograder.collect.hand_ins import NAMESAKE, NO_NOTEBOOK, NOBODYS, collect, who_is_who
 from autograder.collect.names import Sender, sender_of
 from autograder.collect.uploads import MAX_BYTES
@@ -89,8 +90,9 @@ def test_a_canvas_zip_gives_each_students_newest_attempt(course, where, tmp_path
             "syllabus.pdf": b"%PDF",
         },
     )
-    found, left = collect(where, NAME, path)
+    found, left, late = collect(where, NAME, path)
     assert found == ["lovelaceada-1234", "noetheremmy-77"]
+    assert late == ["noetheremmy-77"]
     assert answer(where, "lovelaceada-1234") == "second"
     assert left == [f"syllabus.pdf: {NOBODYS}"]
     assert not (where.submitted / "lovelaceada-1234" / NAME / "timestamp.txt").exists()
@@ -108,10 +110,15 @@ def test_a_moodle_zip_gives_folders_and_leaves_typed_text(course, where, tmp_pat
             "__MACOSX/._tiny.ipynb": b"x",
         },
     )
-    found, left = collect(where, NAME, path)
+    found, left, _ = collect(where, NAME, path)
     assert found == ["Ada Lovelace", "Emmy Noether"]
     assert left == [f"Kurt_14_assignsubmission_onlinetext_: {NO_NOTEBOOK}"]
-    assert who_is_who(where)[MOODLE] == {"12": "Ada Lovelace", "13": "Emmy Noether"}
+    people = {"12": "Ada Lovelace", "13": "Emmy Noether", "14": "Kurt"}
+    assert who_is_who(where)[MOODLE] == people
+    assert hand_ins(where, [NAME]) == [(name, NAME) for name in people.values()]
+    _, standing, why = opened(where, "Kurt", NAME)
+    assert standing == UNREADABLE
+    assert "No notebook was found" in why
 
 
 @pytest.fixture
@@ -148,7 +155,7 @@ def test_of_two_moodle_people_of_one_name_the_second_is_left_out(course, where, 
     for number, numbers in enumerate(("12", again)):
         names = [f"Ada L_{one}_assignsubmission_file_/tiny.ipynb" for one in numbers.split()]
         path = zip_of(tmp_path / f"{number}.zip", **{one: work(course, one) for one in names})
-        _, left = collect(where, NAME, path)
+        _, left, _ = collect(where, NAME, path)
     assert "Ada L_12_" in answer(where, "Ada L")
     assert left == [f"Ada L_99_assignsubmission_file_: {NAMESAKE.format('Ada L')}"]
     assert who_is_who(where)[MOODLE] == {"12": "Ada L"}
@@ -214,7 +221,7 @@ def test_nothing_is_written_outside_no_link_is_followed_and_bombs_are_refused(
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(link, "/etc/passwd")
         archive.writestr("bom_9_2_tiny.ipynb", b" " * (MAX_BYTES + 1))
-    found, left = collect(where, NAME, path)
+    found, left, _ = collect(where, NAME, path)
     assert sorted(found) == ["abs-3", "lin-7", "out-1", "win-5"]
     assert (where.submitted / "lin-7" / NAME / "tiny.ipynb").read_text() == "/etc/passwd"
     assert left == ["bom_9_2_tiny.ipynb: it is larger than 50 MB"]
@@ -238,7 +245,7 @@ def test_everything_in_an_inbox_is_on_a_list(course, where, tmp_path):
     for name, data in {"ada/tiny.ipynb": work(course), **dict.fromkeys(others, b"{")}.items():
         put(tmp_path / "inbox", name, data)
     (tmp_path / "inbox" / "fay.ipynb").symlink_to("/etc/passwd")
-    found, left = collect(where, NAME, tmp_path / "inbox")
+    found, left, _ = collect(where, NAME, tmp_path / "inbox")
     assert found == ["ada", "dee"]  # what is no notebook inside is graded as a blank one
     names = ["cem.txt", "ben", "eve", "fay.ipynb"]
     assert [line.partition(":")[0] for line in left] == names
@@ -250,7 +257,7 @@ def test_everything_in_an_inbox_is_on_a_list(course, where, tmp_path):
 def test_what_a_student_calls_a_file_makes_nobody_elses_hand_in(course, where, tmp_path, name):
     for path, text in (("ben/tiny.ipynb", "ben's"), (f"zoe/{name}", "zoe's")):
         put(tmp_path / "inbox", path, work(course, text))
-    assert collect(where, NAME, tmp_path / "inbox") == (["ben", "zoe"], [])
+    assert collect(where, NAME, tmp_path / "inbox") == (["ben", "zoe"], [], [])
     assert (answer(where, "ben"), answer(where, "zoe")) == ("ben's", "zoe's")
 
 
@@ -258,7 +265,7 @@ def test_what_a_student_calls_a_file_makes_nobody_elses_hand_in(course, where, t
 def test_an_entry_without_a_name_is_passed_over(course, where, tmp_path, name):
     entries = {"ada/tiny.ipynb": work(course), name: b"x"}
     path = zip_of(tmp_path / "class.zip", **entries)
-    assert collect(where, NAME, path) == (["ada"], [])
+    assert collect(where, NAME, path) == (["ada"], [], [])
 
 
 def test_names_that_are_no_text_are_collected_and_told(course, where, tmp_path):
@@ -268,7 +275,7 @@ def test_names_that_are_no_text_are_collected_and_told(course, where, tmp_path):
         with open(os.path.join(folder, b"tiny.ipynb"), "wb") as file:
             file.write(work(course))
     student = "J-udcf6rg-4157e3"
-    found, [left] = collect(where, NAME, tmp_path / "inbox")
+    found, [left], _ = collect(where, NAME, tmp_path / "inbox")
     assert found == [student]
     assert NAMESAKE.format(student) in left
 

@@ -3,7 +3,10 @@
 import datetime
 import html
 import json
+import os
 import shutil
+import subprocess
+import sys
 import warnings
 from dataclasses import replace
 
@@ -266,6 +269,35 @@ def test_a_moodle_worksheet_is_filled_in(where):
     (ada, ben), left = filled(where, MOODLE.replace("Ben,b@x", "Ben,ben"))
     assert (ada["Grade"], ben["Grade"]) == ("100", "")
     assert "ben: left empty, Moodle says that the grade cannot be changed" in left
+
+
+def test_the_formgrader_shows_what_people_are_called(where):
+    def names():
+        late.apply(where)
+        with book(where) as gradebook:
+            return {s.id: f"{s.last_name}, {s.first_name}" for s in gradebook.students}
+
+    assert names() == {"ada": "ada, –", "ben": "ben, –", "cem": "cem, –", "dee": "dee, –"}
+    with book(where) as gradebook:
+        gradebook.update_or_create_student("cem", first_name="Cem", last_name="by hand")
+    students(where, **{f"moodle {NAME}": {"12": "ada", "13": "cem"}})
+    filled(where, MOODLE)
+    after = names()
+    assert after["ada"] == "Lovelace, Ada"
+    assert after["cem"] == "by hand, Cem"
+    assert late._first_and_last("van der Berg, Jan") == ("Jan", "van der Berg")
+
+
+@pytest.mark.parametrize("command", ["export", "feedback", "report", "grade"])
+def test_what_reads_marks_loads_neither_torch_nor_nbgraders_commands(made, tmp_path, command):
+    variables = {**os.environ, "CLASS": str(made.class_dir), "COURSE": str(made.course)}
+    more = ["--unsandboxed"] if command == "grade" else []
+    program = [sys.executable, "-X", "importtime", "-m", "autograder", command, *more]
+    done = subprocess.run(program, env=variables, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "nbgrader.api" in loaded
+    assert not {"torch", "papermill", "nbgrader.apps", "nbconvert"} & loaded
 
 
 def test_of_two_rows_with_a_students_name_none_is_filled_in(where):

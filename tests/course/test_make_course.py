@@ -1,6 +1,8 @@
 """`make course`: lectures run, exercises proven, a class graded, and a table at the end."""
 
+import contextlib
 import os
+import pty
 import shutil
 import subprocess
 import sys
@@ -53,14 +55,21 @@ def where(tmp_path_factory):
     return where
 
 
-def told_by_make(folder, python):
+def told_by_make(folder, python, *more, terminal=False):
     """What make says that cannot install with this Python; `folder` has what installing reads."""
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copyfile(COURSE / name, folder / name)
-    command = ["make", "exercises", f"PYTHON={python}"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    assert done.returncode == 2
-    return done.stdout
+    command = ["make", "exercises", f"PYTHON={python}", *more]
+    if not terminal:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 2
+        return done.stdout
+    ours, theirs = pty.openpty()
+    subprocess.run(command, cwd=folder, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    with os.fdopen(ours, "rb") as screen, contextlib.suppress(OSError):  # as all has been read
+        said = screen.read1(1 << 16).decode()
+    return said.replace("\r\n", "\n")
 
 
 def acts(path, lines):
@@ -89,11 +98,20 @@ def test_make_says_that_a_python_is_too_old_and_how_to_choose_another(tmp_path):
 
 def test_make_says_what_pip_failed_at_and_where_the_rest_stands(tmp_path):
     said = told_by_make(tmp_path, acts(tmp_path / "lone", NO_INDEX)).splitlines()
-    assert said[1] == (
-        "pip could not install the course: ERROR: No matching distribution for torch"
-    )
-    assert "needs a network" in said[2]
+    assert said[1:3] == [
+        "1 of 3: pip itself",
+        "pip could not install the course: ERROR: No matching distribution for torch",
+    ]
+    assert "needs a network" in said[4]
     assert (tmp_path / ".venv" / "pip.log").read_text().startswith("Retrying")
+
+
+def test_on_a_terminal_pip_speaks_for_itself_and_torch_may_be_small(tmp_path):
+    alone = acts(tmp_path / "lone", NO_INDEX)
+    said = told_by_make(tmp_path, alone, "TORCH=cpu", terminal=True)
+    assert "1 of 3: pip itself\nRetrying\n  ERROR: No matching" in said
+    assert "pip could not install the course, see above." in said
+    assert "torch+cpu is not everywhere: PIP_EXTRA_INDEX_URL=" in said
 
 
 def test_lectures_are_run_and_their_pages_lie_in_build(where):

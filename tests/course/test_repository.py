@@ -211,10 +211,9 @@ def test_a_lecture_reads_no_file_by_a_path_from_where_it_runs(path, tmp_path, mo
 # The README, and CONTRIBUTING
 
 
-@pytest.mark.parametrize(("name", "most"), [("README.md", 100), ("CONTRIBUTING.md", 60)])
-def test_a_page_fits_and_its_links_lead_somewhere(name, most):
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+def test_a_pages_links_lead_somewhere(name):
     text = (ROOT / name).read_text()
-    assert text.count("\n") <= most
     links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
