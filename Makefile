@@ -2,7 +2,7 @@
 #   make course   install, run every lecture, prove the exercises, grade the sample class
 #   make test     what a change must pass: lint, tests, one run of every lecture; minutes
 #   make test-all the rest: every answer, hostile hand-ins, kills, Slurm, a browser
-#   make lab      JupyterLab on a copy of the course to work in, with nbgrader's formgrader
+#   make lab      JupyterLab on a copy of the course to work in
 #   make book     the course as pages for any web server, in build/book
 #   make bench    everything that claims to be fast, beside its rivals
 #   make mutants  small mistakes in the solutions: does every test notice?
@@ -55,7 +55,7 @@ test-all: $(INSTALLED) sandbox network browser slurm
 	@echo "Left to make test: lint, all tests but those marked $(LONG), and lectures as they are."
 
 lab: $(INSTALLED) sandbox
-	@autograder serve
+	@autograder lab
 
 book: $(INSTALLED) network
 	@python -m autograder.book.build

@@ -4,8 +4,8 @@
 2. The sample class of tests/submissions is graded, recorded, and given its feedback. It also hands
    in every exercise's solution, which must score all points, and its blank, which must score none.
 
-The sample class lives in build/sample-class, and nothing else does: `make lab` with
-CLASS=build/sample-class opens it in the formgrader.
+The sample class lives in build/sample-class, and nothing else does: `autograder serve --class
+build/sample-class` opens it in the formgrader.
 """
 
 import hashlib
@@ -148,8 +148,8 @@ def next_steps(sample_class: Path) -> str:
     """What to type now, as it works where `make course` was typed."""
     return f"""Next:
   make lab    lectures and exercises in JupyterLab, in a copy that is yours
-  CLASS={_short(sample_class)} make lab    the sample class in the formgrader
-  . {_short(Path(sys.prefix))}/bin/activate    then: autograder --help"""
+  . {_short(Path(sys.prefix))}/bin/activate    what autograder has to say: autograder --help
+  autograder serve --class {_short(sample_class)}    the sample class in the formgrader"""
 
 
 def _inputs(notebook: Path) -> str:

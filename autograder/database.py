@@ -19,8 +19,7 @@ from typing import Any
 from autograder.nbgrader_config import prepare
 from autograder.places import GradebookError, Places, why_not_written
 
-if "nbgrader" not in sys.modules:
-    _SPEC = importlib.util.find_spec("nbgrader")
+if "nbgrader" not in sys.modules and (_SPEC := importlib.util.find_spec("nbgrader")):
     _PACKAGE = sys.modules["nbgrader"] = importlib.util.module_from_spec(_SPEC)
 
     def _name_of_nbgrader(name: str) -> Any:
@@ -32,13 +31,14 @@ if "nbgrader" not in sys.modules:
 
     _PACKAGE.__getattr__ = _name_of_nbgrader
 
-from nbgrader.api import Assignment, Gradebook, MissingEntry, Student
+from nbgrader.api import Assignment, Gradebook, InvalidEntry, MissingEntry, Student
 from nbgrader.utils import parse_utc
 from sqlalchemy.exc import OperationalError
 
 __all__ = [
     "Assignment",
     "Gradebook",
+    "InvalidEntry",
     "MissingEntry",
     "Student",
     "make_gradebook",

@@ -1,4 +1,4 @@
-"""Commands for what comes after grading: feedback, the class page, CSV, the formgrader."""
+"""Commands for what comes after grading: feedback, the class page, CSV, the formgrader; the lab."""
 
 import importlib.util
 from pathlib import Path
@@ -75,23 +75,48 @@ def export(
         click.echo(f"  {sentence}", err=True)
 
 
+jupyter_options = click.argument(
+    "options", nargs=-1, type=click.UNPROCESSED, metavar="[JUPYTER_OPTION]..."
+)
+
+
 @command
-@click.argument("options", nargs=-1, type=click.UNPROCESSED, metavar="[JUPYTER_OPTION]...")
-def serve(where: Places, options: tuple[str, ...]) -> None:
-    """Start JupyterLab on a copy of the course to work in, with the formgrader on the class.
+@jupyter_options
+def lab(where: Places, options: tuple[str, ...]) -> None:
+    """Start JupyterLab on a copy of the course to work in.
 
     Options that are not here are JupyterLab's own, such as --port 9000 or --no-browser.
     """
     from autograder import serve as serving
 
-    for sentence in serving.lay_out(where):
-        click.echo(sentence)
-    click.echo(f"Yours to work in, and ignored by git: {where.work}")
+    _laid_out(where)
+    serving.serve(where, options, teaches=False)
+
+
+@command
+@jupyter_options
+def serve(where: Places, options: tuple[str, ...]) -> None:
+    """Start the same JupyterLab with nbgrader's formgrader on the class.
+
+    Options that are not here are JupyterLab's own, such as --port 9000 or --no-browser.
+    """
+    from autograder import serve as serving
+
+    _laid_out(where)
     click.echo(f"Class: {where.class_dir}")
     if importlib.util.find_spec("nbgrader"):
         click.echo("Formgrader: the menu Nbgrader in JupyterLab, or /formgrader in the address.")
     serving.serve(where, options)
 
 
-# What is no option of ours is for JupyterLab to read.
-serve.context_settings["ignore_unknown_options"] = True
+def _laid_out(where: Places) -> None:
+    """The copy, and where it is."""
+    from autograder import serve as serving
+
+    for sentence in serving.lay_out(where):
+        click.echo(sentence)
+    click.echo(f"Yours to work in, and ignored by git: {where.work}")
+
+
+for one in (lab, serve):  # what is no option of ours is for JupyterLab to read
+    one.context_settings["ignore_unknown_options"] = True

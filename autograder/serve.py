@@ -1,4 +1,4 @@
-"""JupyterLab on a student's copy of this course, with nbgrader's formgrader on a class.
+"""JupyterLab on a student's copy of this course; for who teaches, with nbgrader's formgrader.
 
 The copy is in work/, which git ignores: each lecture and exercise, once. Whoever changes a copy, or
 runs it, keeps it: it is never written over, and is named when the course has a newer version. The
@@ -6,15 +6,23 @@ others follow the course.
 """
 
 import importlib.util
+import json
 import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from autograder.nbgrader_config import prepare
+from autograder.database import opened_gradebook
+from autograder.grade import late
+from autograder.pages import write_page
 from autograder.places import Places
 from autograder.written import Written
 
+ASKS_ABOUT_NEWS = "@jupyterlab/apputils-extension:announcements"
+OF_TEACHERS = tuple(  # what nbgrader adds to JupyterLab, but for the button that validates
+    f"@jupyter/nbgrader:{name}"
+    for name in ("assignment-list", "course-list", "create-assignment", "formgrader", "menu")
+)
 COPIED = ("lectures/*.ipynb", "exercises/*/*.ipynb")
 
 
@@ -28,25 +36,31 @@ def command(where: Places, options: Iterable[str] = ()) -> list[str]:
     return [sys.executable, "-m", "jupyterlab", *chosen, *options]
 
 
-def environment(where: Places) -> dict[str, str]:
-    """The environment of that command: nbgrader finds its configuration, the course, the class."""
-    prepare(where)
-    (where.class_dir / "exchange").mkdir(exist_ok=True)
-    config = str(Path(__file__).parent)
-    found = [config, os.environ.get("JUPYTER_CONFIG_PATH", "")]
-    return {
-        **os.environ,
-        "COURSE": str(where.course),
-        "CLASS": str(where.class_dir),
-        "JUPYTER_CONFIG_PATH": os.pathsep.join(filter(None, found)),
-    }
+def environment(where: Places, teaches: bool) -> dict[str, str]:
+    """The environment of that command: what JupyterLab shows; for who teaches, nbgrader finds its
+    configuration, the course and the class."""
+    kind = "teaching" if teaches else "studying"
+    config, hidden = where.work / ".jupyter" / kind, [ASKS_ABOUT_NEWS]
+    found, variables = [str(config), os.environ.get("JUPYTER_CONFIG_PATH", "")], {}
+    if teaches:
+        with opened_gradebook(where):  # so that nbgrader finds one, and people in it
+            (where.class_dir / "exchange").mkdir(exist_ok=True)
+        late.apply(where)
+        found.insert(0, str(Path(__file__).parent))
+        variables = {"COURSE": str(where.course), "CLASS": str(where.class_dir)}
+    else:
+        hidden += OF_TEACHERS
+    page = {"disabledExtensions": dict.fromkeys(hidden, True)}
+    write_page(config / "labconfig" / "page_config.json", json.dumps(page, indent=1))
+    path = os.pathsep.join(filter(None, found))
+    return {**os.environ, **variables, "JUPYTER_CONFIG_PATH": path}
 
 
-def serve(where: Places, options: Iterable[str] = ()) -> None:
+def serve(where: Places, options: Iterable[str] = (), teaches: bool = True) -> None:
     """Become the server; returns only by raising OSError or ModuleNotFoundError."""
     if not importlib.util.find_spec("jupyterlab"):
         raise ModuleNotFoundError(name="jupyterlab")
-    arguments, variables = command(where, options), environment(where)
+    arguments, variables = command(where, options), environment(where, teaches)
     sys.stdout.flush()
     os.execvpe(arguments[0], arguments, variables)
 

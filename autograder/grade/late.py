@@ -12,9 +12,17 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
+from autograder.collect.door import hand_ins
 from autograder.collect.hand_ins import NAMES, who_is_who
 from autograder.collect.uploads import read_file
-from autograder.database import Assignment, MissingEntry, Student, opened_gradebook, parse_utc
+from autograder.database import (
+    Assignment,
+    InvalidEntry,
+    MissingEntry,
+    Student,
+    opened_gradebook,
+    parse_utc,
+)
 from autograder.places import CourseError, Places
 
 FILE = "class.toml"
@@ -92,7 +100,7 @@ def _policy(data: dict[str, Any]) -> Policy:
 
 
 def apply(where: Places) -> list[str]:
-    """Bring due dates, extensions and penalties in the gradebook up to date, and people's names.
+    """Bring due dates, extensions and penalties in the gradebook up to date, and who is in it.
 
     Returns a sentence for each extension of somebody who handed in nothing: a name mistyped?
 
@@ -105,12 +113,16 @@ def apply(where: Places) -> list[str]:
             for assignment in where.assignments():
                 with suppress(MissingEntry):
                     strangers += _apply_to(gradebook.find_assignment(assignment), policy, where)
-            name_students(gradebook.students, who_is_who(where).get(NAMES, {}))
+            handed_in = {student for student, _ in hand_ins(where, where.assignments())}
+            for student in sorted(handed_in - {one.id for one in gradebook.students}):
+                with suppress(InvalidEntry):  # another process was faster
+                    gradebook.add_student(student)
+            _name(gradebook.students, who_is_who(where).get(NAMES, {}))
             gradebook.db.commit()
     return strangers
 
 
-def name_students(students: list[Student], known: dict[str, str]) -> None:
+def _name(students: list[Student], known: dict[str, str]) -> None:
     """Give each student the name that an LMS told, else one made of their folder's.
 
     The formgrader shows it, or None, None. What a person wrote there stays.

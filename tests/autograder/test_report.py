@@ -174,8 +174,9 @@ def test_serve_starts_jupyterlab_with_this_configuration_and_class(where, monkey
     assert command[-1] == "--IdentityProvider.token=x"
     assert f"--ServerApp.root_dir={where.course}" in command
     assert "--LabApp.default_url=/lab/tree/work/lectures" in command
-    variables = serve.environment(where)
+    variables = serve.environment(where, teaches=True)
     assert (variables["COURSE"], variables["CLASS"]) == (str(where.course), str(where.class_dir))
-    config, other = variables["JUPYTER_CONFIG_PATH"].split(":")
+    config, page, other = variables["JUPYTER_CONFIG_PATH"].split(":")
     assert (Path(config) / "nbgrader_config.py").exists()
+    assert (Path(page) / "labconfig" / "page_config.json").exists()
     assert other == "/elsewhere"

@@ -93,7 +93,7 @@ def served(tmp_path_factory):
 
 
 @contextlib.contextmanager
-def running(home: Path, where: Places):
+def running(home: Path, where: Places, what: str = "serve"):
     """A server on a free port, which keeps nothing of its own in the user's home."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -105,7 +105,7 @@ def running(home: Path, where: Places):
         sys.executable,
         "-m",
         "autograder",
-        "serve",
+        what,
         "--class",
         str(where.class_dir),
         "--port",
@@ -186,6 +186,42 @@ def picture(screen, name: str) -> None:
 
 def marks(served):
     return read_marks(served.where, Journal(served.where.journal).latest())[STEM, STUDENT]
+
+
+def furniture(browser, address: str) -> list[str]:
+    """The menus, side bars and questions of JupyterLab, when it has opened."""
+    page = browser.new_page()
+    page.goto(f"{address}/lab?token={TOKEN}")
+    page.locator(".jp-DirListing-item").first.wait_for(timeout=PATIENCE)
+    page.wait_for_load_state("networkidle")
+    menus = page.locator(".lm-MenuBar-itemLabel").all_inner_texts()
+    sides = page.locator(".jp-SideBar .lm-TabBar-tab").evaluate_all("all => all.map(e => e.title)")
+    questions = page.locator(".Toastify__toast").all_inner_texts()
+    page.close()
+    return [*menus, *sides, *questions]
+
+
+def test_only_who_teaches_sees_nbgraders_menus_and_nobody_is_asked_about_news(
+    served, browser, tmp_path
+):
+    teaching = " ".join(furniture(browser, served.address))
+    with running(tmp_path, served.where, "lab") as address:
+        studying = " ".join(furniture(browser, address))
+    assert "Nbgrader" in teaching
+    assert "Create Assignment" in teaching
+    for said in ("Nbgrader", "Assignment", "Course List", "Formgrader"):
+        assert said not in studying
+    assert "news" not in teaching + studying
+
+
+def test_the_formgrader_knows_names_and_asks_for_no_exchange(screen, served):
+    screen.goto(served.at("formgrader/manage_assignments"))
+    screen.locator("tbody tr").first.wait_for()
+    assert screen.locator("#warning-exchange").count() == 0
+    screen.goto(served.at(f"formgrader/manage_submissions/{STEM}"))
+    row = screen.locator("tbody tr", has_text=STUDENT)
+    row.wait_for()
+    assert "None" not in row.locator("td.student-name").inner_text()
 
 
 def test_the_formgraders_buttons_grade_and_write_feedback_through_this_engine(served, graded):

@@ -1,0 +1,99 @@
+"""What README and CONTRIBUTING print to be pasted runs as it is printed."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import answers
+import nbformat
+import pytest
+
+from autograder import cli
+from autograder.places import COURSE
+from byhand.runtime.walls.isolation import why_no_sandbox
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = [COURSE / "README.md", COURSE / "CONTRIBUTING.md"]
+BLOCKS = [(page.name, *block) for page in PAGES for block in FENCE.findall(page.read_text())]
+PYTHON = [text for _, language, text in BLOCKS if language == "python"]
+LINES = [
+    (name, line.partition("#")[0].strip())
+    for name, language, text in BLOCKS
+    if not language
+    for line in text.splitlines()
+]
+TEACHING = [line for name, line in LINES if name == "README.md" and "autograder" in line]
+CLASS = [line for line in TEACHING if "--slurm" not in line and "--backend" not in line]
+CLUSTER = [line for line in TEACHING if line not in CLASS]
+MAKE = [line for _, line in LINES if line.startswith("make")]
+ONE_TEST = [line for name, line in LINES if name == "CONTRIBUTING.md"]
+
+
+def said(command, **options) -> str:
+    kept = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    done = subprocess.run(command, **kept, **options)
+    assert done.returncode == 0, done.stdout[-4000:]
+    return done.stdout
+
+
+def test_every_line_is_tried_by_one_of_these():
+    assert len(PYTHON) == 1
+    assert {language for _, language, _ in BLOCKS} == {"", "python"}
+    activate = ". .venv/bin/activate"  # test_make_course does
+    tried = {*CLASS, *CLUSTER, *MAKE, *ONE_TEST, activate}
+    assert {line for _, line in LINES} <= tried
+    assert len(CLASS) == 5
+    assert len(CLUSTER) == 3
+
+
+def test_the_example_runs_as_pasted(tmp_path):
+    end = "\nassert run.results == [6, 6, 6, 6]\nassert run.ledger.sent_bytes() > 0\n"
+    said([sys.executable, "-c", PYTHON[0] + end], cwd=tmp_path)
+
+
+@pytest.mark.parametrize("line", MAKE)
+def test_make_knows_the_target(line):
+    said(["make", "--dry-run", *line.split()[1:]], cwd=COURSE)
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"`make ([a-z-]+)", PAGES[0].read_text()))))
+def test_make_knows_the_target_in_a_sentence(name):
+    said(["make", "--dry-run", name], cwd=COURSE)
+
+
+@pytest.mark.skipif(bool(why_no_sandbox()), reason=f"no sandbox: {why_no_sandbox()}")
+def test_an_instructors_day_runs_as_it_is_printed(tmp_path):
+    """From exercises to grades.csv, on a course of its own, with one student who is right."""
+    for name in ("solutions", "exercises"):
+        shutil.copytree(COURSE / name, tmp_path / name)
+    with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
+        archive.writestr(
+            "ada/ranks.ipynb", nbformat.writes(nbformat.from_dict(answers.full("01_ranks")))
+        )
+    commands = [shlex.split(line) for line in CLASS]
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+    here = {**os.environ, "COURSE": str(tmp_path), "PATH": path}
+    here.pop("CLASS", None)
+    for command in commands:
+        said(command, cwd=tmp_path, env=here)
+    assert "01_ranks,ada,6,6" in (tmp_path / "grades.csv").read_text()
+    assert list(tmp_path.rglob("feedback/ada/01_ranks/ranks.html"))
+
+
+@pytest.mark.parametrize("line", CLUSTER)
+def test_the_commands_for_a_cluster_are_understood(line):
+    """The tests of Slurm run their like on a cluster."""
+    _, name, *arguments = shlex.split(line)
+    cli.main.commands[name].make_context(name, arguments)
+
+
+@pytest.mark.answers
+@pytest.mark.parametrize("line", ONE_TEST)
+def test_one_test_runs_as_it_is_printed(line):
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+    alone = {n: v for n, v in os.environ.items() if not n.startswith("PYTEST")}
+    said(shlex.split(line), cwd=COURSE, env={**alone, "PATH": path})
