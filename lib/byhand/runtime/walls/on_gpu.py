@@ -42,7 +42,6 @@ class GpuWalls(Walls):
 
     gpus: Gpus = NO_GPUS
     device = torch.device("cpu")
-    memory_files = True  # CUDA and NCCL need them
 
     def weigh(self, world_size: int) -> None:
         """Nothing: CUDA maps as much as the GPUs hold."""
