@@ -136,19 +136,6 @@ def test_a_submissions_segments_of_system_v_are_weighed_too(launcher):
         launch_on(one, hold_in_segments, 1, (1 << 29,), setup=False, alone=True)
 
 
-def hold_in_files(num_bytes: int) -> None:
-    """Files in memory that nobody has mapped."""
-    for _ in range(num_bytes >> 24):
-        os.write(os.memfd_create("mine"), bytes(1 << 24))
-    time.sleep(60)
-
-
-def test_a_submissions_files_in_memory_are_weighed_too(launcher):
-    one = launcher.fresh(limits={**LIMITS, "memory_bytes": 1 << 29})
-    with pytest.raises(RankError, match="SIGKILL"):
-        launch_on(one, hold_in_files, 1, (1 << 30,), setup=False, alone=True)
-
-
 def give_back(rank: int, world_size: int, num_bytes: int) -> bytes:
     return bytes(num_bytes)
 
