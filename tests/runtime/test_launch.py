@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,7 @@ from waiting import wait_until
 
 import byhand
 from byhand import PerRank, RankError, call, cleanup, launch, setup
-from byhand.runtime import DeadlineError, Launcher, LaunchError, SandboxError
+from byhand.runtime import DeadlineError, Launcher, LaunchError, SandboxError, system
 from byhand.runtime.launching import IDLE_SECONDS, launch_on, named_launcher
 from byhand.runtime.process.member import Member
 from byhand.runtime.system import PORTABLE
@@ -751,3 +752,19 @@ def test_sparse_tensors_are_counted_with_what_they_hold():
     run = launch(hold, 1, memory=True)
     assert run.results == [1000.0]
     assert 3 * 8000 <= run.peak_bytes[0] <= 4 * 8000 + 100
+
+
+def test_a_message_is_sent_though_its_reader_has_read_it_and_gone(monkeypatch):
+    """A rank that ends at once took its call all the same: its end is its own."""
+    ours, theirs = socket.socketpair()
+    send_fds = socket.send_fds
+
+    def sent_and_read(connection, parts, fds):
+        sent = send_fds(connection, parts, fds)
+        assert system.receive_message(theirs) == (b"a call", [])
+        theirs.close()
+        return sent
+
+    monkeypatch.setattr(socket, "send_fds", sent_and_read)
+    system.send_message(ours, b"a call")
+    ours.close()

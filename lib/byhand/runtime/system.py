@@ -151,7 +151,8 @@ def send_message(connection: socket.socket, data: bytes, fds: Iterable[int] = ()
     """Send some bytes, as one message, and descriptors."""
     framed = len(data).to_bytes(4, "big") + data
     sent = socket.send_fds(connection, [framed], list(fds))
-    connection.sendall(framed[sent:])
+    if sent < len(framed):  # sending nothing fails, too, where the reader has read and gone
+        connection.sendall(framed[sent:])
 
 
 def receive_message(connection: socket.socket, max_fds: int = 0) -> tuple[bytes, list[int]]:
