@@ -22,6 +22,7 @@ from byhand.runtime.process.rank import Open
 from byhand.runtime.process.world import choose_backend
 from byhand.runtime.system import rewrite
 from byhand.runtime.walls import codec, namespaces
+from byhand.runtime.walls.cgroup import Cgroup
 from byhand.runtime.walls.notebook import unpack
 
 SCRATCH_BYTES = 256 << 20
@@ -40,13 +41,19 @@ class Walls(Open):
 
     `limits` bound each rank: memory_bytes, processes (with threads), file_bytes, open_files,
     output_bytes, log_bytes; and all ranks together: scratch_bytes in /tmp, reply_bytes and, where
-    they are isolated, as many times memory_bytes as there are ranks.
+    they are isolated, as many times memory_bytes as there are ranks. A `cgroup` weighs also what no
+    process shows, from outside.
     """
 
     trusted = False
     isolate: bool = True
     limits: Mapping[str, int] = field(default_factory=dict)
     look_seconds: float | None = 0.05
+    cgroup: Cgroup | None = None
+    held_before: int = 0
+
+    def __post_init__(self):
+        self.held_before = self.cgroup.held() or 0 if self.cgroup else 0
 
     def enter(self) -> Walls:
         """In a forked fork server: move there.
@@ -67,6 +74,14 @@ class Walls(Open):
         if self.isolate and most and _held() + _segments() > most:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(-1, signal.SIGKILL)
+
+    def overweight(self, world_size: int) -> str:
+        """In the judge: what the ranks hold together that the kernel counts, if it is too much."""
+        most = self.limits.get("memory_bytes", 0) * world_size
+        held = (self.cgroup.held() or 0) - self.held_before if self.cgroup and most else 0
+        if held <= most:
+            return ""
+        return f"the ranks together held {held:,} bytes of memory, more than {most:,}"
 
     def count(self) -> dict[str, Any]:
         """Bytes that the question's loopback has carried; nothing where it is the machine's."""
