@@ -159,6 +159,9 @@ def test_a_sandboxs_cgroup_goes_with_it_and_with_the_next_one():
             pytest.skip("no memory cgroup may be made here")
         assert launch_on(sandbox.fresh(), rank_of, 2).results == [0, 1]
         assert (sandbox.cgroup.folder / "cgroup.procs").read_text()
+        sandbox.close()
+        assert not sandbox.cgroup.folder.exists()
+        assert launch_on(sandbox.fresh(), rank_of, 2).results == [0, 1], "it starts again"
     assert not sandbox.cgroup.folder.exists()
     left = Cgroup.make()  # by a process that was killed
     Cgroup.make().close()

@@ -53,6 +53,12 @@ class Sandbox(Launcher):
             walls = Walls(self.isolate, limits or {}, cgroup=self.cgroup)
         return Question(self.client_behind(walls), walls, notebook, seconds)
 
+    def start(self) -> None:
+        """Start the fork server, in the cgroup, unless it runs."""
+        if self.cgroup:
+            self.cgroup.folder.mkdir(exist_ok=True)  # `close` removed it
+        super().start()
+
     def close(self) -> None:
         """End every process, and the cgroup they were counted in."""
         super().close()
