@@ -13,7 +13,7 @@ import resource
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
@@ -22,8 +22,10 @@ from byhand.runtime.process.rank import Open
 from byhand.runtime.process.world import choose_backend
 from byhand.runtime.system import rewrite
 from byhand.runtime.walls import codec, namespaces
-from byhand.runtime.walls.cgroup import Cgroup
 from byhand.runtime.walls.notebook import unpack
+
+if TYPE_CHECKING:
+    from byhand.runtime.walls.cgroup import Cgroup
 
 SCRATCH_BYTES = 256 << 20
 _LIMITS = {
@@ -41,8 +43,8 @@ class Walls(Open):
 
     `limits` bound each rank: memory_bytes, processes (with threads), file_bytes, open_files,
     output_bytes, log_bytes; and all ranks together: scratch_bytes in /tmp, reply_bytes and, where
-    they are isolated, as many times memory_bytes as there are ranks. A `cgroup` weighs also what no
-    process shows, from outside.
+    they are isolated, as many times memory_bytes as there are ranks. In the judge alone, a `cgroup`
+    weighs also what no process shows.
     """
 
     trusted = False
@@ -51,9 +53,6 @@ class Walls(Open):
     look_seconds: float | None = 0.05
     cgroup: Cgroup | None = None
     held_before: int = 0
-
-    def __post_init__(self):
-        self.held_before = self.cgroup.held() or 0 if self.cgroup else 0
 
     def enter(self) -> Walls:
         """In a forked fork server: move there.

@@ -50,8 +50,11 @@ class Sandbox(Launcher):
 
             walls = GpuWalls(self.isolate, limits or {}, gpus=self.gpus)
         else:
-            walls = Walls(self.isolate, limits or {}, cgroup=self.cgroup)
-        return Question(self.client_behind(walls), walls, notebook, seconds)
+            walls = Walls(self.isolate, limits or {})
+        client = self.client_behind(walls)
+        if self.cgroup:
+            walls.cgroup, walls.held_before = self.cgroup, self.cgroup.held() or 0
+        return Question(client, walls, notebook, seconds)
 
     def start(self) -> None:
         """Start the fork server, in the cgroup, unless it runs."""
