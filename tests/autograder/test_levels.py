@@ -18,8 +18,10 @@ from autograder.places import CourseError, Places
 from byhand.runtime import LaunchError, RankError
 from byhand.runtime.launching import launch_on
 from byhand.runtime.walls import isolation, namespaces
+from byhand.runtime.walls.cgroup import Cgroup
 from byhand.runtime.walls.question import Sandbox
 
+TOO_MUCH = r"SIGKILL|the ranks together held"  # from inside, or by the cgroup
 needs_bubblewrap = pytest.mark.skipif(
     bool(isolation.why_no_sandbox()), reason=str(isolation.why_no_sandbox())
 )
@@ -56,6 +58,7 @@ def test_a_submission_cannot_list_a_directory_of_its_graders(question, tmp_path)
 
 KEYS = """from byhand.runtime.launching import launch_on
 from byhand.runtime.walls import isolation, namespaces
+from byhand.runtime.walls.cgroup import Cgroup
 from byhand.runtime.walls.question import Sandbox
 
 def call(*args):
@@ -113,7 +116,7 @@ def hold_in_children() -> None:
 
 
 def test_a_submissions_processes_get_no_more_memory_together(question):
-    with pytest.raises(RankError, match="SIGKILL"):
+    with pytest.raises(RankError, match=TOO_MUCH):
         launch_on(question, hold_in_children, 1, setup=False, alone=True)
 
 
@@ -132,8 +135,42 @@ def hold_in_segments(num_bytes: int) -> None:
 
 def test_a_submissions_segments_of_system_v_are_weighed_too(launcher):
     one = launcher.fresh(limits={**LIMITS, "memory_bytes": 1 << 29})
-    with pytest.raises(RankError, match="SIGKILL"):
+    with pytest.raises(RankError, match=TOO_MUCH):
         launch_on(one, hold_in_segments, 1, (1 << 29,), setup=False, alone=True)
+
+
+def hold_in_files(num_bytes: int) -> None:
+    """Files in memory that nobody has mapped."""
+    for _ in range(num_bytes >> 24):
+        os.write(os.memfd_create("mine"), bytes(1 << 24))
+    time.sleep(60)
+
+
+def test_a_submissions_files_in_memory_are_weighed_too(launcher):
+    if launcher.cgroup is None:
+        pytest.skip("no memory cgroup may be made here")
+    one = launcher.fresh(limits={**LIMITS, "memory_bytes": 1 << 29})
+    with pytest.raises(RankError, match="the ranks together held"):
+        launch_on(one, hold_in_files, 1, (1 << 30,), setup=False, alone=True)
+
+
+def test_a_sandboxs_cgroup_goes_with_it_and_with_the_next_one():
+    with Sandbox(isolation.sandbox_command()) as sandbox:
+        if sandbox.cgroup is None:
+            pytest.skip("no memory cgroup may be made here")
+        assert launch_on(sandbox.fresh(), rank_of, 2).results == [0, 1]
+        assert (sandbox.cgroup.folder / "cgroup.procs").read_text()
+        sandbox.close()
+        assert not sandbox.cgroup.folder.exists()
+        assert launch_on(sandbox.fresh(), rank_of, 2).results == [0, 1], "it starts again"
+    assert not sandbox.cgroup.folder.exists()
+    left = Cgroup.make()  # by a process that was killed
+    Cgroup.make().close()
+    assert not left.folder.exists()
+
+
+def rank_of(rank: int, world_size: int) -> int:
+    return rank
 
 
 def give_back(rank: int, world_size: int, num_bytes: int) -> bytes:

@@ -92,14 +92,19 @@ def ranks() -> str:
 
 def bubblewrap() -> str:
     """The walls around student code."""
+    from byhand.runtime.walls.cgroup import Cgroup
     from byhand.runtime.walls.isolation import STRANGER, why_no_sandbox
 
     if why_not := why_no_sandbox():
         raise Missing(why_not, "needed only to grade other people's notebooks")
     as_whom = f", as user {STRANGER} and not as root" if os.getuid() == 0 else ""
+    cgroup = Cgroup.make()
+    if cgroup:
+        cgroup.close()
+        return f"student code is walled in{as_whom}; a cgroup weighs its memory"
     return (
         f"student code is walled in{as_whom}; its memory is weighed by process and System V"
-        " segment, without a cgroup: files in memory weigh nothing"
+        " segment, as no cgroup may be made: files in memory weigh nothing"
     )
 
 

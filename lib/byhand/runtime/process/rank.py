@@ -58,6 +58,10 @@ class Open:
         """In the notebook: the backend of a launch that asks for this one."""
         return process_group.choose_backend(backend, world_size)
 
+    def overweight(self, world_size: int) -> str:
+        """In the notebook: why a rank fails, if all together hold more memory than they may."""
+        return ""
+
     def count(self) -> dict[str, Any]:
         """In the fork server: what the network here has carried, if it is the ranks' own."""
         return {}

@@ -14,16 +14,16 @@ Not promised. Ranks of one question that mean to can pass values to each other p
 torch.distributed, and then send zeros for the ledger: by files, sockets, memory, terminals, the
 store in which they meet. A log is written by the rank that it tells of. A rank can end the other
 ranks of its own question, too. All that wins or costs is that question. What a question's processes
-hold in memory is weighed, and so are its segments of System V (limits.py), but not files in memory
-without a name, shared pages that nobody uses now, and what the kernel keeps of its own for sockets
-and page tables: only a cgroup would tell, which most accounts cannot make. Where that runs out, the
-kernel ends ranks first. An instructor sees suspicious names, and a coarse count of the question's
-loopback beside its ledger. A submission's notebook has ended before its first test begins, and
-every question's processes have ended before the next: a rank in a hidden part finds none of its own
-submission's to tell what it was given. But which files are cached, and time, the whole kernel
-shares, and a later question can look; and two submissions that are judged at one time and mean to
-can tell each other more, by locks on libraries and devices. Where there is vsock, a rank reaches
-the machine's host. Whoever breaks the kernel breaks out.
+hold in memory is weighed, and so are its segments of System V (limits.py). Files in memory without
+a name weigh only where this account may make a cgroup, as root may (cgroup.py), and what the kernel
+keeps of its own, for sockets and page tables, nowhere: where that runs out, the kernel ends ranks
+first. An instructor sees suspicious names, and a coarse count of the question's loopback beside its
+ledger. A submission's notebook has ended before its first test begins, and every question's
+processes have ended before the next: a rank in a hidden part finds none of its own submission's to
+tell what it was given. But which files are cached, and time, the whole kernel shares, and a later
+question can look; and two submissions that are judged at one time and mean to can tell each other
+more, by locks on libraries and devices. Where there is vsock, a rank reaches the machine's host.
+Whoever breaks the kernel breaks out.
 """
 
 from __future__ import annotations

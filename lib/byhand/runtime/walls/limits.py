@@ -13,7 +13,7 @@ import resource
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
@@ -23,6 +23,9 @@ from byhand.runtime.process.world import choose_backend
 from byhand.runtime.system import rewrite
 from byhand.runtime.walls import codec, namespaces
 from byhand.runtime.walls.notebook import unpack
+
+if TYPE_CHECKING:
+    from byhand.runtime.walls.cgroup import Cgroup
 
 SCRATCH_BYTES = 256 << 20
 _LIMITS = {
@@ -40,13 +43,16 @@ class Walls(Open):
 
     `limits` bound each rank: memory_bytes, processes (with threads), file_bytes, open_files,
     output_bytes, log_bytes; and all ranks together: scratch_bytes in /tmp, reply_bytes and, where
-    they are isolated, as many times memory_bytes as there are ranks.
+    they are isolated, as many times memory_bytes as there are ranks. In the judge alone, a `cgroup`
+    weighs also what no process shows.
     """
 
     trusted = False
     isolate: bool = True
     limits: Mapping[str, int] = field(default_factory=dict)
     look_seconds: float | None = 0.05
+    cgroup: Cgroup | None = None
+    held_before: int = 0
 
     def enter(self) -> Walls:
         """In a forked fork server: move there.
@@ -67,6 +73,14 @@ class Walls(Open):
         if self.isolate and most and _held() + _segments() > most:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(-1, signal.SIGKILL)
+
+    def overweight(self, world_size: int) -> str:
+        """In the judge: what the ranks hold together that the kernel counts, if it is too much."""
+        most = self.limits.get("memory_bytes", 0) * world_size
+        held = (self.cgroup.held() or 0) - self.held_before if self.cgroup and most else 0
+        if held <= most:
+            return ""
+        return f"the ranks together held {held:,} bytes of memory, more than {most:,}"
 
     def count(self) -> dict[str, Any]:
         """Bytes that the question's loopback has carried; nothing where it is the machine's."""

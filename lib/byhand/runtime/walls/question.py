@@ -14,6 +14,7 @@ from byhand.runtime.launcher import Launcher
 from byhand.runtime.launching import launch_on
 from byhand.runtime.process.client import ForkClient
 from byhand.runtime.run import Options, Run
+from byhand.runtime.walls.cgroup import Cgroup
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.limits import Walls
 from byhand.runtime.walls.notebook import Notebook, StandIn
@@ -27,9 +28,10 @@ class Sandbox(Launcher):
     """
 
     def __init__(self, command: Sequence[str] = (), gpus: Gpus = NO_GPUS):
-        super().__init__(command)
+        self.cgroup = Cgroup.make() if command and not gpus.count else None
+        super().__init__([*(self.cgroup.command if self.cgroup else ()), *command])
         self.gpus = gpus
-        self.isolate = bool(self.command)
+        self.isolate = bool(command)
 
     def fresh(
         self,
@@ -49,7 +51,22 @@ class Sandbox(Launcher):
             walls = GpuWalls(self.isolate, limits or {}, gpus=self.gpus)
         else:
             walls = Walls(self.isolate, limits or {})
-        return Question(self.client_behind(walls), walls, notebook, seconds)
+        client = self.client_behind(walls)
+        if self.cgroup:
+            walls.cgroup, walls.held_before = self.cgroup, self.cgroup.held() or 0
+        return Question(client, walls, notebook, seconds)
+
+    def start(self) -> None:
+        """Start the fork server, in the cgroup, unless it runs."""
+        if self.cgroup:
+            self.cgroup.folder.mkdir(exist_ok=True)  # `close` removed it
+        super().start()
+
+    def close(self) -> None:
+        """End every process, and the cgroup they were counted in."""
+        super().close()
+        if self.cgroup:
+            self.cgroup.close()
 
     def why_no_gpus(self, limits: Mapping[str, int]) -> str | None:
         """None where ranks with these limits can use the GPUs, or there are none; else why not.

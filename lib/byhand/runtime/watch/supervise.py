@@ -143,6 +143,8 @@ class Supervisor:
             self.matcher.add(call)
         for member in self.members:
             self._weigh(member)
+        if words := self.walls.overweight(len(self.members)):
+            self._too_much(self.members[0], words)
         return any(new is not None for new in read.values())
 
     def _weigh(self, member: Member) -> None:
