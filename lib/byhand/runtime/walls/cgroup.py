@@ -7,10 +7,13 @@ Root may make one on most machines, other users where their session was given a 
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+
+import psutil
 
 ROOT, MARK = Path("/sys/fs/cgroup"), "byhand-"
 _ENTER = 'echo $$ >"$0" && exec "$@"'  # a shell's: it moves itself there, and becomes the command
@@ -28,7 +31,7 @@ class Cgroup:
         """A new one, or None where the kernel or its administrator gives none."""
         for parent in _parents():
             _sweep(parent)
-            folder = parent / f"{MARK}{uuid.uuid4().hex[:12]}"
+            folder = parent / f"{MARK}{os.getpid()}-{uuid.uuid4().hex[:12]}"
             with contextlib.suppress(OSError):
                 folder.mkdir()
                 made = cls(folder)
@@ -79,7 +82,9 @@ def _enters(made: Cgroup) -> bool:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove what processes left that were killed."""
+    """Remove what processes left that were killed: one that runs may not have entered its own."""
     for folder in parent.glob(f"{MARK}*"):
-        with contextlib.suppress(OSError):
-            folder.rmdir()
+        maker = folder.name.removeprefix(MARK).partition("-")[0]
+        if not (maker.isdecimal() and psutil.pid_exists(int(maker))):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
