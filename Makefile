@@ -1,7 +1,8 @@
 # Distributed training, by hand.
 #   make course   install, run every lecture, prove the exercises, grade the sample class
 #   make test     what a change must pass: lint, tests, one run of every lecture; minutes
-#   make test-all the rest: every answer, hostile hand-ins, kills, Slurm, a browser
+#   make answers  every right and wrong answer to the exercises, judged; minutes
+#   make test-all the rest: answers, hostile hand-ins, kills, Slurm, a browser; most of an hour
 #   make lab      JupyterLab on a copy of the course to work in
 #   make book     the course as pages for any web server, in build/book
 #   make bench    everything that claims to be fast, beside its rivals
@@ -33,7 +34,7 @@ LONG := answers or corpus or soak or slurm or browser
 PYTEST := python -m pytest -n 4
 RUN := autograder run --no-html --out build/test --jobs $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: help course test test-all lab book bench mutants soak exercises figures format \
+.PHONY: help course test answers test-all lab book bench mutants soak exercises figures format \
 	sandbox network browser slurm python
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -48,8 +49,12 @@ test: $(INSTALLED) sandbox network
 	$(RUN) lectures
 	@echo "Left to make test-all: tests marked $(LONG), and lectures on 2 ranks."
 
+answers: $(INSTALLED) sandbox
+	$(PYTEST) --dist loadfile -m answers
+
+# Two at a time: each of these takes all cores by itself.
 test-all: $(INSTALLED) sandbox network browser slurm
-	$(PYTEST) --dist loadfile -m "$(LONG)"
+	python -m pytest -n 2 --dist loadfile -m "$(LONG)"
 	BYHAND_PORTABLE=1 $(PYTEST) --dist worksteal tests/runtime/test_launch.py tests/runtime/test_deadlocks.py
 	$(RUN) lectures -p world_size 2
 	@echo "Left to make test: lint, all tests but those marked $(LONG), and lectures as they are."

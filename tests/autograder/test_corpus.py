@@ -10,7 +10,7 @@ import pytest
 from corpus_checks import *  # noqa: F403
 
 CASES, USER, JOBS = corpus.FOR_ROOT, None, 2
-pytestmark = [pytest.mark.corpus, pytest.mark.timeout(1800)]  # the first test grades them all
+pytestmark = [pytest.mark.corpus, pytest.mark.timeout(3600)]  # the first test grades them all
 
 
 def test_the_corpus_is_large_and_has_every_kind():

@@ -11,4 +11,4 @@ import pytest
 from corpus_checks import *  # noqa: F403
 
 CASES, USER, JOBS = corpus.FOR_A_USER, corpus.ORDINARY if os.getuid() == 0 else None, 8
-pytestmark = [pytest.mark.corpus, pytest.mark.timeout(1800)]  # the first test grades them all
+pytestmark = [pytest.mark.corpus, pytest.mark.timeout(3600)]  # the first test grades them all

@@ -23,7 +23,6 @@ from autograder.grade.journal import Journal, Judgement
 from autograder.places import Places
 from autograder.release import generate as release
 
-pytestmark = pytest.mark.timeout(300)
 NAME, OTHER = tiny_course.ASSIGNMENT, "02_other"
 LONG = "x" * 300
 NO_TEXT = os.fsdecode(b"b\xffd")

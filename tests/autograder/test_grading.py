@@ -28,7 +28,6 @@ from autograder.report import class_page as report
 from autograder.report import export, feedback
 from byhand.runtime.walls.isolation import why_no_sandbox
 
-pytestmark = pytest.mark.timeout(300)  # the first test grades the class
 SCRIPT = "<script>alert(1)</script>"
 HIDDEN_WORDS = ("987654", "1975308", "HIDDEN", "hidden = ")
 NAME = [tiny_course.ASSIGNMENT]

@@ -10,7 +10,7 @@ import in_jupyter
 import pytest
 
 CASES = corpus.HABITS if os.environ.get("CORPUS") == "all" else corpus.HABITS[::9]
-pytestmark = [pytest.mark.corpus, pytest.mark.timeout(400)]
+pytestmark = pytest.mark.corpus
 
 
 @pytest.fixture(scope="module")

@@ -229,9 +229,11 @@ def _tree(roots: list[int]) -> list[int]:
 
 
 def _kill(pids: list[int]) -> None:
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    """Kill all of them at once: none sees another end, and tells Slurm of it."""
+    for one in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, one)
 
 
 def _free_ports(count: int) -> list[int]:

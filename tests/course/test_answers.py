@@ -14,7 +14,7 @@ import pytest
 from answers import STEMS, judging
 from answers.judging import BUILDS_ON
 
-pytestmark = pytest.mark.timeout(1800)  # the first test judges all that the others ask for
+pytestmark = pytest.mark.timeout(3600)  # the first test judges all that the others ask for
 ALL = [answer for stem in STEMS for answer in answers.all_answers(stem)]
 WRONG = [answer for answer in ALL if not answer.right]
 RIGHT = [answer for answer in ALL if answer.right]

@@ -14,7 +14,7 @@ from autograder.places import COURSE
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytest.importorskip("myst_nb", reason="the book's extra is not installed: pip install .[book]")
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(3600)]  # the first test builds the book
 
 WIDTHS = (1200, 390)
 LOOK = """() => {

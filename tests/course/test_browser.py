@@ -33,7 +33,7 @@ from autograder.report.similarity import write_similarity
 from byhand.runtime.walls.isolation import why_no_sandbox
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.browser
 
 STEM, STUDENT, TOKEN = "01_ranks", "ada", "for-this-test"
 LECTURE = "02_collectives"

@@ -36,7 +36,7 @@ from byhand.runtime.slurm.launcher import SlurmLauncher
 from byhand.runtime.slurm.node import received
 from byhand.runtime.walls import isolation
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slurm
 SANDBOXED = not isolation.why_no_sandbox()
 NAME = [tiny_course.ASSIGNMENT]
 OPTIONS = Options(sandboxed=SANDBOXED, progress=False)
