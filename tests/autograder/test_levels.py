@@ -164,9 +164,15 @@ def test_a_sandboxs_cgroup_goes_with_it_and_with_the_next_one():
         assert not sandbox.cgroup.folder.exists()
         assert launch_on(sandbox.fresh(), rank_of, 2).results == [0, 1], "it starts again"
     assert not sandbox.cgroup.folder.exists()
-    left = Cgroup.make()  # by a process that was killed
+    kept = Cgroup.make()
+    make = "from byhand.runtime.walls.cgroup import Cgroup; print(Cgroup.make().folder)"
+    ended = subprocess.run([sys.executable, "-c", make], stdout=subprocess.PIPE, text=True)
+    left = Path(ended.stdout.strip())
+    assert left.name.startswith("byhand-")
     Cgroup.make().close()
-    assert not left.folder.exists()
+    assert not left.exists(), "of a process that is gone"
+    assert kept.folder.exists(), "of one that runs"
+    kept.close()
 
 
 def rank_of(rank: int, world_size: int) -> int:
