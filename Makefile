@@ -20,6 +20,8 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Python compiles a file once, then, and not in each of some thousand processes.
+unexport PYTHONDONTWRITEBYTECODE
 
 # A new stamp is due when the requirements or the place of the checkout change.
 KEY := $(shell { cat pyproject.toml constraints.txt; pwd; echo "$(TORCH)"; } | cksum | cut -d' ' -f1)

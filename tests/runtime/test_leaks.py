@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import torch
 import torch.distributed as dist
 
 from byhand import PerRank, RankError, VirtualNetwork
-from byhand.runtime import DeadlineError, DeadlockError, Launcher
+from byhand.runtime import DeadlineError, DeadlockError, Launcher, shutdown
 from byhand.runtime.launching import launch_on
 from byhand.runtime.process.client import ForkClient
 from byhand.runtime.process.member import read_all
@@ -72,6 +73,13 @@ def dies(rank, world_size, notebook):
 
 def runs_on(rank, world_size, notebook):
     time.sleep(60)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def alone():
+    """Nothing of other tests in this process ends, and is counted, while these run."""
+    shutdown()
+    gc.collect()
 
 
 @pytest.fixture(scope="module")
