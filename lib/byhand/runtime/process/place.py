@@ -27,10 +27,9 @@ def folder() -> str | None:
 
 def changes(before: Mapping[str, str]) -> dict[str, str | None]:
     """By name, what the environment has now and had not before; None for what is gone."""
-    names = before.keys() | os.environ.keys()
-    return {
-        name: os.environ.get(name) for name in names if os.environ.get(name) != before.get(name)
-    }
+    now = os.environ.copy()
+    names = before.keys() | now.keys()
+    return {name: now.get(name) for name in names if now.get(name) != before.get(name)}
 
 
 def go_there(told: Mapping[str, Any]) -> None:
