@@ -67,9 +67,11 @@ def told_by_make(folder, python, *more, terminal=False):
     ours, theirs = pty.openpty()
     subprocess.run(command, cwd=folder, stdout=theirs, stderr=theirs)
     os.close(theirs)
-    with os.fdopen(ours, "rb") as screen, contextlib.suppress(OSError):  # as all has been read
-        said = screen.read1(1 << 16).decode()
-    return said.replace("\r\n", "\n")
+    said = b""
+    with os.fdopen(ours, "rb") as screen, contextlib.suppress(OSError):  # where all has been read
+        while chunk := screen.read1(1 << 16):  # a terminal hands on what it has so far
+            said += chunk
+    return said.decode().replace("\r\n", "\n")
 
 
 def acts(path, lines):
