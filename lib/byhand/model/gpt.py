@@ -22,6 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from byhand.costs.model import Model, Part
 from byhand.model.attention import MultiHeadAttention
 from byhand.model.mlp import GELU, MLP, random_weights, softmax_cross_entropy
 from byhand.model.transformer import Embedding, LayerNorm, QKNorm, Residual, TiedHead
@@ -115,6 +116,64 @@ def gpt_layers(
             embedding = next((layer for layer in layers if isinstance(layer, Embedding)), None)
             layers.append(TiedHead(weights.table, embedding))
     return layers
+
+
+def costs_of(weights: GPT, vocabulary_parallel: bool = False) -> Model:
+    """What byhand.costs counts of each of these layers. tp splits the blocks alone.
+
+    vocabulary_parallel: it splits the table too, as byhand.sequence_parallel does.
+    """
+    (v, d), (s, _), b = weights.table.shape, weights.positions.shape, weights.table.element_size()
+    h, norm, table = weights.num_heads, (d + 1) * b, "split" if vocabulary_parallel else "whole"
+    ends = int(vocabulary_parallel)
+    halves = {"by_token": 2 * d, "whole": d, "enters": 1, "leaves": 1, "half": True}
+    attention = Part(
+        "attention",
+        split=4 * d * d + 3 * d,
+        partial=2 * d // h,
+        flops=8 * d * d + 4 * s * d,
+        saved=((6 * d + 2 * h) * b, norm + d * b),  # q and k normed, q, k, v; what out mixes
+        scores=h * s * b,
+        kept=(9 * d * b, 4 * d * b),  # what every product with parameters is made of
+        ring=h * b,  # a sum for each head; y is what out mixes
+        keys=d,
+        **halves,
+    )
+    mlp = Part(
+        "mlp",
+        split=8 * d * d + 4 * d,
+        flops=16 * d * d,
+        saved=(8 * d * b, norm + d * b),
+        kept=(8 * d * b, 4 * d * b),
+        **halves,
+    )
+    return Model(
+        (
+            Part(
+                "embedding",
+                **{table: v * d},
+                by_token=s * d,
+                saved=(0, 8),
+                kept=(0, d * b + 8),
+                leaves=ends,
+            ),
+            *(attention, mlp) * len(weights.blocks),
+            Part("norm", by_token=2 * d, saved=(0, norm), kept=(0, 2 * d * b)),
+            Part(
+                "head",
+                **{table: v * d},
+                flops=2 * v * d,
+                saved=(0, d * b),
+                kept=(0, (v + d) * b),
+                sums=3 * ends,
+                enters=ends,
+                tied=True,
+            ),
+        ),
+        d,
+        s,
+        b,
+    )
 
 
 def next_token_loss(

@@ -1,0 +1,201 @@
+"""A model as its costs see it: a row of layers, each a few numbers, before anybody splits it. Pure.
+
+    Part     one layer: its parameters by how tensor parallelism treats them, its operations,
+             what it saves, and where it talks
+    Model    the parts in their order, and the sizes of what passes between them
+    gpt      the parts of a published model, from the sizes that its table gives
+
+Tensor parallelism leaves a part's parameters and what it saves *split* or *whole*. It is entered
+where a layer split by column begins, and left where one split by row ends; forward sends where it
+is left, backward where it is entered (Megatron's g and f). byhand.model.gpt.costs_of gives the
+parts of the course's own GPT, one for each of its layers.
+
+Letters: D features, H heads of size d, K key heads, F features inside an MLP, V tokens, S
+positions, E experts; T = tokens of a micro-batch on one rank.
+Sources: Korthikanti et al. 2022, arXiv:2205.05198, sections 4.1 and 4.3 (what a layer saves);
+Narayanan et al. 2021, arXiv:2104.04473, appendix (operations).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Part:
+    """One layer before anybody splits it.
+
+    Parameters, of which a rank of tp holds 1/t of `split` and of `experts`, and all others whole:
+        split      of layers split by feature or by vocabulary
+        whole      whose gradient comes out equal on every rank of tp, as a row layer's bias
+        by_token   equal too, but a term of a sum where ranks share tokens: norms, positions
+        partial    each rank's gradient is a term of a sum: gains that all heads share
+        experts    of all experts together; ep shares them out
+    For each token:
+        flops      operations of forward; backward has twice as many
+        saved      bytes for backward: (that tp splits, whole)
+        kept       the same between backward's two halves, where they are apart; None: as saved
+        scores     bytes of attention's scores, which tp splits and a ring does not keep
+        ring       bytes that the ring keeps in their place
+        keys       features of its keys, and as many of its values
+        routed     rows of D features that it sends to experts
+        sums       numbers summed over tp, forward: a split loss's
+    enters, leaves: how often forward enters and leaves what tp splits.
+    tied: its parameters are the first part's; on another stage than that, a copy of them.
+    half: whether it is half of a block, and so one of those that stages share out equally.
+    """
+
+    name: str
+    split: float = 0
+    whole: float = 0
+    by_token: float = 0
+    partial: float = 0
+    experts: float = 0
+    flops: float = 0
+    saved: tuple[float, float] = (0, 0)
+    kept: tuple[float, float] | None = None
+    scores: float = 0
+    ring: float = 0
+    keys: float = 0
+    routed: float = 0
+    sums: float = 0
+    enters: int = 0
+    leaves: int = 0
+    tied: bool = False
+    half: bool = False
+
+    @property
+    def parameters(self) -> float:
+        """Of the whole layer."""
+        return self.split + self.whole + self.by_token + self.partial + self.experts
+
+
+@dataclass(frozen=True)
+class Model:
+    """Parts, one after the other; itemsize: bytes of a number that passes between them."""
+
+    parts: tuple[Part, ...]
+    num_features: int
+    num_positions: int
+    itemsize: int = 2
+
+    @property
+    def parameters(self) -> float:
+        """Of the model, tied ones once."""
+        return sum(part.parameters for part in self.parts if not part.tied)
+
+    @property
+    def flops(self) -> float:
+        """Operations of one sequence's forward."""
+        return self.num_positions * sum(part.flops for part in self.parts)
+
+
+def gpt(
+    num_layers: int,
+    num_features: int,
+    num_heads: int,
+    num_tokens: int,
+    num_positions: int,
+    *,
+    num_key_heads: int | None = None,
+    head_size: int | None = None,
+    width: int | None = None,
+    gated: bool = False,
+    tied: bool = True,
+    num_experts: int = 0,
+    experts_per_token: int = 0,
+    itemsize: int = 2,
+    scores: float = 0,
+) -> Model:
+    """A published model of that many blocks. Its attention is counted over the whole square.
+
+    width: of the MLP, or of one expert; 4 D when None. gated: Llama's form, three products in the
+    MLP, RMSNorm, no biases, no dropout, no table of positions; else GPT-3's. scores: bytes that
+    attention saves for a pair of positions and a head: 0 with a fused kernel, 5 in Korthikanti's
+    table. The table of tokens is split by vocabulary; the loss keeps its logits in four bytes.
+
+    Raises:
+        ValueError: a count below 1, features that are no multiple of the heads, heads that are no
+            multiple of the key heads, or a token that visits more experts than there are.
+    """
+    counts = {"num_layers": num_layers, "num_features": num_features, "num_heads": num_heads}
+    for name, count in {**counts, "num_tokens": num_tokens, "num_positions": num_positions}.items():
+        if count < 1:
+            raise ValueError(f"{name} is {count}: it must be at least 1")
+    if head_size is None and num_features % num_heads:
+        raise ValueError(
+            f"{num_features} features do not make {num_heads} heads: without head_size they must "
+            "be a multiple"
+        )
+    if num_heads % (num_key_heads or num_heads):
+        raise ValueError(
+            f"{num_heads} heads cannot share {num_key_heads} key heads: they must be a multiple"
+        )
+    if not bool(num_experts) <= experts_per_token <= num_experts:
+        raise ValueError(f"a token cannot visit {experts_per_token} of {num_experts} experts")
+    d, b, heads = num_features, itemsize, num_heads
+    size = head_size or d // heads
+    queries, keys = heads * size, (num_key_heads or heads) * size
+    inside = width or 4 * d
+    biases, norm, mask = (0, d, 0) if gated else (1, 2 * d, d)  # a dropout's mask takes a byte
+    attention = Part(
+        "attention",
+        split=d * (queries + 2 * keys) + queries * d + biases * (queries + 2 * keys),
+        whole=biases * d,
+        by_token=norm,
+        flops=2 * d * (queries + 2 * keys) + 2 * queries * d + 4 * num_positions * queries,
+        saved=((2 * queries + 2 * keys) * b, 2 * d * b + mask),
+        scores=scores * heads * num_positions,
+        keys=keys,
+        enters=1,
+        leaves=1,
+        half=True,
+    )
+    products = 3 if gated else 2  # of D x F weights; as many tensors of F are saved
+    weights, kept = products * d * inside, products * inside * b
+    if num_experts:
+        k = experts_per_token
+        mlp = Part(
+            "experts",
+            experts=num_experts * (weights + biases * (inside + d)),
+            by_token=norm + d * num_experts,
+            flops=2 * (k * weights + d * num_experts),
+            saved=(k * kept, 2 * d * b + mask + 2 * k * d * b),  # rows that went, and came back
+            routed=k,
+            enters=1,
+            leaves=1,
+            half=True,
+        )
+    else:
+        mlp = Part(
+            "mlp",
+            split=weights + biases * inside,
+            whole=biases * d,
+            by_token=norm,
+            flops=2 * weights,
+            saved=(kept, 2 * d * b + mask),
+            enters=1,
+            leaves=1,
+            half=True,
+        )
+    table, places = num_tokens * d, 0 if gated else num_positions * d
+    head = Part(
+        "head",
+        split=table,
+        flops=2 * table,
+        saved=(4 * num_tokens, d * b),
+        sums=3,
+        enters=1,
+        tied=tied,
+    )
+    return Model(
+        (
+            Part("embedding", split=table, by_token=places, saved=(0, mask), leaves=1),
+            *(attention, mlp) * num_layers,
+            Part("norm", by_token=norm, saved=(0, d * b)),
+            head,
+        ),
+        d,
+        num_positions,
+        itemsize,
+    )
