@@ -1,6 +1,8 @@
 """How large the house is, as `make test` prints it: sizes inform, and no test judges by them."""
 
 import ast
+import json
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -19,7 +21,24 @@ def table() -> list[str]:
             long += [found for path, text in texts.items() for found in _long(path, text)]
     for page in ("README.md", "CONTRIBUTING.md"):
         rows.append(f"{page}: {(ROOT / page).read_text().count(chr(10))} lines")
+    rows += [_lecture(path) for path in sorted((ROOT / "lectures").glob("*.ipynb"))]
     return [*rows, *long]
+
+
+def _lecture(path: Path) -> str:
+    """Its cells and words, and the longest of each kind."""
+    cells = json.loads(path.read_text())["cells"]
+    words, lines = [], []
+    for cell in cells:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            words.append(len(re.findall(r"\w[\w'’.-]*", source)))
+        else:
+            lines.append(sum(1 for line in source.splitlines() if line.strip()))
+    return (
+        f"{path.relative_to(ROOT)}: {len(cells)} cells, {sum(words):,} words; "
+        f"a cell has at most {max(words)} words, {max(lines)} lines"
+    )
 
 
 def _long(path: Path, text: str) -> list[str]:

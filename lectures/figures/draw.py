@@ -25,6 +25,7 @@ import torch.distributed as dist
 from byhand import VirtualNetwork, launch
 from byhand.all_reduce.lab import PLANS, compare_on_hosts
 from byhand.communication_cost.lab import formula_race
+from byhand.costs import Machine
 from byhand.figures import (
     layout_seconds,
     save_moving_svg,
@@ -35,8 +36,7 @@ from byhand.figures import (
 from byhand.figures.recorded import FOLDER
 from byhand.hybrid_parallel import lab as hybrid
 from byhand.hybrid_parallel.layouts import layouts, predict_seconds
-from byhand.hybrid_parallel.machine import Machine
-from byhand.model.gpt import random_gpt
+from byhand.model.gpt import costs_of, random_gpt
 from byhand.model.text import text_batches
 from byhand.pipeline_parallel.lab import sleep_through
 from byhand.pipeline_schedules import one_forward_one_backward
@@ -107,7 +107,7 @@ def draw_layouts(path: Path) -> None:
     ways, machine = layouts(8), Machine(between=1.25e6, ranks_per_host=4)
     alone = hybrid.time_layouts(weights, ways, batch, 0.0)
     software = {at: steps.software.median for at, steps in alone.items()}
-    sizes = hybrid.sizes_of(weights), ways, len(batch[0])
+    sizes = costs_of(weights), ways, len(batch[0])
     predicted = predict_seconds(*sizes, 0.004, software, machine)
     timed = hybrid.time_layouts(weights, ways, batch, 0.004, network)
     found = {str(at): (predicted[at].parts, timed[at].whole.median) for at in ways}

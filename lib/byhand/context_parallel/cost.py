@@ -19,7 +19,7 @@ A fused kernel (flash attention) holds none of them; then keys and activations a
 
 from __future__ import annotations
 
-from byhand.communication_cost.model import AlphaBeta
+from byhand.communication_cost.model import AlphaBeta, bus_factor
 from byhand.context_parallel.places import CONTIGUOUS, ZIGZAG, pairs
 
 WAYS = "ring", "gathered", "scores", "ulysses"
@@ -30,18 +30,19 @@ def sent_bytes(
 ) -> tuple[float, float]:
     """Bytes that each rank sends, forward and backward: the table above."""
     check_way(way)
-    n = num_ranks
     if way == "ulysses":
-        both = (2 + 2 * queries_per_key) * (n - 1) / n**2 * key_bytes
+        moved = (2 + 2 * queries_per_key) * key_bytes / num_ranks  # q, k, v there, y back
+        both = bus_factor("all_to_all", num_ranks) * moved
         return both, both
-    forward = 2 * (n - 1) / n * key_bytes
+    forward = bus_factor("all_gather", num_ranks) * 2 * key_bytes
     return forward, 2 * forward
 
 
 def mixed_sent_bytes(inner: int, outer: int, key_bytes: float) -> tuple[float, float]:
     """The same for the mix: (by all-to-all within `inner`, round the ring), forward."""
-    share = key_bytes / inner / outer
-    return 4 * (inner - 1) / inner * share, 2 * (outer - 1) * share
+    share = key_bytes / outer  # of the keys, that a group of `inner` ranks has
+    between, _ = sent_bytes("ring", outer, key_bytes / inner)
+    return sent_bytes("ulysses", inner, share)[0], between
 
 
 def seconds(

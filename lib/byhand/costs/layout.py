@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
-from byhand.rank_groups.grid import ORDER, RankGrid
+from byhand.rank_groups.grid import ORDER, RankGrid, rank_groups
 
 RECOMPUTE = "none", "selective", "full"
 
@@ -46,13 +46,12 @@ class Layout:
             raise ValueError(f"recompute is {self.recompute!r}; known are {', '.join(RECOMPUTE)}")
 
     def __str__(self) -> str:
-        """What differs from one rank alone."""
-        shown = [
-            f"{f.name} {getattr(self, f.name)}"
-            for f in fields(self)
-            if getattr(self, f.name) != f.default
-        ]
-        return " · ".join(shown) or "one rank"
+        """dp, tp and pp, and what else differs from one rank alone."""
+        always, more = ("dp", "tp", "pp"), []
+        for field in fields(self):
+            if field.name in always or getattr(self, field.name) != field.default:
+                more.append(f"{field.name} {getattr(self, field.name)}")
+        return " · ".join(more)
 
     @property
     def num_ranks(self) -> int:
@@ -63,6 +62,12 @@ class Layout:
     def grid(self) -> RankGrid:
         """Which ranks are in which group."""
         return RankGrid(self.num_ranks, self.tp, self.cp, self.ep, self.pp, order=self.order)
+
+    @property
+    def groups(self) -> dict[str, list[list[int]]]:
+        """Lists of ranks by name, as byhand.rank_groups has them."""
+        degrees = {"tp": self.tp, "cp": self.cp, "ep": self.ep, "pp": self.pp}
+        return rank_groups(self.num_ranks, **degrees, order=self.order)
 
     @property
     def expert_dp(self) -> int:
@@ -84,7 +89,7 @@ class Layout:
         return number
 
 
-def layouts(num_ranks: int, **limits: int) -> list[Layout]:
+def layouts(num_ranks: int, order: str = ORDER, **limits: int) -> list[Layout]:
     """Every way to write the ranks as dp x tp x pp, and x cp or ep where a limit allows them.
 
     limits: the most of a degree, by name; cp and ep are 1 where they are not named.
@@ -101,7 +106,7 @@ def layouts(num_ranks: int, **limits: int) -> list[Layout]:
         dp, more = divmod(num_ranks, tp * pp * cp)
         if more or dp > most["dp"]:
             continue
-        found += [Layout(dp, tp, pp, cp, ep) for ep in _divisors(dp * cp, most["ep"])]
+        found += [Layout(dp, tp, pp, cp, ep, order) for ep in _divisors(dp * cp, most["ep"])]
     return found
 
 

@@ -33,6 +33,7 @@ class Part:
         experts    of all experts together; ep shares them out
     For each token:
         flops      operations of forward; backward has twice as many
+        square     those of them that attention's scores take, over the whole square
         saved      bytes for backward: (that tp splits, whole)
         kept       the same between backward's two halves, where they are apart; None: as saved
         scores     bytes of attention's scores, which tp splits and a ring does not keep
@@ -52,6 +53,7 @@ class Part:
     partial: float = 0
     experts: float = 0
     flops: float = 0
+    square: float = 0
     saved: tuple[float, float] = (0, 0)
     kept: tuple[float, float] | None = None
     scores: float = 0
@@ -59,8 +61,8 @@ class Part:
     keys: float = 0
     routed: float = 0
     sums: float = 0
-    enters: int = 0
-    leaves: int = 0
+    enters: float = 0
+    leaves: float = 0
     tied: bool = False
     half: bool = False
 
@@ -72,12 +74,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Model:
-    """Parts, one after the other; itemsize: bytes of a number that passes between them."""
+    """Parts, one after the other; itemsize: bytes of a number that passes between them.
+
+    num_heads: of queries, which tp must divide.
+    """
 
     parts: tuple[Part, ...]
     num_features: int
     num_positions: int
     itemsize: int = 2
+    num_heads: int = 1
 
     @property
     def parameters(self) -> float:
@@ -112,7 +118,8 @@ def gpt(
     width: of the MLP, or of one expert; 4 D when None. gated: Llama's form, three products in the
     MLP, RMSNorm, no biases, no dropout, no table of positions; else GPT-3's. scores: bytes that
     attention saves for a pair of positions and a head: 0 with a fused kernel, 5 in Korthikanti's
-    table. The table of tokens is split by vocabulary; the loss keeps its logits in four bytes.
+    table. The table of tokens is split by vocabulary; of its logits the loss keeps a copy of four
+    bytes each.
 
     Raises:
         ValueError: a count below 1, features that are no multiple of the heads, heads that are no
@@ -144,6 +151,7 @@ def gpt(
         whole=biases * d,
         by_token=norm,
         flops=2 * d * (queries + 2 * keys) + 2 * queries * d + 4 * num_positions * queries,
+        square=4 * num_positions * queries,
         saved=((2 * queries + 2 * keys) * b, 2 * d * b + mask),
         scores=scores * heads * num_positions,
         keys=keys,
@@ -183,7 +191,7 @@ def gpt(
         "head",
         split=table,
         flops=2 * table,
-        saved=(4 * num_tokens, d * b),
+        saved=((4 + b) * num_tokens, d * b),
         sums=3,
         enters=1,
         tied=tied,
@@ -198,4 +206,5 @@ def gpt(
         d,
         num_positions,
         itemsize,
+        num_heads,
     )

@@ -3,8 +3,7 @@
 step        HybridParallel and its training step: read this
 gradients   which gradient is summed over which ranks, and counts in the norm
 cost        what a step sends and how long it takes. Pure
-machine     how long messages take on hosts whose ranks share their links. Pure
-layouts     every way to lay out the ranks. Pure
+layouts     every way to lay out the ranks, and what each costs. Pure
 cluster     the fastest layout of a cluster for a large model. Pure
 published   ten such models, and how they were run. Pure
 lab         what lecture 12 runs, draws and lets one drag

@@ -17,77 +17,43 @@ ends of a pipeline. L blocks, each with two all-reduces forward and two backward
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from byhand.hybrid_parallel.machine import Lists, Machine
+from byhand.costs.counting import parameters, sent
+from byhand.costs.layout import Layout
+from byhand.costs.machine import Machine
+from byhand.costs.model import Model
 from byhand.pipeline_schedules.actions import Schedule
 from byhand.pipeline_schedules.simulation import Timeline, simulate
 
 SCALARS = "norm and loss"
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Of a model of byhand.gpt: V tokens, S positions, D features, H heads, L blocks."""
-
-    num_tokens: int
-    num_positions: int
-    num_features: int
-    num_heads: int
-    num_blocks: int
-    itemsize: int = 4
-
-    @property
-    def table_bytes(self) -> int:
-        """The tied table of tokens."""
-        return self.num_tokens * self.num_features * self.itemsize
-
-    @property
-    def sharded_bytes(self) -> int:
-        """What tensor-parallel ranks share out: per block 12 D² of weights and 7 D of biases."""
-        d = self.num_features
-        return self.num_blocks * (12 * d * d + 7 * d) * self.itemsize
-
-    @property
-    def gain_bytes(self) -> int:
-        """The gains of one block's QKNorm, whose gradients are partial."""
-        return 2 * self.num_features // self.num_heads * self.itemsize
-
-    @property
-    def replicated_bytes(self) -> int:
-        """What every tensor-parallel rank holds whole, the table aside."""
-        d = self.num_features
-        norms_and_biases = 6 * d * self.num_blocks + 2 * d + self.num_positions * d
-        return norms_and_biases * self.itemsize + self.num_blocks * self.gain_bytes
-
-    def activation_bytes(self, num_sequences: float) -> float:
-        """What crosses from layer to layer."""
-        return num_sequences * self.num_positions * self.num_features * self.itemsize
-
-
-def sent_bytes(sizes: Sizes, dp: int, tp: int, pp: int, num_sequences: int) -> dict[str, float]:
+def sent_bytes(model: Model, layout: Layout, num_sequences: int) -> dict[str, float]:
     """What all ranks together send in one step on a global batch, by group: the table above.
 
-    Of the first step not counted: 16 · (7 + micro-batches) bytes over each boundary between two
-    ranks, which tell a pipeline its shapes.
+    What byhand.costs counts of one rank, for all; beside it the tokens, which it leaves out, and
+    the numbers of norm and loss. Of the first step not counted: 16 · (7 + micro-batches) bytes over
+    each boundary between two ranks, which tell a pipeline its shapes.
+
+    Raises:
+        ValueError: there are more stages than halves of blocks.
     """
-    activations = sizes.activation_bytes(num_sequences)
-    in_blocks = sizes.num_blocks * (4 * activations + dp * sizes.gain_bytes)
-    tokens = num_sequences * sizes.num_positions * 8
-    return {
-        "tp": 2 * (tp - 1) * (in_blocks + tokens),
-        "pp": 2 * (pp - 1) * tp * activations,
-        "dp": 2 * (dp - 1) * held_bytes(sizes, tp, pp),
-        "embedding": 2 * tp * dp * sizes.table_bytes if pp > 1 else 0,
-        SCALARS: 8 * (2 * (tp * pp - 1) * dp + 2 * (dp * tp * pp - 1)),
-    }
+    dp, tp, pp = layout.dp, layout.tp, layout.pp
+    names = {"tp": "tp", "pp": "pp", "dp": "dp-cp", "embedding": "embedding"}
+    found = dict.fromkeys(names, 0.0)
+    for stage in range(pp):
+        groups = sent(model, layout, num_sequences, stage)
+        for name, group in names.items():
+            found[name] += dp * tp * sum(groups.get(group, {}).values())
+    found["tp"] += 2 * (tp - 1) * num_sequences * model.num_positions * 8
+    return found | {SCALARS: 8 * (2 * (tp * pp - 1) * dp + 2 * (dp * tp * pp - 1))}
 
 
-def held_bytes(sizes: Sizes, tp: int, pp: int) -> int:
+def held_bytes(model: Model, layout: Layout) -> float:
     """The parameters that the tp · pp ranks of one replica hold together."""
-    tables = sizes.table_bytes * (2 if pp > 1 else 1)
-    return sizes.sharded_bytes + tp * (sizes.replicated_bytes + tables)
+    stages = (sum(parameters(model, layout, stage)) for stage in range(layout.pp))
+    return layout.tp * model.itemsize * sum(stages)
 
 
 @dataclass(frozen=True)
@@ -121,35 +87,36 @@ class Prediction:
 
 
 def predict(
-    sizes: Sizes,
-    groups: Mapping[str, Lists],
+    model: Model,
+    layout: Layout,
     machine: Machine,
     schedule: Schedule,
     num_sequences: int,
     seconds: float,
     software: float = 0.0,
 ) -> Prediction:
-    """One step whose stages have equal shares of the blocks; groups: of byhand.rank_groups.
+    """One step whose stages have equal shares of the blocks.
 
     seconds: of half a block (an attention, or an MLP) for one sequence on one rank; its backward
     takes twice as long. software: of a whole step whose blocks take no time, measured. It is added
     at the end, as if nothing of it went on while other ranks compute.
     """
-    dp, tp, pp = (len(groups[axis][0]) for axis in ("dp", "tp", "pp"))
+    groups, tp, pp = layout.grid.groups, layout.tp, layout.pp
     m = 1 + max(action.micro_batch for action in schedule[0])
-    halves = 2 * sizes.num_blocks / pp  # of blocks, on one stage
-    rows = num_sequences / dp / m
-    message = sizes.activation_bytes(rows)
+    halves = sum(part.half for part in model.parts) / pp  # of blocks, on one stage
+    rows = num_sequences / layout.dp / m
+    message = rows * model.num_positions * model.num_features * model.itemsize
     compute = halves * seconds * rows / tp
-    reduce = halves * machine.all_reduce(groups["tp"], message)
+    reduce = halves * machine.all_reduce(groups("tp"), message)
 
     @functools.cache
     def send(sender: int, receiver: int) -> float:
-        return machine.send(groups["pp"], message, sender, receiver)
+        return machine.send(groups("pp"), message, sender, receiver)
 
     costs = {"forward": compute + reduce, "backward_input": 2 * compute + reduce}
     timeline = simulate(schedule, **costs, backward_weight=0, send=send)
-    sums = machine.all_reduce(groups["dp"], held_bytes(sizes, tp, pp) / (tp * pp))
+    sums = machine.all_reduce(groups("dp"), held_bytes(model, layout) / (tp * pp))
     if pp > 1:
-        sums += machine.all_reduce(groups["embedding"], sizes.table_bytes)
+        table = next(part for part in model.parts if part.tied)
+        sums += machine.all_reduce(groups("embedding"), table.parameters * model.itemsize)
     return Prediction(timeline, 2 * m * reduce, sums, 3 * m * compute, software)

@@ -17,9 +17,9 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.communication_cost.timing import Timing, take_turns
-from byhand.hybrid_parallel.cluster import by_layout, estimate, parts
-from byhand.hybrid_parallel.cost import SCALARS, Sizes
-from byhand.hybrid_parallel.layouts import Layout
+from byhand.hybrid_parallel.cluster import by_degrees, bytes_held, degrees, fastest
+from byhand.hybrid_parallel.cost import SCALARS
+from byhand.hybrid_parallel.layouts import Layout, schedule_of
 from byhand.hybrid_parallel.published import PUBLISHED
 from byhand.hybrid_parallel.step import GROUPS, HybridParallel, chunks_of
 from byhand.model.gpt import GPT, gpt_layers, next_token_loss
@@ -39,12 +39,6 @@ if TYPE_CHECKING:  # ranks import this module
 Batches = list[tuple[Tensor, Tensor]]  # of model.text
 TRAINED_BY = partial(AdamW, lr=3e-3)
 BYTES_OF = "tp", "pp", "dp", "embedding", SCALARS
-
-
-def sizes_of(weights: GPT) -> Sizes:
-    """What the formulas need to know of a model."""
-    shape = (*weights.table.shape[:1], *weights.positions.shape, weights.num_heads)
-    return Sizes(*shape, len(weights.blocks), weights.table.element_size())
 
 
 class Sleepy(MLP):
@@ -72,7 +66,7 @@ def model_on_rank(
     chunks = chunks_of(weights, groups, costs=costs)
     for chunk in chunks:
         chunk.layers = [Sleepy([x]) if isinstance(x, Residual) else x for x in chunk.layers]
-    return HybridParallel(chunks, groups, layout.schedule(num_sequences), optimizer)
+    return HybridParallel(chunks, groups, schedule_of(layout, num_sequences), optimizer)
 
 
 def train(
@@ -95,7 +89,7 @@ def train(
         tables = [p for p in model.parameters() if p.shape == weights.table.shape]
         return losses, tables[0] if tables else None
 
-    return launch(on_rank, layout.world_size)
+    return launch(on_rank, layout.num_ranks)
 
 
 def train_on_one_device(weights: GPT, batches: Batches, lr: float = 3e-3) -> list[float]:
@@ -129,7 +123,7 @@ def count_bytes(
             dist.barrier()  # sends nothing: in the ledger it divides the layouts' steps
             model.step(*batch)
 
-    run = launch(on_rank, layouts[0].world_size, deadline=300)
+    run = launch(on_rank, layouts[0].num_ranks, deadline=300)
     found = {layout: dict.fromkeys(BYTES_OF, 0.0) | {"shapes": 0.0} for layout in layouts}
     for rank in range(run.world_size):
         for layout, (_, _, calls) in zip(layouts, stretches(run, rank)[1:], strict=True):
@@ -175,7 +169,7 @@ def time_layouts(
             steps.append(Steps(**found))
         return steps
 
-    run = launch(on_rank, layouts[0].world_size, network=network, deadline=300)
+    run = launch(on_rank, layouts[0].num_ranks, network=network, deadline=300)
     return dict(zip(layouts, run.results[0], strict=True))
 
 
@@ -210,16 +204,23 @@ def draw_layouts(
     from byhand.figures import layout_seconds
 
     published = PUBLISHED[name]
+    num_ranks, num_sequences = published.layout.num_ranks, published.num_sequences
     links = {"between": 1e9 * gigabytes_per_second, "links_per_host": links_per_host}
-    machine = replace(published.cluster.machine, **links)
-    cluster = replace(published.cluster, machine=machine, memory=1e9 * gigabytes)
-    first, *others = list(by_layout(published.model, cluster).values())[:10]
-    full = max(map(first.memory, range(first.layout.pp))) / 1e9
-    idle = parts(first)[2] / estimate(first)
+    machine = replace(published.machine, memory=1e9 * gigabytes, **links)
+    found = by_degrees(fastest(published.model, machine, num_ranks, num_sequences))
+    ten = {str(degrees(at)): parts for at, parts in list(found.items())[:10]}
+    first, parts = next(iter(found.items()))
+    full = bytes_held(published.model, first, num_sequences) / 1e9
+    took = sum(parts.values())
     text = (
-        f"{name} parameters on {cluster.num_ranks} GPUs: {first.layout}, in micro-batches of "
-        f"{first.rows}, takes {estimate(first):.2f} s and {full:.0f} of {gigabytes:.0f} GB; a rank "
-        f"of the slowest stage idles {idle:.0%} of the step."
+        f"{name} parameters on {num_ranks} GPUs: {degrees(first)}, in micro-batches of "
+        f"{first.rows}, takes {took:.2f} s and {full:.0f} of {gigabytes:.0f} GB; a rank of the "
+        f"slowest stage idles {parts['idle'] / took:.0%} of the step."
     )
-    title = f"{first.layout} is predicted fastest; the run had {published.layout}"
-    return layout_seconds({str(p.layout): (parts(p), None) for p in (first, *others)}, title), text
+    title = f"{degrees(first)} is predicted fastest; the run had {published.layout}"
+    return layout_seconds({at: (shown(parts), None) for at, parts in ten.items()}, title), text
+
+
+def shown(parts: Mapping[str, float]) -> tuple[float, ...]:
+    """Seconds in the order in which layout_seconds draws them; no software."""
+    return (*(parts[name] for name in ("computing", "tp", "idle", "sums")), 0.0)

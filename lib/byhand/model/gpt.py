@@ -132,6 +132,7 @@ def costs_of(weights: GPT, vocabulary_parallel: bool = False) -> Model:
         split=4 * d * d + 3 * d,
         partial=2 * d // h,
         flops=8 * d * d + 4 * s * d,
+        square=4 * s * d,
         saved=((6 * d + 2 * h) * b, norm + d * b),  # q and k normed, q, k, v; what out mixes
         scores=h * s * b,
         kept=(9 * d * b, 4 * d * b),  # what every product with parameters is made of
@@ -173,6 +174,7 @@ def costs_of(weights: GPT, vocabulary_parallel: bool = False) -> Model:
         d,
         s,
         b,
+        h,
     )
 
 

@@ -18,6 +18,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from byhand.communication_cost.model import bus_factor
+from byhand.costs.counting import sent as sent_in_a_step
+from byhand.costs.layout import Layout
+from byhand.costs.model import Model, Part
 from byhand.rank_groups.grid import AXES, RankGrid
 
 
@@ -95,24 +99,24 @@ def transformer_bytes(
     scatter_gather: as in section 4.1 of the paper, each rank of a tp group sends 1/tp of what goes
     to the next stage (or back), where the group gathers it.
     """
-    tp, cp, pp = grid.tp, grid.cp, grid.pp
-    copies, layers = grid.dp * cp, num_layers / pp
-    activation = micro_batch * sequence * hidden / cp * bytes_per_element
-    weights = 12 * hidden**2 * layers / tp * bytes_per_element
-    passes = layers * num_micro_batches
-    between = num_micro_batches * activation if pp > 1 else 0.0
-    gathered = between * _all_reduce(tp) * scatter_gather  # half of it forward, half backward
-    return {
-        "tp": passes * 4 * _all_reduce(tp) * activation + gathered,
-        "cp": passes * 3 * (cp - 1) * 2 * activation / tp,
-        "dp-cp": _all_reduce(copies) * weights,
-        "pp": between / tp if scatter_gather else between,
-    }
-
-
-def _all_reduce(num_ranks: int) -> float:
-    """Bytes that a rank sends for each byte reduced, round a ring."""
-    return 2 * (num_ranks - 1) / num_ranks
+    layers = num_layers / grid.pp
+    stage = Part(
+        "a stage's layers",
+        split=12 * hidden**2 * layers,
+        enters=2 * layers,
+        leaves=2 * layers,
+        keys=hidden * layers,
+    )
+    model = Model((stage,), hidden, sequence, bytes_per_element)
+    one_stage = Layout(grid.dp, grid.tp, cp=grid.cp, rows=micro_batch)
+    ops = sent_in_a_step(model, one_stage, grid.dp * micro_batch * num_micro_batches)
+    found = {name: sum(ops.get(name, {}).values()) for name in ("tp", "cp", "dp-cp")}
+    activation = micro_batch * sequence * hidden / grid.cp * bytes_per_element
+    between = num_micro_batches * activation if grid.pp > 1 else 0.0
+    if scatter_gather:  # forward and backward: what comes as shares is gathered
+        found["tp"] += 2 * bus_factor("all_gather", grid.tp) * between
+        between /= grid.tp
+    return found | {"pp": between}
 
 
 def _edges(groups: np.ndarray, name: str) -> tuple[np.ndarray, float]:

@@ -16,6 +16,13 @@ Source: Korthikanti et al. 2022, arXiv:2205.05198, table 2.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from byhand.communication_cost.model import bus_factor
+from byhand.costs.counting import crossings, saved
+from byhand.costs.layout import Layout
+from byhand.costs.model import Part, gpt
+
 WAYS = ("alone", "tensor", "sequence, kept whole", "sequence, gathered twice")
 
 
@@ -32,32 +39,35 @@ def activation_bytes(
     num_tokens: T, of all sequences. scores: bytes that attention saves for each token, such as
     5 · H · S of the paper, whose probabilities have a dropout; on all ranks together.
     """
-    whole, shared = _numbers(way)
-    masks = 2 * num_features
-    per_token = whole * num_features * itemsize + (masks if way == "tensor" else 0)
-    split = shared * num_features * itemsize + (0 if way == "tensor" else masks) + scores
-    return num_tokens * (per_token + split / (1 if way == "alone" else num_ranks))
-
-
-def _numbers(way: str) -> tuple[int, int]:
-    """How many numbers a token has saved, in units of D: on each rank whole, and split."""
-    if way not in WAYS:
-        raise ValueError(f"no way is called {way!r}; there are {', '.join(WAYS)}")
-    return {"alone": (0, 16), "tensor": (4, 12), "sequence, kept whole": (2, 14)}.get(way, (0, 16))
+    attention, mlp = _layer(way, num_features, itemsize)
+    layout = Layout(tp=1 if way == "alone" else num_ranks, sequence=way.startswith("sequence"))
+    halves = replace(attention, scores=scores), mlp
+    per_token = sum(saved(half, layout) for half in halves)
+    if way == "sequence, kept whole":  # not this rank's tokens alone, of what is entered
+        entered = sum(half.enters for half in halves) * num_features * itemsize
+        per_token += entered * (1 - 1 / num_ranks)
+    return num_tokens * per_token
 
 
 def sent_bytes(
     way: str, num_tokens: int, num_features: int, num_ranks: int, itemsize: int = 2
 ) -> dict[str, dict[str, float]]:
     """{"forward": {op: bytes that each rank sends for one layer}, "backward": ...}."""
-    _numbers(way)
-    unit = (num_ranks - 1) / num_ranks * num_tokens * num_features * itemsize
-    if way in ("alone", "tensor"):
-        sums = {"all_reduce": 4 * unit} if way == "tensor" else {}
-        return {"forward": sums, "backward": dict(sums)}
-    forward = {"all_gather": 2 * unit, "reduce_scatter": 2 * unit}
-    again = 2 * unit if way == "sequence, gathered twice" else 0.0
-    return {
-        "forward": forward,
-        "backward": {"all_gather": 2 * unit + again, "reduce_scatter": 2 * unit},
-    }
+    halves, size = _layer(way, num_features, itemsize), num_tokens * num_features * itemsize
+    found: dict[str, dict[str, float]] = {"forward": {}, "backward": {}}
+    for half in halves if way != "alone" else ():
+        for when, ops in crossings(half, way.startswith("sequence")).items():
+            if when == "backward" and way == "sequence, kept whole":
+                ops["all_gather"] -= half.enters
+            for op, count in ops.items():
+                sent = count * bus_factor(op, num_ranks) * size
+                found[when][op] = found[when].get(op, 0.0) + sent
+    return found
+
+
+def _layer(way: str, num_features: int, itemsize: int) -> tuple[Part, Part]:
+    """Attention and MLP, whatever the heads and positions: neither counts but in the scores."""
+    if way not in WAYS:
+        raise ValueError(f"no way is called {way!r}; there are {', '.join(WAYS)}")
+    _, attention, mlp, *_ = gpt(1, num_features, 1, 1, 1, itemsize=itemsize).parts
+    return attention, mlp

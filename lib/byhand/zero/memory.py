@@ -14,6 +14,11 @@ Source: Rajbhandari et al. 2020, arXiv:1910.02054, sections 3.1, 5 and 7, figure
 
 from __future__ import annotations
 
+from byhand.communication_cost.model import bus_factor
+from byhand.costs.counting import gradients, held_state
+from byhand.costs.layout import Layout
+from byhand.costs.model import Model, Part
+
 
 def bytes_held(
     stage: int,
@@ -27,12 +32,9 @@ def bytes_held(
 
     weight, gradient, optimizer: bytes for each parameter.
     """
-    each = {"optimizer": optimizer, "gradients": gradient, "weights": weight}
-    kinds = list(each)[:stage]  # what this stage shards
-    return {
-        kind: num_parameters * num_bytes / (num_ranks if kind in kinds else 1)
-        for kind, num_bytes in reversed(each.items())
-    }
+    model = Model((Part("all", whole=num_parameters),), num_features=1, num_positions=1)
+    state = {"weights": weight, "gradients": gradient, "optimizer": optimizer}
+    return held_state(model, Layout(dp=num_ranks, zero=stage), state=state)
 
 
 def bytes_sent(
@@ -42,5 +44,5 @@ def bytes_sent(
 
     reshard=False: of stage 3, whose weights stay whole from forward to backward.
     """
-    times = {0: 2, 1: 2, 2: micro_batches + 1, 3: (2 + reshard) * micro_batches}[stage]
-    return times * num_bytes * (num_ranks - 1) / num_ranks
+    asked = gradients(stage, micro_batches, num_bytes, reshard)
+    return sum(bus_factor(op, num_ranks) * size for op, size in asked.items())

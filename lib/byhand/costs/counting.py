@@ -15,7 +15,7 @@ bytes), the tokens that a broadcast brings.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from byhand.communication_cost.model import bus_factor
@@ -105,35 +105,38 @@ def activations(
 ) -> float:
     """Bytes saved for backward on one rank of that stage, when it holds most."""
     here, tokens = chunks(model, layout, stage), layout.rows * model.num_positions / layout.cp
-    first = [sum(saved(part, model, layout) for part in parts) * tokens for parts in here]
+    again = layout.recompute == "full"  # of a block its input alone is kept: half of it a half
+    entry = model.num_features * model.itemsize / (layout.tp if layout.sequence else 1)
+
+    def bytes_of(parts: Sequence[Part], each: Callable[[Part, Layout], float]) -> float:
+        return tokens * sum(entry / 2 if again and p.half else each(p, layout) for p in parts)
+
+    first = [bytes_of(parts, saved) for parts in here]
     if schedule is not None:
-        later = [sum(kept(part, model, layout) for part in parts) * tokens for parts in here]
-        most = _most_held(schedule[stage], first, later)
+        most = _most_held(schedule[stage], first, [bytes_of(parts, kept) for parts in here])
     else:
         m = layout.num_micro_batches(num_sequences)
         most = in_flight(layout, m, stage) * sum(first) / layout.chunks
-    if layout.recompute != "full":
+    if not again:
         return most
     at_work = replace(layout, recompute="none")
-    halves = [saved(part, model, at_work) for part in model.parts if part.half]
+    halves = [saved(part, at_work) for part in model.parts if part.half]
     return most + tokens * max(map(sum, zip(halves[::2], halves[1::2], strict=True)))
 
 
-def saved(part: Part, model: Model, layout: Layout) -> float:
+def saved(part: Part, layout: Layout) -> float:
     """Bytes a token that one rank saves of a part."""
     split, whole = part.saved
     outside = layout.tp if layout.sequence else 1
-    if part.half and layout.recompute == "full":
-        return model.num_features * model.itemsize / 2 / outside  # a block's input, by half
     if layout.recompute == "none":
         split += part.scores if layout.cp == 1 else part.ring
     return split / layout.tp + whole / outside
 
 
-def kept(part: Part, model: Model, layout: Layout) -> float:
+def kept(part: Part, layout: Layout) -> float:
     """Bytes a token between the two halves of a part's backward."""
     if part.kept is None:
-        return saved(part, model, layout)
+        return saved(part, layout)
     return part.kept[0] / layout.tp + part.kept[1] / (layout.tp if layout.sequence else 1)
 
 

@@ -1,4 +1,4 @@
-"""How long messages take on hosts whose ranks share their links. Pure.
+"""How fast ranks compute, and how long messages take on hosts that share their links. Pure.
 
 An all-reduce is a ring, timed by alpha and beta. Its slowest link sets the pace: either the one
 within a host, or those that leave it. All of a host's ranks share its links, and a group uses at
@@ -21,21 +21,35 @@ FREE = AlphaBeta(0.0, 0.0)
 
 @dataclass(frozen=True)
 class Machine:
-    """How fast messages are within a host and between hosts.
+    """A kind of host and its links, at the rates that are reached, not those of data sheets.
 
     inside: a message between two ranks of a host. between: bytes per second of each link that
-    leaves a host; there are `links_per_host` of them for its `ranks_per_host` ranks.
+    leaves a host; there are `links_per_host` of them for its `ranks_per_host` ranks. flops:
+    operations a second of a large product on one rank; one whose narrowest side on it is w reaches
+    w / (w + narrow) of them. memory: bytes of a rank; memory_rate: read and written in a second.
     """
 
     inside: AlphaBeta = FREE
     between: float = math.inf
     ranks_per_host: int = 1 << 30
     links_per_host: int = 1
+    flops: float = math.inf
+    narrow: float = 0
+    memory: float = math.inf
+    memory_rate: float = math.inf
+
+    def rate(self, width: float) -> float:
+        """Operations a second of a product whose narrowest side on one rank is `width`."""
+        return self.flops * width / (width + self.narrow)
+
+    def seconds(self, op: str, groups: Lists, num_bytes: float) -> float:
+        """Of one collective of that many bytes (nccl-tests' size) in each of these groups."""
+        num_ranks = len(groups[0])
+        return self.line(groups).seconds(op, num_ranks, num_bytes) if num_ranks > 1 else 0.0
 
     def all_reduce(self, groups: Lists, num_bytes: float) -> float:
         """Seconds of one all-reduce in each of these groups, all at once."""
-        num_ranks = len(groups[0])
-        return self.line(groups).seconds("all_reduce", num_ranks, num_bytes)
+        return self.seconds("all_reduce", groups, num_bytes)
 
     def send(self, pipelines: Lists, num_bytes: float, sender: int, receiver: int) -> float:
         """Seconds of a message between two stages, in all pipelines at once."""
