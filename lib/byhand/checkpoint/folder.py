@@ -1,0 +1,202 @@
+"""The folder of a checkpoint: how it appears at once, and how it is read.
+
+parent/step-7.partial/    while it is written; of a saver that died, taken over by the next
+    lock                  held by the program that writes
+    00000.bin             what rank 0 writes: its boxes, one after another
+    00000.json            that it has, or why not
+parent/step-7/            all of it, by one rename
+    00000.bin, ...
+    extra.pt              what is no shard
+    index.json            which box lies where, and the checksums of every file
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import shutil
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+from byhand.checkpoint.files import Checked, CheckpointError, sync, sync_folder
+
+FORMAT = "byhand checkpoint 1"
+INDEX, EXTRA = "index.json", "extra.pt"
+PARTIAL = ".partial"
+POLL = 0.01
+
+
+class Partial:
+    """A folder that is being written."""
+
+    def __init__(self, final: Path):
+        self.final = final
+        self.path = final.with_name(final.name + PARTIAL)
+        self.begun = False  # by this process
+        self._locks: list[Any] = []  # files, open for as long as they are locked
+
+    def begin(self) -> None:
+        """On one rank: make it, or take over what a saver that died has left.
+
+        Raises:
+            CheckpointError: another program writes here, or has written.
+        """
+        if self.final.exists():
+            raise CheckpointError(f"{self.final} exists: save each step in a folder of its own")
+        self.path.mkdir(parents=True, exist_ok=True)
+        lock = open(self.path / "lock", "wb")
+        if not _locked(lock):
+            lock.close()
+            raise CheckpointError(f"another program is saving into {self.final} now")
+        self._locks.append(lock)
+        self.begun = True
+        for left in self.path.iterdir():
+            if left.name != "lock":
+                left.unlink()
+
+    def open(self, rank: int) -> Any:
+        """The file of a rank, locked until it has said `done`: so others see that it lives."""
+        file = open(self.path / self.file_of(rank), "wb")
+        _locked(file)
+        self._locks.append(file)
+        return file
+
+    def file_of(self, rank: int) -> str:
+        """The name of a rank's file."""
+        return f"{rank:05}.bin"
+
+    def done(self, rank: int, **said: Any) -> None:
+        """Say what this rank has written, or why it has not."""
+        sayings = self.path / f"{rank:05}.json"
+        sayings.with_suffix(".new").write_text(json.dumps(said))
+        sayings.with_suffix(".new").rename(sayings)
+
+    def wait_for(self, rank: int) -> dict[str, Any]:
+        """What that rank said.
+
+        Raises:
+            CheckpointError: it could not write, or has ended before it had.
+        """
+        sayings = self.path / f"{rank:05}.json"
+        while not sayings.exists():
+            with open(self.path / self.file_of(rank), "rb") as file:
+                if _locked(file) and not sayings.exists():
+                    raise CheckpointError(f"rank {rank} ended while it wrote {self.final}")
+            time.sleep(POLL)
+        said = json.loads(sayings.read_text())
+        if "error" in said:
+            raise CheckpointError(f"rank {rank} could not write {self.final}: {said['error']}")
+        return said
+
+    def appear(self, index: dict[str, Any], num_ranks: int) -> None:
+        """On the rank that began: make the folder whole, and let it appear.
+
+        Raises:
+            CheckpointError: another program was faster. OSError: a full disk, say.
+        """
+        number = 1 + max((found.number for found in wholes(self.final.parent)), default=0)
+        body = json.dumps(index)
+        with open(self.path / INDEX, "w") as file:
+            file.write(f"{FORMAT} · number {number} · checksum {zlib.crc32(body.encode())}\n{body}")
+            sync(file)
+        for rank in range(num_ranks):
+            (self.path / f"{rank:05}.json").unlink()
+        (self.path / "lock").unlink()
+        sync_folder(self.path)
+        try:
+            self.path.rename(self.final)
+        except OSError as error:
+            if not self.final.exists():
+                raise
+            raise CheckpointError(f"another program has written {self.final} meanwhile") from error
+        sync_folder(self.final.parent)
+
+    def close(self, remove: bool = False) -> None:
+        """Let go; remove: on the rank that began, what was written, which will not be whole."""
+        if remove and self.begun:
+            shutil.rmtree(self.path, ignore_errors=True)
+        for file in self._locks:
+            file.close()
+        self._locks.clear()
+
+
+class Checkpoint:
+    """A folder that is whole: the index says so, and every file is as long as it says.
+
+    Raises:
+        CheckpointError: it is not.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        try:
+            head, _, body = (path / INDEX).read_text().partition("\n")
+        except (OSError, UnicodeDecodeError):
+            raise CheckpointError(
+                f"{path} is no whole checkpoint: it has no {INDEX}; newest(parent) finds the last "
+                "that is whole"
+            ) from None
+        name, *numbers = head.split(" · ")
+        try:
+            self.number, checksum = (int(text.split(" ")[1]) for text in numbers)
+        except ValueError:
+            checksum = None
+        if name != FORMAT or checksum != zlib.crc32(body.encode()):
+            raise CheckpointError(f"{path / INDEX} has changed since it was written")
+        self.index: dict[str, Any] = json.loads(body)
+        for file, checks in self.index["files"].items():
+            found = (path / file).stat().st_size if (path / file).exists() else None
+            if found != checks["num_bytes"]:
+                has = "is missing" if found is None else f"has {found} bytes"
+                raise CheckpointError(f"{path / file} {has} of {checks['num_bytes']}")
+        self._open: dict[str, Checked] = {}
+
+    @property
+    def tensors(self) -> dict[str, dict[str, Any]]:
+        """By name: dtype, shape, and boxes, each (file, first byte, Box)."""
+        return self.index["tensors"]
+
+    def read(self, file: str, start: int, stop: int) -> memoryview:
+        """Those bytes of a file.
+
+        Raises:
+            CheckpointError: they have changed.
+        """
+        if file not in self._open:
+            self._open[file] = Checked(self.path / file, self.index["files"][file]["checksums"])
+        return self._open[file].read(start, stop)
+
+    def read_all(self, file: str) -> memoryview:
+        """All of a file."""
+        return self.read(file, 0, self.index["files"][file]["num_bytes"])
+
+    @property
+    def num_read(self) -> int:
+        """Bytes read, and checked, so far."""
+        return sum(file.num_read for file in self._open.values())
+
+    def remove(self) -> None:
+        """Delete it; from the first moment on it is no checkpoint any more."""
+        (self.path / INDEX).unlink()
+        shutil.rmtree(self.path)
+
+
+def wholes(parent: Path) -> list[Checkpoint]:
+    """The checkpoints in a folder that are whole, in the order in which they were saved."""
+    found = []
+    for path in parent.iterdir() if parent.is_dir() else ():
+        with contextlib.suppress(CheckpointError):
+            found += [Checkpoint(path)] if path.suffix != PARTIAL else []
+    return sorted(found, key=lambda one: one.number)
+
+
+def _locked(file: Any) -> bool:
+    """Lock a file, for as long as it is open, unless another process has."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
