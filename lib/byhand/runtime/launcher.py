@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from byhand.runtime.errors import LaunchError, NetworkError, SandboxError
 from byhand.runtime.process.client import ForkClient
-from byhand.runtime.process.member import Deadline, Member, send_calls
+from byhand.runtime.process.member import Deadline, send_calls
 from byhand.runtime.process.place import place
 from byhand.runtime.process.rank import OPEN, Open
+from byhand.runtime.process.team import ForkedTeam
 from byhand.runtime.run import Options, Run
 from byhand.runtime.system import check_room
 from byhand.runtime.watch.supervise import Supervisor
@@ -48,7 +49,7 @@ class Launcher:
         self.network: VirtualNetwork | None = None
         self._networks: dict[VirtualNetwork, Launcher] = {}
         self._client: ForkClient | None = None
-        self._warm: dict[tuple, tuple[int, list[Member]]] = {}
+        self._warm: dict[tuple, ForkedTeam] = {}
         self._lock = threading.RLock()
         self._used = 0.0
         self._watch: threading.Thread | None = None
@@ -94,17 +95,18 @@ class Launcher:
         self, spec: dict[str, Any], calls: list[bytes], deadline: Deadline, how: dict[str, bool]
     ) -> Run:
         """One team of ranks, from its request to its end."""
-        team, members = self._take_team(spec, deadline)
-        place = self.network or self.walls
+        team = self._take_team(spec, deadline)
+        stands = self.network or self.walls
         try:
-            before = self._client.count() if place is not OPEN else {}
-            self._request(members, calls, how)
-            run = self._supervised(team, members, deadline)
-            for name, value in place.counted(before, self._client.count()) if before else ():
+            before = self._client.count() if stands is not OPEN else {}
+            there = place(self._client.environ) if self.walls.trusted else None
+            send_calls(team.members, {"place": there, **how}, calls)
+            run = self._supervised(team, deadline)
+            for name, value in stands.counted(before, self._client.count()) if before else ():
                 setattr(run, name, value)
             return run
         finally:
-            self._client.end_team(team, members)
+            team.end()
             self._warm_up(spec)
             self._used = time.monotonic()
 
@@ -159,9 +161,8 @@ class Launcher:
     def close(self) -> None:
         """End every process this launcher started; return when they are gone."""
         with self._lock:
-            for _, members in self._warm.values():
-                for member in members:
-                    member.close()
+            for team in self._warm.values():
+                team.close()
             self._warm.clear()
             for child in self._networks.values():
                 child.close()
@@ -181,35 +182,24 @@ class Launcher:
             return "gloo"
         return self.walls.backend(backend, world_size)
 
-    def _request(self, members: list[Member], calls: list[bytes], how: dict[str, bool]) -> None:
-        there = place(self._client.environ) if self.walls.trusted else None
-        send_calls(members, {"place": there, **how}, calls)
-
-    def _supervised(self, team: int, members: list[Member], deadline: Deadline) -> Run:
-        supervisor = Supervisor(
-            members,
-            lambda: self._client.exits_of(team),
-            lambda: self._client.dump_stacks(team),
-            self.walls,
-            self.cells,
-        )
+    def _supervised(self, team: ForkedTeam, deadline: Deadline) -> Run:
         if not self.walls.trusted:
-            deadline.waited = lambda: self._client.waited(team)
+            deadline.waited = team.waited
         try:
-            return supervisor.run(self._client.connection, deadline)
+            return Supervisor(team, self.walls, self.cells).run(deadline)
         finally:
             with contextlib.suppress(LaunchError):  # it has just ended
                 deadline.ask()
             if self.left is not None:
                 self.left -= deadline.spent
 
-    def _take_team(self, spec: dict[str, Any], deadline: Deadline) -> tuple[int, list[Member]]:
+    def _take_team(self, spec: dict[str, Any], deadline: Deadline) -> ForkedTeam:
         team = self._warm.pop(_key(spec), None)
         if team is not None:
             with contextlib.suppress(SandboxError):  # a rank could not be forked
-                if not self._client.exits_of(team[0]):
+                if not team.exits():
                     return team
-            self._client.end_team(*team)
+            team.end()
         return self._client.fork_team(spec, deadline)
 
     def _warm_up(self, spec: dict[str, Any]) -> None:
@@ -220,7 +210,7 @@ class Launcher:
             return
         with contextlib.suppress(LaunchError):
             while len(self._warm) >= WARM_TEAMS:
-                self._client.end_team(*self._warm.pop(next(iter(self._warm))))
+                self._warm.pop(next(iter(self._warm))).end()
             self._warm[_key(spec)] = self._client.fork_team(spec)
 
 

@@ -26,7 +26,6 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
@@ -103,35 +102,20 @@ def _cores() -> Iterable[int]:
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count())
 
 
-@dataclass
-class Team:
-    """What the fork server keeps of one launch, or of one more fork server."""
+def meeting_place() -> tuple[int, str]:
+    """A new file in which ranks find each other: its descriptor, and its name on a rank."""
+    if PORTABLE:
+        return tempfile.mkstemp(prefix="byhand-store-")
+    store = new_file("byhand store")
+    return store, f"/proc/self/fd/{store}"
 
-    world_size: int = 0
-    ranks: dict[int, int] = field(default_factory=dict)  # process id -> rank
-    port: socket.socket | None = None  # a free one, kept for a store of the program's own
-    store: int = -1  # a file in which the ranks find each other
-    store_path: str = ""  # its name, on a rank
 
-    def prepare(self, world_size: int) -> None:
-        """Reserve what the ranks of a launch share, before the first of them is forked."""
-        if self.port is not None:
-            return
-        self.world_size, self.port = world_size, free_port()
-        if PORTABLE:
-            self.store, self.store_path = tempfile.mkstemp(prefix="byhand-store-")
-        else:
-            self.store = new_file("byhand store")
-            self.store_path = f"/proc/self/fd/{self.store}"
-
-    def close(self) -> None:
-        """Give back what was reserved."""
-        if self.port is not None:
-            self.port.close()
-            os.close(self.store)
-            if PORTABLE:
-                with contextlib.suppress(FileNotFoundError):  # torch's store removes its file
-                    os.unlink(self.store_path)
+def leave_meeting_place(store: int, name: str) -> None:
+    """Give it back."""
+    os.close(store)
+    if PORTABLE:
+        with contextlib.suppress(FileNotFoundError):  # torch's store removes its file
+            os.unlink(name)
 
 
 def free_port() -> socket.socket:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import pickle
 import select
-import signal
 import socket
 import subprocess
 import sys
@@ -19,11 +19,12 @@ from typing import Any
 from byhand.runtime.errors import DeadlineError, LaunchError, SandboxError
 from byhand.runtime.process.member import Deadline, Member, read_all
 from byhand.runtime.process.place import folder
+from byhand.runtime.process.team import ForkedTeam
 from byhand.runtime.system import PORTABLE, new_file, new_mark, receive_message, send_message
 from byhand.words import counted
 
 START_SECONDS = 120.0
-END_SECONDS = 15.0
+END_SECONDS = ANSWER_SECONDS = 15.0
 # Memory in huge pages: forking a rank and ending it then cost a quarter of the time, because
 # there are 500 times fewer page-table entries to copy and to tear down.
 # torch's TCPStore looks up the name of every address, 127.0.0.1 included: the resolver is to give
@@ -54,9 +55,8 @@ class ForkClient:
         self._parent = parent
         self._process: subprocess.Popen | None = None
         self._errors = -1
-        self._teams = 0
-        self._exits: dict[int, dict[int, int]] = {}
-        self._failed: dict[int, str] = {}  # teams of which a rank could not be forked: why
+        self._numbers = itertools.count(1)  # of what it forks: teams, and more servers
+        self._teams: dict[int, ForkedTeam] = {}
 
     @classmethod
     def start(cls, command: Sequence[str] = ()) -> ForkClient:
@@ -106,11 +106,11 @@ class ForkClient:
         if PORTABLE:
             raise SandboxError("it needs Linux, and ranks start by the portable path")
         ours, theirs = socket.socketpair()
-        self._teams += 1
-        child = ForkClient(ours, parent=(self, self._teams))
+        number = next(self._numbers)
+        child = ForkClient(ours, parent=(self, number))
         where = {"walls": walls, "network": pickle.dumps(network)}
         with theirs:
-            self.send({"do": "fresh", "team": self._teams, **where}, [theirs.fileno()])
+            self.send({"do": "fresh", "team": number, **where}, [theirs.fileno()])
         try:
             child.expect("hello", START_SECONDS)
         except LaunchError:
@@ -126,7 +126,7 @@ class ForkClient:
         if self._parent is not None:
             parent, number = self._parent
             if parent.is_usable():
-                parent.end_team(number, [])
+                parent.end(number)
         elif self._process is not None:
             try:
                 self._process.wait(timeout=10)
@@ -136,30 +136,27 @@ class ForkClient:
             os.close(self._errors)
             self._process = None
 
-    def fork_team(
-        self, spec: dict[str, Any], deadline: Deadline | None = None
-    ) -> tuple[int, list[Member]]:
+    def fork_team(self, spec: dict[str, Any], deadline: Deadline | None = None) -> ForkedTeam:
         """Fork the ranks of a launch (spec["ranks"]: those of this machine); they join the world
         if so asked, and wait.
 
         Raises:
             DeadlineError: it was over first; the server has been ended with all that it forked.
         """
-        self._teams += 1
-        team, members = self._teams, []
-        self._exits[team] = {}
+        team = ForkedTeam(self, next(self._numbers))
+        self._teams[team.number] = team
         try:
             for rank in spec.get("ranks", range(spec["world_size"])):
                 self._wait_for_room(deadline, rank, spec["world_size"])
                 member, fds = Member.create(rank)
-                members.append(member)
+                team.members.append(member)
                 with fds[0] as theirs:
-                    message = {"do": "rank", "team": team, "rank": rank, **spec}
+                    message = {"do": "rank", "team": team.number, "rank": rank, **spec}
                     self.send(message, [theirs.fileno(), *fds[1:]])
         except BaseException:
-            self.end_team(team, members)
+            team.end()
             raise
-        return team, members
+        return team
 
     def _wait_for_room(self, deadline: Deadline | None, rank: int, world_size: int) -> None:
         """Return when the server has taken in most of what it was asked."""
@@ -176,51 +173,19 @@ class ForkClient:
                 f" {deadline.seconds:g} s: it was over before rank {rank} was"
             )
 
-    def end_team(self, team: int, members: list[Member]) -> None:
-        """Kill a team and everything it started; return when it is gone.
+    def end(self, number: int) -> None:
+        """Kill what was forked under a number, and all that it started; return when it is gone.
 
         A server that does not say so in time is ended, and all that it forked with it.
         """
-        for member in members:
-            member.close()
-        self._exits.pop(team, None)
-        self._failed.pop(team, None)
+        self._teams.pop(number, None)
         if self.connection.fileno() < 0:
             return
         try:
-            self.send({"do": "end", "team": team})
-            self.expect("ended", END_SECONDS, team)
+            self.send({"do": "end", "team": number})
+            self.expect("ended", END_SECONDS, number)
         except LaunchError:
             self.close()
-
-    def exits_of(self, team: int) -> dict[int, int]:
-        """{rank: exit code} of the team's ranks that have ended.
-
-        Raises:
-            SandboxError: the server is gone, or could not start one of them.
-        """
-        while self.receive(0) is not None:
-            pass
-        if team in self._failed:
-            raise SandboxError(f"a rank could not be started: {self._failed[team]}")
-        return dict(self._exits[team])
-
-    def dump_stacks(self, team: int) -> dict[int, float]:
-        """Let a team's ranks write their stacks; the seconds that each computed or waited to."""
-        return {rank: sum(seconds) for rank, seconds in self._times(team, signal.SIGUSR1).items()}
-
-    def waited(self, team: int) -> float:
-        """The most seconds that a rank of the team waited for a processor."""
-        return max((waited for _, waited in self._times(team).values()), default=0.0)
-
-    def interrupt(self, team: int) -> None:
-        """Press the stop button on a team."""
-        self._times(team, signal.SIGINT)
-
-    def _times(self, team: int, number: int = 0) -> dict[int, list[float]]:
-        self.send({"do": "signal", "team": team, "signal": number})
-        times = self.expect("times", 15.0)["times"]
-        return {int(rank): seconds for rank, seconds in times.items()}
 
     def count(self) -> dict[str, Any]:
         """What the network of the server's ranks has carried so far; empty if it is not their own.
@@ -228,8 +193,16 @@ class ForkClient:
         Raises:
             LaunchError: the server does not answer.
         """
-        self.send({"do": "count"})
-        return self.expect("count", 15.0)["count"]
+        return self.ask("count", do="count")
+
+    def ask(self, kind: str, **message: Any) -> Any:
+        """What the server answers to a message: what its next one of this kind says.
+
+        Raises:
+            LaunchError: it does not answer.
+        """
+        self.send(message)
+        return self.expect(kind, ANSWER_SECONDS)[kind]
 
     def send(self, message: dict[str, Any], fds: Sequence[int] = ()) -> None:
         """Send a message and descriptors."""
@@ -251,11 +224,14 @@ class ForkClient:
         if not data:
             raise SandboxError(f"the fork server ended by itself; {self.last_words()}")
         message = json.loads(data)
-        if "failed" in message and message.get("team") in self._exits:
-            self._failed[message["team"]] = message["failed"]
-        if "exit" in message and message["team"] in self._exits:
-            self._exits[message["team"]][message["rank"]] = message["exit"]
+        if (team := self._teams.get(message.get("team"))) is not None:
+            team.take(message)
         return message
+
+    def catch_up(self) -> None:
+        """Take in all that the server has said by now."""
+        while self.receive(0) is not None:
+            pass
 
     def expect(self, kind: str, seconds: float, team: int | None = None) -> dict[str, Any]:
         """The next message that has `kind` in it (and names `team`), passing over others."""

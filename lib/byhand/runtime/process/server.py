@@ -25,14 +25,37 @@ import sys
 import time
 import traceback
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from byhand.runtime import system
 from byhand.runtime.process import rank as rank_process
-from byhand.runtime.system import Team
 from byhand.runtime.trace import hooks
+
+
+@dataclass
+class Processes:
+    """What was forked under one number: the ranks of a team, or one more server."""
+
+    world_size: int = 0
+    ranks: dict[int, int] = field(default_factory=dict)  # process id -> rank
+    port: socket.socket | None = None  # a free one, kept for a store of the program's own
+    store: int = -1  # a file in which the ranks find each other
+    store_path: str = ""  # its name, on a rank
+
+    def prepare(self, world_size: int) -> None:
+        """Reserve what the ranks of a launch share, before the first of them is forked."""
+        if self.port is None:
+            self.world_size, self.port = world_size, system.free_port()
+            self.store, self.store_path = system.meeting_place()
+
+    def close(self) -> None:
+        """Give back what was reserved."""
+        if self.port is not None:
+            self.port.close()
+            system.leave_meeting_place(self.store, self.store_path)
 
 
 class Server:
@@ -53,7 +76,7 @@ class Server:
         self.walls = walls
         self.network = network
         self.is_first = is_first
-        self.teams: dict[int, Team] = {}
+        self.teams: dict[int, Processes] = {}
         self.wake_read, self.wake_write = os.pipe()  # written when a child ends
         self.life_read, self.life_write = os.pipe()  # ends with this process
         for end in (self.wake_read, self.wake_write):
@@ -120,7 +143,7 @@ class Server:
         """
         if self.is_left():
             return
-        team = self.teams.setdefault(message["team"], Team())
+        team = self.teams.setdefault(message["team"], Processes())
         team.prepare(message["world_size"])
         message.setdefault("store", team.store_path)
         address = message.get("address") or ("127.0.0.1", team.port.getsockname()[1])
@@ -136,7 +159,7 @@ class Server:
 
     def do_fresh(self, message: dict[str, Any], fds: list[int]) -> None:
         """Fork a server like this one, behind walls or on a network of its own."""
-        team = self.teams.setdefault(message["team"], Team())
+        team = self.teams.setdefault(message["team"], Processes())
 
         def body() -> None:
             connection = socket.socket(fileno=os.dup(fds[0]))
@@ -163,7 +186,7 @@ class Server:
 
     def do_signal(self, message: dict[str, Any], _: list[int]) -> None:
         """Send a team's ranks a signal, or 0 for none; the seconds each computed, and waited to."""
-        team, names = self.teams.get(message["team"], Team()), system.children()
+        team, names = self.teams.get(message["team"], Processes()), system.children()
         times = {}
         for pid, rank in team.ranks.items():
             times[rank] = system.cpu_seconds(pid), system.waited_seconds(names.get(pid, pid))

@@ -22,6 +22,7 @@ from byhand.runtime.process.client import environment
 from byhand.runtime.process.member import Deadline, Member
 from byhand.runtime.process.place import place
 from byhand.runtime.process.rank import OPEN
+from byhand.runtime.process.team import Team
 from byhand.runtime.run import Options, Run
 from byhand.runtime.slurm import epoch, placement
 from byhand.runtime.trace.log import append_log
@@ -60,8 +61,12 @@ class SlurmLauncher:
         shared = os.environ.get("BYHAND_SHARED", os.getcwd())
         with tempfile.TemporaryDirectory(prefix=".byhand-", dir=shared) as folder:
             Path(folder, "request").write_bytes(pickle.dumps((spec, header, calls)))
-            with Step(Path(folder), world_size) as step:
-                return step.run(asked.deadline)
+            step = Step(Path(folder), world_size)
+            try:
+                step.wait_for_nodes()
+                return Supervisor(step, OPEN, {}).run(Deadline(asked.deadline))
+            finally:
+                step.end()
 
     def start(self) -> None:
         """Nothing waits between launches."""
@@ -69,8 +74,8 @@ class SlurmLauncher:
     close = start
 
 
-class Step:
-    """One srun: the nodes' programs, and a thread that takes in what they write."""
+class Step(Team):
+    """One srun: the nodes' programs, and a thread that takes in what they write of their ranks."""
 
     def __init__(self, folder: Path, world_size: int):
         nodes = os.environ.get("SLURM_JOB_NUM_NODES") or os.environ.get("SLURM_NNODES") or "1"
@@ -79,10 +84,10 @@ class Step:
         pairs = [Member.create(rank) for rank in range(world_size)]
         self.members = [member for member, _ in pairs]
         self.replies = [theirs for _, (theirs, *_) in pairs]
-        self.exits: dict[int, int] = {}
+        self._exits: dict[int, int] = {}
         self.answers: dict[str, list[Any]] = defaultdict(list)
-        self.awake, self.wake = socket.socketpair()
-        self.awake.setblocking(False)
+        self.news, self.wake = socket.socketpair()
+        self.news.setblocking(False)
         self.said = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             self._command(),
@@ -94,6 +99,7 @@ class Step:
         )
         self.closing = threading.Event()
         self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
 
     def _command(self) -> list[str]:
         number = str(self.num_nodes)
@@ -102,15 +108,35 @@ class Step:
         program = [sys.executable, "-m", "byhand.runtime.slurm.node", str(self.folder)]
         return ["srun", *step, *place, *program]
 
-    def run(self, deadline: float) -> Run:
-        """Wait for the nodes, then supervise their ranks."""
+    def wait_for_nodes(self) -> None:
+        """Return when all nodes have forked their ranks, and it is known how their clocks go.
+
+        Raises:
+            LaunchError: one did not come, or was lost.
+        """
         here, there = epoch(), dict(self._ask("ready", START_SECONDS))
         placed = placement(len(self.members), self.num_nodes)
         for member, node in zip(self.members, placed, strict=True):
             ahead = here - there[node]
             member.log.clock_ahead = ahead if abs(ahead) > SAME_CLOCK else 0.0
-        supervisor = Supervisor(self.members, self._exits, self._dump_stacks, OPEN, {})
-        return supervisor.run(self.awake, Deadline(deadline))
+
+    def exits(self) -> dict[int, int]:
+        """As Team says.
+
+        Raises:
+            LaunchError: a node was lost.
+        """
+        with contextlib.suppress(BlockingIOError):
+            self.news.recv(1 << 12)
+        self._check()
+        return dict(self._exits)
+
+    def stacks(self) -> dict[int, float]:
+        """As Team says."""
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(b"\n")
+            self.process.stdin.flush()
+        return {rank: used for some in self._ask("stacks", 15.0) for rank, used in some.items()}
 
     def _ask(self, kind: str, seconds: float) -> list[Any]:
         """What each node says of this kind, when all have said it."""
@@ -122,18 +148,6 @@ class Step:
                 raise LaunchError(f"{nodes}; {self._last_words()}")
             time.sleep(POLL_SECONDS)
         return self.answers.pop(kind)
-
-    def _exits(self) -> dict[int, int]:
-        with contextlib.suppress(BlockingIOError):
-            self.awake.recv(1 << 12)
-        self._check()
-        return dict(self.exits)
-
-    def _dump_stacks(self) -> dict[int, float]:
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write(b"\n")
-            self.process.stdin.flush()
-        return {rank: used for some in self._ask("stacks", 15.0) for rank, used in some.items()}
 
     def _check(self) -> None:
         if self.process.poll() is not None:
@@ -169,17 +183,13 @@ class Step:
         elif kind == "reply":
             self.replies[rank].sendall(value)
         elif kind == "exit":
-            self.exits[rank] = value
+            self._exits[rank] = value
             self.wake.send(b".")
         else:
             os.write(getattr(self.members[rank], f"{kind}_fd"), value)
 
-    def __enter__(self) -> Step:
-        self.reader.start()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        """End the step; return when srun, and so all that it started, is gone."""
+    def end(self) -> None:
+        """As Team says: srun ends, and so all that it started."""
         self.closing.set()
         self.process.stdin.close()
         for end in (lambda: None, self.process.terminate, self.process.kill):
@@ -189,6 +199,6 @@ class Step:
                 break
         for member in self.members:
             member.close()
-        for one in (*self.replies, self.awake, self.wake, self.said):
+        for one in (*self.replies, self.news, self.wake, self.said):
             one.close()
         self.reader.join()

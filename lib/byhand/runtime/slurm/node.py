@@ -37,7 +37,8 @@ class Node:
         own, interface = own_address(os.environ["SLURM_LAUNCH_NODE_IPADDR"])
         environ = {"BYHAND_STORE": str(folder / "store"), "GLOO_SOCKET_IFNAME": interface}
         spec.update(ranks=ranks, address=self.master(own), environ=environ)
-        self.team, self.members = self.client.fork_team(spec)
+        self.team = self.client.fork_team(spec)
+        self.members = self.team.members
         self.passed_on = {(member.rank, name): 0 for member in self.members for name in WRITTEN}
         self.exits: dict[int, int] = {}
         send_calls(self.members, header, [calls[rank] for rank in ranks])
@@ -69,7 +70,7 @@ class Node:
 
     def pass_on(self) -> None:
         """What the ranks wrote since the last look, and which of them ended."""
-        exits = self.client.exits_of(self.team)
+        exits = self.team.exits()
         for member in self.members:
             reply = received(member.control)  # its body is written by now, and goes first
             for name, read in WRITTEN.items():
@@ -86,7 +87,7 @@ class Node:
 
     def tell_stacks(self) -> None:
         """Where each rank is, and the CPU seconds that each has used."""
-        seconds = self.client.dump_stacks(self.team)
+        seconds = self.team.stacks()
         time.sleep(STACKS_SECONDS)
         self.pass_on()
         self.say("stacks", None, seconds)
