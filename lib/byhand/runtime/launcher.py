@@ -1,4 +1,4 @@
-"""Starts ranks, hands them their call, and waits for what comes back: one Launcher per wall."""
+"""Starts ranks, hands them their call, and waits for what comes back: one Launcher per place."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from byhand.runtime.errors import LaunchError, NetworkError, SandboxError
 from byhand.runtime.process.client import ForkClient
 from byhand.runtime.process.member import Deadline, send_calls
-from byhand.runtime.process.place import place
-from byhand.runtime.process.rank import OPEN, Open
+from byhand.runtime.process.place import OPEN, Place
 from byhand.runtime.process.team import ForkedTeam
+from byhand.runtime.process.whereabouts import whereabouts
 from byhand.runtime.run import Options, Run
 from byhand.runtime.system import check_room
 from byhand.runtime.watch.supervise import Supervisor
@@ -28,28 +29,35 @@ NETWORKS_KEPT = 2
 class Launcher:
     """Starts ranks from one fork server; closing it leaves no process behind.
 
-    `command` is put before the fork server's own (a sandbox). After `idle_seconds` without a launch
-    every process is ended, and the next launch starts them anew.
+    It starts the server itself, with `command` put before the server's own (a sandbox). After
+    `idle_seconds` without a launch every process is ended, and the next launch starts them anew.
+    Or it is given a `client` of a server, whose ranks live in `place`; there, none wait for the
+    next launch.
 
     Of ranks that are not trusted, somebody measures the time: a deadline is then one of time that
     they had, and not of what other programs took. All launches share the seconds `left`, if any.
+    `cells`: whose lines their errors may show, by label.
     """
-
-    cells: Mapping[str, str] = {}  # whose lines errors may show, by label
 
     def __init__(
         self,
         command: Sequence[str] = (),
         idle_seconds: float | None = None,
+        *,
+        client: ForkClient | None = None,
+        place: Place = OPEN,
+        cells: Mapping[str, str] | None = None,
+        left: float | None = None,
     ):
         self.command = list(command)
         self.idle_seconds = idle_seconds
-        self.left: float | None = None
-        self.walls: Open = OPEN
-        self.network: VirtualNetwork | None = None
-        self._networks: dict[VirtualNetwork, Launcher] = {}
-        self._client: ForkClient | None = None
+        self.place = place
+        self.cells = {} if cells is None else cells
+        self.left = left
+        self._client = client
+        self._warm_teams = WARM_TEAMS if client is None else 0
         self._warm: dict[tuple, ForkedTeam] = {}
+        self._networks: dict[VirtualNetwork, Launcher] = {}
         self._lock = threading.RLock()
         self._used = 0.0
         self._watch: threading.Thread | None = None
@@ -58,15 +66,16 @@ class Launcher:
         """Run a call on fresh ranks, each as `asked`; `pickled()` gives it as bytes, by rank."""
         check_room(world_size)
         with self._lock:
-            if asked.network != self.network:
-                return self._on(asked.network).run(world_size, asked, pickled)
+            if asked.network is not None:
+                on_wires = self._on(asked.network)
+                return on_wires.run(world_size, replace(asked, network=None), pickled)
             self.start()
             calls = pickled()
             spec = {
                 "world_size": world_size,
                 "threads": asked.threads_per_rank,
                 "setup": asked.setup,
-                "backend": self._backend(asked.backend, world_size),
+                "backend": self.place.backend(asked.backend, world_size),
             }
             seconds = asked.deadline
             if self.left is not None:
@@ -75,8 +84,8 @@ class Launcher:
             how = {"alone": asked.alone, "memory": bool(asked.memory)}
             return self._launch(spec, calls, deadline, how)
 
-    def client_behind(self, walls: Open) -> ForkClient:
-        """A fork server behind these walls, forked from this launcher's in milliseconds.
+    def client_in(self, place: Place) -> ForkClient:
+        """A fork server whose ranks live in `place`, forked from this launcher's in milliseconds.
 
         Nothing started there outlives its `close`.
 
@@ -86,7 +95,7 @@ class Launcher:
         with self._lock:
             self.start()
             try:
-                return self._client.fresh(walls=walls)
+                return self._client.fresh(place)
             except LaunchError as error:
                 words = f"the kernel refuses fresh namespaces for a question: {error}"
                 raise SandboxError(words) from None
@@ -96,38 +105,47 @@ class Launcher:
     ) -> Run:
         """One team of ranks, from its request to its end."""
         team = self._take_team(spec, deadline)
-        stands = self.network or self.walls
+        there = whereabouts(self._client.environ) if self.place.trusted else None
         try:
-            before = self._client.count() if stands is not OPEN else {}
-            there = place(self._client.environ) if self.walls.trusted else None
-            send_calls(team.members, {"place": there, **how}, calls)
+            before = self._count()
+            send_calls(team.members, {"there": there, **how}, calls)
             run = self._supervised(team, deadline)
-            for name, value in stands.counted(before, self._client.count()) if before else ():
-                setattr(run, name, value)
-            return run
+            return replace(run, **self.place.counted(before, self._count()))
         finally:
             team.end()
             self._warm_up(spec)
             self._used = time.monotonic()
 
+    def _count(self) -> dict[str, Any]:
+        """What the ranks' network has carried so far, if it is their own."""
+        return self._client.count() if self.place.isolate else {}
+
     def _on(self, network: VirtualNetwork) -> Launcher:
-        """The launcher whose ranks live on `network`; the last few are kept."""
-        with self._lock:
-            self.start()
-            child = self._networks.pop(network, None)
-            if child is None or not child._is_alive():
-                child = Launcher()
-                child.walls, child.network, child.left = self.walls, network, self.left
-                child.cells = self.cells
-                try:
-                    child._client = self._client.fresh(network=network)
-                except LaunchError as error:
-                    words = f"no virtual network can be made here: {error}"
-                    raise NetworkError(words) from None
-            while len(self._networks) >= NETWORKS_KEPT:
-                self._networks.pop(next(iter(self._networks))).close()
-            self._networks[network] = child
-            return child
+        """The launcher whose ranks live on `network`; the last few are kept.
+
+        Raises:
+            NetworkError: the kernel refuses; or these ranks live behind walls, where there is none.
+        """
+        self.start()
+        child = self._networks.pop(network, None)
+        if child is None or not child._is_alive():
+            child = self._laid(network)
+        while len(self._networks) >= NETWORKS_KEPT:
+            self._networks.pop(next(iter(self._networks))).close()
+        self._networks[network] = child
+        return child
+
+    def _laid(self, network: VirtualNetwork) -> Launcher:
+        from byhand.runtime.network.wires import Wires  # only where there is a network
+
+        refused = "no virtual network can be made here"
+        if not self.place.trusted:
+            raise NetworkError(f"{refused}: these ranks live behind walls")
+        wires = Wires(network)
+        try:
+            return Launcher(client=self._client.fresh(wires), place=wires)
+        except LaunchError as error:
+            raise NetworkError(f"{refused}: {error}") from None
 
     def _is_alive(self) -> bool:
         """Whether the fork server still answers."""
@@ -177,16 +195,11 @@ class Launcher:
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def _backend(self, backend: str, world_size: int) -> str:
-        if self.network is not None and backend == "auto":
-            return "gloo"
-        return self.walls.backend(backend, world_size)
-
     def _supervised(self, team: ForkedTeam, deadline: Deadline) -> Run:
-        if not self.walls.trusted:
+        if not self.place.trusted:
             deadline.waited = team.waited
         try:
-            return Supervisor(team, self.walls, self.cells).run(deadline)
+            return Supervisor(team, self.place, self.cells).run(deadline)
         finally:
             with contextlib.suppress(LaunchError):  # it has just ended
                 deadline.ask()
@@ -204,12 +217,11 @@ class Launcher:
 
     def _warm_up(self, spec: dict[str, Any]) -> None:
         """Fork the ranks that the next launch of this kind will use; they connect and wait."""
-        kept = self.walls is OPEN and self.network is None and spec["setup"]
-        kept = kept and spec["world_size"] <= WARM_RANKS
+        kept = self._warm_teams and spec["setup"] and spec["world_size"] <= WARM_RANKS
         if not kept or _key(spec) in self._warm:
             return
         with contextlib.suppress(LaunchError):
-            while len(self._warm) >= WARM_TEAMS:
+            while len(self._warm) >= self._warm_teams:
                 self._warm.pop(next(iter(self._warm))).end()
             self._warm[_key(spec)] = self._client.fork_team(spec)
 

@@ -14,14 +14,17 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from byhand.runtime.errors import DeadlineError, LaunchError, SandboxError
 from byhand.runtime.process.member import Deadline, Member, read_all
-from byhand.runtime.process.place import folder
 from byhand.runtime.process.team import ForkedTeam
+from byhand.runtime.process.whereabouts import folder
 from byhand.runtime.system import PORTABLE, new_file, new_mark, receive_message, send_message
 from byhand.words import counted
+
+if TYPE_CHECKING:
+    from byhand.runtime.process.place import Place
 
 START_SECONDS = 120.0
 END_SECONDS = ANSWER_SECONDS = 15.0
@@ -94,11 +97,11 @@ class ForkClient:
         is_open = self.connection.fileno() >= 0
         return is_open and (self._process is None or self._process.poll() is None)
 
-    def fresh(self, walls: Any = None, network: Any = None) -> ForkClient:
-        """A fork server forked from this one, whose ranks live behind walls or on a network.
+    def fresh(self, place: Place) -> ForkClient:
+        """A fork server forked from this one, whose ranks live in `place`.
 
-        This file knows neither. The server loads what walls need once, for all that come; what a
-        network needs, only in the server on it.
+        This file knows no other than the usual. The server loads what a place needs once, for all
+        that come.
 
         Raises:
             SandboxError: the kernel refuses, or is not Linux's.
@@ -108,9 +111,8 @@ class ForkClient:
         ours, theirs = socket.socketpair()
         number = next(self._numbers)
         child = ForkClient(ours, parent=(self, number))
-        where = {"walls": walls, "network": pickle.dumps(network)}
         with theirs:
-            self.send({"do": "fresh", "team": number, **where}, [theirs.fileno()])
+            self.send({"do": "fresh", "team": number, "place": place}, [theirs.fileno()])
         try:
             child.expect("hello", START_SECONDS)
         except LaunchError:

@@ -27,9 +27,9 @@ MAX_FRAMES, MAX_FRAME = 200, 5000  # of a stack: faulthandler writes 100
 _FRAME = re.compile(r'  File "(.+)", line (\d{1,9}) in ')
 
 
-def read_all(fd: int, limit: int) -> bytes:
-    """The first `limit` bytes of a memory file."""
-    parts, at = [], 0
+def read_all(fd: int, limit: int, at: int = 0) -> bytes:
+    """The bytes of a memory file from `at` to `limit`."""
+    parts = []
     while at < limit and (part := os.pread(fd, min(1 << 20, limit - at), at)):
         parts.append(part)
         at += len(part)
@@ -163,13 +163,13 @@ class Member:
         return header, read_all(self.body_fd, header["body"])
 
     def value(self, read: Callable[[int, int], Any]) -> Any:
-        """What the function returned: `read` takes the body's descriptor and how long it is.
+        """What the function returned: `read` takes the body's descriptor and where it begins.
 
         Raises:
             TamperedError: the bytes are no value.
         """
         try:
-            return read(self.body_fd, self.header["body"])
+            return read(self.body_fd, 0)
         except ValueError as error:
             message = f"rank {self.rank} returned bytes that are no value: {error}"
             raise TamperedError(message) from None

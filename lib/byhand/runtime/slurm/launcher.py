@@ -20,9 +20,9 @@ from typing import Any
 from byhand.runtime.errors import LaunchError
 from byhand.runtime.process.client import environment
 from byhand.runtime.process.member import Deadline, Member
-from byhand.runtime.process.place import place
-from byhand.runtime.process.rank import OPEN
+from byhand.runtime.process.place import OPEN
 from byhand.runtime.process.team import Team
+from byhand.runtime.process.whereabouts import whereabouts
 from byhand.runtime.run import Options, Run
 from byhand.runtime.slurm import epoch, placement
 from byhand.runtime.trace.log import append_log
@@ -56,7 +56,7 @@ class SlurmLauncher:
         spec = {"world_size": world_size, "threads": asked.threads_per_rank}
         spec.update(setup=asked.setup, backend=asked.backend)
         header = {"alone": asked.alone, "memory": bool(asked.memory)}
-        header["place"] = place(os.environ)  # srun takes the environment along
+        header["there"] = whereabouts(os.environ)  # srun takes the environment along
         calls = pickled()
         shared = os.environ.get("BYHAND_SHARED", os.getcwd())
         with tempfile.TemporaryDirectory(prefix=".byhand-", dir=shared) as folder:
@@ -104,9 +104,9 @@ class Step(Team):
     def _command(self) -> list[str]:
         number = str(self.num_nodes)
         step = ["--overlap", "--cpu-bind=none", "--mpi=none", "--kill-on-bad-exit=1"]
-        place = [f"--nodes={number}", f"--ntasks={number}", "--ntasks-per-node=1"]
+        nodes = [f"--nodes={number}", f"--ntasks={number}", "--ntasks-per-node=1"]
         program = [sys.executable, "-m", "byhand.runtime.slurm.node", str(self.folder)]
-        return ["srun", *step, *place, *program]
+        return ["srun", *step, *nodes, *program]
 
     def wait_for_nodes(self) -> None:
         """Return when all nodes have forked their ranks, and it is known how their clocks go.

@@ -26,8 +26,8 @@ from byhand.runtime.launcher import Launcher
 from byhand.runtime.launching import set_default
 from byhand.runtime.pickling import dumps, pickled
 from byhand.runtime.process.forked import fork_server
-from byhand.runtime.process.place import place
-from byhand.runtime.process.rank import Open, receive, redirect, send_reply
+from byhand.runtime.process.rank import receive, redirect, send_reply
+from byhand.runtime.process.whereabouts import whereabouts
 from byhand.runtime.system import rewrite
 from byhand.runtime.walls import codec
 from byhand.runtime.walls.limits import Walls
@@ -43,7 +43,7 @@ TOOLS_OWN = {".cache", ".config", ".git", ".ipynb_checkpoints", ".ipython", "__p
 class NotebookWalls(Walls):
     """What stands around a student's notebook."""
 
-    def main(self, fds: list[int], spec: dict, address: tuple[str, int]) -> None:
+    def main(self, fds: list[int], spec: dict[str, Any]) -> None:
         """In a process that the fork server forked: be the notebook."""
         control = socket.socket(fileno=fds[0])
         redirect(os.open(os.devnull, os.O_WRONLY))
@@ -60,7 +60,7 @@ def students_notebook(sandbox: Sandbox, limits: Mapping[str, int]) -> Notebook:
     own.pop("device_bytes", None)
     walls = NotebookWalls(sandbox.isolate, own)
     reply_bytes = own.get("reply_bytes", codec.MAX_BYTES)
-    return Notebook(lambda: sandbox.client_behind(walls), reply_bytes, sandbox.gpus.patience)
+    return Notebook(lambda: sandbox.client_in(walls), reply_bytes, sandbox.gpus.patience)
 
 
 class _Shell(InteractiveShell):
@@ -81,9 +81,8 @@ class _Shell(InteractiveShell):
 
 def serve(control: socket.socket, body_fd: int) -> None:
     """Run cells and pickle names, as the judge asks, until it closes the socket."""
-    launcher = Launcher()  # of the student's own cells: clean ranks, behind these same walls
-    launcher._client, launcher.walls = fork_server(control.fileno()), Open()
-    set_default(launcher)
+    # of the student's own cells: clean ranks, behind these same walls
+    set_default(Launcher(client=fork_server(control.fileno())))
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     shell = _Shell.instance(config=Config(HistoryManager={"enabled": False}))
     shell.display_formatter.active_types = ["text/plain"]
@@ -131,7 +130,7 @@ def _packed(
                 pickled(names[name], 1, ())
             raise
         files = {n: text for n, text in _files(home).items() if before[0].get(n) != text}
-        there = place(before[1])
+        there = whereabouts(before[1])
         if there["directory"] is not None:
             there["directory"] = os.path.relpath(there["directory"], home)
     except Exception as error:

@@ -18,8 +18,8 @@ from typing import Any
 from byhand.runtime.errors import TamperedError, describe_exit
 from byhand.runtime.process.client import ForkClient
 from byhand.runtime.process.member import MOST_WAITED, Deadline, send_calls
-from byhand.runtime.process.place import go_there
 from byhand.runtime.process.team import ForkedTeam
+from byhand.runtime.process.whereabouts import go_there
 from byhand.words import plain_text
 
 CELL_SECONDS = 30.0  # of each cell that the exercise has

@@ -15,7 +15,7 @@ from typing import Any
 from byhand.runtime.errors import Failure, Interrupted, LaunchError, TamperedError
 from byhand.runtime.ledger import OPS, Event, Ledger
 from byhand.runtime.process.member import Deadline, Member, read_all
-from byhand.runtime.process.rank import Open
+from byhand.runtime.process.place import Place
 from byhand.runtime.process.team import Team
 from byhand.runtime.run import Run
 from byhand.runtime.trace.log import CAPACITY
@@ -34,18 +34,18 @@ REPLY_BYTES = 1 << 30
 class Supervisor:
     """Waits for one team; `run` returns its Run or raises the LaunchError that explains.
 
-    `walls` say what ranks may write, and whether they are trusted: if not, the tracebacks of what
+    `place` says what ranks may write, and whether they are trusted: if not, the tracebacks of what
     they raise show code of `cells` alone: {label: text}.
     """
 
-    def __init__(self, team: Team, walls: Open, cells: Mapping[str, str]):
+    def __init__(self, team: Team, place: Place, cells: Mapping[str, str]):
         self.team = team
         self.members = team.members
-        self.walls = walls
-        self.cells = None if walls.trusted else dict(cells)
-        self.output_bytes = walls.limits.get("output_bytes", OUTPUT_BYTES)
-        self.log_bytes = min(walls.limits.get("log_bytes", CAPACITY), CAPACITY)
-        self.reply_bytes = walls.limits.get("reply_bytes", REPLY_BYTES * len(self.members))
+        self.place = place
+        self.cells = None if place.trusted else dict(cells)
+        self.output_bytes = place.limits.get("output_bytes", OUTPUT_BYTES)
+        self.log_bytes = min(place.limits.get("log_bytes", CAPACITY), CAPACITY)
+        self.reply_bytes = place.limits.get("reply_bytes", REPLY_BYTES * len(self.members))
         self.matcher = Matcher()
         self.values: dict[int, Any] = {}
         self.failures: dict[int, Failure] = {}
@@ -123,7 +123,7 @@ class Supervisor:
             words = f"the ranks together returned more than {self.reply_bytes:,} bytes"
             self._too_much(member, words)
         elif member.rank not in self.values and member.rank not in self.failures:
-            self.values[member.rank] = member.value(self.walls.value)
+            self.values[member.rank] = member.value(self.place.value)
 
     def _read_logs(self) -> bool:
         """Take in what the ranks logged since the last look. True when there was anything."""
@@ -133,7 +133,7 @@ class Supervisor:
             self.matcher.add(call)
         for member in self.members:
             self._weigh(member)
-        if words := self.walls.overweight(len(self.members)):
+        if words := self.place.overweight(len(self.members)):
             self._too_much(self.members[0], words)
         return any(new is not None for new in read.values())
 
