@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from byhand.runtime.errors import DeadlineError, LaunchError, SandboxError
+from byhand.runtime.messages import receive_message, send_message
 from byhand.runtime.process.member import Deadline, Member, read_all
 from byhand.runtime.process.team import ForkedTeam
 from byhand.runtime.process.whereabouts import folder
-from byhand.runtime.system import PORTABLE, new_file, new_mark, receive_message, send_message
+from byhand.runtime.system import PORTABLE, new_file, new_mark
 from byhand.words import counted
 
 if TYPE_CHECKING:

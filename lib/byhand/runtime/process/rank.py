@@ -1,9 +1,9 @@
-"""What a forked rank does: join the world, wait for its function, run it, reply, wait for the end.
+"""What a forked rank does: join the world, wait for its function, run it, wait for the end.
 
-Descriptors it is given: control (a socket to the launching process), log (see trace), output
-(what it prints), stack (Python stacks on demand, or at a crash) and body. The request is a JSON
-header and a memory file with the pickled function and its arguments; the reply, a file too: what
-the function returned is written into body, and then a JSON header is sent.
+Descriptors it is given: control, a socket to the launching process, and four files. log: its calls
+(see trace). output: what it prints. stack: its Python stacks, on demand or at a crash. result: what
+the function returned or raised. By control it gets its call, a JSON header and a file in memory
+with the pickled function and its arguments, and with one byte it says that its result is written.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ import torch
 import torch.distributed as dist
 
 from byhand.runtime import pickling
+from byhand.runtime.messages import headed, receive_message
 from byhand.runtime.process import world as process_group
 from byhand.runtime.process.whereabouts import go_there
-from byhand.runtime.system import new_file, receive_message
+from byhand.runtime.system import new_file, rewrite
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from byhand.runtime.process.place import Place
 
 MAX_TEXT = 20_000
+WAKE = b"."
 _RUNTIME = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
@@ -56,7 +58,7 @@ def rehearse() -> None:
 
 def main(fds: list[int], spec: dict[str, Any], place: Place) -> None:
     """Be rank `spec["rank"]`, from the fork to the kill."""
-    control_fd, log_fd, output_fd, stack_fd, body_fd = fds
+    control_fd, log_fd, output_fd, stack_fd, result_fd = fds
     rank, world_size = spec["rank"], spec["world_size"]
     here = spec.get("ranks", range(world_size))  # this machine's
     redirect(output_fd)
@@ -84,11 +86,11 @@ def main(fds: list[int], spec: dict[str, Any], place: Place) -> None:
     try:
         value = _run(rank, world_size, log_fd, header, call, place)
         backend = dist.get_backend() if dist.is_initialized() else None
-        place.dump(value, body_fd)
-        reply = {"kind": "value", "backend": backend, "body": os.fstat(body_fd).st_size}
+        rewrite(result_fd, headed({"kind": "value", "backend": backend}))
+        place.dump(value, result_fd)
     except BaseException as error:
-        reply = _error(error)
-    send_reply(control, reply)
+        rewrite(result_fd, headed(_error(error)))
+    control.sendall(WAKE)
     control.recv(1)  # stay until the team is ended, so that no connection closes on the others
 
 
@@ -154,11 +156,4 @@ def _error(error: BaseException) -> dict[str, Any]:
         "exception": type(error).__name__,
         "message": message[:MAX_TEXT],
         "frames": frames[-50:],
-        "body": 0,
     }
-
-
-def send_reply(control: socket.socket, reply: dict[str, Any]) -> None:
-    """Answer a request, of whose body so many bytes as reply["body"] says have been written."""
-    header = json.dumps(reply).encode()
-    control.sendall(len(header).to_bytes(8, "big") + header)

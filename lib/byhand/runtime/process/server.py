@@ -31,6 +31,7 @@ from typing import Any
 import torch
 
 from byhand.runtime import system
+from byhand.runtime.messages import receive_message, send_message
 from byhand.runtime.process import rank as rank_process
 from byhand.runtime.process.place import OPEN, Place
 from byhand.runtime.trace import hooks
@@ -103,12 +104,12 @@ class Server:
     def send(self, message: dict[str, Any]) -> None:
         """Send one message; nobody may be there to read it."""
         with contextlib.suppress(OSError):
-            system.send_message(self.connection, json.dumps(message).encode())
+            send_message(self.connection, json.dumps(message).encode())
 
     def receive(self) -> bool:
         """Answer one message. False when the other side has closed."""
         try:
-            data, fds = system.receive_message(self.connection, 8)
+            data, fds = receive_message(self.connection, 8)
         except ConnectionError:
             data = b""
         if not data:
@@ -154,7 +155,7 @@ class Server:
                 place = message["place"].enter()
             except OSError as error:
                 words = str(error.strerror or error)
-                system.send_message(connection, json.dumps({"failed": words}).encode())
+                send_message(connection, json.dumps({"failed": words}).encode())
                 return
             if place.isolate:
                 system.end_with(self.life_read, None)  # it has been forked once more

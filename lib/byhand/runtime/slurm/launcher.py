@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from byhand.runtime.errors import LaunchError
+from byhand.runtime.messages import read_message
 from byhand.runtime.process.client import environment
 from byhand.runtime.process.member import Deadline, Member
 from byhand.runtime.process.place import OPEN
@@ -83,18 +84,18 @@ class Step(Team):
         self.num_nodes = min(int(nodes), world_size)
         pairs = [Member.create(rank) for rank in range(world_size)]
         self.members = [member for member, _ in pairs]
-        self.replies = [theirs for _, (theirs, *_) in pairs]
+        self.theirs = [theirs for _, (theirs, *_) in pairs]  # which a rank here would have
         self._exits: dict[int, int] = {}
         self.answers: dict[str, list[Any]] = defaultdict(list)
         self.news, self.wake = socket.socketpair()
         self.news.setblocking(False)
-        self.said = tempfile.TemporaryFile()
+        self.srun_output = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             self._command(),
             start_new_session=True,
             stdin=subprocess.PIPE,
-            stdout=self.said,
-            stderr=self.said,
+            stdout=self.srun_output,
+            stderr=self.srun_output,
             env=environment(),
         )
         self.closing = threading.Event()
@@ -154,8 +155,8 @@ class Step(Team):
             raise LaunchError(f"lost a node of the allocation; {self._last_words()}")
 
     def _last_words(self) -> str:
-        self.said.seek(0)
-        text = self.said.read().decode(errors="replace").strip()
+        self.srun_output.seek(0)
+        text = self.srun_output.read().decode(errors="replace").strip()
         return f"srun's last words: {text[-2000:]}" if text else "srun said nothing"
 
     def _read(self) -> None:
@@ -164,14 +165,13 @@ class Step(Team):
         while not self.closing.wait(POLL_SECONDS):
             for node in range(self.num_nodes):
                 with (
-                    contextlib.suppress(FileNotFoundError, EOFError, pickle.UnpicklingError),
+                    contextlib.suppress(FileNotFoundError),
                     open(self.folder / f"node.{node}", "rb") as file,
                 ):
                     file.seek(read[node])
-                    while True:  # until what is not there, or not whole
-                        said = pickle.load(file)
+                    while (data := read_message(file)) is not None:
                         read[node] = file.tell()
-                        self._take(*said)
+                        self._take(*pickle.loads(data))
             if self.process.poll() is not None:
                 self.wake.send(b".")
 
@@ -180,8 +180,8 @@ class Step(Team):
             self.answers[kind].append(value)
         elif kind == "log":
             append_log(self.members[rank].log_fd, value)
-        elif kind == "reply":
-            self.replies[rank].sendall(value)
+        elif kind == "wake":
+            self.theirs[rank].sendall(value)
         elif kind == "exit":
             self._exits[rank] = value
             self.wake.send(b".")
@@ -199,6 +199,6 @@ class Step(Team):
                 break
         for member in self.members:
             member.close()
-        for one in (*self.replies, self.news, self.wake, self.said):
+        for one in (*self.theirs, self.news, self.wake, self.srun_output):
             one.close()
         self.reader.join()

@@ -24,9 +24,10 @@ from traitlets.config import Config
 
 from byhand.runtime.launcher import Launcher
 from byhand.runtime.launching import set_default
+from byhand.runtime.messages import headed
 from byhand.runtime.pickling import dumps, pickled
 from byhand.runtime.process.forked import fork_server
-from byhand.runtime.process.rank import receive, redirect, send_reply
+from byhand.runtime.process.rank import WAKE, receive, redirect
 from byhand.runtime.process.whereabouts import whereabouts
 from byhand.runtime.system import rewrite
 from byhand.runtime.walls import codec
@@ -79,7 +80,7 @@ class _Shell(InteractiveShell):
     showsyntaxerror = showtraceback
 
 
-def serve(control: socket.socket, body_fd: int) -> None:
+def serve(control: socket.socket, result_fd: int) -> None:
     """Run cells and pickle names, as the judge asks, until it closes the socket."""
     # of the student's own cells: clean ranks, behind these same walls
     set_default(Launcher(client=fork_server(control.fileno())))
@@ -95,7 +96,8 @@ def serve(control: socket.socket, body_fd: int) -> None:
             reply, body = {"kind": "ran", "note": _run(shell, *asked)}, b""
         else:
             reply, body = _packed(shell.user_ns, asked, home, before)
-        send_reply(control, {**reply, "body": rewrite(body_fd, body)})
+        rewrite(result_fd, headed(reply) + body)
+        control.sendall(WAKE)
 
 
 def _run(shell: _Shell, label: str, source: str) -> str | None:

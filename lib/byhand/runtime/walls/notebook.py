@@ -182,7 +182,7 @@ class Notebook:
             raise _DiedError(str(error)) from None
         finally:
             self._left[purse] -= deadline.spent
-        return member.take_reply(), stopped
+        return member.take_answer(), stopped
 
     def _answered(self, team: ForkedTeam, deadline: Deadline) -> bool:
         """Wait for a whole reply until the deadline is over."""
@@ -199,7 +199,7 @@ class Notebook:
                 for key, _ in selector.select(min(TICK, deadline.left)):
                     if key.data and not member.receive():
                         selector.unregister(member.control)  # it ended: how, is told soon
-        if member.body_bytes > self._reply_bytes:
+        if member.result_bytes > self._reply_bytes:
             raise TamperedError(f"it said more than {self._reply_bytes:,} bytes")
         return True
 

@@ -96,7 +96,7 @@ class Supervisor:
                 continue
             more = key.data.receive()
             if key.data.header is not None:
-                self._take_reply(key.data)
+                self._take_result(key.data)
             if not more:
                 selector.unregister(key.data.control)
 
@@ -116,10 +116,10 @@ class Supervisor:
                 raise LaunchError(f"rank {rank} could not start: {plain_text(last, 1000)}")
             self.failures[rank] = Failure(rank, time.monotonic(), exit_code=code)
 
-    def _take_reply(self, member: Member) -> None:
+    def _take_result(self, member: Member) -> None:
         if member.header["kind"] == "error":
             self.failures.setdefault(member.rank, member.failure())
-        elif sum(each.body_bytes for each in self.members) > self.reply_bytes:
+        elif sum(each.result_bytes for each in self.members) > self.reply_bytes:
             words = f"the ranks together returned more than {self.reply_bytes:,} bytes"
             self._too_much(member, words)
         elif member.rank not in self.values and member.rank not in self.failures:
