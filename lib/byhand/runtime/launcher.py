@@ -10,10 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from byhand.runtime.errors import LaunchError, NetworkError, SandboxError
-from byhand.runtime.process.client import ForkClient
+from byhand.runtime.process.client import ForkClient, ForkedTeam
 from byhand.runtime.process.member import Deadline, send_calls
 from byhand.runtime.process.place import OPEN, Place
-from byhand.runtime.process.team import ForkedTeam
 from byhand.runtime.process.whereabouts import whereabouts
 from byhand.runtime.run import Options, Run
 from byhand.runtime.system import check_room
@@ -104,8 +103,8 @@ class Launcher:
         self, spec: dict[str, Any], calls: list[bytes], deadline: Deadline, how: dict[str, bool]
     ) -> Run:
         """One team of ranks, from its request to its end."""
-        team = self._take_team(spec, deadline)
         there = whereabouts(self._client.environ) if self.place.trusted else None
+        team = self._take_team(spec, deadline)
         try:
             before = self._count()
             send_calls(team.members, {"there": there, **how}, calls)

@@ -8,6 +8,7 @@ import json
 import os
 import pickle
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from byhand.runtime.errors import DeadlineError, LaunchError, SandboxError
 from byhand.runtime.messages import receive_message, send_message
 from byhand.runtime.process.member import Deadline, Member, read_all
-from byhand.runtime.process.team import ForkedTeam
+from byhand.runtime.process.team import Team
 from byhand.runtime.process.whereabouts import folder
 from byhand.runtime.system import PORTABLE, new_file, new_mark
 from byhand.words import counted
@@ -258,3 +259,59 @@ class ForkClient:
             client._process.wait(timeout=0.2)
         text = read_all(client._errors, 1 << 16).decode(errors="replace").strip()
         return f"its last words: {text[-2000:]}" if text else "it said nothing"
+
+
+class ForkedTeam(Team):
+    """Ranks that a fork server of this machine forks: see ForkClient.fork_team."""
+
+    def __init__(self, client: ForkClient, number: int):
+        self.client, self.number = client, number
+        self.news = client.connection
+        self.members: list[Member] = []
+        self._exits: dict[int, int] = {}
+        self._failed: str | None = None  # why a rank could not be forked
+
+    def take(self, message: dict[str, Any]) -> None:
+        """What the server says of this team."""
+        if "failed" in message:
+            self._failed = message["failed"]
+        if "exit" in message:
+            self._exits[message["rank"]] = message["exit"]
+
+    def exits(self) -> dict[int, int]:
+        """As Team says.
+
+        Raises:
+            SandboxError: the server is gone, or could not start a rank.
+        """
+        self.client.catch_up()
+        if self._failed is not None:
+            raise SandboxError(f"a rank could not be started: {self._failed}")
+        return dict(self._exits)
+
+    def stacks(self) -> dict[int, float]:
+        """As Team says."""
+        return {rank: sum(times) for rank, times in self._signal(signal.SIGUSR1).items()}
+
+    def waited(self) -> float:
+        """The most seconds that a rank waited for a processor."""
+        return max((waited for _, waited in self._signal(0).values()), default=0.0)
+
+    def interrupt(self) -> None:
+        """Press the stop button."""
+        self._signal(signal.SIGINT)
+
+    def _signal(self, number: int) -> dict[int, list[float]]:
+        """Signal the ranks, or with 0 do not; the seconds that each computed, and waited to."""
+        times = self.client.ask("times", do="signal", team=self.number, signal=number)
+        return {int(rank): seconds for rank, seconds in times.items()}
+
+    def close(self) -> None:
+        """Close this process's ends of the ranks."""
+        for member in self.members:
+            member.close()
+
+    def end(self) -> None:
+        """As Team says; a server that does not say in time that it is done is ended itself."""
+        self.close()
+        self.client.end(self.number)

@@ -208,7 +208,7 @@ class Member:
     def line(self) -> str:
         """The innermost line outside torch and this package in the last stack; "" if none."""
         frames = (frame for frame in self.stack() if sources.is_readers(frame[0]))
-        return next((sources.place(*frame) for frame in frames), "")
+        return next((sources.line_name(*frame) for frame in frames), "")
 
     def is_inside_torch(self) -> bool:
         """Whether the last stack's innermost frame is torch's own."""

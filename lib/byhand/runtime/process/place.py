@@ -7,11 +7,10 @@ rank that it forks. So one class has methods that run in three processes, and sa
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from byhand.runtime import pickling
-from byhand.runtime.process import rank as rank_process
 from byhand.runtime.process.world import choose_backend
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
@@ -72,9 +71,9 @@ class Place:
     def weigh(self, world_size: int) -> None:
         """In the fork server: kill so many ranks if together they hold more than they may."""
 
-    def main(self, fds: list[int], spec: dict[str, Any]) -> None:
-        """In a process that the fork server forked: be a rank."""
-        rank_process.main(fds, spec, self)
+    def main(self, fds: list[int], spec: dict[str, Any], be_a_rank: Callable[..., None]) -> None:
+        """In a process that the fork server forked: be what is asked for here, which is a rank."""
+        be_a_rank(fds, spec, self)
 
     def close_in(self, rank: int, world_size: int) -> None:
         """On a rank, before it joins the others: move to its host, give up what it may not have."""

@@ -17,7 +17,7 @@ import signal
 import socket
 import sys
 import traceback
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -25,14 +25,12 @@ import torch.distributed as dist
 from byhand.runtime import pickling
 from byhand.runtime.messages import headed, receive_message
 from byhand.runtime.process import world as process_group
+from byhand.runtime.process.place import Place
 from byhand.runtime.process.whereabouts import go_there
 from byhand.runtime.system import new_file, rewrite
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
-
-if TYPE_CHECKING:
-    from byhand.runtime.process.place import Place
 
 MAX_TEXT = 20_000
 WAKE = b"."

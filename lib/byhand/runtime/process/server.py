@@ -141,7 +141,7 @@ class Server:
         team.prepare(message["world_size"])
         message.setdefault("store", team.store_path)
         message.setdefault("address", (self.place.address, team.port.getsockname()[1]))
-        pid = self.fork(lambda: self.place.main(fds, message), fds)
+        pid = self.fork(lambda: self.place.main(fds, message, rank_process.main), fds)
         team.ranks[pid] = message["rank"]
 
     def do_fresh(self, message: dict[str, Any], fds: list[int]) -> None:

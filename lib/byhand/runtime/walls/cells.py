@@ -15,7 +15,7 @@ import pickle
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ TOOLS_OWN = {".cache", ".config", ".git", ".ipynb_checkpoints", ".ipython", "__p
 class NotebookWalls(Walls):
     """What stands around a student's notebook."""
 
-    def main(self, fds: list[int], spec: dict[str, Any]) -> None:
+    def main(self, fds: list[int], spec: dict[str, Any], be_a_rank: Callable[..., None]) -> None:
         """In a process that the fork server forked: be the notebook."""
         control = socket.socket(fileno=fds[0])
         redirect(os.open(os.devnull, os.O_WRONLY))

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from byhand.runtime.errors import TamperedError, describe_exit
-from byhand.runtime.process.client import ForkClient
+from byhand.runtime.process.client import ForkClient, ForkedTeam
 from byhand.runtime.process.member import MOST_WAITED, Deadline, send_calls
-from byhand.runtime.process.team import ForkedTeam
 from byhand.runtime.process.whereabouts import go_there
 from byhand.words import plain_text
 
