@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "model": "costs",
     "runtime": "process watch trace walls network slurm",
     "walls": "runtime process trace",
-    "network": "runtime walls",
+    "network": "runtime walls process",
     "process": "runtime trace",
     "slurm": "runtime process trace watch",
     "watch": "runtime process trace",

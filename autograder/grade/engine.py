@@ -23,7 +23,7 @@ from autograder.grade.verdicts import Verdict, no_answer, or_blank
 from autograder.places import CourseError, Places
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.isolation import why_no_sandbox
-from byhand.runtime.walls.namespaces import python_places
+from byhand.runtime.walls.namespaces import python_folders
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Grader(contextlib.AbstractContextManager):
                 " notebooks that you trust as your own, add --unsandboxed."
             )
         for place in (where.course, where.class_dir) if sandboxed else ():
-            if any(place.resolve().is_relative_to(seen) for seen in python_places()):
+            if any(place.resolve().is_relative_to(seen) for seen in python_folders()):
                 raise CourseError(
                     f"{place} lies inside this Python's own folder, {sys.prefix}, which every"
                     " submission sees: move it out, or make the environment somewhere else."

@@ -293,7 +293,7 @@ def test_a_cell_that_ends_its_process_is_left_out_of_another(launcher, notebook)
 
 def test_a_notebook_that_dies_later_runs_again(launcher, notebook):
     notebook.run([("cell", "import os, threading\ny = 5")])
-    notebook._client.interrupt(notebook._team[0])  # of no effect between cells
+    notebook._team.interrupt()  # of no effect between cells
     assert value(launcher, notebook, "y") == "5"
     notebook.run([("bomb", "threading.Timer(0.2, os._exit, [0]).start()")])
     time.sleep(0.5)

@@ -24,7 +24,7 @@ from waiting import wait_until
 
 import byhand
 from byhand import PerRank, RankError, call, cleanup, launch, setup
-from byhand.runtime import DeadlineError, Launcher, LaunchError, SandboxError, system
+from byhand.runtime import DeadlineError, Launcher, LaunchError, SandboxError, messages
 from byhand.runtime.launching import IDLE_SECONDS, launch_on, named_launcher
 from byhand.runtime.process.member import Member
 from byhand.runtime.system import PORTABLE
@@ -761,10 +761,10 @@ def test_a_message_is_sent_though_its_reader_has_read_it_and_gone(monkeypatch):
 
     def sent_and_read(connection, parts, fds):
         sent = send_fds(connection, parts, fds)
-        assert system.receive_message(theirs) == (b"a call", [])
+        assert messages.receive_message(theirs) == (b"a call", [])
         theirs.close()
         return sent
 
     monkeypatch.setattr(socket, "send_fds", sent_and_read)
-    system.send_message(ours, b"a call")
+    messages.send_message(ours, b"a call")
     ours.close()

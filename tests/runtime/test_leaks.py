@@ -214,7 +214,7 @@ def test_a_fork_server_whose_notebook_is_gone_forks_no_more_of_what_was_asked():
     server = psutil.Process(client.process_id)
     server.suspend()
     talks = {"world_size": 40, "setup": False, "threads": "none"}  # each rank says that it is none
-    _, members = client.fork_team(talks)
+    members = client.fork_team(talks).members
     client.connection.close()
     server.resume()
     client.close()

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from waiting import wait_until
 
-from byhand.runtime import system
+from byhand.runtime import messages, system
 
 TAKEN_AWAY = """
 import ctypes, os, socket, sys
@@ -139,15 +139,15 @@ def test_messages_and_descriptors_come_whole_and_apart():
     with ours, theirs:
         long = bytes(range(256)) * 2000
         sender = threading.Thread(
-            target=lambda: [system.send_message(theirs, data, [theirs.fileno()]) for data in sent]
+            target=lambda: [messages.send_message(theirs, data, [theirs.fileno()]) for data in sent]
         )
         sent = [b"one", b"", long, b"two"]
         sender.start()
-        received = [system.receive_message(ours, 1) for _ in sent]
+        received = [messages.receive_message(ours, 1) for _ in sent]
         sender.join()
-        theirs.sendall((system.MAX_MESSAGE + 1).to_bytes(4, "big"))
+        theirs.sendall((messages.MAX_MESSAGE + 1).to_bytes(4, "big"))
         with pytest.raises(ConnectionError, match="1,048,577 bytes"):
-            system.receive_message(ours)
+            messages.receive_message(ours)
         for _, (descriptor,) in received:
             os.close(descriptor)
     assert [data for data, _ in received] == sent
@@ -158,4 +158,4 @@ def test_a_message_that_ends_in_the_middle_is_a_lost_connection():
     theirs.sendall((7).to_bytes(4, "big") + b"abc")
     theirs.close()
     with ours, pytest.raises(ConnectionError, match="in the middle"):
-        system.receive_message(ours)
+        messages.receive_message(ours)

@@ -183,9 +183,9 @@ class _Listener:
 
 def become(user: int) -> tuple[str, ...]:
     """The words by which root runs a Python command as this user, who sees Python and no home."""
-    from byhand.runtime.walls.isolation import ROOTS, bound, python_places, setpriv
+    from byhand.runtime.walls.isolation import ROOTS, bound, python_folders, setpriv
 
-    places = ("--dev-bind", "/", "/", "--tmpfs", str(Path.home()), *bound(python_places()))
+    places = ("--dev-bind", "/", "/", "--tmpfs", str(Path.home()), *bound(python_folders()))
     return ("bwrap", *ROOTS, *places, "--", *setpriv(user))
 
 

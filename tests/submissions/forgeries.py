@@ -15,15 +15,19 @@ import socket
 import sys
 
 
-def reply(header, body=b''):
+def reply(header, body=b'', length=None):
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    for fd in range(3, 64):
-        try:
-            end = socket.socket(fileno=os.dup(fd))
-            if end.family == socket.AF_UNIX and end.type == socket.SOCK_STREAM:
-                end.sendall(len(text).to_bytes(8, 'big') + text + body)
-        except OSError:
-            pass
+    length = len(text) if length is None else length
+    for wakes in (False, True):
+        for fd in range(3, 64):
+            try:
+                if not wakes and 'result' in os.readlink(f'/proc/self/fd/{fd}'):
+                    os.pwrite(fd, length.to_bytes(8, 'big') + text + body, 0)
+                end = socket.socket(fileno=os.dup(fd))
+                if wakes and end.family == socket.AF_UNIX and end.type == socket.SOCK_STREAM:
+                    end.sendall(b'.')
+            except OSError:
+                pass
 
 
 class Bomb:
@@ -33,7 +37,7 @@ class Bomb:
 
 def double(number):
     import pickle
-    good = {'kind': 'plain', 'body': 0, 'notes': [], 'backend': None}
+    good = {'kind': 'plain', 'backend': None}
 """
 
 
@@ -166,18 +170,17 @@ def by_socket(name: str, family: str, address: str):
 IP, ABSTRACT = "lambda r: ('127.0.0.1', 45000 + 10 * dist.get_world_size() + r)", "lambda r: '\\0value-' + str(r)"
 
 FORGERIES = [
-    reply("reply-pickled", "reply({**good, 'kind': 'pickle', 'body': len(p := pickle.dumps(Bomb()))"
-          "}, p)"),
-    reply("reply-of-a-gigabyte", "reply({**good, 'body': 1 << 40}, bytes(1 << 28))"),
+    reply("reply-pickled", "reply({**good, 'kind': 'pickle'}, pickle.dumps(Bomb()))"),
+    reply("reply-of-a-gigabyte", "reply(good, bytes(1 << 28), length=1 << 40)"),
     reply("reply-that-is-no-reply", "reply(b'x' * 900_000)"),
     reply("reply-nested-too-deep", "reply(b'[' * 900_000)"),
-    reply("reply-of-negative-length", "reply({**good, 'body': -5}, b'x' * 9)"),
-    reply("reply-of-wrong-types", "reply({**good, 'kind': 'error', 'frames': {}, 'notes': 3,"
+    reply("reply-that-wakes-and-is-not-there", "reply(b'', length=7)"),
+    reply("reply-of-wrong-types", "reply({**good, 'kind': 'error', 'frames': {},"
           " 'exception': [], 'message': {}})"),
     reply("reply-with-a-foreign-value",
-          "reply({**good, 'body': 40}, (32).to_bytes(8, 'big') + b'[\"object\", \"builtins.eval\"]   ')"),
-    reply("reply-of-a-million-lists", "reply({**good, 'body': 8 + len(t := b'[\"list\", [' +"
-          " b'[\"list\", []],' * 4_000_000 + b'[\"v\", null]]]')}, len(t).to_bytes(8, 'big') + t)"),
+          "reply(good, (32).to_bytes(8, 'big') + b'[\"object\", \"builtins.eval\"]   ')"),
+    reply("reply-of-a-million-lists", "t = b'[\"list\", [' + b'[\"list\", []],' * 4_000_000"
+          " + b'[\"v\", null]]]'\n    reply(good, len(t).to_bytes(8, 'big') + t)"),
     written("hostile-pickle", "failed", (), (), double="import os\n\n\nclass Bomb:\n"
             "    def __reduce__(self):\n"
             "        return os.system, ('touch <<secrets>>/touched',)\n\n\n"

@@ -136,15 +136,12 @@ JUDGE = [
     written("error-in-a-file-it-may-not-read", "failed", (), double="def double(number):\n"
             "    exec(compile('raise ValueError', '<<secrets>>/hidden.ipynb', 'exec'))\n"),
     reply("reply-with-frames-of-a-foreign-file",
-          "reply({'kind': 'error', 'exception': 'X', 'message': 'm', 'body': 0,"
+          "reply({'kind': 'error', 'exception': 'X', 'message': 'm',"
           " 'frames': [['<<secrets>>/hidden.ipynb', 1, 'f']] * 9})", "failed"),
-    reply("reply-with-notes-that-are-a-number",
-          "reply({**good, 'body': 8 + len(t := b'[\"int\", \"5\"]'), 'notes': 3},"
-          " len(t).to_bytes(8, 'big') + t)"),
     reply("reply-of-keys-that-collide",
-          "reply({**good, 'body': 8 + len(t := ('[\"dict\", [' + ','.join("
+          "t = ('[\"dict\", [' + ','.join("
           "'[[\"int\", \"%d\"], [\"v\", null]]' % (i * (2**61 - 1)) for i in range(80_000)) +"
-          " ']]').encode())}, len(t).to_bytes(8, 'big') + t)", "tampered"),
+          " ']]').encode()\n    reply(good, len(t).to_bytes(8, 'big') + t)", "tampered"),
     forged("log-of-enormous-shapes", "tampered",
            "    recorder.active.log.call(b'\\x7f' * 900, 0.0)\n    return t\n"),
     forged("messages-from-anyone-bomb", "lost",

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from byhand.check.drivers import nothing_by_luck
 from byhand.check.errors import CheckError
-from byhand.runtime.pickling import set_around
+from byhand.runtime.pickling import set_wrapper
 
 
 @dataclass
@@ -45,7 +45,7 @@ def part(name: str) -> Iterator[None]:
     name = f"{before}, {name}" if before else name
     _state.part = name
     _state.restart()
-    around = set_around(nothing_by_luck)
+    around = set_wrapper(nothing_by_luck)
     try:
         yield
     except Exception as error:
@@ -55,7 +55,7 @@ def part(name: str) -> Iterator[None]:
         raise
     finally:
         _state.part = before
-        set_around(around)
+        set_wrapper(around)
 
 
 def set_seed(seed: int) -> None:

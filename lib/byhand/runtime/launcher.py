@@ -1,4 +1,4 @@
-"""Starts ranks, hands them their call, and waits for what comes back: one Launcher per wall."""
+"""Starts ranks, hands them their call, and waits for what comes back: one Launcher per place."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from byhand.runtime.errors import LaunchError, NetworkError, SandboxError
-from byhand.runtime.process.client import ForkClient
-from byhand.runtime.process.member import Deadline, Member, send_calls
-from byhand.runtime.process.place import place
-from byhand.runtime.process.rank import OPEN, Open
+from byhand.runtime.process.client import ForkClient, ForkedTeam
+from byhand.runtime.process.member import Deadline, send_calls
+from byhand.runtime.process.place import OPEN, Place
+from byhand.runtime.process.whereabouts import whereabouts
 from byhand.runtime.run import Options, Run
 from byhand.runtime.system import check_room
 from byhand.runtime.watch.supervise import Supervisor
@@ -27,28 +28,35 @@ NETWORKS_KEPT = 2
 class Launcher:
     """Starts ranks from one fork server; closing it leaves no process behind.
 
-    `command` is put before the fork server's own (a sandbox). After `idle_seconds` without a launch
-    every process is ended, and the next launch starts them anew.
+    It starts the server itself, with `command` put before the server's own (a sandbox). After
+    `idle_seconds` without a launch every process is ended, and the next launch starts them anew.
+    Or it is given a `client` of a server, whose ranks live in `place`; there, none wait for the
+    next launch.
 
     Of ranks that are not trusted, somebody measures the time: a deadline is then one of time that
     they had, and not of what other programs took. All launches share the seconds `left`, if any.
+    `cells`: whose lines their errors may show, by label.
     """
-
-    cells: Mapping[str, str] = {}  # whose lines errors may show, by label
 
     def __init__(
         self,
         command: Sequence[str] = (),
         idle_seconds: float | None = None,
+        *,
+        client: ForkClient | None = None,
+        place: Place = OPEN,
+        cells: Mapping[str, str] | None = None,
+        left: float | None = None,
     ):
         self.command = list(command)
         self.idle_seconds = idle_seconds
-        self.left: float | None = None
-        self.walls: Open = OPEN
-        self.network: VirtualNetwork | None = None
+        self.place = place
+        self.cells = {} if cells is None else cells
+        self.left = left
+        self._client = client
+        self._warm_teams = WARM_TEAMS if client is None else 0
+        self._warm: dict[tuple, ForkedTeam] = {}
         self._networks: dict[VirtualNetwork, Launcher] = {}
-        self._client: ForkClient | None = None
-        self._warm: dict[tuple, tuple[int, list[Member]]] = {}
         self._lock = threading.RLock()
         self._used = 0.0
         self._watch: threading.Thread | None = None
@@ -57,15 +65,16 @@ class Launcher:
         """Run a call on fresh ranks, each as `asked`; `pickled()` gives it as bytes, by rank."""
         check_room(world_size)
         with self._lock:
-            if asked.network != self.network:
-                return self._on(asked.network).run(world_size, asked, pickled)
+            if asked.network is not None:
+                on_wires = self._on(asked.network)
+                return on_wires.run(world_size, replace(asked, network=None), pickled)
             self.start()
             calls = pickled()
             spec = {
                 "world_size": world_size,
                 "threads": asked.threads_per_rank,
                 "setup": asked.setup,
-                "backend": self._backend(asked.backend, world_size),
+                "backend": self.place.backend(asked.backend, world_size),
             }
             seconds = asked.deadline
             if self.left is not None:
@@ -74,8 +83,8 @@ class Launcher:
             how = {"alone": asked.alone, "memory": bool(asked.memory)}
             return self._launch(spec, calls, deadline, how)
 
-    def client_behind(self, walls: Open) -> ForkClient:
-        """A fork server behind these walls, forked from this launcher's in milliseconds.
+    def client_in(self, place: Place) -> ForkClient:
+        """A fork server whose ranks live in `place`, forked from this launcher's in milliseconds.
 
         Nothing started there outlives its `close`.
 
@@ -85,7 +94,7 @@ class Launcher:
         with self._lock:
             self.start()
             try:
-                return self._client.fresh(walls=walls)
+                return self._client.fresh(place)
             except LaunchError as error:
                 words = f"the kernel refuses fresh namespaces for a question: {error}"
                 raise SandboxError(words) from None
@@ -94,38 +103,48 @@ class Launcher:
         self, spec: dict[str, Any], calls: list[bytes], deadline: Deadline, how: dict[str, bool]
     ) -> Run:
         """One team of ranks, from its request to its end."""
-        team, members = self._take_team(spec, deadline)
-        place = self.network or self.walls
+        there = whereabouts(self._client.environ) if self.place.trusted else None
+        team = self._take_team(spec, deadline)
         try:
-            before = self._client.count() if place is not OPEN else {}
-            self._request(members, calls, how)
-            run = self._supervised(team, members, deadline)
-            for name, value in place.counted(before, self._client.count()) if before else ():
-                setattr(run, name, value)
-            return run
+            before = self._count()
+            send_calls(team.members, {"there": there, **how}, calls)
+            run = self._supervised(team, deadline)
+            return replace(run, **self.place.counted(before, self._count()))
         finally:
-            self._client.end_team(team, members)
+            team.end()
             self._warm_up(spec)
             self._used = time.monotonic()
 
+    def _count(self) -> dict[str, Any]:
+        """What the ranks' network has carried so far, if it is their own."""
+        return self._client.count() if self.place.isolate else {}
+
     def _on(self, network: VirtualNetwork) -> Launcher:
-        """The launcher whose ranks live on `network`; the last few are kept."""
-        with self._lock:
-            self.start()
-            child = self._networks.pop(network, None)
-            if child is None or not child._is_alive():
-                child = Launcher()
-                child.walls, child.network, child.left = self.walls, network, self.left
-                child.cells = self.cells
-                try:
-                    child._client = self._client.fresh(network=network)
-                except LaunchError as error:
-                    words = f"no virtual network can be made here: {error}"
-                    raise NetworkError(words) from None
-            while len(self._networks) >= NETWORKS_KEPT:
-                self._networks.pop(next(iter(self._networks))).close()
-            self._networks[network] = child
-            return child
+        """The launcher whose ranks live on `network`; the last few are kept.
+
+        Raises:
+            NetworkError: the kernel refuses; or these ranks live behind walls, where there is none.
+        """
+        self.start()
+        child = self._networks.pop(network, None)
+        if child is None or not child._is_alive():
+            child = self._laid(network)
+        while len(self._networks) >= NETWORKS_KEPT:
+            self._networks.pop(next(iter(self._networks))).close()
+        self._networks[network] = child
+        return child
+
+    def _laid(self, network: VirtualNetwork) -> Launcher:
+        from byhand.runtime.network.wires import Wires  # only where there is a network
+
+        refused = "no virtual network can be made here"
+        if not self.place.trusted:
+            raise NetworkError(f"{refused}: these ranks live behind walls")
+        wires = Wires(network)
+        try:
+            return Launcher(client=self._client.fresh(wires), place=wires)
+        except LaunchError as error:
+            raise NetworkError(f"{refused}: {error}") from None
 
     def _is_alive(self) -> bool:
         """Whether the fork server still answers."""
@@ -159,9 +178,8 @@ class Launcher:
     def close(self) -> None:
         """End every process this launcher started; return when they are gone."""
         with self._lock:
-            for _, members in self._warm.values():
-                for member in members:
-                    member.close()
+            for team in self._warm.values():
+                team.close()
             self._warm.clear()
             for child in self._networks.values():
                 child.close()
@@ -176,51 +194,34 @@ class Launcher:
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def _backend(self, backend: str, world_size: int) -> str:
-        if self.network is not None and backend == "auto":
-            return "gloo"
-        return self.walls.backend(backend, world_size)
-
-    def _request(self, members: list[Member], calls: list[bytes], how: dict[str, bool]) -> None:
-        there = place(self._client.environ) if self.walls.trusted else None
-        send_calls(members, {"place": there, **how}, calls)
-
-    def _supervised(self, team: int, members: list[Member], deadline: Deadline) -> Run:
-        supervisor = Supervisor(
-            members,
-            lambda: self._client.exits_of(team),
-            lambda: self._client.dump_stacks(team),
-            self.walls,
-            self.cells,
-        )
-        if not self.walls.trusted:
-            deadline.waited = lambda: self._client.waited(team)
+    def _supervised(self, team: ForkedTeam, deadline: Deadline) -> Run:
+        if not self.place.trusted:
+            deadline.waited = team.waited
         try:
-            return supervisor.run(self._client.connection, deadline)
+            return Supervisor(team, self.place, self.cells).run(deadline)
         finally:
             with contextlib.suppress(LaunchError):  # it has just ended
                 deadline.ask()
             if self.left is not None:
                 self.left -= deadline.spent
 
-    def _take_team(self, spec: dict[str, Any], deadline: Deadline) -> tuple[int, list[Member]]:
+    def _take_team(self, spec: dict[str, Any], deadline: Deadline) -> ForkedTeam:
         team = self._warm.pop(_key(spec), None)
         if team is not None:
             with contextlib.suppress(SandboxError):  # a rank could not be forked
-                if not self._client.exits_of(team[0]):
+                if not team.exits():
                     return team
-            self._client.end_team(*team)
+            team.end()
         return self._client.fork_team(spec, deadline)
 
     def _warm_up(self, spec: dict[str, Any]) -> None:
         """Fork the ranks that the next launch of this kind will use; they connect and wait."""
-        kept = self.walls is OPEN and self.network is None and spec["setup"]
-        kept = kept and spec["world_size"] <= WARM_RANKS
+        kept = self._warm_teams and spec["setup"] and spec["world_size"] <= WARM_RANKS
         if not kept or _key(spec) in self._warm:
             return
         with contextlib.suppress(LaunchError):
-            while len(self._warm) >= WARM_TEAMS:
-                self._client.end_team(*self._warm.pop(next(iter(self._warm))))
+            while len(self._warm) >= self._warm_teams:
+                self._warm.pop(next(iter(self._warm))).end()
             self._warm[_key(spec)] = self._client.fork_team(spec)
 
 

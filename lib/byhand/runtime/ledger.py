@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from byhand.runtime.errors import table
-from byhand.runtime.trace.sources import place
+from byhand.runtime.trace.sources import line_name
 from byhand.words import counted
 
 OPS = (
@@ -88,7 +88,7 @@ class Event(Call):
     @property
     def source(self) -> str:
         """The line that made the call, as a reader of the notebook knows it."""
-        return place(self.file, self.line)
+        return line_name(self.file, self.line)
 
     @property
     def end(self) -> float:

@@ -1,7 +1,8 @@
-"""How a call travels to its ranks: a function, by value, and its arguments.
+"""How a call travels to its ranks, and what it returned travels back.
 
-cloudpickle takes along what the function names of its notebook. Here is what it leaves, and a
-sentence for what nothing can carry.
+A function goes by value: cloudpickle takes along what it names of its notebook. Here is what
+cloudpickle leaves, and a sentence for what nothing can carry. What the function returned comes with
+its tensors on the CPU and without a history.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import functools
 import importlib
 import io
+import mmap
+import pickle
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -16,11 +19,12 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import cloudpickle
+import torch
 
 from byhand.words import an
 
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
-_around: Callable[..., Any] | None = None  # what ranks call with the function and its arguments
+_wrapper: Callable[..., Any] | None = None  # what ranks call with the function and its arguments
 
 
 class PerRank:
@@ -30,10 +34,10 @@ class PerRank:
         self.items = list(items)
 
 
-def set_around(wrapper: Callable[..., Any] | None) -> Callable[..., Any] | None:
+def set_wrapper(wrapper: Callable[..., Any] | None) -> Callable[..., Any] | None:
     """Let ranks call wrapper(fn, *args) where fn(*args) is asked; returns the one used so far."""
-    global _around
-    before, _around = _around, wrapper
+    global _wrapper
+    before, _wrapper = _wrapper, wrapper
     return before
 
 
@@ -54,11 +58,31 @@ def pickled(fn: Any, world_size: int, args: Sequence[Any]) -> list[bytes]:
 def dumps(value: Any) -> bytes:
     """The value by value, as cloudpickle writes it."""
     with io.BytesIO() as file:
-        _Pickler(file).dump(value)
+        _CallPickler(file).dump(value)
         return file.getvalue()
 
 
-class _Pickler(cloudpickle.Pickler):
+def write(value: Any, fd: int) -> None:
+    """On a rank: what a function returned, at the end of a file.
+
+    Raises:
+        TypeError: it cannot be pickled.
+    """
+    try:
+        with open(fd, "wb", closefd=False) as file, torch.inference_mode():
+            _ResultPickler(file).dump(_plain(value))  # a functional collective's is inference's
+    except Exception as error:
+        what = f"the result, {an(type(value).__name__)},"
+        raise TypeError(f"{what} cannot travel back to the notebook: {error}") from None
+
+
+def read(fd: int, at: int) -> Any:
+    """In the notebook: what `write` wrote from byte `at` of a file on."""
+    with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as file, memoryview(file)[at:] as value:
+        return pickle.loads(value)
+
+
+class _CallPickler(cloudpickle.Pickler):
     """Takes along what cloudpickle leaves.
 
     Of a notebook's functools.cache and functools.singledispatch, what they were made of. Of what
@@ -85,6 +109,34 @@ class _Pickler(cloudpickle.Pickler):
         return super().reducer_override(value)
 
 
+def _plain(value: Any) -> Any:
+    """A result with plain tensors in its lists and dicts, also where parameters stood."""
+    if hasattr(value, "trigger_wait"):  # a functional collective's, that is still under way
+        value = value.trigger_wait()
+    if isinstance(value, torch.Tensor) and not hasattr(value, "__tensor_flatten__"):
+        return value.detach().cpu()
+    if type(value) in (list, tuple):
+        return type(value)(map(_plain, value))
+    return {key: _plain(value[key]) for key in value} if type(value) is dict else value
+
+
+class _ResultPickler(cloudpickle.Pickler):
+    """Of a tensor it takes the numbers, and not the storage around them."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if type(value) is not torch.Tensor or value.layout is not torch.strided or value.is_nested:
+            return super().reducer_override(value)
+        plain = _plain(value).contiguous().resolve_conj().resolve_neg()
+        numbers = plain.flatten().view(torch.uint8).numpy() if plain.numel() else None
+        data = None if numbers is None else pickle.PickleBuffer(numbers)
+        return _tensor, (data, plain.dtype, tuple(plain.shape))
+
+
+def _tensor(data: bytearray | None, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
+    flat = torch.empty(0, dtype=dtype) if data is None else torch.frombuffer(data, dtype=dtype)
+    return flat.reshape(shape)
+
+
 def _cached(fn: Callable[..., Any], parameters: dict[str, Any]) -> Any:
     return functools.lru_cache(**parameters)(fn)
 
@@ -101,9 +153,9 @@ def _itself(value: Any) -> Any:
 
 
 def _pickle(fn: Any, args: tuple) -> bytes:
-    around = fn if _around is None else functools.partial(_around, fn)
+    wrapped = fn if _wrapper is None else functools.partial(_wrapper, fn)
     try:
-        return dumps((around, args))
+        return dumps((wrapped, args))
     except Exception as whole:
         for position, arg in enumerate(args):
             if (why := _why_not(arg)) is not None:

@@ -26,7 +26,6 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
@@ -39,7 +38,6 @@ PORTABLE = (
     or not hasattr(os, "memfd_create")
 )
 MARK = "BYHAND_SERVER"  # in the environment of a fork server, and so of all that it forks
-MAX_MESSAGE = 1 << 20
 MAX_RANKS = "BYHAND_MAX_RANKS"  # in the environment: so many may be asked for, room or not
 FEW_RANKS, RANKS_A_CORE = 16, 128  # there is always room for a few
 RANK_BYTES, RANK_FILES = 24 << 20, 8  # about what a fresh one writes to, and what is open for it
@@ -60,12 +58,12 @@ def new_file(name: str) -> int:
         return os.dup(file.fileno())
 
 
-def rewrite(fd: int, data: bytes) -> int:
-    """Have a file hold just these bytes; how many."""
+def rewrite(fd: int, data: bytes) -> None:
+    """Have a file hold just these bytes; what is written next goes after them."""
     os.ftruncate(fd, 0)
     with open(fd, "wb", closefd=False) as file:
         file.seek(0)
-        return file.write(data)
+        file.write(data)
 
 
 def check_room(world_size: int) -> None:
@@ -103,35 +101,20 @@ def _cores() -> Iterable[int]:
     return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count())
 
 
-@dataclass
-class Team:
-    """What the fork server keeps of one launch, or of one more fork server."""
+def meeting_place() -> tuple[int, str]:
+    """A new file in which ranks find each other: its descriptor, and its name on a rank."""
+    if PORTABLE:
+        return tempfile.mkstemp(prefix="byhand-store-")
+    store = new_file("byhand store")
+    return store, f"/proc/self/fd/{store}"
 
-    world_size: int = 0
-    ranks: dict[int, int] = field(default_factory=dict)  # process id -> rank
-    port: socket.socket | None = None  # a free one, kept for a store of the program's own
-    store: int = -1  # a file in which the ranks find each other
-    store_path: str = ""  # its name, on a rank
 
-    def prepare(self, world_size: int) -> None:
-        """Reserve what the ranks of a launch share, before the first of them is forked."""
-        if self.port is not None:
-            return
-        self.world_size, self.port = world_size, free_port()
-        if PORTABLE:
-            self.store, self.store_path = tempfile.mkstemp(prefix="byhand-store-")
-        else:
-            self.store = new_file("byhand store")
-            self.store_path = f"/proc/self/fd/{self.store}"
-
-    def close(self) -> None:
-        """Give back what was reserved."""
-        if self.port is not None:
-            self.port.close()
-            os.close(self.store)
-            if PORTABLE:
-                with contextlib.suppress(FileNotFoundError):  # torch's store removes its file
-                    os.unlink(self.store_path)
+def leave_meeting_place(store: int, name: str) -> None:
+    """Give it back."""
+    os.close(store)
+    if PORTABLE:
+        with contextlib.suppress(FileNotFoundError):  # torch's store removes its file
+            os.unlink(name)
 
 
 def free_port() -> socket.socket:
@@ -145,38 +128,6 @@ def free_port() -> socket.socket:
 def loopback() -> str:
     """The name of the network device that this machine talks to itself through."""
     return next((name for _, name in socket.if_nameindex() if name.startswith("lo")), "lo")
-
-
-def send_message(connection: socket.socket, data: bytes, fds: Iterable[int] = ()) -> None:
-    """Send some bytes, as one message, and descriptors."""
-    framed = len(data).to_bytes(4, "big") + data
-    sent = socket.send_fds(connection, [framed], list(fds))
-    if sent < len(framed):  # sending nothing fails, too, where the reader has read and gone
-        connection.sendall(framed[sent:])
-
-
-def receive_message(connection: socket.socket, max_fds: int = 0) -> tuple[bytes, list[int]]:
-    """The next message and its descriptors; b"" where no more will come.
-
-    Waits for its beginning as long as the socket's time-out says, and then for the whole of it.
-    One call takes it, so that the stop button loses a message or none, and never half of one.
-
-    Raises:
-        ConnectionError: the other side ended within it, or says more than MAX_MESSAGE bytes.
-    """
-    head = connection.recv(4, socket.MSG_PEEK)
-    if not head:
-        return b"", []
-    connection.settimeout(None)
-    length = int.from_bytes(head, "big")
-    if length > MAX_MESSAGE:
-        raise ConnectionError(f"a message of {length:,} bytes, where {MAX_MESSAGE:,} are allowed")
-    framed, fds, _, _ = socket.recv_fds(connection, 4 + length, max_fds, socket.MSG_WAITALL)
-    while len(framed) < 4 + length:  # descriptors end a call early, where the message is long
-        if not (part := connection.recv(4 + length - len(framed))):
-            raise ConnectionError("it ended in the middle of a message")
-        framed += part
-    return framed[4:], fds
 
 
 def _prctl(option: int, value: int) -> None:

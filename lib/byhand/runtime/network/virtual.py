@@ -13,7 +13,7 @@ The namespaces belong to processes that end with the notebook's: nothing is left
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 MOST_RANKS = 64
 LEAST_RATE = 1e4
@@ -56,18 +56,6 @@ class VirtualNetwork:
             last = self.world_size - 1
             raise ValueError(f"rank {rank} is on no host of this network: ranks are 0 to {last}")
         return rank // self.ranks_per_host
-
-    def enter(self) -> Any:
-        """In a forked fork server: lay the wires, and live on them from now on."""
-        from byhand.runtime.network import wires  # only where there is a network
-
-        return wires.lay(self)
-
-    def counted(self, before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, Any]]:
-        """What two counts of the wires tell of the run between them, by the names of its fields."""
-        pairs = zip(before["hosts"], after["hosts"], strict=True)
-        hosts = [Bytes(now[0] - then[0], now[1] - then[1]) for then, now in pairs]
-        return [("traffic", Traffic(hosts))]
 
 
 class Bytes(NamedTuple):

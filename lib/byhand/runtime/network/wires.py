@@ -11,12 +11,14 @@ import contextlib
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from byhand.runtime.network.virtual import Bytes, Traffic, VirtualNetwork
+from byhand.runtime.process.place import Place
 from byhand.runtime.walls import namespaces
 
 MTU = 9000  # bytes in a packet, as in a data centre: headers are then 0.7 % of what is carried
@@ -31,58 +33,62 @@ _FRAME_BYTES = MTU + 64  # it lets one frame through, however slow it is
 
 
 @dataclass
-class Wires:
-    """A VirtualNetwork that stands: descriptors of its network namespaces."""
+class Wires(Place):
+    """Where the ranks of a VirtualNetwork live; once it stands, descriptors of its namespaces."""
 
-    network: Any
-    switch: int
-    hosts: list[int]
+    network: VirtualNetwork
+    switch: int = -1
+    hosts: list[int] = field(default_factory=list)
+    isolate = True
+    address = "10.0.0.1"
 
-    def address(self, rank: int) -> str:
-        """The IPv4 address of a rank's host."""
-        return _address(self.network.host(rank))
+    def backend(self, backend: str, world_size: int) -> str:
+        """In the notebook: gloo, unless the launch asks for another by name."""
+        return "gloo" if backend == "auto" else super().backend(backend, world_size)
 
-    def join(self, rank: int) -> None:
-        """Move this process to the rank's host, for good and without privileges."""
+    def counted(self, before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+        """As a place does."""
+        pairs = zip(before["hosts"], after["hosts"], strict=True)
+        hosts = [Bytes(now[0] - then[0], now[1] - then[1]) for then, now in pairs]
+        return {"traffic": Traffic(hosts)}
+
+    def enter(self) -> Wires:
+        """In a forked fork server: move to fresh namespaces, lay the wires, stay on the switch.
+
+        Raises:
+            OSError: the kernel refuses, or a tool fails; the message says which step.
+        """
+        namespaces.enter_as_administrator()
+        self.switch = namespaces.own_network()
+        self.hosts = [namespaces.new_network() for _ in range(self.network.hosts)]
+        namespaces.set_network(self.switch)
+        _run("ip", [f"link add br0 mtu {MTU} type bridge", *_up("br0")])
+        for host, namespace in enumerate(self.hosts):
+            near, far = f"host{host}", f"name eth0 mtu {MTU} netns /proc/self/fd/{namespace}"
+            cable = f"link add {near} mtu {MTU} type veth peer {far}"
+            _run("ip", [cable, *_up(near, "master br0")])
+            _run("tc", [_rate(self.network, near)])
+            namespaces.set_network(namespace)
+            _run("ip", [f"link set lo mtu {MTU} up", *_addressed(f"10.0.0.{host + 1}")])
+            _run("tc", [_rate(self.network, "eth0")])
+            _suit_tcp(self.network)
+            namespaces.set_network(self.switch)
+        return self
+
+    def count(self) -> dict[str, list[tuple[int, int]]]:
+        """In the fork server: bytes sent and received so far, by host: what came in at the switch
+        was sent."""
+        ports = psutil.net_io_counters(pernic=True, nowrap=False)
+        ends = [ports[f"host{host}"] for host in range(self.network.hosts)]
+        return {"hosts": [(port.bytes_recv, port.bytes_sent) for port in ends]}
+
+    def close_in(self, rank: int, world_size: int) -> None:
+        """On a rank: move to its host, for good and without privileges."""
         namespaces.set_network(self.hosts[self.network.host(rank)])
         os.environ["GLOO_SOCKET_IFNAME"] = "eth0"
         for descriptor in (self.switch, *self.hosts):
             os.close(descriptor)
         namespaces.drop_privileges()
-
-    def count(self) -> dict[str, list[tuple[int, int]]]:
-        """Bytes sent and received so far, by host: what came in at the switch was sent."""
-        ports = psutil.net_io_counters(pernic=True, nowrap=False)
-        ends = [ports[f"host{host}"] for host in range(self.network.hosts)]
-        return {"hosts": [(port.bytes_recv, port.bytes_sent) for port in ends]}
-
-
-def lay(network: Any) -> Wires:
-    """Enter fresh namespaces and build the network; this process ends up on its switch.
-
-    Raises:
-        OSError: the kernel refuses, or a tool fails; the message says which step.
-    """
-    namespaces.enter_as_administrator()
-    switch = namespaces.own_network()
-    hosts = [namespaces.new_network() for _ in range(network.hosts)]
-    namespaces.set_network(switch)
-    _run("ip", [f"link add br0 mtu {MTU} type bridge", *_up("br0")])
-    for host, namespace in enumerate(hosts):
-        near, far = f"host{host}", f"name eth0 mtu {MTU} netns /proc/self/fd/{namespace}"
-        cable = f"link add {near} mtu {MTU} type veth peer {far}"
-        _run("ip", [cable, *_up(near, "master br0")])
-        _run("tc", [_rate(network, near)])
-        namespaces.set_network(namespace)
-        _run("ip", [f"link set lo mtu {MTU} up", *_addressed(_address(host))])
-        _run("tc", [_rate(network, "eth0")])
-        _suit_tcp(network)
-        namespaces.set_network(switch)
-    return Wires(network, switch, hosts)
-
-
-def _address(host: int) -> str:
-    return f"10.0.0.{host + 1}"
 
 
 def _up(name: str, options: str = "") -> list[str]:
@@ -101,7 +107,7 @@ def _addressed(address: str) -> list[str]:
     return [given, *_up("eth0"), f"route replace {network} congctl reno"]
 
 
-def _suit_tcp(network: Any) -> None:
+def _suit_tcp(network: VirtualNetwork) -> None:
     """Have this namespace's TCP send nothing a second time: here nothing is lost, only late.
 
     An answer that waits in a queue, or packets that overtake each other between the machine's
@@ -116,7 +122,7 @@ def _suit_tcp(network: Any) -> None:
             Path(f"/proc/sys/net/ipv4/tcp_{name}").write_text(str(value))
 
 
-def _rate(network: Any, name: str) -> str:
+def _rate(network: VirtualNetwork, name: str) -> str:
     rate = network.bytes_per_second
     burst, at_once = (max(_FRAME_BYTES, int(rate * s)) for s in (_BURST_SECONDS, _AT_ONCE_SECONDS))
     shape = f"rate {8 * rate:.0f}bit burst {burst} latency {1000 * _LATENCY_SECONDS:.0f}ms"

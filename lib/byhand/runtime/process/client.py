@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import pickle
@@ -14,16 +15,21 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from byhand.runtime.errors import DeadlineError, LaunchError, SandboxError
+from byhand.runtime.messages import receive_message, send_message
 from byhand.runtime.process.member import Deadline, Member, read_all
-from byhand.runtime.process.place import folder
-from byhand.runtime.system import PORTABLE, new_file, new_mark, receive_message, send_message
+from byhand.runtime.process.team import Team
+from byhand.runtime.process.whereabouts import folder
+from byhand.runtime.system import PORTABLE, new_file, new_mark
 from byhand.words import counted
 
+if TYPE_CHECKING:
+    from byhand.runtime.process.place import Place
+
 START_SECONDS = 120.0
-END_SECONDS = 15.0
+END_SECONDS = ANSWER_SECONDS = 15.0
 # Memory in huge pages: forking a rank and ending it then cost a quarter of the time, because
 # there are 500 times fewer page-table entries to copy and to tear down.
 # torch's TCPStore looks up the name of every address, 127.0.0.1 included: the resolver is to give
@@ -54,9 +60,8 @@ class ForkClient:
         self._parent = parent
         self._process: subprocess.Popen | None = None
         self._errors = -1
-        self._teams = 0
-        self._exits: dict[int, dict[int, int]] = {}
-        self._failed: dict[int, str] = {}  # teams of which a rank could not be forked: why
+        self._numbers = itertools.count(1)  # of what it forks: teams, and more servers
+        self._teams: dict[int, ForkedTeam] = {}
 
     @classmethod
     def start(cls, command: Sequence[str] = ()) -> ForkClient:
@@ -94,11 +99,11 @@ class ForkClient:
         is_open = self.connection.fileno() >= 0
         return is_open and (self._process is None or self._process.poll() is None)
 
-    def fresh(self, walls: Any = None, network: Any = None) -> ForkClient:
-        """A fork server forked from this one, whose ranks live behind walls or on a network.
+    def fresh(self, place: Place) -> ForkClient:
+        """A fork server forked from this one, whose ranks live in `place`.
 
-        This file knows neither. The server loads what walls need once, for all that come; what a
-        network needs, only in the server on it.
+        This file knows no other than the usual. The server loads what a place needs once, for all
+        that come.
 
         Raises:
             SandboxError: the kernel refuses, or is not Linux's.
@@ -106,11 +111,10 @@ class ForkClient:
         if PORTABLE:
             raise SandboxError("it needs Linux, and ranks start by the portable path")
         ours, theirs = socket.socketpair()
-        self._teams += 1
-        child = ForkClient(ours, parent=(self, self._teams))
-        where = {"walls": walls, "network": pickle.dumps(network)}
+        number = next(self._numbers)
+        child = ForkClient(ours, parent=(self, number))
         with theirs:
-            self.send({"do": "fresh", "team": self._teams, **where}, [theirs.fileno()])
+            self.send({"do": "fresh", "team": number, "place": place}, [theirs.fileno()])
         try:
             child.expect("hello", START_SECONDS)
         except LaunchError:
@@ -126,7 +130,7 @@ class ForkClient:
         if self._parent is not None:
             parent, number = self._parent
             if parent.is_usable():
-                parent.end_team(number, [])
+                parent.end(number)
         elif self._process is not None:
             try:
                 self._process.wait(timeout=10)
@@ -136,30 +140,27 @@ class ForkClient:
             os.close(self._errors)
             self._process = None
 
-    def fork_team(
-        self, spec: dict[str, Any], deadline: Deadline | None = None
-    ) -> tuple[int, list[Member]]:
+    def fork_team(self, spec: dict[str, Any], deadline: Deadline | None = None) -> ForkedTeam:
         """Fork the ranks of a launch (spec["ranks"]: those of this machine); they join the world
         if so asked, and wait.
 
         Raises:
             DeadlineError: it was over first; the server has been ended with all that it forked.
         """
-        self._teams += 1
-        team, members = self._teams, []
-        self._exits[team] = {}
+        team = ForkedTeam(self, next(self._numbers))
+        self._teams[team.number] = team
         try:
             for rank in spec.get("ranks", range(spec["world_size"])):
                 self._wait_for_room(deadline, rank, spec["world_size"])
                 member, fds = Member.create(rank)
-                members.append(member)
+                team.members.append(member)
                 with fds[0] as theirs:
-                    message = {"do": "rank", "team": team, "rank": rank, **spec}
+                    message = {"do": "rank", "team": team.number, "rank": rank, **spec}
                     self.send(message, [theirs.fileno(), *fds[1:]])
         except BaseException:
-            self.end_team(team, members)
+            team.end()
             raise
-        return team, members
+        return team
 
     def _wait_for_room(self, deadline: Deadline | None, rank: int, world_size: int) -> None:
         """Return when the server has taken in most of what it was asked."""
@@ -176,51 +177,19 @@ class ForkClient:
                 f" {deadline.seconds:g} s: it was over before rank {rank} was"
             )
 
-    def end_team(self, team: int, members: list[Member]) -> None:
-        """Kill a team and everything it started; return when it is gone.
+    def end(self, number: int) -> None:
+        """Kill what was forked under a number, and all that it started; return when it is gone.
 
         A server that does not say so in time is ended, and all that it forked with it.
         """
-        for member in members:
-            member.close()
-        self._exits.pop(team, None)
-        self._failed.pop(team, None)
+        self._teams.pop(number, None)
         if self.connection.fileno() < 0:
             return
         try:
-            self.send({"do": "end", "team": team})
-            self.expect("ended", END_SECONDS, team)
+            self.send({"do": "end", "team": number})
+            self.expect("ended", END_SECONDS, number)
         except LaunchError:
             self.close()
-
-    def exits_of(self, team: int) -> dict[int, int]:
-        """{rank: exit code} of the team's ranks that have ended.
-
-        Raises:
-            SandboxError: the server is gone, or could not start one of them.
-        """
-        while self.receive(0) is not None:
-            pass
-        if team in self._failed:
-            raise SandboxError(f"a rank could not be started: {self._failed[team]}")
-        return dict(self._exits[team])
-
-    def dump_stacks(self, team: int) -> dict[int, float]:
-        """Let a team's ranks write their stacks; the seconds that each computed or waited to."""
-        return {rank: sum(seconds) for rank, seconds in self._times(team, signal.SIGUSR1).items()}
-
-    def waited(self, team: int) -> float:
-        """The most seconds that a rank of the team waited for a processor."""
-        return max((waited for _, waited in self._times(team).values()), default=0.0)
-
-    def interrupt(self, team: int) -> None:
-        """Press the stop button on a team."""
-        self._times(team, signal.SIGINT)
-
-    def _times(self, team: int, number: int = 0) -> dict[int, list[float]]:
-        self.send({"do": "signal", "team": team, "signal": number})
-        times = self.expect("times", 15.0)["times"]
-        return {int(rank): seconds for rank, seconds in times.items()}
 
     def count(self) -> dict[str, Any]:
         """What the network of the server's ranks has carried so far; empty if it is not their own.
@@ -228,8 +197,16 @@ class ForkClient:
         Raises:
             LaunchError: the server does not answer.
         """
-        self.send({"do": "count"})
-        return self.expect("count", 15.0)["count"]
+        return self.ask("count", do="count")
+
+    def ask(self, kind: str, **message: Any) -> Any:
+        """What the server answers to a message: what its next one of this kind says.
+
+        Raises:
+            LaunchError: it does not answer.
+        """
+        self.send(message)
+        return self.expect(kind, ANSWER_SECONDS)[kind]
 
     def send(self, message: dict[str, Any], fds: Sequence[int] = ()) -> None:
         """Send a message and descriptors."""
@@ -251,11 +228,14 @@ class ForkClient:
         if not data:
             raise SandboxError(f"the fork server ended by itself; {self.last_words()}")
         message = json.loads(data)
-        if "failed" in message and message.get("team") in self._exits:
-            self._failed[message["team"]] = message["failed"]
-        if "exit" in message and message["team"] in self._exits:
-            self._exits[message["team"]][message["rank"]] = message["exit"]
+        if (team := self._teams.get(message.get("team"))) is not None:
+            team.take(message)
         return message
+
+    def catch_up(self) -> None:
+        """Take in all that the server has said by now."""
+        while self.receive(0) is not None:
+            pass
 
     def expect(self, kind: str, seconds: float, team: int | None = None) -> dict[str, Any]:
         """The next message that has `kind` in it (and names `team`), passing over others."""
@@ -279,3 +259,59 @@ class ForkClient:
             client._process.wait(timeout=0.2)
         text = read_all(client._errors, 1 << 16).decode(errors="replace").strip()
         return f"its last words: {text[-2000:]}" if text else "it said nothing"
+
+
+class ForkedTeam(Team):
+    """Ranks that a fork server of this machine forks: see ForkClient.fork_team."""
+
+    def __init__(self, client: ForkClient, number: int):
+        self.client, self.number = client, number
+        self.news = client.connection
+        self.members: list[Member] = []
+        self._exits: dict[int, int] = {}
+        self._failed: str | None = None  # why a rank could not be forked
+
+    def take(self, message: dict[str, Any]) -> None:
+        """What the server says of this team."""
+        if "failed" in message:
+            self._failed = message["failed"]
+        if "exit" in message:
+            self._exits[message["rank"]] = message["exit"]
+
+    def exits(self) -> dict[int, int]:
+        """As Team says.
+
+        Raises:
+            SandboxError: the server is gone, or could not start a rank.
+        """
+        self.client.catch_up()
+        if self._failed is not None:
+            raise SandboxError(f"a rank could not be started: {self._failed}")
+        return dict(self._exits)
+
+    def stacks(self) -> dict[int, float]:
+        """As Team says."""
+        return {rank: sum(times) for rank, times in self._signal(signal.SIGUSR1).items()}
+
+    def waited(self) -> float:
+        """The most seconds that a rank waited for a processor."""
+        return max((waited for _, waited in self._signal(0).values()), default=0.0)
+
+    def interrupt(self) -> None:
+        """Press the stop button."""
+        self._signal(signal.SIGINT)
+
+    def _signal(self, number: int) -> dict[int, list[float]]:
+        """Signal the ranks, or with 0 do not; the seconds that each computed, and waited to."""
+        times = self.client.ask("times", do="signal", team=self.number, signal=number)
+        return {int(rank): seconds for rank, seconds in times.items()}
+
+    def close(self) -> None:
+        """Close this process's ends of the ranks."""
+        for member in self.members:
+            member.close()
+
+    def end(self) -> None:
+        """As Team says; a server that does not say in time that it is done is ended itself."""
+        self.close()
+        self.client.end(self.number)

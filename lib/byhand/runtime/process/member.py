@@ -1,4 +1,4 @@
-"""The launching process's ends of one rank: its socket, its log, its output, its stacks."""
+"""The launching process's ends of one rank: its socket, and its four files."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ import re
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from byhand.runtime.errors import Failure, TamperedError
 from byhand.runtime.ledger import Event
-from byhand.runtime.system import new_file, send_message
+from byhand.runtime.messages import send_message
+from byhand.runtime.system import new_file
 from byhand.runtime.trace import sources
 from byhand.runtime.trace.log import RankLog, log_file, logged, read_log
 from byhand.words import plain_text
 
 MAX_HEADER = 1 << 20
+MOST_WAKES = 1 << 16  # of a student's notebook, that answers often; a rank wakes once
 MOST_WAITED = 3
 LOOK_BYTES = 1 << 18
 MAX_FRAMES, MAX_FRAME = 200, 5000  # of a stack: faulthandler writes 100
 _FRAME = re.compile(r'  File "(.+)", line (\d{1,9}) in ')
 
 
-def read_all(fd: int, limit: int) -> bytes:
-    """The first `limit` bytes of a memory file."""
-    parts, at = [], 0
+def read_all(fd: int, limit: int, at: int = 0) -> bytes:
+    """The bytes of a memory file from `at` to `limit`."""
+    parts = []
     while at < limit and (part := os.pread(fd, min(1 << 20, limit - at), at)):
         parts.append(part)
         at += len(part)
@@ -81,18 +83,19 @@ class Member:
     log_fd: int
     output_fd: int
     stack_fd: int
-    body_fd: int
+    result_fd: int
     log: RankLog
     has_its_call: bool = True  # False once it is known to have ended before it took its call
-    header: dict[str, Any] | None = None
+    header: dict[str, Any] | None = None  # of its result, when that is written
     log_bytes: int = 0  # read so far
-    _said: bytearray = field(default_factory=bytearray)
+    _value_at: int = 0  # where in its result the value begins
+    _wakes: int = 0
 
     @classmethod
     def create(cls, rank: int) -> tuple[Member, list[Any]]:
         """A member, and the descriptors that its rank is to be given (the socket to be closed)."""
         ours, theirs = socket.socketpair()
-        fds = [new_file(f"byhand {name} {rank}") for name in ("output", "stack", "body")]
+        fds = [new_file(f"byhand {name} {rank}") for name in ("output", "stack", "result")]
         fds.insert(0, log_file(f"byhand log {rank}"))
         # a rank's threads write at once: appending, none overwrites another
         fcntl.fcntl(fds[1], fcntl.F_SETFL, os.O_APPEND)
@@ -101,26 +104,26 @@ class Member:
     def close(self) -> None:
         """Close every descriptor."""
         self.control.close()
-        for fd in (self.log_fd, self.output_fd, self.stack_fd, self.body_fd):
+        for fd in (self.log_fd, self.output_fd, self.stack_fd, self.result_fd):
             os.close(fd)
 
     def receive(self) -> bool:
-        """Read some of the reply's header. False when nothing more will come.
+        """Be woken: the rank has written its result. False when it will wake nobody any more.
 
         Raises:
-            TamperedError: the reply is no reply.
+            TamperedError: the result is none.
         """
         try:
-            data = self.control.recv(1 << 16)
+            wakes = len(self.control.recv(1 << 16))
         except ConnectionError:
             self.has_its_call = False
             return False
-        self._said += data
-        if self.header is None and len(self._said) >= 8:
-            self._read_header()
-        elif len(self._said) > MAX_HEADER:
+        self._wakes += wakes
+        if self._wakes > MOST_WAKES:
             raise TamperedError(f"rank {self.rank} says more than any rank does")
-        return bool(data)
+        if wakes and self.header is None:
+            self._read_header()
+        return wakes > 0
 
     def started(self) -> bool:
         """Whether a rank that has ended took its call, and so was more than our own code.
@@ -135,17 +138,14 @@ class Member:
         return self.has_its_call
 
     def _read_header(self) -> None:
-        length = int.from_bytes(self._said[:8], "big")
-        if length <= MAX_HEADER and len(self._said) < 8 + length:
-            return
+        length = int.from_bytes(os.pread(self.result_fd, 8, 0), "big")
         try:
-            header = json.loads(self._said[8 : 8 + length])
-            if type(header["body"]) is not int or type(header["kind"]) is not str:
-                raise ValueError("body and kind")
+            header = json.loads(os.pread(self.result_fd, min(length, MAX_HEADER), 8))
+            if type(header["kind"]) is not str:
+                raise ValueError("kind")
         except (ValueError, TypeError, KeyError, RecursionError):
             raise TamperedError(f"rank {self.rank} sent a reply that no rank writes") from None
-        self.header = header
-        del self._said[: 8 + length]
+        self.header, self._value_at = header, 8 + length
 
     @property
     def logged(self) -> int:
@@ -153,29 +153,29 @@ class Member:
         return logged(self.log_fd)
 
     @property
-    def body_bytes(self) -> int:
-        """Bytes in the file of the reply's body, which is written before its header is sent."""
-        return os.fstat(self.body_fd).st_size
+    def result_bytes(self) -> int:
+        """Bytes in the file of the result."""
+        return os.fstat(self.result_fd).st_size
 
-    def take_reply(self) -> tuple[dict[str, Any], bytes]:
-        """The reply's header and body; another may follow."""
+    def take_answer(self) -> tuple[dict[str, Any], bytes]:
+        """The result's header and what follows it; another result may be written after it."""
         header, self.header = self.header, None
-        return header, read_all(self.body_fd, header["body"])
+        return header, read_all(self.result_fd, self.result_bytes, self._value_at)
 
     def value(self, read: Callable[[int, int], Any]) -> Any:
-        """What the function returned: `read` takes the body's descriptor and how long it is.
+        """What the function returned: `read` takes the result's descriptor and where it begins.
 
         Raises:
             TamperedError: the bytes are no value.
         """
         try:
-            return read(self.body_fd, self.header["body"])
+            return read(self.result_fd, self._value_at)
         except ValueError as error:
             message = f"rank {self.rank} returned bytes that are no value: {error}"
             raise TamperedError(message) from None
 
     def failure(self) -> Failure:
-        """The exception that an error reply tells of, as text."""
+        """The exception that the result tells of, as text."""
         frames = [
             (plain_text(frame[0], 1000), frame[1], plain_text(frame[2], 1000))
             for frame in as_list(self.header.get("frames"))[-50:]
@@ -208,7 +208,7 @@ class Member:
     def line(self) -> str:
         """The innermost line outside torch and this package in the last stack; "" if none."""
         frames = (frame for frame in self.stack() if sources.is_readers(frame[0]))
-        return next((sources.place(*frame) for frame in frames), "")
+        return next((sources.line_name(*frame) for frame in frames), "")
 
     def is_inside_torch(self) -> bool:
         """Whether the last stack's innermost frame is torch's own."""

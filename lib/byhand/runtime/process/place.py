@@ -1,47 +1,98 @@
-"""Where a notebook is now: its folder, its module path and its environment, told to its ranks."""
+"""Where ranks live: all that differs between no walls, walls, and the wires of a virtual network.
+
+A launcher is made with a Place; its fork server gets a copy, moves there, and hands it on to each
+rank that it forks. So one class has methods that run in three processes, and says where.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import sys
-from collections.abc import Mapping
+import pickle
+from collections.abc import Callable, Mapping
 from typing import Any
 
-# What a rank has of its own, or its fork server; not even a notebook that sets it changes it.
-OWN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-_OURS = "BYHAND_"
+from byhand.runtime import pickling
+from byhand.runtime.process.world import choose_backend
+from byhand.runtime.trace.log import LogWriter
+from byhand.runtime.trace.memory import HeldBytes
+from byhand.runtime.trace.recorder import Recorder
 
 
-def place(before: Mapping[str, str]) -> dict[str, Any]:
-    """Where this process is, as plain data. `before`: the environment that its ranks began with."""
-    return {"path": list(map(str, sys.path)), "directory": folder(), "environ": changes(before)}
+class Place:
+    """No walls: ranks are processes of this machine like any other. Other places are of this kind.
+
+    `isolate`: ranks live in namespaces of their own, whose network counts what it carries.
+    `address`: that of rank 0. `trusted`: what ranks say is believed, and they are where the
+    notebook is. `limits` of a rank, by name. `look_seconds`: how often the fork server is to
+    `weigh`; None: never.
+    """
+
+    isolate: bool = False
+    address = "127.0.0.1"
+    trusted = True
+    limits: Mapping[str, int] = {}
+    look_seconds: float | None = None
+
+    def backend(self, backend: str, world_size: int) -> str:
+        """In the notebook: the backend of a launch that asks for this one.
+
+        Raises:
+            ValueError: it cannot run here.
+        """
+        return choose_backend(backend, world_size)
+
+    def overweight(self, world_size: int) -> str:
+        """In the notebook: why a rank fails, if all together hold more memory than they may."""
+        return ""
+
+    def counted(self, before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+        """In the notebook: what two counts tell of the run between them, by fields of Run."""
+        return {}
+
+    def value(self, fd: int, at: int) -> Any:
+        """In the notebook: what `dump` wrote from byte `at` on.
+
+        Raises:
+            ValueError: it is no value.
+        """
+        return pickling.read(fd, at)
+
+    def enter(self) -> Place:
+        """In a forked fork server: move there; the place as this server knows it from then on.
+
+        Raises:
+            OSError: the kernel refuses; the message says which step.
+        """
+        return self
+
+    def count(self) -> dict[str, Any]:
+        """In the fork server: what the network of its ranks has carried, if it is their own."""
+        return {}
+
+    def weigh(self, world_size: int) -> None:
+        """In the fork server: kill so many ranks if together they hold more than they may."""
+
+    def main(self, fds: list[int], spec: dict[str, Any], be_a_rank: Callable[..., None]) -> None:
+        """In a process that the fork server forked: be what is asked for here, which is a rank."""
+        be_a_rank(fds, spec, self)
+
+    def close_in(self, rank: int, world_size: int) -> None:
+        """On a rank, before it joins the others: move to its host, give up what it may not have."""
+
+    def load(self, data: bytes) -> Any:
+        """On a rank: the function and the arguments that came as `data`."""
+        return pickle.loads(data)
+
+    def recorded(self, log: LogWriter, memory: HeldBytes | None) -> Any:
+        """On a rank: what the function runs in."""
+        return Recorder(log, memory)
+
+    def dump(self, value: Any, fd: int) -> None:
+        """On a rank: write what the function returned at the end of a file.
+
+        Raises:
+            TypeError: it cannot travel; the message says why.
+        """
+        pickling.write(value, fd)
 
 
-def folder() -> str | None:
-    """The working directory; None where it has been removed."""
-    with contextlib.suppress(FileNotFoundError):
-        return os.getcwd()
-    return None
-
-
-def changes(before: Mapping[str, str]) -> dict[str, str | None]:
-    """By name, what the environment has now and had not before; None for what is gone."""
-    now = os.environ.copy()
-    names = before.keys() | now.keys()
-    return {name: now.get(name) for name in names if now.get(name) != before.get(name)}
-
-
-def go_there(told: Mapping[str, Any]) -> None:
-    """On a rank: be where `place` says, as far as that can be reached from here."""
-    sys.path[:] = told["path"]
-    if told["directory"] is not None:
-        with contextlib.suppress(OSError):
-            os.chdir(told["directory"])
-    for name, value in told["environ"].items():
-        if name in OWN or name.startswith(_OURS):
-            continue
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
+OPEN = Place()

@@ -1,9 +1,9 @@
-"""What a forked rank does: join the world, wait for its function, run it, reply, wait for the end.
+"""What a forked rank does: join the world, wait for its function, run it, wait for the end.
 
-Descriptors it is given: control (a socket to the launching process), log (see trace), output
-(what it prints), stack (Python stacks on demand, or at a crash) and body. The request is a JSON
-header and a memory file with the pickled function and its arguments; the reply, a file too: what
-the function returned is written into body, and then a JSON header is sent.
+Descriptors it is given: control, a socket to the launching process, and four files. log: its calls
+(see trace). output: what it prints. stack: its Python stacks, on demand or at a crash. result: what
+the function returned or raised. By control it gets its call, a JSON header and a file in memory
+with the pickled function and its arguments, and with one byte it says that its result is written.
 """
 
 from __future__ import annotations
@@ -11,98 +11,30 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import json
-import mmap
 import os
 import pickle
 import signal
 import socket
 import sys
 import traceback
-from collections.abc import Mapping
 from typing import Any
 
-import cloudpickle
 import torch
 import torch.distributed as dist
 
+from byhand.runtime import pickling
+from byhand.runtime.messages import headed, receive_message
 from byhand.runtime.process import world as process_group
-from byhand.runtime.process.place import go_there
-from byhand.runtime.system import new_file, receive_message
+from byhand.runtime.process.place import Place
+from byhand.runtime.process.whereabouts import go_there
+from byhand.runtime.system import new_file, rewrite
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
-from byhand.words import an
 
 MAX_TEXT = 20_000
+WAKE = b"."
 _RUNTIME = os.path.dirname(os.path.dirname(__file__)) + os.sep
-
-
-class Open:
-    """No walls: a rank of one's own. Whoever holds others' code hands in walls with these methods.
-
-    `isolate`: ranks live in namespaces of their own. `look_seconds`: how often the fork server has
-    `weigh(world_size)` end its ranks if they hold more than they may; None: never. `limits` of a
-    rank. `trusted`: what ranks say is believed, and they are where the notebook is.
-    """
-
-    isolate = False
-    trusted = True
-    look_seconds: float | None = None
-    limits: Mapping[str, int] = {}
-
-    def main(self, fds: list[int], spec: dict, address: tuple[str, int]) -> None:
-        """In a process that the fork server forked: be a rank."""
-        main(fds, spec, address, self)
-
-    def backend(self, backend: str, world_size: int) -> str:
-        """In the notebook: the backend of a launch that asks for this one."""
-        return process_group.choose_backend(backend, world_size)
-
-    def overweight(self, world_size: int) -> str:
-        """In the notebook: why a rank fails, if all together hold more memory than they may."""
-        return ""
-
-    def count(self) -> dict[str, Any]:
-        """In the fork server: what the network here has carried, if it is the ranks' own."""
-        return {}
-
-    def close_in(self, rank: int, world_size: int) -> None:
-        """On a rank: take away what it may not have."""
-
-    def load(self, data: bytes) -> Any:
-        """On a rank: what `data` pickles."""
-        return pickle.loads(data)
-
-    def dump(self, value: Any, fd: int) -> int:
-        """On a rank: write what the function returned, tensors on the CPU and without a history,
-        into an empty file; how many bytes.
-
-        Raises:
-            TypeError: it cannot be pickled.
-        """
-        try:
-            with open(fd, "wb", closefd=False) as file, torch.inference_mode():
-                _Pickler(file).dump(_plain(value))  # a functional collective's is inference's still
-                return file.tell()
-        except Exception as error:
-            what = f"the result, {an(type(value).__name__)},"
-            raise TypeError(f"{what} cannot travel back to the notebook: {error}") from None
-
-    def value(self, fd: int, num_bytes: int) -> Any:
-        """In the notebook: what `dump` made these bytes of.
-
-        Raises:
-            ValueError: they are no value.
-        """
-        with mmap.mmap(fd, num_bytes, access=mmap.ACCESS_READ) as data:
-            return pickle.loads(data)
-
-    def recorded(self, log: LogWriter, memory: HeldBytes | None) -> Any:
-        """On a rank: what the function runs in."""
-        return Recorder(log, memory)
-
-
-OPEN = Open()
 
 
 def rehearse() -> None:
@@ -116,23 +48,24 @@ def rehearse() -> None:
         x = torch.ones(4) + 1
         if not alone:
             dist.all_reduce(x)
-    pickle.loads(cloudpickle.dumps((rehearse, lambda: x)))
+    pickle.loads(pickling.dumps((rehearse, lambda: x)))
     with open(new_file("byhand rehearsal"), "rb") as file:
-        OPEN.value(file.fileno(), OPEN.dump([x, {"a": 1.5}], file.fileno()))
+        pickling.write([x, {"a": 1.5}], file.fileno())
+        pickling.read(file.fileno(), 0)
 
 
-def main(fds: list[int], spec: dict[str, Any], address: tuple[str, int], walls: Open) -> None:
-    """Be rank `spec["rank"]`, from the fork to the kill. `address`: rank 0's, for a TCP store."""
-    control_fd, log_fd, output_fd, stack_fd, body_fd = fds
+def main(fds: list[int], spec: dict[str, Any], place: Place) -> None:
+    """Be rank `spec["rank"]`, from the fork to the kill."""
+    control_fd, log_fd, output_fd, stack_fd, result_fd = fds
     rank, world_size = spec["rank"], spec["world_size"]
     here = spec.get("ranks", range(world_size))  # this machine's
     redirect(output_fd)
     _displace_nobody()
     faulthandler.enable(file=stack_fd, all_threads=False)
     faulthandler.register(signal.SIGUSR1, file=stack_fd, all_threads=False)
-    walls.close_in(rank, world_size)
+    place.close_in(rank, world_size)
     os.environ.update(
-        dict(zip(("MASTER_ADDR", "MASTER_PORT"), map(str, address), strict=True)),
+        dict(zip(("MASTER_ADDR", "MASTER_PORT"), map(str, spec["address"]), strict=True)),
         RANK=str(rank),
         WORLD_SIZE=str(world_size),
         LOCAL_RANK=str(here.index(rank)),
@@ -149,12 +82,13 @@ def main(fds: list[int], spec: dict[str, Any], address: tuple[str, int], walls: 
             rehearse()
     header, call = receive(control)  # from here on what goes wrong is the function's own
     try:
-        value = _run(rank, world_size, log_fd, header, call, walls)
+        value = _run(rank, world_size, log_fd, header, call, place)
         backend = dist.get_backend() if dist.is_initialized() else None
-        reply = {"kind": "value", "backend": backend, "body": walls.dump(value, body_fd)}
+        rewrite(result_fd, headed({"kind": "value", "backend": backend}))
+        place.dump(value, result_fd)
     except BaseException as error:
-        reply = _error(error)
-    send_reply(control, reply)
+        rewrite(result_fd, headed(_error(error)))
+    control.sendall(WAKE)
     control.recv(1)  # stay until the team is ended, so that no connection closes on the others
 
 
@@ -190,48 +124,20 @@ def receive(control: socket.socket) -> tuple[dict[str, Any], bytes]:
 
 
 def _run(
-    rank: int, world_size: int, log_fd: int, header: dict[str, Any], call: bytes, walls: Open
+    rank: int, world_size: int, log_fd: int, header: dict[str, Any], call: bytes, place: Place
 ) -> Any:
-    if header["place"] is not None:
-        go_there(header["place"])
-    fn, args = walls.load(call)
+    if header["there"] is not None:
+        go_there(header["there"])
+    fn, args = place.load(call)
     memory = HeldBytes() if header["memory"] else None
     if memory is not None:
         memory.track(list(args))
     try:
-        with walls.recorded(LogWriter(log_fd), memory):
+        with place.recorded(LogWriter(log_fd), memory):
             return fn(*args) if header["alone"] else fn(rank, world_size, *args)
     finally:
         with contextlib.suppress(Exception):  # a notebook may have put anything in its place
             sys.stdout.flush()
-
-
-def _plain(value: Any) -> Any:
-    """A result with plain tensors in its lists and dicts, also where parameters stood."""
-    if hasattr(value, "trigger_wait"):  # a functional collective's, that is still under way
-        value = value.trigger_wait()
-    if isinstance(value, torch.Tensor) and not hasattr(value, "__tensor_flatten__"):
-        return value.detach().cpu()
-    if type(value) in (list, tuple):
-        return type(value)(map(_plain, value))
-    return {key: _plain(value[key]) for key in value} if type(value) is dict else value
-
-
-class _Pickler(cloudpickle.Pickler):
-    """Of a tensor it takes the numbers, and not the storage around them."""
-
-    def reducer_override(self, value: Any) -> Any:
-        if type(value) is not torch.Tensor or value.layout is not torch.strided or value.is_nested:
-            return super().reducer_override(value)
-        plain = _plain(value).contiguous().resolve_conj().resolve_neg()
-        numbers = plain.flatten().view(torch.uint8).numpy() if plain.numel() else None
-        data = None if numbers is None else pickle.PickleBuffer(numbers)
-        return _tensor, (data, plain.dtype, tuple(plain.shape))
-
-
-def _tensor(data: bytearray | None, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
-    flat = torch.empty(0, dtype=dtype) if data is None else torch.frombuffer(data, dtype=dtype)
-    return flat.reshape(shape)
 
 
 def _error(error: BaseException) -> dict[str, Any]:
@@ -248,11 +154,4 @@ def _error(error: BaseException) -> dict[str, Any]:
         "exception": type(error).__name__,
         "message": message[:MAX_TEXT],
         "frames": frames[-50:],
-        "body": 0,
     }
-
-
-def send_reply(control: socket.socket, reply: dict[str, Any]) -> None:
-    """Answer a request, of whose body so many bytes as reply["body"] says have been written."""
-    header = json.dumps(reply).encode()
-    control.sendall(len(header).to_bytes(8, "big") + header)

@@ -25,35 +25,52 @@ import sys
 import time
 import traceback
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
 from byhand.runtime import system
+from byhand.runtime.messages import receive_message, send_message
 from byhand.runtime.process import rank as rank_process
-from byhand.runtime.system import Team
+from byhand.runtime.process.place import OPEN, Place
 from byhand.runtime.trace import hooks
+
+
+@dataclass
+class Processes:
+    """What was forked under one number: the ranks of a team, or one more server."""
+
+    world_size: int = 0
+    ranks: dict[int, int] = field(default_factory=dict)  # process id -> rank
+    port: socket.socket | None = None  # a free one, kept for a store of the program's own
+    store: int = -1  # a file in which the ranks find each other
+    store_path: str = ""  # its name, on a rank
+
+    def prepare(self, world_size: int) -> None:
+        """Reserve what the ranks of a launch share, before the first of them is forked."""
+        if self.port is None:
+            self.world_size, self.port = world_size, system.free_port()
+            self.store, self.store_path = system.meeting_place()
+
+    def close(self) -> None:
+        """Give back what was reserved."""
+        if self.port is not None:
+            self.port.close()
+            system.leave_meeting_place(self.store, self.store_path)
 
 
 class Server:
     """Forks ranks on request, reports their ends, and kills what they leave.
 
-    `walls` and `network`, where they were given, are what its ranks live behind and on. With
-    either, this may be the first process of a process namespace: nothing outlives it there.
+    `place`: where they live. Where that is isolated, this is the first process of a process
+    namespace, and nothing outlives it there.
     """
 
-    def __init__(
-        self,
-        connection: socket.socket,
-        walls: Any = rank_process.OPEN,
-        network: Any = None,
-        is_first: bool = False,
-    ):
+    def __init__(self, connection: socket.socket, place: Place = OPEN):
         self.connection = connection
-        self.walls = walls
-        self.network = network
-        self.is_first = is_first
-        self.teams: dict[int, Team] = {}
+        self.place = place
+        self.teams: dict[int, Processes] = {}
         self.wake_read, self.wake_write = os.pipe()  # written when a child ends
         self.life_read, self.life_write = os.pipe()  # ends with this process
         for end in (self.wake_read, self.wake_write):
@@ -69,7 +86,7 @@ class Server:
         selector = selectors.DefaultSelector()
         selector.register(self.connection, selectors.EVENT_READ)
         selector.register(self.wake_read, selectors.EVENT_READ)
-        looked, every = time.monotonic(), self.walls.look_seconds
+        looked, every = time.monotonic(), self.place.look_seconds
         while True:
             for key, _ in selector.select(every if self.teams else None):
                 if key.fd == self.wake_read:
@@ -81,18 +98,18 @@ class Server:
                         self.end(team)
                     return
             if every is not None and time.monotonic() >= looked + every:
-                self.walls.weigh(sum(team.world_size for team in self.teams.values()))
+                self.place.weigh(sum(team.world_size for team in self.teams.values()))
                 looked = time.monotonic()
 
     def send(self, message: dict[str, Any]) -> None:
         """Send one message; nobody may be there to read it."""
         with contextlib.suppress(OSError):
-            system.send_message(self.connection, json.dumps(message).encode())
+            send_message(self.connection, json.dumps(message).encode())
 
     def receive(self) -> bool:
         """Answer one message. False when the other side has closed."""
         try:
-            data, fds = system.receive_message(self.connection, 8)
+            data, fds = receive_message(self.connection, 8)
         except ConnectionError:
             data = b""
         if not data:
@@ -120,39 +137,29 @@ class Server:
         """
         if self.is_left():
             return
-        team = self.teams.setdefault(message["team"], Team())
+        team = self.teams.setdefault(message["team"], Processes())
         team.prepare(message["world_size"])
         message.setdefault("store", team.store_path)
-        address = message.get("address") or ("127.0.0.1", team.port.getsockname()[1])
-        if self.network is not None:
-            address = (self.network.address(0), address[1])
-
-        def body() -> None:
-            if self.network is not None:
-                self.network.join(message["rank"])
-            self.walls.main(fds, message, address)
-
-        team.ranks[self.fork(body, fds)] = message["rank"]
+        message.setdefault("address", (self.place.address, team.port.getsockname()[1]))
+        pid = self.fork(lambda: self.place.main(fds, message, rank_process.main), fds)
+        team.ranks[pid] = message["rank"]
 
     def do_fresh(self, message: dict[str, Any], fds: list[int]) -> None:
-        """Fork a server like this one, behind walls or on a network of its own."""
-        team = self.teams.setdefault(message["team"], Team())
+        """Fork a server like this one, whose ranks live in a place of their own."""
+        team = self.teams.setdefault(message["team"], Processes())
 
         def body() -> None:
             connection = socket.socket(fileno=os.dup(fds[0]))
             os.close(fds[0])
-            walls, network = message["walls"], pickle.loads(message["network"])
             try:
-                walls = self.walls if walls is None else walls.enter()
-                network = self.network if network is None else network.enter()
+                place = message["place"].enter()
             except OSError as error:
                 words = str(error.strerror or error)
-                system.send_message(connection, json.dumps({"failed": words}).encode())
+                send_message(connection, json.dumps({"failed": words}).encode())
                 return
-            is_first = walls.isolate or network is not None
-            if is_first:
+            if place.isolate:
                 system.end_with(self.life_read, None)  # it has been forked once more
-            Server(connection, walls, network, is_first).serve()
+            Server(connection, place).serve()
 
         team.ranks[self.fork(body, fds)] = 0
 
@@ -163,7 +170,7 @@ class Server:
 
     def do_signal(self, message: dict[str, Any], _: list[int]) -> None:
         """Send a team's ranks a signal, or 0 for none; the seconds each computed, and waited to."""
-        team, names = self.teams.get(message["team"], Team()), system.children()
+        team, names = self.teams.get(message["team"], Processes()), system.children()
         times = {}
         for pid, rank in team.ranks.items():
             times[rank] = system.cpu_seconds(pid), system.waited_seconds(names.get(pid, pid))
@@ -171,9 +178,8 @@ class Server:
         self.send({"times": times, "team": message["team"]})
 
     def do_count(self, message: dict[str, Any], _: list[int]) -> None:
-        """What this server's network has carried so far; None where it has none of its own."""
-        place = self.walls if self.network is None else self.network
-        self.send({"count": place.count()})
+        """What the network of the ranks has carried so far; nothing where it is not their own."""
+        self.send({"count": self.place.count()})
 
     def fork(self, body: Any, keep: list[int]) -> int:
         """Fork a child that runs `body` with none of the server's descriptors but `keep`."""
@@ -221,7 +227,7 @@ class Server:
     def orphans(self) -> set[int]:
         """All that ranks left behind, and no rank of another team."""
         known = {pid for team in self.teams.values() for pid in team.ranks}
-        if self.is_first:  # /proc has other numbers; -1 is all that this process can see
+        if self.place.isolate:  # /proc has other numbers; -1 is all that this process can see
             return set() if known else {-1}
         return system.children().keys() - known
 

@@ -9,7 +9,7 @@ current directory (or in BYHAND_SHARED) and removed afterwards:
     request      the call of each rank, and how to run it
     store        where the ranks find each other
     master       node 0's address and a free port, for a store of the program's own
-    node.K       all that node K's ranks write and return: pickles of kind, rank, value
+    node.K       all that node K's ranks write and return: messages of kind, rank, value, pickled
 
 What the notebook has to say goes through srun's standard input: a line asks for the ranks' stacks,
 and its end, which comes with the notebook's, ends every process on the nodes. Times are those of

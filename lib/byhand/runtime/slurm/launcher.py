@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from byhand.runtime.errors import LaunchError
+from byhand.runtime.messages import read_message
 from byhand.runtime.process.client import environment
 from byhand.runtime.process.member import Deadline, Member
-from byhand.runtime.process.place import place
-from byhand.runtime.process.rank import OPEN
+from byhand.runtime.process.place import OPEN
+from byhand.runtime.process.team import Team
+from byhand.runtime.process.whereabouts import whereabouts
 from byhand.runtime.run import Options, Run
 from byhand.runtime.slurm import epoch, placement
 from byhand.runtime.trace.log import append_log
@@ -55,13 +57,17 @@ class SlurmLauncher:
         spec = {"world_size": world_size, "threads": asked.threads_per_rank}
         spec.update(setup=asked.setup, backend=asked.backend)
         header = {"alone": asked.alone, "memory": bool(asked.memory)}
-        header["place"] = place(os.environ)  # srun takes the environment along
+        header["there"] = whereabouts(os.environ)  # srun takes the environment along
         calls = pickled()
         shared = os.environ.get("BYHAND_SHARED", os.getcwd())
         with tempfile.TemporaryDirectory(prefix=".byhand-", dir=shared) as folder:
             Path(folder, "request").write_bytes(pickle.dumps((spec, header, calls)))
-            with Step(Path(folder), world_size) as step:
-                return step.run(asked.deadline)
+            step = Step(Path(folder), world_size)
+            try:
+                step.wait_for_nodes()
+                return Supervisor(step, OPEN, {}).run(Deadline(asked.deadline))
+            finally:
+                step.end()
 
     def start(self) -> None:
         """Nothing waits between launches."""
@@ -69,8 +75,8 @@ class SlurmLauncher:
     close = start
 
 
-class Step:
-    """One srun: the nodes' programs, and a thread that takes in what they write."""
+class Step(Team):
+    """One srun: the nodes' programs, and a thread that takes in what they write of their ranks."""
 
     def __init__(self, folder: Path, world_size: int):
         nodes = os.environ.get("SLURM_JOB_NUM_NODES") or os.environ.get("SLURM_NNODES") or "1"
@@ -78,39 +84,60 @@ class Step:
         self.num_nodes = min(int(nodes), world_size)
         pairs = [Member.create(rank) for rank in range(world_size)]
         self.members = [member for member, _ in pairs]
-        self.replies = [theirs for _, (theirs, *_) in pairs]
-        self.exits: dict[int, int] = {}
+        self.theirs = [theirs for _, (theirs, *_) in pairs]  # which a rank here would have
+        self._exits: dict[int, int] = {}
         self.answers: dict[str, list[Any]] = defaultdict(list)
-        self.awake, self.wake = socket.socketpair()
-        self.awake.setblocking(False)
-        self.said = tempfile.TemporaryFile()
+        self.news, self.wake = socket.socketpair()
+        self.news.setblocking(False)
+        self.srun_output = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             self._command(),
             start_new_session=True,
             stdin=subprocess.PIPE,
-            stdout=self.said,
-            stderr=self.said,
+            stdout=self.srun_output,
+            stderr=self.srun_output,
             env=environment(),
         )
         self.closing = threading.Event()
         self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
 
     def _command(self) -> list[str]:
         number = str(self.num_nodes)
         step = ["--overlap", "--cpu-bind=none", "--mpi=none", "--kill-on-bad-exit=1"]
-        place = [f"--nodes={number}", f"--ntasks={number}", "--ntasks-per-node=1"]
+        nodes = [f"--nodes={number}", f"--ntasks={number}", "--ntasks-per-node=1"]
         program = [sys.executable, "-m", "byhand.runtime.slurm.node", str(self.folder)]
-        return ["srun", *step, *place, *program]
+        return ["srun", *step, *nodes, *program]
 
-    def run(self, deadline: float) -> Run:
-        """Wait for the nodes, then supervise their ranks."""
+    def wait_for_nodes(self) -> None:
+        """Return when all nodes have forked their ranks, and it is known how their clocks go.
+
+        Raises:
+            LaunchError: one did not come, or was lost.
+        """
         here, there = epoch(), dict(self._ask("ready", START_SECONDS))
         placed = placement(len(self.members), self.num_nodes)
         for member, node in zip(self.members, placed, strict=True):
             ahead = here - there[node]
             member.log.clock_ahead = ahead if abs(ahead) > SAME_CLOCK else 0.0
-        supervisor = Supervisor(self.members, self._exits, self._dump_stacks, OPEN, {})
-        return supervisor.run(self.awake, Deadline(deadline))
+
+    def exits(self) -> dict[int, int]:
+        """As Team says.
+
+        Raises:
+            LaunchError: a node was lost.
+        """
+        with contextlib.suppress(BlockingIOError):
+            self.news.recv(1 << 12)
+        self._check()
+        return dict(self._exits)
+
+    def stacks(self) -> dict[int, float]:
+        """As Team says."""
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(b"\n")
+            self.process.stdin.flush()
+        return {rank: used for some in self._ask("stacks", 15.0) for rank, used in some.items()}
 
     def _ask(self, kind: str, seconds: float) -> list[Any]:
         """What each node says of this kind, when all have said it."""
@@ -123,25 +150,13 @@ class Step:
             time.sleep(POLL_SECONDS)
         return self.answers.pop(kind)
 
-    def _exits(self) -> dict[int, int]:
-        with contextlib.suppress(BlockingIOError):
-            self.awake.recv(1 << 12)
-        self._check()
-        return dict(self.exits)
-
-    def _dump_stacks(self) -> dict[int, float]:
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write(b"\n")
-            self.process.stdin.flush()
-        return {rank: used for some in self._ask("stacks", 15.0) for rank, used in some.items()}
-
     def _check(self) -> None:
         if self.process.poll() is not None:
             raise LaunchError(f"lost a node of the allocation; {self._last_words()}")
 
     def _last_words(self) -> str:
-        self.said.seek(0)
-        text = self.said.read().decode(errors="replace").strip()
+        self.srun_output.seek(0)
+        text = self.srun_output.read().decode(errors="replace").strip()
         return f"srun's last words: {text[-2000:]}" if text else "srun said nothing"
 
     def _read(self) -> None:
@@ -150,14 +165,13 @@ class Step:
         while not self.closing.wait(POLL_SECONDS):
             for node in range(self.num_nodes):
                 with (
-                    contextlib.suppress(FileNotFoundError, EOFError, pickle.UnpicklingError),
+                    contextlib.suppress(FileNotFoundError),
                     open(self.folder / f"node.{node}", "rb") as file,
                 ):
                     file.seek(read[node])
-                    while True:  # until what is not there, or not whole
-                        said = pickle.load(file)
+                    while (data := read_message(file)) is not None:
                         read[node] = file.tell()
-                        self._take(*said)
+                        self._take(*pickle.loads(data))
             if self.process.poll() is not None:
                 self.wake.send(b".")
 
@@ -166,20 +180,16 @@ class Step:
             self.answers[kind].append(value)
         elif kind == "log":
             append_log(self.members[rank].log_fd, value)
-        elif kind == "reply":
-            self.replies[rank].sendall(value)
+        elif kind == "wake":
+            self.theirs[rank].sendall(value)
         elif kind == "exit":
-            self.exits[rank] = value
+            self._exits[rank] = value
             self.wake.send(b".")
         else:
             os.write(getattr(self.members[rank], f"{kind}_fd"), value)
 
-    def __enter__(self) -> Step:
-        self.reader.start()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        """End the step; return when srun, and so all that it started, is gone."""
+    def end(self) -> None:
+        """As Team says: srun ends, and so all that it started."""
         self.closing.set()
         self.process.stdin.close()
         for end in (lambda: None, self.process.terminate, self.process.kill):
@@ -189,6 +199,6 @@ class Step:
                 break
         for member in self.members:
             member.close()
-        for one in (*self.replies, self.awake, self.wake, self.said):
+        for one in (*self.theirs, self.news, self.wake, self.srun_output):
             one.close()
         self.reader.join()

@@ -14,11 +14,13 @@ from typing import Any
 
 import psutil
 
+from byhand.runtime.messages import message
 from byhand.runtime.process import server
 from byhand.runtime.process.forked import fork_server
-from byhand.runtime.process.member import send_calls
+from byhand.runtime.process.member import Member, send_calls
 from byhand.runtime.slurm import epoch, placement
 
+WRITTEN = ("log", "output", "stack")  # of a rank's files, while it runs
 POLL_SECONDS = 0.05
 MASTER_SECONDS = 60.0
 STACKS_SECONDS = 0.05  # for the ranks to write them
@@ -37,8 +39,9 @@ class Node:
         own, interface = own_address(os.environ["SLURM_LAUNCH_NODE_IPADDR"])
         environ = {"BYHAND_STORE": str(folder / "store"), "GLOO_SOCKET_IFNAME": interface}
         spec.update(ranks=ranks, address=self.master(own), environ=environ)
-        self.team, self.members = self.client.fork_team(spec)
-        self.passed_on = {(member.rank, name): 0 for member in self.members for name in WRITTEN}
+        self.team = self.client.fork_team(spec)
+        self.members = self.team.members
+        self.passed_on: dict[tuple[int, str], int] = {}  # bytes, by rank and file
         self.exits: dict[int, int] = {}
         send_calls(self.members, header, [calls[rank] for rank in ranks])
 
@@ -69,24 +72,32 @@ class Node:
 
     def pass_on(self) -> None:
         """What the ranks wrote since the last look, and which of them ended."""
-        exits = self.client.exits_of(self.team)
+        exits = self.team.exits()
         for member in self.members:
-            reply = received(member.control)  # its body is written by now, and goes first
-            for name, read in WRITTEN.items():
-                at = self.passed_on[member.rank, name]
-                while data := read(member, at):
-                    self.say(name, member.rank, data)
-                    at += len(data)
-                self.passed_on[member.rank, name] = at
-            if reply:
-                self.say("reply", member.rank, reply)
+            wake = received(member.control)
+            for name in (
+                ("log", "output", "stack", "result") if wake else ("log", "output", "stack")
+            ):
+                self.pass_on_file(
+                    member, name
+                )  # the result when it is whole, and all before the wake
+            if wake:
+                self.say("wake", member.rank, wake)
         for rank in exits.keys() - self.exits.keys():
             self.say("exit", rank, exits[rank])
         self.exits = exits
 
+    def pass_on_file(self, member: Member, name: str) -> None:
+        """What was written to one file of a rank since the last look."""
+        at = self.passed_on.get((member.rank, name), 0)
+        while data := read(member, name, at):
+            self.say(name, member.rank, data)
+            at += len(data)
+        self.passed_on[member.rank, name] = at
+
     def tell_stacks(self) -> None:
         """Where each rank is, and the CPU seconds that each has used."""
-        seconds = self.client.dump_stacks(self.team)
+        seconds = self.team.stacks()
         time.sleep(STACKS_SECONDS)
         self.pass_on()
         self.say("stacks", None, seconds)
@@ -94,23 +105,22 @@ class Node:
     def say(self, kind: str, rank: int | None, value: Any) -> None:
         """Write it at the end of this node's file, which is closed so that other nodes see it."""
         with open(self.folder / f"node.{self.number}", "ab") as file:
-            file.write(pickle.dumps((kind, rank, value)))
+            file.write(message(pickle.dumps((kind, rank, value))))
 
 
 def received(control: socket.socket) -> bytes:
-    """Some of a reply's header; nothing where none came, whatever the rank left unread."""
+    """What a rank woke this process with, if it did, whatever it left unread."""
     try:
-        return control.recv(1 << 20, socket.MSG_DONTWAIT)
+        return control.recv(1 << 10, socket.MSG_DONTWAIT)
     except (BlockingIOError, ConnectionError):
         return b""
 
 
-WRITTEN = {
-    "log": lambda member, at: member.log_text(at),
-    "output": lambda member, at: os.pread(member.output_fd, 1 << 20, at),
-    "stack": lambda member, at: os.pread(member.stack_fd, 1 << 20, at),
-    "body": lambda member, at: os.pread(member.body_fd, 1 << 20, at),
-}
+def read(member: Member, name: str, at: int) -> bytes:
+    """Some of the bytes of a file of a rank, from `at` on."""
+    if name == "log":
+        return member.log_text(at)
+    return os.pread(getattr(member, f"{name}_fd"), 1 << 20, at)
 
 
 def own_address(other: str) -> tuple[str, str]:

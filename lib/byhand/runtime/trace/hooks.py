@@ -171,8 +171,8 @@ def _new_group(
 def _init(backend: Any = None, *args: Any, world_size: int = -1, rank: int = -1, **_: Any) -> Call:
     size = world_size if world_size > 0 else int(os.environ.get("WORLD_SIZE", -1))
     all_ranks = tuple(range(int(os.environ.get("BYHAND_WORLD_SIZE", size))))
-    said = f"a world of {counted(size, 'rank')}" + (f" on {backend}" if backend else "")
-    call = Call(op="init_process_group", group=all_ranks, group_name="set-up", detail=said)
+    detail = f"a world of {counted(size, 'rank')}" + (f" on {backend}" if backend else "")
+    call = Call(op="init_process_group", group=all_ranks, group_name="set-up", detail=detail)
     call.declared = size
     return call
 
@@ -188,17 +188,17 @@ def _told(value: Any) -> Any:
 
 
 @functools.lru_cache(1024)  # most programs make the same calls again and again
-def _packed(opname: str, args: tuple, group: tuple, reduce_op: Any, place: tuple) -> bytes:
+def _packed(opname: str, args: tuple, group: tuple, reduce_op: Any, where: tuple) -> bytes:
     """The fields of a call, all from what can be told of it; `reduce_op`: torch's, or its name.
 
     Equal calls give the same object: log.py writes it once.
     """
-    (name, ranks), (file, line) = group, place
+    (name, ranks), (file, line) = group, where
     fields = READERS[opname](args, len(ranks))
     for key in ("root", "peer"):
         if key in fields:
             fields[key] = ranks[fields[key]]
     if fields["op"] in _REDUCED:
-        said = str(getattr(reduce_op, "op", reduce_op))  # "sum", ReduceOp.SUM, or what holds it
-        fields["reduce_op"] = said.rpartition(".")[2].lower()
+        asked = str(getattr(reduce_op, "op", reduce_op))  # "sum", ReduceOp.SUM, or what holds it
+        fields["reduce_op"] = asked.rpartition(".")[2].lower()
     return packed_call(Call(group=ranks, group_name=name, file=file, line=line, **fields))

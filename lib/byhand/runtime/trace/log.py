@@ -7,7 +7,7 @@ checked. After the eight bytes come records:
     length, kind, index, moment, value, and for a FORM the fields of ledger.Call, as JSON
 
 BEGIN   the rank entered the function
-FORM    calls of which `index` is said look like this
+FORM    calls that name form `index` look like this
 CALL    it made its next communication call, of form `index`; value WAIT or ASIDE: and waits for it
 WAIT    it stands still for call number `index`; value 1: it computed since the call
 ASIDE   a thread beside the function's own stands still for it
@@ -56,9 +56,9 @@ class Record(NamedTuple):
 
 def packed_call(call: Call) -> bytes:
     """The fields of a call as bytes."""
-    said = {name: getattr(call, name) for name in _SCHEMA}
-    texts = {n: plain_text(text, MAX_TEXT) for n, text in said.items() if type(text) is str}
-    return json.dumps(said | texts).encode()
+    values = {name: getattr(call, name) for name in _SCHEMA}
+    texts = {n: plain_text(text, MAX_TEXT) for n, text in values.items() if type(text) is str}
+    return json.dumps(values | texts).encode()
 
 
 def records(data: bytes) -> tuple[list[Record], bytes]:
@@ -85,15 +85,15 @@ def unpacked_call(body: bytes) -> dict[str, Any]:
     Raises:
         ValueError: no call has such fields.
     """
-    said = json.loads(body)
-    if type(said) is not dict or said.keys() != _SCHEMA.keys():
+    values = json.loads(body)
+    if type(values) is not dict or values.keys() != _SCHEMA.keys():
         raise ValueError("its fields are not a call's")
     for name, kind in _SCHEMA.items():
-        if kind == "tuple[int, ...]" and type(said[name]) is list:
-            said[name] = tuple(said[name])
-        if not _fits(name, kind, said[name]):
+        if kind == "tuple[int, ...]" and type(values[name]) is list:
+            values[name] = tuple(values[name])
+        if not _fits(name, kind, values[name]):
             raise ValueError(f"no call's {name} is this")
-    return said
+    return values
 
 
 def _fits(name: str, kind: str, value: Any) -> bool:
@@ -236,9 +236,9 @@ class RankLog:
 
     def _form(self, body: bytes) -> dict[str, Any]:
         """What all calls of a form have in common."""
-        said = unpacked_call(body)
-        if said["op"] not in (*OPS, *SETUP_OPS):
+        values = unpacked_call(body)
+        if values["op"] not in (*OPS, *SETUP_OPS):
             raise ValueError("its operation is none that torch has")
-        if self.rank not in said["group"] or len(set(said["group"])) < len(said["group"]):
+        if self.rank not in values["group"] or len(set(values["group"])) < len(values["group"]):
             raise ValueError("its group is not one that it is in")
-        return said
+        return values

@@ -21,8 +21,8 @@ def _tensor(op: str, tensors: Sequence[Tensor], payload: int | None = None, **mo
     if len(tensors) > 1:
         shape = (sum(math.prod(shape) for shape, _ in tensors),)
     payload = _num_bytes(tensors) if payload is None else payload
-    told = {"op": op, "shape": shape, "dtype": str(dtype).removeprefix("torch.")}
-    return {**told, "payload_bytes": payload, **more}
+    fields = {"op": op, "shape": shape, "dtype": str(dtype).removeprefix("torch.")}
+    return {**fields, "payload_bytes": payload, **more}
 
 
 def _all_to_all(sent: Sequence[Tensor], sends: Sequence[int], receives: Sequence[int]) -> dict:
@@ -33,9 +33,9 @@ def _numels(tensors: Sequence[Tensor]) -> list[int]:
     return [math.prod(shape) for shape, _ in tensors]
 
 
-def _rows(tensor: Tensor, said: Sequence[int], n: int) -> Sequence[int]:
-    """To or from each of n ranks: as said, or evenly."""
-    return said or (tensor[0][0] // n,) * n
+def _rows(tensor: Tensor, splits: Sequence[int], n: int) -> Sequence[int]:
+    """To or from each of n ranks: so many, or evenly."""
+    return splits or (tensor[0][0] // n,) * n
 
 
 READERS: dict[str, Any] = {

@@ -27,8 +27,8 @@ def _splits_hold(outputs: list, inputs: list, args: Any, n: int) -> bool:
         return math.prod(outputs[0]) == math.prod(inputs[0])
     splits = ((outputs[0][0], args[3]), (inputs[0][0], args[4]))
     return all(
-        not said or (len(said) == n and sum(said) == rows and min(said) >= 0)
-        for rows, said in splits
+        not split or (len(split) == n and sum(split) == rows and min(split) >= 0)
+        for rows, split in splits
     )
 
 
@@ -95,12 +95,12 @@ def misfit(opname: str, args: Any, n: int) -> str | None:
     dtypes = {dtype for _, dtype in [*outputs, *inputs]}
     if rule.holds(*shapes, args, n) and len(dtypes) == 1:
         return None
-    told = f"{rule.call} cannot put {_listed(inputs)} into {_listed(outputs)} on {n} ranks"
+    refused = f"{rule.call} cannot put {_listed(inputs)} into {_listed(outputs)} on {n} ranks"
     if opname == "alltoall_base_" and (args[3] or args[4]):
-        told += f", with output splits {list(args[3])} and input splits {list(args[4])}"
+        refused += f", with output splits {list(args[3])} and input splits {list(args[4])}"
     if len(dtypes) > 1:
-        return f"{told}. All are of one dtype."
-    return f"{told}. {rule.sentence.format(n=counted(n, 'rank'))}"
+        return f"{refused}. All are of one dtype."
+    return f"{refused}. {rule.sentence.format(n=counted(n, 'rank'))}"
 
 
 def _listed(tensors: list) -> str:

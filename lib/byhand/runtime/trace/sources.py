@@ -31,7 +31,7 @@ def cell_number(filename: str) -> int | None:
     return numbers.get(filename)
 
 
-def place(filename: str, line: int) -> str:
+def line_name(filename: str, line: int) -> str:
     """A line's name: by notebook cell where there is one, else by file."""
     number = cell_number(filename)
     if number is not None:
@@ -65,7 +65,7 @@ def traceback_text(
     """The reader's frames (all, if none is) and the message, with code as `code_line` has it."""
     lines = []
     for filename, line, name in [f for f in frames if is_readers(f[0])] or frames:
-        lines.append(f"  {place(filename, line)}, in {name}")
+        lines.append(f"  {line_name(filename, line)}, in {name}")
         code = code_line(filename, line, cells)
         if code:
             lines.append(f"    {code[:MAX_LINE]}")

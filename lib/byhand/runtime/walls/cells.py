@@ -15,7 +15,7 @@ import pickle
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,11 @@ from traitlets.config import Config
 
 from byhand.runtime.launcher import Launcher
 from byhand.runtime.launching import set_default
+from byhand.runtime.messages import headed
 from byhand.runtime.pickling import dumps, pickled
 from byhand.runtime.process.forked import fork_server
-from byhand.runtime.process.place import place
-from byhand.runtime.process.rank import Open, receive, redirect, send_reply
+from byhand.runtime.process.rank import WAKE, receive, redirect
+from byhand.runtime.process.whereabouts import whereabouts
 from byhand.runtime.system import rewrite
 from byhand.runtime.walls import codec
 from byhand.runtime.walls.limits import Walls
@@ -43,7 +44,7 @@ TOOLS_OWN = {".cache", ".config", ".git", ".ipynb_checkpoints", ".ipython", "__p
 class NotebookWalls(Walls):
     """What stands around a student's notebook."""
 
-    def main(self, fds: list[int], spec: dict, address: tuple[str, int]) -> None:
+    def main(self, fds: list[int], spec: dict[str, Any], be_a_rank: Callable[..., None]) -> None:
         """In a process that the fork server forked: be the notebook."""
         control = socket.socket(fileno=fds[0])
         redirect(os.open(os.devnull, os.O_WRONLY))
@@ -60,7 +61,7 @@ def students_notebook(sandbox: Sandbox, limits: Mapping[str, int]) -> Notebook:
     own.pop("device_bytes", None)
     walls = NotebookWalls(sandbox.isolate, own)
     reply_bytes = own.get("reply_bytes", codec.MAX_BYTES)
-    return Notebook(lambda: sandbox.client_behind(walls), reply_bytes, sandbox.gpus.patience)
+    return Notebook(lambda: sandbox.client_in(walls), reply_bytes, sandbox.gpus.patience)
 
 
 class _Shell(InteractiveShell):
@@ -79,11 +80,10 @@ class _Shell(InteractiveShell):
     showsyntaxerror = showtraceback
 
 
-def serve(control: socket.socket, body_fd: int) -> None:
+def serve(control: socket.socket, result_fd: int) -> None:
     """Run cells and pickle names, as the judge asks, until it closes the socket."""
-    launcher = Launcher()  # of the student's own cells: clean ranks, behind these same walls
-    launcher._client, launcher.walls = fork_server(control.fileno()), Open()
-    set_default(launcher)
+    # of the student's own cells: clean ranks, behind these same walls
+    set_default(Launcher(client=fork_server(control.fileno())))
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     shell = _Shell.instance(config=Config(HistoryManager={"enabled": False}))
     shell.display_formatter.active_types = ["text/plain"]
@@ -96,7 +96,8 @@ def serve(control: socket.socket, body_fd: int) -> None:
             reply, body = {"kind": "ran", "note": _run(shell, *asked)}, b""
         else:
             reply, body = _packed(shell.user_ns, asked, home, before)
-        send_reply(control, {**reply, "body": rewrite(body_fd, body)})
+        rewrite(result_fd, headed(reply) + body)
+        control.sendall(WAKE)
 
 
 def _run(shell: _Shell, label: str, source: str) -> str | None:
@@ -131,7 +132,7 @@ def _packed(
                 pickled(names[name], 1, ())
             raise
         files = {n: text for n, text in _files(home).items() if before[0].get(n) != text}
-        there = place(before[1])
+        there = whereabouts(before[1])
         if there["directory"] is not None:
             there["directory"] = os.path.relpath(there["directory"], home)
     except Exception as error:

@@ -69,8 +69,8 @@ def _parents() -> Iterator[Path]:
                 yield ROOT / "memory" / inside.lstrip("/")
                 yield ROOT / "memory"
             elif not controllers:
-                place = ROOT / inside.lstrip("/")
-                for folder in (place, *place.parents):
+                inner = ROOT / inside.lstrip("/")
+                for folder in (inner, *inner.parents):
                     control = folder / "cgroup.subtree_control"
                     if control.exists() and "memory" in control.read_text().split():
                         yield folder

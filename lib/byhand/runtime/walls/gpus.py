@@ -77,11 +77,11 @@ class Gpus:
 NO_GPUS = Gpus()
 
 
-def device_files(place: Path | str = "/dev") -> tuple[str, ...]:
-    """The files through which programs reach NVIDIA's driver, as far as they are in `place`."""
+def device_files(folder: Path | str = "/dev") -> tuple[str, ...]:
+    """The files through which programs reach NVIDIA's driver, as far as they are in `folder`."""
     names = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps")
-    cards = sorted(path for path in Path(place).glob("nvidia*") if path.name[6:].isdigit())
-    others = [Path(place) / name for name in names]
+    cards = sorted(path for path in Path(folder).glob("nvidia*") if path.name[6:].isdigit())
+    others = [Path(folder) / name for name in names]
     return tuple(str(path) for path in [*cards, *others] if path.exists())
 
 
@@ -89,7 +89,7 @@ def environment(environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """What a sandbox with GPUs sets, and what of this process's environment it lets in."""
     found = {name: environ[name] for name in INHERITED if name in environ}
     libraries = environ.get("LD_LIBRARY_PATH", "").split(":")
-    system = [place for place in libraries if os.path.normpath(place).startswith("/usr/")]
+    system = [path for path in libraries if os.path.normpath(path).startswith("/usr/")]
     return SETTINGS | found | ({"LD_LIBRARY_PATH": ":".join(system)} if system else {})
 
 

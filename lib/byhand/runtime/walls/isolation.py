@@ -39,7 +39,7 @@ from pathlib import Path
 from byhand.runtime.process.client import ENVIRON
 from byhand.runtime.system import PORTABLE
 from byhand.runtime.walls import gpus, namespaces
-from byhand.runtime.walls.namespaces import python_places
+from byhand.runtime.walls.namespaces import python_folders
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64")
 SYSTEM_FILES = (
@@ -83,9 +83,9 @@ def sandbox_command(hide: Iterable[Path | str] = (), devices: Sequence[str] = ()
     options += ["--dev", "/dev", *gpus.bubblewrap_options(devices)]
     options += ["--proc", "/proc", "--perms", "1777", "--tmpfs", "/tmp"]
     hidden = _hidden(hide)
-    options += _system() + hidden + bound(python_places())
-    for place in ("/dev", *hidden[1::2], "/"):  # or ranks, and submissions, would share them
-        options += ["--remount-ro", place]
+    options += _system() + hidden + bound(python_folders())
+    for folder in ("/dev", *hidden[1::2], "/"):  # or ranks, and submissions, would share them
+        options += ["--remount-ro", folder]
     as_whom, then = ["--unshare-user", "--uid", "1000", "--gid", "1000"], []
     if os.getuid() == 0:
         as_whom = [*ROOTS, "--cap-add", "CAP_SYS_ADMIN"]
@@ -115,16 +115,16 @@ def _hidden(paths: Iterable[Path | str]) -> list[str]:
     options = []
     for path in map(Path, paths):
         resolved = path.resolve()
-        if resolved.is_dir() and any(resolved.is_relative_to(place) for place in bound):
+        if resolved.is_dir() and any(resolved.is_relative_to(folder) for folder in bound):
             options += ["--tmpfs", str(resolved)]
     return options
 
 
-def bound(places: list[Path]) -> list[str]:
+def bound(paths: list[Path]) -> list[str]:
     """These directories, read-only, and the way to each open to every user: nothing else there."""
-    ways = {str(way): None for place in places for way in [*reversed(place.parents)][1:]}
-    options = [word for way in ways for word in ("--perms", "755", "--dir", way)]
-    return options + [word for place in places for word in ("--ro-bind", str(place), str(place))]
+    above = {str(parent): None for path in paths for parent in [*reversed(path.parents)][1:]}
+    options = [word for parent in above for word in ("--perms", "755", "--dir", parent)]
+    return options + [word for path in paths for word in ("--ro-bind", str(path), str(path))]
 
 
 @functools.cache

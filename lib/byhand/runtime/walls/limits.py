@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from byhand.runtime.process.member import read_all
-from byhand.runtime.process.rank import Open
+from byhand.runtime.process.place import Place
 from byhand.runtime.process.world import choose_backend
-from byhand.runtime.system import rewrite
 from byhand.runtime.walls import codec, namespaces
 from byhand.runtime.walls.notebook import unpack
 
@@ -37,7 +36,7 @@ _LIMITS = {
 
 
 @dataclass
-class Walls(Open):
+class Walls(Place):
     """With `isolate`, new user, process, network, mount and IPC namespaces for the question, with
     an empty /tmp.
 
@@ -55,17 +54,13 @@ class Walls(Open):
     held_before: int = 0
 
     def enter(self) -> Walls:
-        """In a forked fork server: move there.
-
-        Raises:
-            OSError: the kernel refuses; the message says which step.
-        """
+        """As a place does."""
         if self.isolate:
             namespaces.enter(self.limits.get("scratch_bytes", SCRATCH_BYTES))
         return self
 
     def weigh(self, world_size: int) -> None:
-        """Kill so many ranks, and all that they started, if they hold more memory than they may.
+        """As a place does, with all that they started.
 
         A limit on memory binds one process, and only what is its own.
         """
@@ -83,22 +78,18 @@ class Walls(Open):
         return f"the ranks together held {held:,} bytes of memory, more than {most:,}"
 
     def count(self) -> dict[str, Any]:
-        """Bytes that the question's loopback has carried; nothing where it is the machine's."""
+        """In the fork server: bytes that a loopback of the question's own has carried."""
         if not self.isolate:
             return {}
         ports = psutil.net_io_counters(pernic=True, nowrap=False)
         return {"loopback_bytes": ports["lo"].bytes_sent}
 
-    def counted(self, before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, Any]]:
-        """What two counts tell of the run between them, by the names of Run's fields."""
-        return [(name, after[name] - before[name]) for name in before]
+    def counted(self, before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+        """As a place does."""
+        return {name: after[name] - before[name] for name in before}
 
     def backend(self, backend: str, world_size: int) -> str:
-        """The backend of a launch that asks for this one.
-
-        Raises:
-            ValueError: it cannot run on the CPU.
-        """
+        """As a place does: on the CPU."""
         return choose_backend(backend, world_size, gpus=0)
 
     def close_in(self, rank: int, world_size: int) -> None:
@@ -116,24 +107,25 @@ class Walls(Open):
             unpack(notebook)
         return pickle.loads(call)
 
-    def dump(self, value: Any, fd: int) -> int:
+    def dump(self, value: Any, fd: int) -> None:
         """On a rank: plain data and tensors alone, which the judge reads without running anything.
 
         Raises:
             TypeError: it is something else, or longer than a file may be.
         """
         try:
-            return rewrite(fd, codec.encode(value))
+            with open(fd, "wb", closefd=False) as file:
+                file.write(codec.encode(value))
         except (codec.CodecError, OSError) as error:
             raise TypeError(f"what the function returned cannot be graded: {error}") from None
 
-    def value(self, fd: int, num_bytes: int) -> Any:
-        """In the judge: what `dump` made these bytes of. They are copied first: they may change.
+    def value(self, fd: int, at: int) -> Any:
+        """In the judge: what `dump` wrote. It is copied first: it may change.
 
         Raises:
-            CodecError: they are no value.
+            CodecError: it is no value.
         """
-        return codec.decode(read_all(fd, num_bytes))
+        return codec.decode(read_all(fd, os.fstat(fd).st_size, at))
 
 
 def _segments() -> int:

@@ -50,8 +50,8 @@ def enter(scratch_bytes: int) -> None:
     """
     _unshare(_CLONE_NEWPID | _CLONE_NEWNET | _CLONE_NEWNS | _CLONE_NEWIPC)
     _check(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "private mounts")
-    for place in ("/tmp", "/dev/shm"):
-        _cover(place, scratch_bytes)
+    for folder in ("/tmp", "/dev/shm"):
+        _cover(folder, scratch_bytes)
     _mount("devpts", "/dev/pts", _MS_NOSUID | _MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")
     os.chdir("/tmp")
     _loopback_up()
@@ -125,22 +125,26 @@ def _become_first_process() -> None:
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
 
 
-def python_places() -> list[Path]:
+def python_folders() -> list[Path]:
     """This Python, its packages and this library: nothing else of where they live."""
-    places = {Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent.parent}
-    places |= {Path(place) for place in site.getsitepackages()}
+    folders = {
+        Path(sys.prefix),
+        Path(sys.base_prefix),
+        Path(sys.executable).resolve().parent.parent,
+    }
+    folders |= {Path(folder) for folder in site.getsitepackages()}
     too_wide = {Path("/"), Path("/usr"), Path.home(), Path.home().resolve()}  # /usr is bound anyway
-    places = {place for place in places - too_wide if place.is_dir()}
-    outer = [place for place in sorted(places) if not places & set(place.parents)]
+    folders = {folder for folder in folders - too_wide if folder.is_dir()}
+    outer = [folder for folder in sorted(folders) if not folders & set(folder.parents)]
     return [*outer, LIBRARY]
 
 
-def _cover(place: str, num_bytes: int) -> None:
-    """Mount an empty directory over `place`; Python's own directories below it stay in sight."""
-    kept = [str(path) for path in python_places() if path.is_relative_to(place)]
+def _cover(folder: str, num_bytes: int) -> None:
+    """Mount an empty directory over `folder`; Python's own directories below it stay in sight."""
+    kept = [str(path) for path in python_folders() if path.is_relative_to(folder)]
     handles = [(path, os.open(path, os.O_PATH | os.O_DIRECTORY)) for path in kept]
     options = f"size={num_bytes},nr_inodes={MAX_FILES},mode=1777"
-    _mount("tmpfs", place, _MS_NOSUID | _MS_NODEV, options)
+    _mount("tmpfs", folder, _MS_NOSUID | _MS_NODEV, options)
     for path, handle in handles:
         os.makedirs(path, exist_ok=True)
         source = f"/proc/self/fd/{handle}".encode()
@@ -148,9 +152,9 @@ def _cover(place: str, num_bytes: int) -> None:
         os.close(handle)
 
 
-def _mount(kind: str, place: str, flags: int, options: str = "") -> None:
-    mounted = _libc.mount(kind.encode(), place.encode(), kind.encode(), flags, options.encode())
-    _check(mounted, f"mount on {place}")
+def _mount(kind: str, folder: str, flags: int, options: str = "") -> None:
+    mounted = _libc.mount(kind.encode(), folder.encode(), kind.encode(), flags, options.encode())
+    _check(mounted, f"mount on {folder}")
 
 
 def _loopback_up() -> None:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from byhand.runtime.errors import TamperedError, describe_exit
-from byhand.runtime.process.client import ForkClient
-from byhand.runtime.process.member import MOST_WAITED, Deadline, Member, send_calls
-from byhand.runtime.process.place import go_there
+from byhand.runtime.process.client import ForkClient, ForkedTeam
+from byhand.runtime.process.member import MOST_WAITED, Deadline, send_calls
+from byhand.runtime.process.whereabouts import go_there
 from byhand.words import plain_text
 
 CELL_SECONDS = 30.0  # of each cell that the exercise has
@@ -90,8 +90,7 @@ class Notebook:
         self._own: set[str] = set()
         self._ran: set[str] = set()  # in the process that is
         self._left_out: set[str] = set()
-        self._client: ForkClient | None = None
-        self._team: tuple[int, list[Member]] = (0, [])
+        self._team: ForkedTeam | None = None
 
     def run(self, cells: Sequence[tuple[str, str]], own: Collection[str] = ()) -> None:
         """Run those of these (label, source) cells that did not yet; `own`: the student's labels.
@@ -129,11 +128,10 @@ class Notebook:
 
     def close(self) -> None:
         """End the process, and all that it started."""
-        client, (team, members) = self._client, self._team
-        self._client, self._ran = None, set()
-        if client is not None:
-            client.end_team(team, members)
-            client.close()
+        team, self._team, self._ran = self._team, None, set()
+        if team is not None:
+            team.end()
+            team.client.close()
 
     def _catch_up(self) -> None:
         """Run what did not yet run in this process."""
@@ -165,17 +163,16 @@ class Notebook:
         Raises:
             _DiedError: none comes.
         """
-        if self._client is None:
-            self._client = self._start()
-            self._team = self._client.fork_team(_SPEC)
-        team, [member] = self._team
-        already = self._client.waited(team) if self._ran else 0.0
-        deadline = Deadline(self._left[purse], lambda: self._client.waited(team) - already)
+        if self._team is None:
+            self._team = self._start().fork_team(_SPEC)
+        team, [member] = self._team, self._team.members
+        already = team.waited() if self._ran else 0.0
+        deadline = Deadline(self._left[purse], lambda: team.waited() - already)
         send_calls([member], {"do": do}, [json.dumps(what).encode()])
         try:
-            if stopped := not self._answered(member, deadline):
-                self._client.interrupt(team)
-                if not self._answered(member, Deadline(PATIENCE, deadline.waited)):
+            if stopped := not self._answered(team, deadline):
+                team.interrupt()
+                if not self._answered(team, Deadline(PATIENCE, deadline.waited)):
                     raise _DiedError("it did not come to an end, and could not be stopped")
             if deadline.spent > TICK:
                 deadline.ask()
@@ -184,15 +181,16 @@ class Notebook:
             raise _DiedError(str(error)) from None
         finally:
             self._left[purse] -= deadline.spent
-        return member.take_reply(), stopped
+        return member.take_answer(), stopped
 
-    def _answered(self, member: Member, deadline: Deadline) -> bool:
+    def _answered(self, team: ForkedTeam, deadline: Deadline) -> bool:
         """Wait for a whole reply until the deadline is over."""
+        [member] = team.members
         with selectors.DefaultSelector() as selector:
-            selector.register(self._client.connection, selectors.EVENT_READ)
+            selector.register(team.news, selectors.EVENT_READ)
             selector.register(member.control, selectors.EVENT_READ, member)
             while member.header is None:
-                for code in self._client.exits_of(self._team[0]).values():
+                for code in team.exits().values():
                     how = f"with code {code}" if code >= 0 else describe_exit(code)
                     raise _DiedError(f"it ended the whole program: {how}")
                 if deadline.is_over():
@@ -200,7 +198,7 @@ class Notebook:
                 for key, _ in selector.select(min(TICK, deadline.left)):
                     if key.data and not member.receive():
                         selector.unregister(member.control)  # it ended: how, is told soon
-        if member.body_bytes > self._reply_bytes:
+        if member.result_bytes > self._reply_bytes:
             raise TamperedError(f"it said more than {self._reply_bytes:,} bytes")
         return True
 

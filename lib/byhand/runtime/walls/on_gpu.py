@@ -44,10 +44,10 @@ class GpuWalls(Walls):
     device = torch.device("cpu")
 
     def weigh(self, world_size: int) -> None:
-        """Nothing: CUDA maps as much as the GPUs hold."""
+        """In the fork server: nothing, for CUDA maps as much as the GPUs hold."""
 
     def backend(self, backend: str, world_size: int) -> str:
-        """The backend of a launch that asks for this one.
+        """In the judge: the backend of a launch that asks for this one.
 
         Raises:
             ValueError: it cannot run here. LaunchError: nobody asked for what cannot.
@@ -84,7 +84,7 @@ class GpuWalls(Walls):
 
     @contextlib.contextmanager
     def recorded(self, log: LogWriter, memory: HeldBytes | None) -> Iterator[None]:
-        """On a rank: what the function runs in."""
+        """As a place does."""
         with placed(self.device), Staging(log, memory):
             yield
 

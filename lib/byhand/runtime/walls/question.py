@@ -51,9 +51,9 @@ class Sandbox(Launcher):
             walls = GpuWalls(self.isolate, limits or {}, gpus=self.gpus)
         else:
             walls = Walls(self.isolate, limits or {})
-        client = self.client_behind(walls)
+        client = self.client_in(walls)
         if self.cgroup:
-            walls.cgroup, walls.held_before = self.cgroup, self.cgroup.held() or 0
+            walls = replace(walls, cgroup=self.cgroup, held_before=self.cgroup.held() or 0)
         return Question(client, walls, notebook, seconds)
 
     def start(self) -> None:
@@ -99,8 +99,9 @@ class Question(Launcher):
         notebook: Notebook | Snapshot | None,
         seconds: float | None,
     ):
-        super().__init__()
-        self._client, self.walls, self.notebook, self.left = client, walls, notebook, seconds
+        cells = notebook.cells if notebook else {}
+        super().__init__(client=client, place=walls, left=seconds, cells=cells)
+        self.notebook = notebook
         self.runs: list[Run] = []
 
     def run(self, world_size: int, asked: Options, pickled: Callable[[], list[bytes]]) -> Run:
@@ -119,8 +120,3 @@ class Question(Launcher):
         brought = self.notebook.packed(names) if names and self.notebook else b""
         packed = {id(call): pickle.dumps((brought, call)) for call in calls}
         return [packed[id(call)] for call in calls]
-
-    @property
-    def cells(self) -> dict[str, str]:
-        """Texts that errors may show, by label."""
-        return self.notebook.cells if self.notebook else {}

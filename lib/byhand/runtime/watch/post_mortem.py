@@ -76,9 +76,9 @@ class PostMortem:
         return RankError(failure.rank, sentence, "", failure.exit_code, None, self.reports())
 
     def _raised(self, failure: Failure) -> RankError:
-        place = self._place(failure)
+        line = self._line(failure)
         message = re.sub(rf"^([\w.]+\.)?{re.escape(failure.exception)}: ", "", failure.message)
-        at = f" at {place}" if place else ""
+        at = f" at {line}" if line else ""
         sentence = f"rank {failure.rank} raised {failure.exception}{at}: {message}"
         sentence += _NO_KEYBOARD if _ASKED.match(failure.message) else ""
         sentence += _PASSED if _NOT_TAKEN.search(failure.message) and not failure.frames else ""
@@ -110,13 +110,13 @@ class PostMortem:
             return _with_call(rank, "returned", call, "")
         if failure is not None:
             state = "raised" if failure.exit_code is None else "died"
-            return _with_call(rank, state, call, self._place(failure))
+            return _with_call(rank, state, call, self._line(failure))
         state = "waiting" if member.log.waiting else "running"
         return _with_call(rank, state, call, "" if call else member.line())
 
-    def _place(self, failure: Failure) -> str:
+    def _line(self, failure: Failure) -> str:
         frames = [frame for frame in failure.frames if sources.is_readers(frame[0])]
-        return sources.place(*frames[-1][:2]) if frames else ""
+        return sources.line_name(*frames[-1][:2]) if frames else ""
 
 
 def _with_call(rank: int, state: str, call: Event | None, line: str) -> Report:

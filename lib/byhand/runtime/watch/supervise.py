@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 import selectors
-import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from byhand.runtime.errors import Failure, Interrupted, LaunchError, TamperedError
 from byhand.runtime.ledger import OPS, Event, Ledger
 from byhand.runtime.process.member import Deadline, Member, read_all
-from byhand.runtime.process.rank import Open
+from byhand.runtime.process.place import Place
+from byhand.runtime.process.team import Team
 from byhand.runtime.run import Run
 from byhand.runtime.trace.log import CAPACITY
 from byhand.runtime.watch.explain import explain
@@ -34,34 +34,24 @@ REPLY_BYTES = 1 << 30
 class Supervisor:
     """Waits for one team; `run` returns its Run or raises the LaunchError that explains.
 
-    `exits()` gives {rank: exit code} of the ranks that ended; `dump_stacks()` lets every live
-    rank write its Python stack and gives {rank: seconds it computed or wanted to}. `walls` say
-    what ranks may write, and whether they are trusted: if not, the tracebacks of what they raise
-    show code of `cells` alone: {label: text}.
+    `place` says what ranks may write, and whether they are trusted: if not, the tracebacks of what
+    they raise show code of `cells` alone: {label: text}.
     """
 
-    def __init__(
-        self,
-        members: list[Member],
-        exits: Callable[[], dict[int, int]],
-        dump_stacks: Callable[[], dict[int, float]],
-        walls: Open,
-        cells: Mapping[str, str],
-    ):
-        self.members = members
-        self.exits = exits
-        self.dump_stacks = dump_stacks
-        self.walls = walls
-        self.cells = None if walls.trusted else dict(cells)
-        self.output_bytes = walls.limits.get("output_bytes", OUTPUT_BYTES)
-        self.log_bytes = min(walls.limits.get("log_bytes", CAPACITY), CAPACITY)
-        self.reply_bytes = walls.limits.get("reply_bytes", REPLY_BYTES * len(members))
+    def __init__(self, team: Team, place: Place, cells: Mapping[str, str]):
+        self.team = team
+        self.members = team.members
+        self.place = place
+        self.cells = None if place.trusted else dict(cells)
+        self.output_bytes = place.limits.get("output_bytes", OUTPUT_BYTES)
+        self.log_bytes = min(place.limits.get("log_bytes", CAPACITY), CAPACITY)
+        self.reply_bytes = place.limits.get("reply_bytes", REPLY_BYTES * len(self.members))
         self.matcher = Matcher()
         self.values: dict[int, Any] = {}
         self.failures: dict[int, Failure] = {}
-        self.idle = IdleRanks(members, dump_stacks)
+        self.idle = IdleRanks(team)
 
-    def run(self, server: socket.socket, deadline: Deadline) -> Run:
+    def run(self, deadline: Deadline) -> Run:
         """Supervise until every rank has returned.
 
         Raises:
@@ -69,14 +59,14 @@ class Supervisor:
                 byhand.runtime.errors; LaunchError: a rank could not start.
         """
         try:
-            return self._run(server, deadline)
+            return self._run(deadline)
         except KeyboardInterrupt:
             raise Interrupted(self._post_mortem().reports()) from None
 
-    def _run(self, server: socket.socket, deadline: Deadline) -> Run:
+    def _run(self, deadline: Deadline) -> Run:
         suspected: str | None = None
         with selectors.DefaultSelector() as selector:
-            selector.register(server, selectors.EVENT_READ)
+            selector.register(self.team.news, selectors.EVENT_READ)
             for member in self.members:
                 selector.register(member.control, selectors.EVENT_READ, member)
             while len(self.values) < len(self.members):
@@ -106,7 +96,7 @@ class Supervisor:
                 continue
             more = key.data.receive()
             if key.data.header is not None:
-                self._take_reply(key.data)
+                self._take_result(key.data)
             if not more:
                 selector.unregister(key.data.control)
 
@@ -116,7 +106,7 @@ class Supervisor:
         Raises:
             LaunchError: one did before its function began, and no function can have ended it.
         """
-        for rank, code in self.exits().items():
+        for rank, code in self.team.exits().items():
             if rank in self.values or rank in self.failures:
                 continue
             begun = any(member.logged for member in self.members)
@@ -126,14 +116,14 @@ class Supervisor:
                 raise LaunchError(f"rank {rank} could not start: {plain_text(last, 1000)}")
             self.failures[rank] = Failure(rank, time.monotonic(), exit_code=code)
 
-    def _take_reply(self, member: Member) -> None:
+    def _take_result(self, member: Member) -> None:
         if member.header["kind"] == "error":
             self.failures.setdefault(member.rank, member.failure())
-        elif sum(each.body_bytes for each in self.members) > self.reply_bytes:
+        elif sum(each.result_bytes for each in self.members) > self.reply_bytes:
             words = f"the ranks together returned more than {self.reply_bytes:,} bytes"
             self._too_much(member, words)
         elif member.rank not in self.values and member.rank not in self.failures:
-            self.values[member.rank] = member.value(self.walls.value)
+            self.values[member.rank] = member.value(self.place.value)
 
     def _read_logs(self) -> bool:
         """Take in what the ranks logged since the last look. True when there was anything."""
@@ -143,7 +133,7 @@ class Supervisor:
             self.matcher.add(call)
         for member in self.members:
             self._weigh(member)
-        if words := self.walls.overweight(len(self.members)):
+        if words := self.place.overweight(len(self.members)):
             self._too_much(self.members[0], words)
         return any(new is not None for new in read.values())
 
@@ -178,7 +168,7 @@ class Supervisor:
 
     def _post_mortem(self) -> PostMortem:
         if len(self.values) + len(self.failures) < len(self.members):
-            self.dump_stacks()
+            self.team.stacks()
             time.sleep(TICK)
         return PostMortem(self.members, set(self.values), self.failures, self.matcher, self.cells)
 
@@ -213,9 +203,8 @@ class IdleRanks:
     torch's own code, and wants no CPU time; a rank that computes or sleeps fails one of these.
     """
 
-    def __init__(self, members: list[Member], dump_stacks: Callable[[], dict[int, float]]):
-        self.members = members
-        self.dump_stacks = dump_stacks
+    def __init__(self, team: Team):
+        self.team = team
         self.since = time.monotonic()
         self.used: dict[int, float] | None = None
         self.found: dict[int, Event] = {}
@@ -231,7 +220,7 @@ class IdleRanks:
         calls = {member.rank: member.log.outstanding() for member in silent}
         if any(call is None for call in calls.values()):
             return self.found
-        before, self.used = self.used, self.dump_stacks()
+        before, self.used = self.used, self.team.stacks()
         time.sleep(TICK)
         if before is not None and all(self._is_idle(member, before) for member in silent):
             self.found = calls
