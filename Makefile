@@ -47,6 +47,7 @@ course: $(INSTALLED) sandbox network
 test: $(INSTALLED) sandbox network
 	ruff check .
 	ruff format --check .
+	mypy | mypy-baseline filter
 	$(PYTEST) --dist loadfile -m "not ($(LONG))"
 	$(RUN) lectures
 	@echo "Left to make test-all: tests marked $(LONG), and lectures on 2 ranks."
