@@ -47,6 +47,8 @@ course: $(INSTALLED) sandbox network
 test: $(INSTALLED) sandbox network
 	ruff check .
 	ruff format --check .
+	@mypy | mypy-baseline filter || { echo "Mend these errors of types. If none is above, listed ones\
+ went: .venv/bin/mypy | .venv/bin/mypy-baseline sync"; exit 1; }
 	$(PYTEST) --dist loadfile -m "not ($(LONG))"
 	$(RUN) lectures
 	@echo "Left to make test-all: tests marked $(LONG), and lectures on 2 ranks."

@@ -40,7 +40,7 @@ highlight_language = "none"  # docstrings are prose
 pygments_style, pygments_dark_style = "a11y-light", "a11y-dark"
 
 nb_execution_mode = "off"  # executed already, by papermill
-nb_ipywidgets_js = {}  # a widget is shown by its picture
+nb_ipywidgets_js: dict[str, Any] = {}  # a widget is shown by its picture
 nb_mime_priority_overrides = [("html", "image/svg+xml", 0), ("html", "image/png", 0)]
 nb_merge_streams = True
 myst_enable_extensions = ["dollarmath"]
@@ -61,7 +61,9 @@ def block(writer: Any, node: nodes.Element) -> None:
     raise nodes.SkipNode
 
 
-def as_written(_app, _what, _name, _thing, _options, lines: list[str]) -> None:
+def as_written(
+    _app: Sphinx, _what: str, _name: str, _thing: object, _options: object, lines: list[str]
+) -> None:
     """Docstrings are shown in their lines: their tables are made of spaces."""
     lines[:] = ["::", "", *(f"   {line}" for line in lines)] if any(lines) else []
 

@@ -57,7 +57,7 @@ def opened(where: Places, student: str, assignment: str) -> tuple[list[Cell], st
     data, why = file.read() if file else (None, "")
     cells, why_none = found_cells(data)
     if not cells:
-        why = f"The file {file.path}: {why}." if why else why_none
+        why = f"The file {file.path}: {why}." if file and why else why_none
         return [], UNREADABLE, f"{why} Save your notebook in Jupyter and hand in {stem}.ipynb."
     names = {name for cell in cells for name in cell.names}
     sources = {one: where.source(one) for one in where.assignments()}

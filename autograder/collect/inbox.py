@@ -44,8 +44,8 @@ def in_folder(folder: Path, deepest: int = MAX_DEPTH) -> Iterator[File]:
                 yield File(path, partial(regular, place), place.lstat().st_mtime)
 
 
-def _in_zip(path: Path) -> Iterator[File]:
-    archive = zipfile.ZipFile(path)
+def _in_zip(inbox: Path) -> Iterator[File]:
+    archive = zipfile.ZipFile(inbox)
     for info in archive.infolist():
         path = PurePosixPath(printable(info.filename.replace("\\", "/")))
         path = PurePosixPath(*(part for part in path.parts if part not in ("/", "..")))

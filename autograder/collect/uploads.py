@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 MAX_BYTES = 50_000_000  # of one file; a notebook without outputs has some 50,000
 MAX_CELLS = 50_000
@@ -26,7 +26,7 @@ class File:
     """
 
     path: PurePosixPath
-    open: Callable[[], BinaryIO]
+    open: Callable[[], IO[bytes]]
     newness: float = 0
 
     def read(self, limit: int = MAX_BYTES) -> tuple[bytes | None, str]:
@@ -59,7 +59,7 @@ def read_file(path: Path, limit: int = MAX_BYTES) -> tuple[bytes | None, str]:
     return File(PurePosixPath(), partial(regular, path)).read(limit)
 
 
-def regular(path: Path) -> BinaryIO:
+def regular(path: Path) -> IO[bytes]:
     """A file opened for reading; OSError if it is a link, a pipe or anything else."""
     if not stat.S_ISREG(os.lstat(path).st_mode):
         raise OSError("it is a link or a special file")

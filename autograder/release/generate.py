@@ -11,7 +11,9 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from nbformat import NotebookNode
 from nbgrader.converters import GenerateAssignment
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
@@ -134,7 +136,9 @@ def _generate(assignment: str, config: Config) -> None:
 class HiddenTests(ClearHiddenTests):
     """nbgrader's, and where it took parts of a test out, a line that says so when all passed."""
 
-    def preprocess_cell(self, cell, resources, cell_index):
+    def preprocess_cell(
+        self, cell: NotebookNode, resources: dict[str, Any], cell_index: int
+    ) -> tuple[NotebookNode, dict[str, Any]]:
         """Take the hidden tests out of one cell."""
         parts = cell.source.count(PART)
         cell, resources = super().preprocess_cell(cell, resources, cell_index)

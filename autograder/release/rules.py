@@ -44,8 +44,8 @@ def check(source: Path) -> None:
 def problems(notebook: NotebookNode) -> list[str]:
     """One sentence for each rule that the notebook breaks, naming the cell."""
     if (notebook.nbformat, notebook.nbformat_minor) != (4, 5):
-        found = f"the notebook format is {notebook.nbformat}.{notebook.nbformat_minor}, not 4.5"
-        return [f"{found}: make format"]
+        version = f"{notebook.nbformat}.{notebook.nbformat_minor}"
+        return [f"the notebook format is {version}, not 4.5: make format"]
     if found := list(_ids(notebook.cells)):
         return found
     for cell in notebook.cells:

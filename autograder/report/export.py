@@ -31,7 +31,7 @@ def plain(where: Places, assignments: list[str]) -> list[dict[str, object]]:
     marks = read_marks(where, judgements)
     for one in judgements:
         mark = marks[one.assignment, one.student]
-        row = {
+        row: dict[str, object] = {
             "assignment": one.assignment,
             "student": one.student,
             "score": mark.score,

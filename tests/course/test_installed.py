@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from zipfile import ZipFile
 
 import arrows
 import pytest
@@ -159,3 +160,7 @@ def test_a_lecture_runs_in_the_course_one_stands_in(installed, where):
 def test_the_pictures_of_earlier_runs_are_installed_too(installed, tmp_path):
     program = "from byhand.figures import recorded; print('<svg' in recorded('layouts').data)"
     assert say(str(installed / "python"), "-c", program, cwd=tmp_path).strip() == "True"
+
+
+def test_whoever_imports_byhand_can_check_against_its_types(wheel):
+    assert "byhand/py.typed" in ZipFile(wheel).namelist()

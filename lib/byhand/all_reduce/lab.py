@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log
@@ -80,7 +80,7 @@ class Rounds:
     def sent(self, number: int) -> dict[tuple[int, int], float]:
         """By (sender, receiver), the part of the tensor sent until round `number`."""
         bounds = cut(self.num_elements, self.plan.num_pieces)
-        total = Counter()
+        total: dict[tuple[int, int], float] = defaultdict(float)
         for transfer in (t for transfers in self.plan.rounds[:number] for t in transfers):
             length = bounds[transfer.stop] - bounds[transfer.start]
             total[transfer.sender, transfer.receiver] += length / self.num_elements
@@ -122,7 +122,9 @@ def timed(rank: int, world_size: int, name: str, num_elements: int) -> tuple[flo
     return start, time.monotonic()
 
 
-def crossing(first, second) -> float | None:
+def crossing(
+    first: Sequence[tuple[float, ...]], second: Sequence[tuple[float, ...]]
+) -> float | None:
     """From which size on `second` takes less time than `first`; both (bytes, seconds, …) by size.
 
     Between two sizes, where straight lines through the points would meet; None if they do not.
@@ -179,7 +181,9 @@ class TwoHosts:
         return bytes_bars(ledger, kernel, title)
 
 
-def compare_on_hosts(network: VirtualNetwork, num_bytes: int, names=("ring", "hierarchical")):
+def compare_on_hosts(
+    network: VirtualNetwork, num_bytes: int, names: Sequence[str] = ("ring", "hierarchical")
+) -> TwoHosts:
     """Run each algorithm on the network, on a tensor of num_bytes.
 
     Raises:

@@ -77,7 +77,7 @@ class Plan:
         return self._most(host)
 
     def _most(self, sender: Callable[[Transfer], int | None]) -> float:
-        sent = Counter()
+        sent: Counter[int | None] = Counter()
         for transfers in self.rounds:
             for transfer in transfers:
                 sent[sender(transfer)] += transfer.stop - transfer.start

@@ -5,6 +5,9 @@ types are compared (`torch.Tensor`, int, float, str, bool, bytes, list, tuple, d
 object can claim to be equal to everything.
 """
 
+from collections.abc import Iterable
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -19,7 +22,9 @@ UNWRITTEN = "It holds {}, with which memory is filled that nothing was put or re
 MOST_SHOWN = 8  # elements of a tensor, characters of a string in tens
 
 
-def difference(got, expected, tolerance: float = 0.0, world_size: int | None = None) -> list[str]:
+def difference(
+    got: Any, expected: Any, tolerance: float = 0.0, world_size: int | None = None
+) -> list[str]:
     """Lines that say how `got` differs from `expected`; none when they are the same.
 
     Tensors must agree in shape, dtype and every element; numbers in type and value; lists,
@@ -36,8 +41,11 @@ def difference(got, expected, tolerance: float = 0.0, world_size: int | None = N
     return [*whole, f"first difference at {place}:", *(f"  {line}" for line in lines)]
 
 
-def _first_difference(got, expected, tolerance, world_size) -> tuple[list, list[str]]:
+def _first_difference(
+    got: Any, expected: Any, tolerance: float, world_size: int | None
+) -> tuple[list, list[str]]:
     """The keys on the way to the first member that differs, and how it does."""
+    pairs: Iterable[tuple[Any, tuple[Any, Any]]]  # key, and both members
     if type(got) not in PLAIN_TYPES:
         return [], [_foreign(got)]
     if isinstance(expected, list | tuple) and type(got) in (list, tuple):
@@ -62,7 +70,7 @@ def _first_difference(got, expected, tolerance, world_size) -> tuple[list, list[
     return [], []
 
 
-def _values_differ(got, expected, tolerance, world_size) -> list[str]:
+def _values_differ(got: Any, expected: Any, tolerance: float, world_size: int | None) -> list[str]:
     if type(got) is not type(expected):
         return [f"got      {describe(got)}{_kind(got)}", f"expected {_kind(expected)[2:] or None}"]
     if isinstance(expected, Tensor):
@@ -78,11 +86,11 @@ def _values_differ(got, expected, tolerance, world_size) -> list[str]:
     return _both(got, expected) + hints
 
 
-def _both(got, expected, got_more: str = "", expected_more: str = "") -> list[str]:
+def _both(got: object, expected: object, got_more: str = "", expected_more: str = "") -> list[str]:
     return [f"got      {describe(got)}{got_more}", f"expected {describe(expected)}{expected_more}"]
 
 
-def describe(value) -> str:
+def describe(value: Any) -> str:
     """A value in one short line: a tensor's first elements, the shape where it is not a row."""
     if type(value) is Tensor:
         flat = value.detach().flatten()
@@ -100,7 +108,7 @@ def describe(value) -> str:
     return text if len(text) <= 10 * MOST_SHOWN else text[: 10 * MOST_SHOWN] + "…"
 
 
-def _foreign(value) -> str:
+def _foreign(value: object) -> str:
     name = f"{type(value).__module__}.{type(value).__qualname__}"
     return (
         f"got an object of type {name}, which cannot be compared: return plain data "
@@ -108,7 +116,7 @@ def _foreign(value) -> str:
     )
 
 
-def _kind(value) -> str:
+def _kind(value: object) -> str:
     """A comma and the type in words; nothing for None, which says it all."""
     if value is None:
         return ""
@@ -116,11 +124,13 @@ def _kind(value) -> str:
     return f", {an(name)}"
 
 
-def _number(element) -> str:
+def _number(element: object) -> str:
     return f"{element:.10g}" if isinstance(element, float) else str(element)
 
 
-def _tensors_differ(got: Tensor, expected: Tensor, tolerance, world_size) -> list[str]:
+def _tensors_differ(
+    got: Tensor, expected: Tensor, tolerance: float, world_size: int | None
+) -> list[str]:
     if got.layout is not torch.strided or got.is_quantized:
         return [f"got a tensor of layout {got.layout}, expected an ordinary dense one"]
     got, expected = got.detach().cpu(), expected.detach().cpu()

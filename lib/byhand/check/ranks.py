@@ -1,13 +1,15 @@
 """Which ranks a check speaks of, in words."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from byhand.check.parts import fail
+from byhand.runtime.run import Run
 from byhand.words import ranks_text
 
 
 def fail_on(
-    run,
+    run: Run,
     wrong: dict[int, list[str]],
     sentence: str,
     lines: Iterable[str] = (),
@@ -31,6 +33,6 @@ def fail_on(
     fail(f"{sentence} {ranks_text(wrong)}.", [*told, *lines], of)
 
 
-def at(value, rank: int):
+def at(value: Any, rank: int) -> Any:
     """A rank's own member of a list; what is no list holds for every rank."""
     return value[rank] if isinstance(value, list | tuple) else value

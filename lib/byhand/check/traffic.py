@@ -1,20 +1,21 @@
 """What a run sent and held against what it may: calls, messages, bytes and memory, by rank."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from byhand.check.parts import fail
 from byhand.check.ranks import at, fail_on
 from byhand.runtime.ledger import OPS
+from byhand.runtime.run import Run
 
 
-def communication(run, **counts: int | Sequence[int]) -> None:
+def communication(run: Run, **counts: int | Sequence[int]) -> None:
     """Each rank makes these calls and no other: `all_reduce=1`, or by rank `send=[1, 0]`."""
     if unknown := set(counts) - set(OPS):
         raise ValueError(f"no such operation: {', '.join(unknown)}; there are {', '.join(OPS)}")
     wrong = {}
     for rank in range(run.world_size):
-        made = {op: [] for op in OPS}
+        made: dict[str, list[str]] = {op: [] for op in OPS}
         for event in run.ledger.events:
             if event.rank == rank:
                 made[event.op].append(event.source)
@@ -24,7 +25,7 @@ def communication(run, **counts: int | Sequence[int]) -> None:
     fail_on(run, wrong, "the number of communication calls is wrong on", of="calls")
 
 
-def collectives(run, num_bytes: int = 0, **counts: int | Sequence[int]) -> None:
+def collectives(run: Run, num_bytes: int = 0, **counts: int | Sequence[int]) -> None:
     """As `communication`, unless a rank is alone; and each sends (n-1)/n of `num_bytes` at most.
 
     `num_bytes`: those of every whole tensor, twice those of one that is all-reduced.
@@ -36,7 +37,7 @@ def collectives(run, num_bytes: int = 0, **counts: int | Sequence[int]) -> None:
 
 
 def messages(
-    run,
+    run: Run,
     total: int | None = None,
     per_rank: int | Sequence[int] | None = None,
     pairs: Iterable[tuple[int, int]] | None = None,
@@ -45,7 +46,7 @@ def messages(
 
     `pairs` asks for exactly these messages, as (sender, receiver), in any order.
     """
-    wrong = {}
+    wrong: dict[int, list[str]] = {}
     for event in sorted(run.ledger.events, key=lambda event: event.rank):
         if event.op not in ("send", "recv"):
             wrong.setdefault(event.rank, []).append(f"called {event.op} ({event.source})")
@@ -57,15 +58,18 @@ def messages(
     if per_rank is not None:
         by_rank = Counter(event.rank for event in run.ledger.events if event.op == "send")
         _at_most(run, by_rank, per_rank, "messages", "sent", "messages", [listed])
-    if pairs is not None and sent != (asked := Counter(map(tuple, pairs))):
+    asked = Counter[tuple[int, int | None]]((sender, to) for sender, to in pairs or ())
+    if pairs is not None and sent != asked:
         lines = [f"missing: {_pairs(asked - sent)}"] if asked - sent else []
         lines += [f"not asked for: {_pairs(sent - asked)}"] if sent - asked else []
         fail("the messages are not the ones asked for.", [*lines, listed], "messages")
 
 
-def sent_bytes(run, at_most: int | Sequence[int] | None = None, total: int | None = None) -> None:
+def sent_bytes(
+    run: Run, at_most: int | Sequence[int] | None = None, total: int | None = None
+) -> None:
     """Each rank sends no more than `at_most` bytes, and all ranks together exactly `total`."""
-    by_rank = Counter()
+    by_rank: Counter[int] = Counter()
     for event in run.ledger.events:
         by_rank[event.rank] += event.sent_bytes
     if at_most is not None:
@@ -75,7 +79,7 @@ def sent_bytes(run, at_most: int | Sequence[int] | None = None, total: int | Non
         fail(f"{got} bytes were sent in all, expected {total}{_times(got, total)}.", lines, "bytes")
 
 
-def peak_bytes(run, at_most: int | Sequence[int]) -> None:
+def peak_bytes(run: Run, at_most: int | Sequence[int]) -> None:
     """No rank ever held more than `at_most` bytes of tensors at one moment.
 
     Raises:
@@ -99,7 +103,15 @@ def _pairs(pairs: Counter) -> str:
     )
 
 
-def _at_most(run, got, limits, unit: str, done: str, of: str, lines: Iterable[str] = ()) -> None:
+def _at_most(
+    run: Run,
+    got: Mapping[int, int] | Sequence[int],
+    limits: int | Sequence[int],
+    unit: str,
+    done: str,
+    of: str,
+    lines: Iterable[str] = (),
+) -> None:
     wrong = {}
     for rank in range(run.world_size):
         if (found := got[rank]) > (limit := at(limits, rank)):

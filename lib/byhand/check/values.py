@@ -6,14 +6,17 @@ from byhand.check.differences import difference
 from byhand.check.errors import KINDS
 from byhand.check.parts import fail
 from byhand.check.ranks import fail_on
+from byhand.runtime.run import Run
 
 
-def equal(got, expected, what: str = "the result") -> None:
+def equal(got: object, expected: object, what: str = "the result") -> None:
     """`got` is exactly `expected`: type, shape, dtype and every element."""
     close(got, expected, what, tolerance=0.0)
 
 
-def close(got, expected, what: str = "the result", tolerance: float = 1e-10) -> None:
+def close(
+    got: object, expected: object, what: str = "the result", tolerance: float = 1e-10
+) -> None:
     """As `equal`, but floats may differ by `tolerance` * max(1, |expected|)."""
     if lines := difference(got, expected, tolerance):
         fail(f"{what} is wrong.", lines)
@@ -35,7 +38,7 @@ def that(condition: bool, sentence: str, of: str = "values") -> None:
 
 
 def results(
-    run,
+    run: Run,
     expected: Sequence,
     what: str = "the result",
     tolerance: float = 0.0,
@@ -50,7 +53,7 @@ def results(
     fail_on(run, wrong, f"{what} is wrong on")
 
 
-def _belongs_to(got, expected: Sequence, tolerance: float) -> list[str]:
+def _belongs_to(got: object, expected: Sequence, tolerance: float) -> list[str]:
     """A hint where a rank has what another should have."""
     others = (r for r, theirs in enumerate(expected) if not difference(got, theirs, tolerance))
     other = None if got is None else next(others, None)

@@ -110,7 +110,8 @@ def demonstrate(
         return [n for n in before if n], [n for n in result.tolist() if n]
 
     run = launch(on_rank, world_size)
-    return Demonstration(name, root, *map(list, zip(*run.results, strict=True)), run)
+    before, after = map(list, zip(*run.results, strict=True))
+    return Demonstration(name, root, before, after, run)
 
 
 def _called(by_hand: bool, name: str, tensor: Tensor, root: int) -> Tensor:
@@ -149,7 +150,7 @@ def in_turn(all_reduce: Callable, world_size: int) -> float:
     from byhand.figures.messages import find_messages
 
     tensor = torch.ones(840)  # which 1 to 8 ranks divide
-    rounds = {}
+    rounds: dict[int, int] = {}
     for message in find_messages(launch(all_reduce, world_size, (tensor,)).ledger.events):
         rounds[message.step] = max(message.num_bytes, rounds.get(message.step, 0))
     return sum(rounds.values()) / tensor.nbytes
@@ -157,7 +158,7 @@ def in_turn(all_reduce: Callable, world_size: int) -> float:
 
 def busiest(run: Run) -> int:
     """The most bytes that one rank sent, or that one received, by `send` and `recv`."""
-    through = Counter()
+    through: Counter[tuple[str, int]] = Counter()
     for event in run.ledger.events:
         if event.op in ("send", "recv"):
             through[event.op, event.rank] += event.payload_bytes

@@ -34,7 +34,7 @@ def torch_gather(shard: Tensor, root: int) -> Tensor | None:
     is_root = dist.get_rank() == root
     shards = [torch.empty_like(shard) for _ in range(dist.get_world_size())] if is_root else None
     dist.gather(shard, shards, dst=root)
-    return torch.cat(shards) if is_root else None
+    return torch.cat(shards) if shards else None
 
 
 def torch_reduce(tensor: Tensor, root: int) -> Tensor | None:

@@ -75,12 +75,12 @@ def fit(
     """
     _check(costs, seconds)
     table, measured = _table(costs), np.array(seconds)
-    doubts = np.array(doubts or [DOUBT] * len(costs))
-    alpha, beta = _huber(table, measured, doubts)
+    uncertainty = np.array(doubts or [DOUBT] * len(costs))
+    alpha, beta = _huber(table, measured, uncertainty)
     # Two numbers were fitted, so the measurements lie closer to the line than new ones will.
     wider = (len(costs) / (len(costs) - 2)) ** 0.5
-    scatter = wider * np.log(measured / (table @ (alpha, beta))) / doubts
-    return Fit(AlphaBeta(float(alpha), float(beta)), table, doubts, scatter)
+    scatter = wider * np.log(measured / (table @ (alpha, beta))) / uncertainty
+    return Fit(AlphaBeta(float(alpha), float(beta)), table, uncertainty, scatter)
 
 
 def least_squares(costs: Sequence[Cost], seconds: Sequence[float]) -> AlphaBeta:

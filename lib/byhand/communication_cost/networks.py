@@ -13,7 +13,7 @@ as its slowest message. Simplified: no round begins before the last one has ende
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -41,9 +41,9 @@ class Network:
         messages = rounds(algorithm, self.num_ranks, num_bytes, ranks_per_host)
         return sum(self._round_seconds(at_once) for at_once in messages)
 
-    def loads(self, at_once: list[Message]) -> Counter:
+    def loads(self, at_once: list[Message]) -> dict[tuple[str, int, int], float]:
         """What passes each link in one round."""
-        loads: Counter = Counter()
+        loads: dict[tuple[str, int, int], float] = defaultdict(float)
         for sender, receiver, num_bytes in at_once:
             for link, _ in self.way(sender, receiver):
                 loads[link] += num_bytes

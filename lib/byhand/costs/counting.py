@@ -204,7 +204,7 @@ def sent(
     return {group: ops for group, ops in found.items() if ops}
 
 
-def crossings(part: Part, sequence: bool) -> dict[str, dict[str, int]]:
+def crossings(part: Part, sequence: bool) -> dict[str, dict[str, float]]:
     """{"forward": {op: how many of [T, D]}, "backward": ...}: what a part does over tp.
 
     Between ranks that share tokens, an all-reduce is cut in two; what was entered is not saved

@@ -15,7 +15,7 @@ import numpy as np
 
 from byhand.communication_cost.model import AlphaBeta
 
-Lists = Sequence[Sequence[int]]
+Lists = Sequence[Sequence[int]] | np.ndarray
 FREE = AlphaBeta(0.0, 0.0)
 
 

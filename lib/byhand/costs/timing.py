@@ -79,7 +79,10 @@ class Step:
         by_stage = [chunks(self.model, self.layout, stage) for stage in range(p)]
         in_order = (by_stage[c % p][c // p] for c in range(p * self.layout.chunks))
         ways = ([of[part] for part in parts] for parts in in_order)
-        return [tuple(together(turn[way] for turn in both) for way in (0, 1)) for both in ways]
+        return [
+            (together(there for there, _ in both), together(back for _, back in both))
+            for both in ways
+        ]
 
     @cached_property
     def by_stage(self) -> list[Turn]:
@@ -178,8 +181,14 @@ class Step:
     def simulated(self) -> tuple[float, float]:
         """Seconds of the pipeline, action by action, and of sums of gradients that outlast it."""
         forward, backward = ([sum(turn) for turn in way] for way in zip(*self.turns, strict=True))
-        how = {"backward_weight": 0.0, "send": self.to_next, "shared_links": True}
-        timeline = simulate(self.schedule, forward, backward, **how)
+        timeline = simulate(
+            self.schedule,
+            forward,
+            backward,
+            backward_weight=0.0,
+            send=self.to_next,
+            shared_links=True,
+        )
         last = {span.stage: span for span in timeline.spans}  # in order of time on each stage
         ends = [max(span.end, span.start + self.sums(stage)) for stage, span in last.items()]
         return timeline.seconds, max(ends) - timeline.seconds

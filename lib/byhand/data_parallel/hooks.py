@@ -20,6 +20,9 @@ from byhand.data_parallel.replicas import assign_buckets, broadcast_parameters, 
 class Bucket:
     """Parameters whose gradients travel together."""
 
+    flat: Tensor  # from when it has left: the gradients, and what is waited for
+    pending: dist.Work
+
     def __init__(self, parameters: list[nn.Parameter]):
         self.parameters, self.missing = parameters, len(parameters)
 

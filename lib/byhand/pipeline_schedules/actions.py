@@ -165,7 +165,8 @@ def _check_complete(schedule: Schedule) -> None:
         )
     for stage, actions in enumerate(schedule):
         chunks = route.count(stage)
-        kinds_of = {(i, c): set() for i in sorted(batches) for c in range(chunks)}
+        places = [(i, c) for i in sorted(batches) for c in range(chunks)]
+        kinds_of: dict[tuple[int, int], set[str]] = {place: set() for place in places}
         for number, action in enumerate(actions, 1):
             here = f"stage {stage}, action {number}"
             if action.kind not in KINDS:

@@ -34,8 +34,9 @@ class Draft:
         self.later = tuple(route[place + 1 :].count(stage) for place, stage in enumerate(route))
         stages = max(route) + 1
         self.free, self.held = [0.0] * stages, [0] * stages
-        self.waiting = [()] * stages  # what has all that it needs, from then on
-        self.options = [[]] * stages
+        # What has all that it needs, from then on.
+        self.waiting: list[tuple[Option, ...]] = [()] * stages
+        self.options: list[list[Option]] = [[]] * stages
         self.decided: list[Option] = []
         self.offer(0.0, FORWARD, 0, 0)
         self.choices(route[0])
@@ -105,7 +106,7 @@ class Draft:
 
     def schedule(self) -> Schedule:
         """What was decided, as actions."""
-        stages = [[] for _ in self.free]
+        stages: list[list[Action]] = [[] for _ in self.free]
         for _, kind, _, place, i in self.decided:
             chunk = self.route[:place].count(self.route[place])
             stages[self.route[place]].append(Action(NAMES[kind], i, chunk))

@@ -64,7 +64,8 @@ def chunks_per_stage(schedule: Schedule) -> int:
 
 def on_paper(schedule: Schedule) -> Timeline:
     """Simulated where a forward of a whole stage takes 1, and each half of a backward too."""
-    return simulate(schedule, *[1 / chunks_per_stage(schedule)] * 3)
+    each = 1 / chunks_per_stage(schedule)
+    return simulate(schedule, each, each, each)
 
 
 class Row(NamedTuple):
@@ -89,8 +90,8 @@ def measured_idle(schedule: Schedule, seconds: float, repetitions: int = 3) -> l
 
     One launch, and between two steps all ranks wait for each other.
     """
-    each = [seconds / chunks_per_stage(schedule)] * 3
-    recorded = sleep_through(schedule, *each, num_steps=repetitions, barrier=True)
+    each = seconds / chunks_per_stage(schedule)
+    recorded = sleep_through(schedule, each, each, each, num_steps=repetitions, barrier=True)
     found = []
     for number in range(repetitions):
         spans = []
@@ -123,8 +124,8 @@ def idle_by_memory(num_stages: int, num_micro_batches: int, most: int) -> dict[s
     for name, make in ROUTES.items():
         route = make(num_stages)
         chunks = len(route) // num_stages
-        limits = [chunks * held for held in range(1, most + 1)]
-        schedules = [find(route, num_micro_batches, n, *[1 / chunks] * 3) for n in limits]
+        limits, each = [chunks * held for held in range(1, most + 1)], 1 / chunks
+        schedules = [find(route, num_micro_batches, n, each, each, each) for n in limits]
         found[name] = [100 * on_paper(schedule).idle_fraction for schedule in schedules]
     return found
 
@@ -197,14 +198,15 @@ def draw_schedule(
 
     if which in NAMED:
         schedule = NAMED[which](num_stages, num_micro_batches)
-        costs = [part / chunks_per_stage(schedule) for part in (1, 2 - weight, weight)]
+        chunks = chunks_per_stage(schedule)
+        costs = 1 / chunks, (2 - weight) / chunks, weight / chunks
     else:
         route = ROUTES[which.removeprefix("found on ")](num_stages)
         chunks = len(route) // num_stages
-        costs = [part / chunks for part in (1, 2 - weight, weight)]
+        costs = 1 / chunks, (2 - weight) / chunks, weight / chunks
         schedule = find(route, num_micro_batches, chunks * held, *costs, send=send, width=1)
     timeline = simulate(schedule, *costs, send=send)
-    least = max(timeline.peak_in_flight) / chunks_per_stage(schedule)
+    least = max(timeline.peak_in_flight) / chunks
     text = (
         f"The step takes the time of {timeline.seconds:.4g} forwards, and without a barrier at its "
         f"end {timeline.period:.4g}. A stage holds up to {least:g} micro-batches' activations."

@@ -147,7 +147,8 @@ def _numbered(words: list[str]) -> Iterator[Action]:
 
     "W" is the weight's half that was put off the longest, "W1" of chunk 1.
     """
-    done, late = {}, []  # done: forwards, and backwards, by chunk; late: input halves
+    done: dict[str, int] = {}  # forwards, and backwards, by chunk
+    late: list[Action] = []  # input halves
     for word in words:
         if word[0] == "W":
             action = next(a for a in late if word in ("W", f"W{a.chunk}"))

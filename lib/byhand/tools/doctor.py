@@ -73,7 +73,10 @@ def gpus() -> str:
 
 def cores() -> str:
     """Cores this process may use: ranks beyond them take turns."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    if hasattr(os, "sched_getaffinity"):
+        usable = len(os.sched_getaffinity(0))
+    else:
+        usable = os.cpu_count() or 1  # None where the system does not say
     return f"{counted(usable, 'core')}; so many ranks compute at once, more take turns"
 
 

@@ -3,6 +3,7 @@
 import base64
 import html
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import ipywidgets
 
@@ -12,7 +13,7 @@ from byhand.runtime import RankError
 class Explorer(ipywidgets.VBox):
     """Controls, a picture, a sentence. A page without a kernel shows the picture as it stands."""
 
-    def _repr_mimebundle_(self, **kwargs) -> tuple[dict, dict]:
+    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict, dict]:
         data, shown = super()._repr_mimebundle_(**kwargs), self.children[-2]
         if not shown.value:
             return data, {}
@@ -30,7 +31,7 @@ def explorer(rows: list[list[ipywidgets.Widget]], drawn: Callable) -> Explorer:
     shown, sentence = ipywidgets.Image(format="png"), ipywidgets.HTML()  # a Label would not wrap
     controls = [control for row in rows for control in row]
 
-    def redraw(_=None) -> None:
+    def redraw(_: object = None) -> None:
         try:
             figure, text = drawn(*(control.value for control in controls))
             png, width = figure.png()

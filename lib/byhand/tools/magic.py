@@ -38,11 +38,12 @@ def run_cell(rank: int, world_size: int, source: str, names: dict[str, Any], fil
     given = {"rank": rank, "world_size": world_size, "dist": dist, "torch": torch}
     namespace = {"__name__": "__main__", **names, **given}
     tree = ast.parse(source)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    shown = None
+    if tree.body and isinstance(last := tree.body[-1], ast.Expr):
+        tree.body.pop()
+        shown = ast.Expression(last.value)
     exec(compile(tree, filename, "exec"), namespace)
-    if last is None:
-        return None
-    return eval(compile(ast.Expression(last.value), filename, "eval"), namespace)
+    return eval(compile(shown, filename, "eval"), namespace) if shown else None
 
 
 def names_used(source: str, namespace: dict[str, Any]) -> dict[str, Any]:

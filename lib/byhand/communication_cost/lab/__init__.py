@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 from byhand.collectives.with_torch import ALL_GATHER, REDUCE_SCATTER
-from byhand.communication_cost import bus_bandwidth, cost, literature_formula
+from byhand.communication_cost import Cost, bus_bandwidth, cost, literature_formula
 from byhand.communication_cost.timing import Timing, device, take_turns
 from byhand.runtime import Run, VirtualNetwork, launch
 
@@ -48,7 +48,7 @@ class Sweep:
         medians, doubts = zip(*((t.median, t.doubt) for t in timings.values()), strict=True)
         return fit(costs, medians, doubts)
 
-    def points(self) -> list[tuple[float, ...]]:
+    def points(self) -> list[tuple[float, float, float, float]]:
         """(bytes, seconds, and the quartiles) of all sizes, for a figure."""
         return [(size, t.median, *t.quartiles) for size, t in self.timings.items()]
 
@@ -123,13 +123,14 @@ class FormulaRace:
         hosts, timings = list(self.measured), list(self.measured.values())
         seconds = {"measured": [timing.median for timing in timings], **self.predicted}
         lines = {name: [1e3 * s for s in found] for name, found in seconds.items()}
-        band = {"measured": [tuple(1e3 * s for s in timing.quartiles) for timing in timings]}
+        quartiles = [timing.quartiles for timing in timings]
+        band = {"measured": [(1e3 * low, 1e3 * high) for low, high in quartiles]}
         off = max(found[-1] for found in self.predicted.values()) / timings[-1].median
         title = (
             f"Fitted to {hosts[0]} hosts, one formula says {off:.1f} times the time of {hosts[-1]}"
         )
-        axes = {"xlabel": "hosts", "ylabel": "milliseconds", "x": hosts, "log_x": True}
-        return curves(lines, title=title, spread=band, from_zero=True, **axes)
+        axes = "hosts", "milliseconds"
+        return curves(lines, *axes, title, hosts, spread=band, log_x=True, from_zero=True)
 
 
 def formula_race(num_hosts: Sequence[int] = (2, 4, 8), repetitions: int = 7) -> FormulaRace:
@@ -137,12 +138,16 @@ def formula_race(num_hosts: Sequence[int] = (2, 4, 8), repetitions: int = 7) -> 
 
     1 MB, on hosts of one rank each with 25 MB/s; the fit sees smaller sizes too.
     """
-    num_bytes, sweeps = 1 << 20, {}
+    num_bytes = 1 << 20
+    sweeps: dict[int, Sweep] = {}
     for hosts in num_hosts:
         network = VirtualNetwork(hosts, 1, bytes_per_second=25e6)
         sizes = [num_bytes] if sweeps else [num_bytes >> shift for shift in range(16, -1, -2)]
         sweeps[hosts] = sweep("all_reduce", hosts, sizes, repetitions, network=network)
-    formulas = {"ring": partial(cost, "ring"), "α log n + β S n": literature_formula}
+    formulas: dict[str, Callable[[int, int], Cost]] = {
+        "ring": partial(cost, "ring"),
+        "α log n + β S n": literature_formula,
+    }
     predicted = {}
     for name, formula in formulas.items():
         line = sweeps[num_hosts[0]].fit(formula=formula).line

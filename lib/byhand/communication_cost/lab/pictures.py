@@ -57,8 +57,8 @@ def draw_costs(
     lines = {text: partial(line.seconds, each, num_ranks) for text, each in named.items()}
     crossing = crossover(line, "ring", rival, num_ranks)
     marks = {"equal": crossing} if crossing else {}
-    here = measured is not None and measured.num_ranks == num_ranks
-    points = {"measured": measured.points()} if here else {}
+    here = measured if measured and measured.num_ranks == num_ranks else None
+    points = {"measured": here.points()} if here else {}
     if crossing is not None:
         text = f"Below {num_bytes_text(crossing)} {name} wins, above it the ring."
     elif lines["ring"](1) == lines[name](1):
