@@ -48,7 +48,7 @@ from byhand.communication_cost.networks import (
 )
 from byhand.communication_cost.rounds import rounds
 from byhand.communication_cost.timing import Timing, take_turns
-from byhand.figures import costs, link_ladder, strips
+from byhand.figures import costs, every_value, link_ladder
 from byhand.figures.dots import duration_text
 from byhand.figures.style import seconds_text
 from byhand.runtime.ledger import sent_bytes
@@ -408,7 +408,7 @@ def test_a_roofline_bends_where_the_link_keeps_up_with_the_gpu():
 
 
 def test_a_strip_tells_every_value_and_the_median():
-    drawn = strips({"one": [1e-3, 2e-3, 9e-3], "other": [5e-3]}, "t")
+    drawn = every_value({"one": [1e-3, 2e-3, 9e-3], "other": [5e-3]}, "t")
     assert [text.get_text() for text in drawn.axes[0].texts] == ["2 ms", "5 ms"]
     assert [len(line.get_xdata()) for line in drawn.axes[0].lines] == [3, 2, 1, 2]
 

@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from byhand.figures import parts, style
 
-PLACE_COLOURS = {
+BETWEEN_COLOURS = {
     "a GPU and its memory": "#1f4e79",
     "GPUs of a host or a rack": "#0072b2",
     "GPUs of one host": "#0072b2",
@@ -53,7 +53,9 @@ def link_ladder(
             parts.at_right(axes, number, lasts, 50, ha="right")
             parts.at_right(axes, number, between, 62)
         for number, (_, between, rate) in enumerate(links):
-            axes.plot(rate, number, "o", markersize=8, color=PLACE_COLOURS.get(between, style.INK))
+            axes.plot(
+                rate, number, "o", markersize=8, color=BETWEEN_COLOURS.get(between, style.INK)
+            )
             parts.beside(axes, (rate, number), _rate_text(rate), 8)
     return figure
 
@@ -73,7 +75,7 @@ def _rate_text(rate: float) -> str:
     return style.scaled(rate, {1e12: "TB/s", 1e9: "GB/s", 1e6: "MB/s", 1e3: "KB/s", 1.0: "B/s"})
 
 
-def strips(series: Mapping[str, Sequence[float]], title: str) -> Figure:
+def every_value(series: Mapping[str, Sequence[float]], title: str) -> Figure:
     """A row a name, a dot a value in seconds, by powers of ten; a bar and a number: the median."""
     with _rows(series, title, 0.34, xlabel="one try") as (figure, axes):
         axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5), numticks=12))

@@ -5,9 +5,9 @@ from math import cos, pi, sin
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from byhand.figures import parts, style
+from byhand.figures.cells import Cell, cells
 
 HUB = -1  # the switch, where there is one
 LEAF = "#f0d9a8"
@@ -63,19 +63,17 @@ def wirings(
     rows = list(next(iter(table.values())))
     shape = {"height_ratios": (1.3, 0.22 * len(rows))}
     with style.plot(2.0 + 0.22 * len(rows), title, 2, len(wires), **shape) as (figure, grid):
-        for (name, pairs), graph, cells in zip(wires.items(), *grid, strict=True):
+        for (name, pairs), graph, below in zip(wires.items(), *grid, strict=True):
             graph.text(0, 0.72, name.replace("_", " "), ha="center", in_layout=False)
             style.bare(graph, xlim=(-0.55, 0.55), ylim=(0.8, -0.5))
             _graph(graph, _places(pairs, num_ranks), pairs, 11)
-            parts.rows(cells, [row.replace("_", " ") for row in rows])
-            cells.set(xlim=(0, 1), xticks=[])
-            cells.spines["bottom"].set_visible(False)
-            cells.tick_params(labelleft=cells is grid[1, 0])
+            filled = []
             for row, took in enumerate(table[name].values()):
+                shade = style.FAINT if took < 0.99 * table[name][rows[0]] else style.PAPER
                 best = "bold" if took <= 1.01 * min(table[name].values()) else "normal"
-                cells.text(0.5, row, f"{took:,.0f}", ha="center", va="center", weight=best)
-                if took < 0.99 * table[name][rows[0]]:
-                    cells.add_patch(Rectangle((0, row - 0.5), 1, 1, color=style.FAINT, lw=0))
+                filled.append(Cell(row, 0, [shade], f"{took:,.0f}", best))
+            cells(below, [row.replace("_", " ") for row in rows], 1, filled)
+            below.tick_params(labelleft=below is grid[1, 0])
     return figure
 
 
