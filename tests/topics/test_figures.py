@@ -450,7 +450,7 @@ def test_eighty_steps_have_a_tick_every_twenty():
 # Ranks in a grid
 
 
-START = {"order": "tp-cp-ep-dp-pp", "tp": 8, "cp": 1, "ep": 1, "pp": 4, "per_node": 8, "follow": 0}
+START = {"order": "tp-cp-ep-dp-pp", "tp": 8, "cp": 1, "ep": 1, "pp": 4, "per_host": 8, "follow": 0}
 
 
 def dark_cells(figure, axis):
@@ -468,7 +468,7 @@ def test_the_followed_ranks_group_has_the_full_hue(name):
     assert cells == grid.group(name, 13).tolist()
 
 
-def test_in_a_large_world_a_cell_is_a_node():
+def test_in_a_large_world_a_cell_is_a_host():
     grid = RankGrid(4096, tp=8, pp=16)
     (cells,) = dark_cells(show_grid(grid, 8, ["pp"], follow=70), "pp")
     assert cells == [rank // 8 for rank in grid.group("pp", 70)]
@@ -484,12 +484,12 @@ def test_every_panel_has_the_same_places():
 def test_every_kind_of_group_is_drawn_and_a_rank_in_none_is_said():
     figure = show_grid(RankGrid(16, tp=2, pp=4), 8, GROUPS, follow=6)
     headings = [panel.get_title(loc="left") for panel in figure.axes]
-    assert "all across nodes · rank 6: in none" in headings
+    assert "all across hosts · rank 6: in none" in headings
     texts = [text.get_text() for panel in figure.axes for text in panel.texts]
     assert "tp-pp  2 groups of 8" in texts
 
 
-def test_the_explorer_says_what_leaves_a_node():
+def test_the_explorer_says_what_leaves_a_host():
     _, sentence = draw_grid(64, **START)
     assert "tp" not in sentence.partition(" is: ")[2]
     _, sentence = draw_grid(64, **{**START, "order": "pp-dp-ep-cp-tp"})
@@ -500,8 +500,8 @@ def test_the_explorer_marks_what_is_refused_and_what_would_do():
     with pytest.raises(ValueError, match=r"^Refused: 64 ranks cannot hold tp 6 ") as refused:
         draw_grid(64, **{**START, "tp": 6})
     assert str(refused.value).endswith("One change would do: tp 1, 2, 4, 8, 16.")
-    with pytest.raises(ValueError, match="16 ranks do not fill nodes of 32"):
-        draw_grid(16, **{**START, "tp": 1, "per_node": 32})
+    with pytest.raises(ValueError, match="16 ranks do not fill hosts of 32"):
+        draw_grid(16, **{**START, "tp": 1, "per_host": 32})
 
 
 def test_the_explorer_redraws_at_each_change():

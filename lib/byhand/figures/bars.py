@@ -114,11 +114,11 @@ def finding(predicted: Bars, counted: Bars) -> str:
 
 
 def leaving_bars(
-    leaving: Bars, title: str, did: str = "that leave the busiest node in a step"
+    leaving: Bars, title: str, did: str = "that leave the busiest host in a step"
 ) -> Figure:
     """A stacked bar per row, such as {"tp-dp-pp": {"tp": 0, "dp": 4e9}}, in the axes' hues.
 
-    What leaves a node in a step, a row for each order of the axes; `did`: what else these bytes
+    What leaves a host in a step, a row for each order of the axes; `did`: what else these bytes
     do. A group over several axes has the hue of the first; embedding groups a pale one of pp's.
     """
     names = dict.fromkeys(name for ops in leaving.values() for name in ops)
