@@ -48,7 +48,7 @@ from byhand.communication_cost.networks import (
 )
 from byhand.communication_cost.rounds import rounds
 from byhand.communication_cost.timing import Timing, take_turns
-from byhand.figures import costs, every_value, link_ladder
+from byhand.figures import every_value, link_ladder, seconds_by_size
 from byhand.figures.dots import duration_text
 from byhand.figures.style import seconds_text
 from byhand.runtime.ledger import sent_bytes
@@ -356,7 +356,9 @@ def test_the_explorer_says_when_there_is_no_crossover():
 
 def test_a_figure_of_costs_names_its_lines_and_marks_the_crossover():
     points = [(size, LINE.seconds("ring", 4, size), 1e-6, 1e-2) for size in SIZES]
-    drawn = costs({"ring": points}, {"ring": lambda m: 1e-4 + 1e-9 * m}, "title", {"equal": 1e4})
+    drawn = seconds_by_size(
+        {"ring": points}, {"ring": lambda m: 1e-4 + 1e-9 * m}, "title", {"equal": 1e4}
+    )
     texts = [text.get_text() for text in drawn.axes[0].texts]
     assert texts == ["equal: 10 KB", "ring"]
     assert [seconds_text(s) for s in (2.0, 0.0015, 2e-5, 3e-9)] == [

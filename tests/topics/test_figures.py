@@ -119,7 +119,9 @@ FIGURES = {
     "tradeoff": lambda: figures.tradeoff({"a": (6, 2), "b": (6, 2), "c": (9, 3)}, "A title"),
     "trees": lambda: figures.trees(two_trees(8), "A title"),
     "wirings": lambda: draw_wirings(8, 1e9, AlphaBeta(2e-5, 1e-10)),
-    "costs": lambda: figures.costs({"a": [(9, 1, 1, 2), (99, 2, 1, 2)]}, {}, "A title", {"m": 50}),
+    "seconds": lambda: figures.seconds_by_size(
+        {"a": [(9, 1, 1, 2), (99, 2, 1, 2)]}, {}, "A title", {"m": 50}
+    ),
     "layouts": lambda: figures.layout_seconds({n: ([1.0] * 5, 5.5) for n in ("dp 2", "tp 2")}),
     "grid": lambda: show_grid(RankGrid(32, tp=2, cp=2, ep=4, pp=2), 8),
     "one schedule": lambda: schedule(gpipe(3, 4)),

@@ -21,7 +21,7 @@ rank_grid            which ranks form a group along each axis, and on which host
 expert_loads         rows of each expert by rank, under several placements
 block_flow           where a layer's split begins and ends, forward and backward
 shard_picture        which rank holds which part of a matrix
-costs                time over size: measured points, lines, and where lines cross
+seconds_by_size      time over size: measured points, lines, and where lines cross
 link_ladder          what kinds of links carry
 wirings              ranks, the wires between them, and what algorithms take there
 attention_map        which rank computes which scores, in which round of a ring
@@ -43,7 +43,7 @@ from byhand.figures.collective import (
     panel_stack,
 )
 from byhand.figures.cube import rank_cube
-from byhand.figures.curves import costs, curves, tradeoff
+from byhand.figures.curves import curves, seconds_by_size, tradeoff
 from byhand.figures.dots import every_value, link_ladder
 from byhand.figures.flat import bucket_layout, flat_shards
 from byhand.figures.graphs import trees, wirings
@@ -66,7 +66,6 @@ __all__ = [
     "bucket_layout",
     "bytes_bars",
     "collective_pictures",
-    "costs",
     "curves",
     "every_value",
     "expert_loads",
@@ -85,6 +84,7 @@ __all__ = [
     "save_animated_svg",
     "save_svg",
     "schedule_timeline",
+    "seconds_by_size",
     "shard_picture",
     "timeline",
     "tradeoff",

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
 
-from byhand.figures import parts, style
+from byhand.figures import pen, style
 from byhand.figures.lanes import Bar, Panel, over_time
 
 SQUARE, BAR_INCHES = 2.75, 0.2
@@ -45,12 +45,12 @@ def attention_map(panels: Mapping[str, Sequence[Tile]], title: str) -> Figure:
     with style.plot(height, title, 2, len(panels), **look) as (figure, grid):
         for (name, some), square, below in zip(panels.items(), *grid, strict=True):
             _square(square, some, name)
-            parts.rows(below, [""] * ranks)
+            pen.rows(below, [""] * ranks)
             below.set(xlim=(0, 2.9), xticks=[], xlabel="each rank's work, over the average")
             below.spines["bottom"].set_visible(False)
             for rank, share in enumerate(_shares(some, ranks)):
-                end = parts.stack(below, rank, 0.82, [("", share, style.rank_colour(rank))])
-                parts.beside(below, (end, rank), f"rank {rank}: {share:.2f} ×")
+                end = pen.stack(below, rank, 0.82, [("", share, style.rank_colour(rank))])
+                pen.beside(below, (end, rank), f"rank {rank}: {share:.2f} ×")
         grid[0, 0].set_ylabel("queries")
     return figure
 
@@ -71,7 +71,7 @@ def _square(axes: Axes, some: Sequence[Tile], name: str) -> None:
         if tile.diagonal and SQUARE * (bottom - top) < LEAST_INCHES * last:
             continue
         middle = (sum(along) / len(corners) for along in zip(*corners, strict=True))
-        parts.small(axes, middle, str(tile.number), color=style.readable_on(colour))
+        pen.small(axes, middle, str(tile.number), color=style.readable_on(colour))
 
 
 def _shares(some: Sequence[Tile], ranks: int) -> list[float]:
@@ -90,7 +90,7 @@ def ring_timeline(runs: Mapping[str, Sequence[Sequence[Round]]], title: str) -> 
     """
     panels = []
     for name, rows in runs.items():
-        panel = Panel(parts.ranks(len(rows)), [], name)
+        panel = Panel(pen.ranks(len(rows)), [], name)
         for rank, row in enumerate(rows):
             for owner, start, computed, end in row:
                 panel.bars.append(Bar(rank, computed, end, style.PAPER))

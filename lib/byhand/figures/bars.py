@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from byhand.figures import parts, style
+from byhand.figures import pen, style
 
 GAP = 0.3  # of a row's height, below it
 PALE = 0.45  # the strength of a predicted bar's colour
@@ -42,7 +42,7 @@ def stacked(
     look = {"height_ratios": tall, "sharex": True, "squeeze": False}
     with style.plot(height, title, len(panels), 1, **look) as (figure, grid):
         grid[-1, 0].set(xlabel=xlabel, xlim=(0, most))
-        parts.key(grid[0, 0], key)
+        pen.key(grid[0, 0], key)
         placed = []
         for axes, (heading, rows) in zip(grid.flat, panels.items(), strict=True):
             axes.set_title(heading, loc="left", fontsize=style.TEXT_POINTS)
@@ -50,11 +50,11 @@ def stacked(
             placed += [(axes, y, line) for y, line in _set_rows(axes, rows)]
         for axes, y, line in placed:
             end = sum(bar[1] for bar in line.bars)
-            around = {"fc": style.PAPER, "ec": "none", "pad": 0.5}  # lines do not cross it
-            parts.beside(axes, (min(end, most), y), line.text, bbox=around)
+            paper = {"fc": style.PAPER, "ec": "none", "pad": 0.5}  # lines do not cross it
+            pen.beside(axes, (min(end, most), y), line.text, bbox=paper)
         style.settle(figure)
         for axes, y, line in placed:
-            parts.stack(axes, y, 0.88, line.bars)
+            pen.stack(axes, y, 0.88, line.bars)
     return figure
 
 
@@ -220,7 +220,7 @@ def expert_loads(panels: Mapping[str, Loads], title: str | None = None) -> Figur
 
     shown = {
         f"{name}: {worst[name]:.2f} × the mean": dict(
-            zip(parts.ranks(len(loads)), ([line(experts)] for experts in loads), strict=True)
+            zip(pen.ranks(len(loads)), ([line(experts)] for experts in loads), strict=True)
         )
         for name, loads in panels.items()
     }

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 
-from byhand.figures import parts, style
+from byhand.figures import pen, style
 
 TALL = 0.86  # of a row's height
 
@@ -33,7 +33,7 @@ def cells(
     Row r is at y = r, column c from x = c to c + 1. points: the size of the cells' texts, which
     stand on paper where a cell has several colours.
     """
-    parts.rows(axes, rows)
+    pen.rows(axes, rows)
     axes.set(xlim=(0, columns), xticks=[])
     axes.set_title(heading, fontsize=style.TEXT_POINTS)
     axes.spines["bottom"].set_visible(False)
@@ -41,15 +41,15 @@ def cells(
     for row in range(len(rows)):
         for column in range(columns):
             corner = column + gap, row - TALL / 2
-            parts.box(axes, corner, (1 - 2 * gap, TALL), style.PAPER, style.FAINT)
+            pen.box(axes, corner, (1 - 2 * gap, TALL), style.PAPER, style.FAINT)
     for row, column, colours, text, weight in filled:
         wide = (1 - 2 * gap) / len(colours)
         for number, colour in enumerate(colours):
             corner = column + gap + number * wide, row - TALL / 2
-            parts.box(axes, corner, (wide, TALL), colour, width=0)
+            pen.box(axes, corner, (wide, TALL), colour, width=0)
         look = {"color": style.readable_on(colours[0])}
         if len(colours) > 1:
             paper = {"boxstyle": "round,pad=0.15", "fc": style.PAPER, "ec": "none"}
             look = {"color": style.INK, "bbox": paper}
         middle = column + 0.5, row
-        parts.small(axes, middle, text, va="center", fontsize=points, weight=weight, **look)
+        pen.small(axes, middle, text, va="center", fontsize=points, weight=weight, **look)

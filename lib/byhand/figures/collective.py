@@ -6,7 +6,7 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from byhand.figures import parts, style
+from byhand.figures import pen, style
 from byhand.figures.cells import Cell, cells
 
 CELL_INCHES, HEADING_INCHES, TITLE_INCHES, ARROW_INCHES = 0.36, 0.3, 0.4, 0.42
@@ -67,8 +67,8 @@ def collective_pictures(pictures: Iterable[Picture]) -> Figure:
             draw_panel(after, picture.after, columns, "after")
             after.set_yticks([])
             style.bare(between)
-            parts.arrow(between, (0, 0.5), (1, 0.5))
-            parts.small(between, (0.5, 0.54), name, va="bottom")
+            pen.arrow(between, (0, 0.5), (1, 0.5))
+            pen.small(between, (0.5, 0.54), name, va="bottom")
     return figure
 
 
@@ -88,7 +88,7 @@ def panel_stack(
         for rank, row in enumerate(next(iter(panels.values()))):
             for block in row[::together]:
                 corner, size = (block.column + 0.02, rank - 0.46), (together - 0.04, 0.92)
-                parts.box(first, corner, size, "none", style.INK, 1.1)
+                pen.box(first, corner, size, "none", style.INK, 1.1)
     return figure
 
 
@@ -107,10 +107,10 @@ def _draw_down(
         draw_panel(axes, rows, columns, moment)
     for axes, (label, back) in zip(every[1::2], arrows, strict=True):
         style.bare(axes, xlim=(0, 1), ylim=(0, 1))
-        parts.arrow(axes, (0.5, 1), (0.5, 0))
+        pen.arrow(axes, (0.5, 1), (0.5, 0))
         axes.text(0.52, 0.5, label, va="center")
         if back:
-            parts.arrow(axes, (0.42, 0), (0.42, 1))
+            pen.arrow(axes, (0.42, 0), (0.42, 1))
             axes.text(0.4, 0.5, back, va="center", ha="right")
     return every[0]
 
@@ -122,4 +122,4 @@ def draw_panel(axes: Axes, rows: Rows, columns: int, heading: str) -> None:
         for rank, blocks in enumerate(rows)
         for block in blocks
     ]
-    cells(axes, parts.ranks(len(rows)), columns, filled, heading)
+    cells(axes, pen.ranks(len(rows)), columns, filled, heading)

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from byhand.figures import parts, style
+from byhand.figures import pen, style
 
 BETWEEN_COLOURS = {
     "a GPU and its memory": "#1f4e79",
@@ -25,7 +25,7 @@ BETWEEN_COLOURS = {
 def _rows(names: Iterable[str], title: str, inches: float, **look) -> Iterator[tuple[Figure, Axes]]:
     names = list(names)
     with style.plot(1.0 + inches * len(names), title) as (figure, axes):
-        parts.rows(axes, names)
+        pen.rows(axes, names)
         axes.set(xscale="log", **look)
         axes.tick_params(axis="y", length=0)
         axes.xaxis.set_minor_formatter(NullFormatter())
@@ -50,13 +50,13 @@ def link_ladder(
         axes.xaxis.set_major_formatter(FuncFormatter(_whole_thousands))
         rows = [(duration_text(second / rate), between) for _, between, rate in links]
         for number, (lasts, between) in enumerate([("would take", "between"), *rows], -1):
-            parts.at_right(axes, number, lasts, 50, ha="right")
-            parts.at_right(axes, number, between, 62)
+            pen.at_right(axes, number, lasts, 50, ha="right")
+            pen.at_right(axes, number, between, 62)
         for number, (_, between, rate) in enumerate(links):
             axes.plot(
                 rate, number, "o", markersize=8, color=BETWEEN_COLOURS.get(between, style.INK)
             )
-            parts.beside(axes, (rate, number), _rate_text(rate), 8)
+            pen.beside(axes, (rate, number), _rate_text(rate), 8)
     return figure
 
 
@@ -87,5 +87,5 @@ def every_value(series: Mapping[str, Sequence[float]], title: str) -> Figure:
             look = {"color": style.rank_colour(row), "markersize": 6, "alpha": 0.55}
             axes.plot(values, [row] * len(values), "o", markeredgewidth=0, **look)
             axes.plot([middle] * 2, [row - 0.36, row + 0.36], color=style.INK, linewidth=1.6)
-            parts.at_right(axes, row, style.seconds_text(middle), 8)
+            pen.at_right(axes, row, style.seconds_text(middle), 8)
     return figure

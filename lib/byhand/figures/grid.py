@@ -1,4 +1,4 @@
-"""The rank grid: every rank at the same place in each panel, coloured by a group in each."""
+"""The rank grid: every rank in the same cell of each panel, coloured by a group in each."""
 
 from collections.abc import Mapping, Sequence
 from math import ceil, log2
@@ -9,7 +9,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from byhand.figures import parts, style
+from byhand.figures import pen, style
 
 MOST_CELLS = 512  # of ranks; above, a cell is a whole host
 ASPECT, PANEL_INCHES = 2.2, 3.3
@@ -80,7 +80,7 @@ def _draw_panel(axes: Axes, name: str, groups, follow: int, layout: _Layout) -> 
             axes.add_patch(frame).set(ec=edge, lw=width, clip_on=False)
     for rank in range(layout.num_ranks if layout.numbered else 0):
         ink = style.readable_on(colour) if rank in followed else style.INK
-        parts.small(axes, divmod(rank, layout.columns)[::-1], str(rank), color=ink)
+        pen.small(axes, divmod(rank, layout.columns)[::-1], str(rank), color=ink)
     hosts = groups // layout.ranks_per_host
     told = f"{_where((hosts == hosts[:, :1]).all(axis=1))} · rank {follow}: {_members(followed)}"
     axes.set_title(told, loc="left", fontsize=style.SMALL_POINTS)

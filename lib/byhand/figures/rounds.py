@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from byhand.figures import parts, style
+from byhand.figures import pen, style
 from byhand.figures.cells import Cell, cells
 from byhand.figures.collective import Block, draw_panel
 
@@ -57,11 +57,11 @@ def _draw_messages(axes: Axes, transfers: Sequence, num_shards: int, num_ranks: 
     style.settle(axes.figure)
     for number, transfer in enumerate(transfers):
         colour, x = style.rank_colour(transfer.sender), number + 0.5
-        parts.arrow(axes, (x, transfer.sender), (x, transfer.receiver), colour, 1.7)
+        pen.arrow(axes, (x, transfer.sender), (x, transfer.receiver), colour, 1.7)
         many = transfer.stop - transfer.start > 1
         text = f"{transfer.start}–{transfer.stop - 1}" if many else f"{transfer.start}"
-        fits = num_shards > 1 and parts.fits(axes, 1, text)
-        parts.badge(axes, (x, transfer.sender), text if fits else "", colour)
+        fits = num_shards > 1 and pen.fits(axes, 1, text)
+        pen.badge(axes, (x, transfer.sender), text if fits else "", colour)
 
 
 def _draw_links(axes: Axes, num_ranks: int, sent: Links, heading: str) -> None:
@@ -71,7 +71,7 @@ def _draw_links(axes: Axes, num_ranks: int, sent: Links, heading: str) -> None:
         for link, tensors in sent.items()
         if tensors
     ]
-    names = parts.ranks(num_ranks)
+    names = pen.ranks(num_ranks)
     cells(axes, names, num_ranks, filled, heading, style.SMALL_POINTS)
     axes.set_xticks([rank + 0.5 for rank in range(num_ranks)], range(num_ranks))
     axes.tick_params(length=0, labeltop=True, labelbottom=False)
