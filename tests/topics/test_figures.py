@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 from readable import assert_readable, words
 
 from byhand import collectives, figures
@@ -21,6 +22,7 @@ from byhand.communication_cost.lab.pictures import draw_wirings
 from byhand.communication_cost.model import AlphaBeta
 from byhand.figures import Block, Span, collective, style
 from byhand.figures.block import SEQUENCE, TENSOR
+from byhand.figures.cells import Cell, cells
 from byhand.figures.messages import find_messages
 from byhand.figures.schedule import COLOURS
 from byhand.figures.timeline import find_segments
@@ -375,6 +377,28 @@ def test_a_page_without_a_kernel_shows_the_explorers_picture():
     data, metadata = box._repr_mimebundle_()
     assert base64.b64decode(data["image/png"]) == bytes(box.children[-2].value)
     assert metadata["image/png"]["width"] > 0
+
+
+def test_a_cell_that_nothing_fills_is_empty_and_one_of_two_colours_is_striped():
+    axes = Figure().subplots()
+    cells(axes, ["a", "b"], 2, [Cell(1, 0, ["#0072b2"], "x"), Cell(1, 1, ["#0072b2", "#e69f00"])])
+    faces = [patch.get_facecolor()[:3] for patch in axes.patches]
+    assert faces == [to_rgb(style.PAPER)] * 4 + [to_rgb(c) for c in 2 * ["#0072b2"] + ["#e69f00"]]
+    (text,) = (text for text in axes.texts if text.get_text())
+    assert text.get_position() == (0.5, 1)
+
+
+def test_gradients_and_their_buckets_lie_below_each_other():
+    axes = figures.bucket_layout([10, 20, 30], [[2], [1, 0]]).axes[0]
+    edges = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches]
+    assert edges == [(0, 30), (30, 50), (50, 60), (0, 30), (30, 60)]
+
+
+@pytest.mark.parametrize(
+    ("tensors", "text"), [(0.125, ".125"), (1.0, "1"), (1.5, "1.5")]
+)
+def test_what_a_link_carried_is_said_to_an_eighth(tensors, text):
+    assert text in words(figures.traffic_matrices({"a": {(0, 1): tensors}}, 2, "A title"))
 
 
 def test_traffic_matrices_show_each_plan_with_what_its_links_carried():
