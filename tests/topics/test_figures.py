@@ -394,9 +394,7 @@ def test_gradients_and_their_buckets_lie_below_each_other():
     assert edges == [(0, 30), (30, 50), (50, 60), (0, 30), (30, 60)]
 
 
-@pytest.mark.parametrize(
-    ("tensors", "text"), [(0.125, ".125"), (1.0, "1"), (1.5, "1.5")]
-)
+@pytest.mark.parametrize(("tensors", "text"), [(0.125, ".125"), (1.0, "1"), (1.5, "1.5")])
 def test_what_a_link_carried_is_said_to_an_eighth(tensors, text):
     assert text in words(figures.traffic_matrices({"a": {(0, 1): tensors}}, 2, "A title"))
 
