@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.colors import to_rgba
 
 from byhand import VirtualNetwork, launch
 from byhand.communication_cost import (
@@ -48,7 +49,7 @@ from byhand.communication_cost.networks import (
 )
 from byhand.communication_cost.rounds import rounds
 from byhand.communication_cost.timing import Timing, take_turns
-from byhand.figures import every_value, link_ladder, seconds_by_size
+from byhand.figures import every_value, link_ladder, seconds_by_size, style
 from byhand.figures.dots import duration_text
 from byhand.figures.style import seconds_text
 from byhand.runtime.ledger import sent_bytes
@@ -382,7 +383,8 @@ def test_a_wiring_draws_each_wire_once_and_the_fastest_algorithm_bold():
     texts = [text for axes in drawn.axes for text in axes.texts]
     bold = [text.get_text() for text in texts if text.get_weight() == "bold"]
     assert bold.count("25") == 1  # direct, between all pairs
-    assert sum(len(axes.patches) for axes in drawn.axes) == 6  # faster than the ring: 3 × two
+    colours = [patch.get_facecolor() for axes in drawn.axes for patch in axes.patches]
+    assert colours.count(to_rgba(style.FAINT)) == 6  # faster than the ring: 3 × two
     arrows = [text for text in texts if getattr(text, "arrow_patch", None)]
     assert len(arrows) == 16 + 8 + 16 + 14 + 56
 
