@@ -50,6 +50,7 @@ MAY_IMPORT_OF_OTHERS = {
     "topic": {"torch"},
     "model": {"torch", "sklearn"},
     "pure": {"numpy", "scipy"},
+    "figures": {"matplotlib", "numpy", "IPython"},
     "runtime": {"torch", "cloudpickle", "psutil"},
     "process": {"torch", "cloudpickle", "psutil"},
     "slurm": {"psutil"},

@@ -55,7 +55,7 @@ def gather(where: Places, executed: Path, target: Path, address: str) -> None:
     ):
         first = first.replace(word, "\n".join(entries))
     (target / "index.md").write_text(first)
-    shutil.copy(FOLDER / "moving.svg", target)
+    shutil.copy(FOLDER / "animated.svg", target)
 
 
 def shown(notebook: NotebookNode, name: str, address: str) -> NotebookNode:

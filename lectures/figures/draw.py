@@ -10,7 +10,8 @@ three ways to all-reduce send out of a host, by ledger and kernel.
 formulas.svg, for readers of lecture 04 likewise: an all-reduce on two, four and eight hosts, and
 what two formulas fitted to two hosts say of the others.
 
-moving.svg, on the book's first page: four stages of a pipeline compute eight micro-batches by 1F1B.
+animated.svg, on the book's first page: four stages of a pipeline compute eight micro-batches by
+1F1B.
 
 layouts.svg, for readers of lecture 12 likewise: the seconds of a step under each layout of eight
 ranks on two hosts.
@@ -28,7 +29,7 @@ from byhand.communication_cost.lab import formula_race
 from byhand.costs import Machine
 from byhand.figures import (
     layout_seconds,
-    save_moving_svg,
+    save_animated_svg,
     save_svg,
     schedule_timeline,
     timeline,
@@ -90,10 +91,10 @@ def draw_formulas(path: Path) -> None:
     print(f"{path}:\n{race}")
 
 
-def draw_moving(path: Path) -> None:
+def draw_animated(path: Path) -> None:
     recorded = sleep_through(one_forward_one_backward(4, 8), 0.05, 0.05, 0.05)
     figure = schedule_timeline(recorded, names=["Recorded, 1F1B"])
-    save_moving_svg(figure, path)
+    save_animated_svg(figure, path)
     print(f"{path}: {figure.texts[0].get_text()}")
 
 
@@ -119,7 +120,7 @@ DRAWN = {
     "timeline": draw_timeline,
     "two_hosts": draw_two_hosts,
     "formulas": draw_formulas,
-    "moving": draw_moving,
+    "animated": draw_animated,
     "layouts": draw_layouts,
 }
 

@@ -28,7 +28,7 @@ from byhand.context_parallel.cost import (
     seconds,
     sent_bytes,
 )
-from byhand.context_parallel.lab import asleep, compare_bytes, draw_ways, parts_of, way_explorer
+from byhand.context_parallel.lab import asleep, compare_bytes, draw_ways, tiles_of, way_explorer
 from byhand.context_parallel.places import LAYOUTS, pairs, positions, seen
 from byhand.context_parallel.ring import Homeward, around
 from byhand.figures import attention_map, ring_timeline
@@ -467,7 +467,7 @@ def test_every_way_sleeps_at_least_as_long_as_its_share_of_the_work():
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_the_map_shows_all_that_is_computed_and_who_has_most_to_do(n):
     for layout in LAYOUTS:
-        some = parts_of(n, layout)
+        some = tiles_of(n, layout)
         areas = [(q[1] - q[0]) * (k[1] - k[0]) / (2 if half else 1) for *_, q, k, half in some]
         assert sum(areas) == 840**2 / 2
         figure = attention_map({layout: some}, "a title")

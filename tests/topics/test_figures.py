@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 from readable import assert_readable, words
 
 from byhand import collectives, figures
@@ -21,6 +22,7 @@ from byhand.communication_cost.lab.pictures import draw_wirings
 from byhand.communication_cost.model import AlphaBeta
 from byhand.figures import Block, Span, collective, style
 from byhand.figures.block import SEQUENCE, TENSOR
+from byhand.figures.cells import Cell, cells
 from byhand.figures.messages import find_messages
 from byhand.figures.schedule import COLOURS
 from byhand.figures.timeline import find_segments
@@ -119,7 +121,9 @@ FIGURES = {
     "tradeoff": lambda: figures.tradeoff({"a": (6, 2), "b": (6, 2), "c": (9, 3)}, "A title"),
     "trees": lambda: figures.trees(two_trees(8), "A title"),
     "wirings": lambda: draw_wirings(8, 1e9, AlphaBeta(2e-5, 1e-10)),
-    "costs": lambda: figures.costs({"a": [(9, 1, 1, 2), (99, 2, 1, 2)]}, {}, "A title", {"m": 50}),
+    "seconds": lambda: figures.seconds_by_size(
+        {"a": [(9, 1, 1, 2), (99, 2, 1, 2)]}, {}, "A title", {"m": 50}
+    ),
     "layouts": lambda: figures.layout_seconds({n: ([1.0] * 5, 5.5) for n in ("dp 2", "tp 2")}),
     "grid": lambda: show_grid(RankGrid(32, tp=2, cp=2, ep=4, pp=2), 8),
     "one schedule": lambda: schedule(gpipe(3, 4)),
@@ -375,6 +379,26 @@ def test_a_page_without_a_kernel_shows_the_explorers_picture():
     assert metadata["image/png"]["width"] > 0
 
 
+def test_a_cell_that_nothing_fills_is_empty_and_one_of_two_colours_is_striped():
+    axes = Figure().subplots()
+    cells(axes, ["a", "b"], 2, [Cell(1, 0, ["#0072b2"], "x"), Cell(1, 1, ["#0072b2", "#e69f00"])])
+    faces = [patch.get_facecolor()[:3] for patch in axes.patches]
+    assert faces == [to_rgb(style.PAPER)] * 4 + [to_rgb(c) for c in 2 * ["#0072b2"] + ["#e69f00"]]
+    (text,) = (text for text in axes.texts if text.get_text())
+    assert text.get_position() == (0.5, 1)
+
+
+def test_gradients_and_their_buckets_lie_below_each_other():
+    axes = figures.bucket_layout([10, 20, 30], [[2], [1, 0]]).axes[0]
+    edges = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches]
+    assert edges == [(0, 30), (30, 50), (50, 60), (0, 30), (30, 60)]
+
+
+@pytest.mark.parametrize(("tensors", "text"), [(0.125, ".125"), (1.0, "1"), (1.5, "1.5")])
+def test_what_a_link_carried_is_said_to_an_eighth(tensors, text):
+    assert text in words(figures.traffic_matrices({"a": {(0, 1): tensors}}, 2, "A title"))
+
+
 def test_traffic_matrices_show_each_plan_with_what_its_links_carried():
     sent = {"ring": {(0, 1): 1.5, (1, 0): 1.5}, "tree": {(0, 1): 1.0}}
     shown = words(figures.traffic_matrices(sent, 2, "A title"))
@@ -450,7 +474,7 @@ def test_eighty_steps_have_a_tick_every_twenty():
 # Ranks in a grid
 
 
-START = {"order": "tp-cp-ep-dp-pp", "tp": 8, "cp": 1, "ep": 1, "pp": 4, "per_node": 8, "follow": 0}
+START = {"order": "tp-cp-ep-dp-pp", "tp": 8, "cp": 1, "ep": 1, "pp": 4, "per_host": 8, "follow": 0}
 
 
 def dark_cells(figure, axis):
@@ -468,7 +492,7 @@ def test_the_followed_ranks_group_has_the_full_hue(name):
     assert cells == grid.group(name, 13).tolist()
 
 
-def test_in_a_large_world_a_cell_is_a_node():
+def test_in_a_large_world_a_cell_is_a_host():
     grid = RankGrid(4096, tp=8, pp=16)
     (cells,) = dark_cells(show_grid(grid, 8, ["pp"], follow=70), "pp")
     assert cells == [rank // 8 for rank in grid.group("pp", 70)]
@@ -484,12 +508,12 @@ def test_every_panel_has_the_same_places():
 def test_every_kind_of_group_is_drawn_and_a_rank_in_none_is_said():
     figure = show_grid(RankGrid(16, tp=2, pp=4), 8, GROUPS, follow=6)
     headings = [panel.get_title(loc="left") for panel in figure.axes]
-    assert "all across nodes · rank 6: in none" in headings
+    assert "all across hosts · rank 6: in none" in headings
     texts = [text.get_text() for panel in figure.axes for text in panel.texts]
     assert "tp-pp  2 groups of 8" in texts
 
 
-def test_the_explorer_says_what_leaves_a_node():
+def test_the_explorer_says_what_leaves_a_host():
     _, sentence = draw_grid(64, **START)
     assert "tp" not in sentence.partition(" is: ")[2]
     _, sentence = draw_grid(64, **{**START, "order": "pp-dp-ep-cp-tp"})
@@ -500,8 +524,8 @@ def test_the_explorer_marks_what_is_refused_and_what_would_do():
     with pytest.raises(ValueError, match=r"^Refused: 64 ranks cannot hold tp 6 ") as refused:
         draw_grid(64, **{**START, "tp": 6})
     assert str(refused.value).endswith("One change would do: tp 1, 2, 4, 8, 16.")
-    with pytest.raises(ValueError, match="16 ranks do not fill nodes of 32"):
-        draw_grid(16, **{**START, "tp": 1, "per_node": 32})
+    with pytest.raises(ValueError, match="16 ranks do not fill hosts of 32"):
+        draw_grid(16, **{**START, "tp": 1, "per_host": 32})
 
 
 def test_the_explorer_redraws_at_each_change():

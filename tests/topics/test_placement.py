@@ -1,4 +1,4 @@
-"""Which groups stay on a node, and the bytes that do not: by hand, by loops, and as properties."""
+"""Which groups stay on a host, and the bytes that do not: by hand, by loops, and as properties."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from byhand.rank_groups import RankGrid, rank_groups
 from byhand.rank_groups.lab import counted_leaving
 from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.rank_groups.traffic import (
-    busiest_node,
+    busiest_host,
     bytes_leaving,
     orders,
     stays_inside,
@@ -24,9 +24,9 @@ SENT = {"tp": 100.0, "dp": 10.0, "pp": 1.0}
 powers = st.sampled_from([1, 2, 4])
 
 
-def leaving_by_loops(grid, ranks_per_node, name, num_bytes):
+def leaving_by_loops(grid, ranks_per_host, name, num_bytes):
     """The same one message at a time."""
-    leaving = [0.0] * (grid.world_size // ranks_per_node)
+    leaving = [0.0] * (grid.world_size // ranks_per_host)
     for group in grid.groups(name).tolist():
         n = len(group)
         for i, sender in enumerate(group):
@@ -39,20 +39,20 @@ def leaving_by_loops(grid, ranks_per_node, name, num_bytes):
             else:
                 receivers, each = [group[(i + 1) % n]], num_bytes
             for receiver in receivers:
-                if sender // ranks_per_node != receiver // ranks_per_node:
-                    leaving[sender // ranks_per_node] += each
+                if sender // ranks_per_host != receiver // ranks_per_host:
+                    leaving[sender // ranks_per_host] += each
     return leaving
 
 
-def test_with_tp_innermost_only_data_and_pipeline_parallel_leave_a_node():
+def test_with_tp_innermost_only_data_and_pipeline_parallel_leave_a_host():
     grid = RankGrid(16, tp=4, pp=2)
     inside = {name: stays_inside(grid.groups(name), 4).all() for name in ("tp", "dp", "pp")}
     assert inside == {"tp": True, "dp": False, "pp": False}
     leaving = bytes_leaving(grid, 4, SENT)
     assert {name: list(found) for name, found in leaving.items()} == {
         "tp": [0, 0, 0, 0],
-        "dp": [40, 40, 40, 40],  # four rings, each leaves the node once
-        "pp": [4, 4, 4, 4],  # forward from two nodes, backward from the two others
+        "dp": [40, 40, 40, 40],  # four rings, each leaves the host once
+        "pp": [4, 4, 4, 4],  # forward from two hosts, backward from the two others
     }
 
 
@@ -65,24 +65,24 @@ def test_with_tp_outermost_everything_it_sends_leaves():
 
 @given(powers, powers, powers, powers, st.sampled_from(["tp-ep-dp-pp", "dp-ep-tp-pp"]), powers)
 @settings(max_examples=80)
-def test_bytes_are_those_of_the_messages_one_by_one(tp, ep, pp, dp, order, ranks_per_node):
+def test_bytes_are_those_of_the_messages_one_by_one(tp, ep, pp, dp, order, ranks_per_host):
     grid = RankGrid(tp * ep * pp * dp, tp=tp, ep=ep, pp=pp, order=order)
-    if grid.world_size % ranks_per_node:
+    if grid.world_size % ranks_per_host:
         return
     sent = {"tp": 7.0, "dp": 5.0, "pp": 3.0, "ep": 12.0, "tp-dp": 2.0}
-    for name, found in bytes_leaving(grid, ranks_per_node, sent).items():
+    for name, found in bytes_leaving(grid, ranks_per_host, sent).items():
         assert list(found) == pytest.approx(
-            leaving_by_loops(grid, ranks_per_node, name, sent[name])
+            leaving_by_loops(grid, ranks_per_host, name, sent[name])
         )
 
 
-def test_one_node_sends_nothing_to_others():
-    assert busiest_node(RankGrid(16, tp=4, pp=2), 16, SENT) == 0
+def test_one_host_sends_nothing_to_others():
+    assert busiest_host(RankGrid(16, tp=4, pp=2), 16, SENT) == 0
 
 
 def test_the_least_leaves_where_tp_comes_first():
     grid = RankGrid(16, tp=4, pp=2)
-    leaving = {other.order: busiest_node(other, 4, SENT) for other in orders(grid)}
+    leaving = {other.order: busiest_host(other, 4, SENT) for other in orders(grid)}
     assert len(leaving) == 6
     best = min(leaving.values())
     assert {order[:2] for order, found in leaving.items() if found == best} == {"tp"}
@@ -114,8 +114,8 @@ def test_tp_ranks_that_share_out_a_message_send_a_share_and_gather_the_rest():
     assert shared["tp"] - whole["tp"] == pytest.approx(2 * 7 / 8 * whole["pp"])  # there and back
 
 
-def test_ranks_must_fill_their_nodes():
-    with pytest.raises(ValueError, match="16 ranks do not fill nodes of 6"):
+def test_ranks_must_fill_their_hosts():
+    with pytest.raises(ValueError, match="16 ranks do not fill hosts of 6"):
         bytes_leaving(RankGrid(16), 6, SENT)
 
 
@@ -134,9 +134,9 @@ def test_a_run_sends_what_was_predicted(order):
     run = launch(reduce_along, 4, (order, SIZES))
     grid = RankGrid(4, tp=2, order=order)
     predicted = bytes_leaving(grid, 2, FLOATS)
-    for node in (0, 1):
-        counted = counted_leaving(run, grid, 2, list(SIZES), node)
-        assert counted == {name: found[node] for name, found in predicted.items()}
+    for host in (0, 1):
+        counted = counted_leaving(run, grid, 2, list(SIZES), host)
+        assert counted == {name: found[host] for name, found in predicted.items()}
 
 
 @pytest.mark.network

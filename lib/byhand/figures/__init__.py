@@ -15,23 +15,24 @@ lanes                what a rank computes, unit by unit, and what travels meanwh
 flat_shards          parameters end to end, and the shards that ranks keep of them
 layout_seconds       which layout of the ranks is fastest, and what the others wait for
 schedule_timeline    which stage of a pipeline computed which micro-batch, when
-leaving_bars         what leaves a node in a step, for each order of the axes
+leaving_bars         what leaves a host in a step, for each order of the axes
 rank_cube            ranks as blocks of a cube: layers, slices, rows
-rank_grid            which ranks form a group along each axis, and on which nodes
+rank_grid            which ranks form a group along each axis, and on which hosts
 expert_loads         rows of each expert by rank, under several placements
 block_flow           where a layer's split begins and ends, forward and backward
 shard_picture        which rank holds which part of a matrix
-costs                time over size: measured points, lines, and where lines cross
+seconds_by_size      time over size: measured points, lines, and where lines cross
 link_ladder          what kinds of links carry
 wirings              ranks, the wires between them, and what algorithms take there
 attention_map        which rank computes which scores, in which round of a ring
 ring_timeline        whose keys each rank worked on, and when it waited for the next
-strips               every single value of several series
+every_value          every single value of several series
 recorded             the picture of an earlier run, where a machine cannot make its own
 save_svg             the same figure gives the same file
-save_moving_svg      a figure that time uncovers
+save_animated_svg    a figure that time uncovers
 """
 
+from byhand.figures.animated import save_animated_svg
 from byhand.figures.attention import attention_map, ring_timeline
 from byhand.figures.bars import bytes_bars, expert_loads, layout_seconds, leaving_bars
 from byhand.figures.block import block_flow
@@ -42,18 +43,17 @@ from byhand.figures.collective import (
     panel_stack,
 )
 from byhand.figures.cube import rank_cube
-from byhand.figures.curves import costs, curves, tradeoff
-from byhand.figures.dots import link_ladder, strips
+from byhand.figures.curves import curves, seconds_by_size, tradeoff
+from byhand.figures.dots import every_value, link_ladder
+from byhand.figures.flat import bucket_layout, flat_shards
 from byhand.figures.graphs import trees, wirings
 from byhand.figures.grid import rank_grid
 from byhand.figures.lanes import Span, lanes
 from byhand.figures.messages import message_diagram
-from byhand.figures.moving import save_moving_svg
 from byhand.figures.recorded import recorded
 from byhand.figures.rounds import round_picture, traffic_matrices
 from byhand.figures.schedule import schedule_timeline
 from byhand.figures.shards import shard_picture
-from byhand.figures.strip import bucket_layout, flat_shards
 from byhand.figures.style import save_svg
 from byhand.figures.timeline import timeline
 
@@ -66,8 +66,8 @@ __all__ = [
     "bucket_layout",
     "bytes_bars",
     "collective_pictures",
-    "costs",
     "curves",
+    "every_value",
     "expert_loads",
     "flat_shards",
     "lanes",
@@ -81,11 +81,11 @@ __all__ = [
     "recorded",
     "ring_timeline",
     "round_picture",
-    "save_moving_svg",
+    "save_animated_svg",
     "save_svg",
     "schedule_timeline",
+    "seconds_by_size",
     "shard_picture",
-    "strips",
     "timeline",
     "tradeoff",
     "traffic_matrices",

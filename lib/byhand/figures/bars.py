@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from byhand.figures import parts, style
+from byhand.figures import pen, style
 
 GAP = 0.3  # of a row's height, below it
 PALE = 0.45  # the strength of a predicted bar's colour
@@ -42,7 +42,7 @@ def stacked(
     look = {"height_ratios": tall, "sharex": True, "squeeze": False}
     with style.plot(height, title, len(panels), 1, **look) as (figure, grid):
         grid[-1, 0].set(xlabel=xlabel, xlim=(0, most))
-        parts.key(grid[0, 0], key)
+        pen.key(grid[0, 0], key)
         placed = []
         for axes, (heading, rows) in zip(grid.flat, panels.items(), strict=True):
             axes.set_title(heading, loc="left", fontsize=style.TEXT_POINTS)
@@ -50,11 +50,11 @@ def stacked(
             placed += [(axes, y, line) for y, line in _set_rows(axes, rows)]
         for axes, y, line in placed:
             end = sum(bar[1] for bar in line.bars)
-            around = {"fc": style.PAPER, "ec": "none", "pad": 0.5}  # lines do not cross it
-            parts.beside(axes, (min(end, most), y), line.text, bbox=around)
+            paper = {"fc": style.PAPER, "ec": "none", "pad": 0.5}  # lines do not cross it
+            pen.beside(axes, (min(end, most), y), line.text, bbox=paper)
         style.settle(figure)
         for axes, y, line in placed:
-            parts.stack(axes, y, 0.88, line.bars)
+            pen.stack(axes, y, 0.88, line.bars)
     return figure
 
 
@@ -114,11 +114,11 @@ def finding(predicted: Bars, counted: Bars) -> str:
 
 
 def leaving_bars(
-    leaving: Bars, title: str, did: str = "that leave the busiest node in a step"
+    leaving: Bars, title: str, did: str = "that leave the busiest host in a step"
 ) -> Figure:
     """A stacked bar per row, such as {"tp-dp-pp": {"tp": 0, "dp": 4e9}}, in the axes' hues.
 
-    What leaves a node in a step, a row for each order of the axes; `did`: what else these bytes
+    What leaves a host in a step, a row for each order of the axes; `did`: what else these bytes
     do. A group over several axes has the hue of the first; embedding groups a pale one of pp's.
     """
     names = dict.fromkeys(name for ops in leaving.values() for name in ops)
@@ -220,7 +220,7 @@ def expert_loads(panels: Mapping[str, Loads], title: str | None = None) -> Figur
 
     shown = {
         f"{name}: {worst[name]:.2f} × the mean": dict(
-            zip(parts.ranks(len(loads)), ([line(experts)] for experts in loads), strict=True)
+            zip(pen.ranks(len(loads)), ([line(experts)] for experts in loads), strict=True)
         )
         for name, loads in panels.items()
     }

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from byhand.figures import parts, style
+from byhand.figures import pen, style
 
 TOP_INCHES, ABOVE_INCHES, BELOW_INCHES, LANE_INCHES = 0.72, 0.58, 0.5, 0.19
 LEFT_INCHES, GAP_INCHES, ROOM_INCHES = 0.12, 0.07, 6.64
@@ -60,7 +60,7 @@ def block_flow(split: Split, num_ranks: int, title: str) -> Figure:
     row = ABOVE_INCHES + num_ranks * LANE_INCHES + BELOW_INCHES
     height = TOP_INCHES + 2 * row
     with style.drawing(height, title) as (figure, axes):
-        parts.key(axes, split.key, 1 - 0.62 / height)
+        pen.key(axes, split.key, 1 - 0.62 / height)
         _draw_row(axes, split, num_ranks, TOP_INCHES, forward=True)
         _draw_row(axes, split, num_ranks, TOP_INCHES + row, forward=False)
     return figure
@@ -85,7 +85,7 @@ def _draw_row(axes: Axes, split: Split, num_ranks: int, top: float, forward: boo
                 colour = colour if inside or split.by_token else style.FAINT
                 edge = style.PAPER if inside or split.by_token else style.FAINT
                 corner = left, first + rank * LANE_INCHES
-                parts.box(axes, corner, (wide, LANE_INCHES), colour, edge)
+                pen.box(axes, corner, (wide, LANE_INCHES), colour, edge)
         if name == "+":
             ends, high = (opened, left + wide / 2), first - 0.22
             look = {"color": style.COMMUNICATION, "lw": 1.2}
@@ -93,16 +93,16 @@ def _draw_row(axes: Axes, split: Split, num_ranks: int, top: float, forward: boo
                 [*ends[:1] * 2, *ends[1:] * 2], [first - 0.02, high, high, first - 0.15], **look
             )
             opened = left + wide + GAP_INCHES / 2
-        parts.small(axes, (left + wide / 2, first - 0.09), name, va="center")
+        pen.small(axes, (left + wide / 2, first - 0.09), name, va="center")
         left += wide + GAP_INCHES
 
 
 def _draw_meeting(axes: Axes, corner, size, op: str, forward: bool) -> None:
     colour = style.OP_COLOURS[op] if op else style.PAPER
-    parts.box(axes, corner, size, colour, colour if op else style.FAINT, 1)
+    pen.box(axes, corner, size, colour, colour if op else style.FAINT, 1)
     what = "x" if op == "all_gather" else "y"
     if not forward:
         what = "grad_y" if op == "all_gather" else "grad_x"
     text = f"{op.replace('_', '-')}\nof {what}" if op else "sends\nnothing"
     look = {"va": "top", "linespacing": 1.2, "weight": "bold" if op else "normal"}
-    parts.small(axes, (corner[0] + size[0] / 2, corner[1] + size[1] + 0.06), text, **look)
+    pen.small(axes, (corner[0] + size[0] / 2, corner[1] + size[1] + 0.06), text, **look)

@@ -6,14 +6,15 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from byhand.figures import parts, style
+from byhand.figures import pen, style
+from byhand.figures.cells import Cell, cells
 
 CELL_INCHES, HEADING_INCHES, TITLE_INCHES, ARROW_INCHES = 0.36, 0.3, 0.4, 0.42
 MOST_COLUMNS_SIDE_BY_SIDE = 4
 
 
 class Block(NamedTuple):
-    """One piece of a tensor on one rank: its place in the whole, whose terms it sums, its text."""
+    """One shard of a tensor on one rank: its number, whose terms it sums, its text."""
 
     column: int
     origins: tuple[int, ...]
@@ -43,10 +44,10 @@ class Picture(NamedTuple):
 
 
 def collective_pictures(pictures: Iterable[Picture]) -> Figure:
-    """A row per rank, a column per piece of the whole tensor, at each end of an arrow.
+    """A row per rank, a column per shard of the whole tensor, at each end of an arrow.
 
     A block has the colour of the rank that its value came from; a sum has a stripe for each of its
-    terms. An empty cell is a piece that the rank does not hold. Several pictures stand one below
+    terms. An empty cell is a shard that the rank does not hold. Several pictures stand one below
     the other.
     """
     pictures = list(pictures)
@@ -66,8 +67,8 @@ def collective_pictures(pictures: Iterable[Picture]) -> Figure:
             draw_panel(after, picture.after, columns, "after")
             after.set_yticks([])
             style.bare(between)
-            parts.arrow(between, (0, 0.5), (1, 0.5))
-            parts.small(between, (0.5, 0.54), name, va="bottom")
+            pen.arrow(between, (0, 0.5), (1, 0.5))
+            pen.small(between, (0.5, 0.54), name, va="bottom")
     return figure
 
 
@@ -86,8 +87,8 @@ def panel_stack(
         first = _draw_down(figure, panels, arrows, _columns(panels.values()))
         for rank, row in enumerate(next(iter(panels.values()))):
             for block in row[::together]:
-                corner, size = (block.column + 0.02, rank + 0.04), (together - 0.04, 0.92)
-                parts.box(first, corner, size, "none", style.INK, 1.1)
+                corner, size = (block.column + 0.02, rank - 0.46), (together - 0.04, 0.92)
+                pen.box(first, corner, size, "none", style.INK, 1.1)
     return figure
 
 
@@ -106,38 +107,19 @@ def _draw_down(
         draw_panel(axes, rows, columns, moment)
     for axes, (label, back) in zip(every[1::2], arrows, strict=True):
         style.bare(axes, xlim=(0, 1), ylim=(0, 1))
-        parts.arrow(axes, (0.5, 1), (0.5, 0))
+        pen.arrow(axes, (0.5, 1), (0.5, 0))
         axes.text(0.52, 0.5, label, va="center")
         if back:
-            parts.arrow(axes, (0.42, 0), (0.42, 1))
+            pen.arrow(axes, (0.42, 0), (0.42, 1))
             axes.text(0.4, 0.5, back, va="center", ha="right")
     return every[0]
 
 
 def draw_panel(axes: Axes, rows: Rows, columns: int, heading: str) -> None:
-    """A row for each rank and a column for each piece; stripes and texts as blocks say."""
-    axes.set(xlim=(0, columns), ylim=(len(rows), 0), xticks=[])
-    axes.set_yticks([rank + 0.5 for rank in range(len(rows))], parts.ranks(len(rows)))
-    axes.set_title(heading, fontsize=style.TEXT_POINTS)
-    axes.spines["bottom"].set_visible(False)
-    gap = min(0.03, columns / 200)
-    for rank, blocks in enumerate(rows):
-        for column in range(columns):
-            corner = column + gap, rank + 0.07
-            parts.box(axes, corner, (1 - 2 * gap, 0.86), style.PAPER, style.FAINT)
-        for block in blocks:
-            _draw_block(axes, block, rank, gap)
-
-
-def _draw_block(axes: Axes, block: Block, rank: int, gap: float) -> None:
-    wide = (1 - 2 * gap) / len(block.origins)
-    colours = [style.rank_colour(origin) for origin in block.origins]
-    for number, colour in enumerate(colours):
-        corner = block.column + gap + number * wide, rank + 0.07
-        parts.box(axes, corner, (wide, 0.86), colour, width=0)
-    if block.text:
-        look = {"color": style.readable_on(colours[0]), "va": "center", "ha": "center"}
-        if len(colours) > 1:
-            around = {"boxstyle": "round,pad=0.15", "fc": style.PAPER, "ec": "none"}
-            look |= {"color": style.INK, "bbox": around}
-        axes.text(block.column + 0.5, rank + 0.5, block.text, **look)
+    """A row for each rank and a column for each shard; stripes and texts as blocks say."""
+    filled = [
+        Cell(rank, block.column, [*map(style.rank_colour, block.origins)], block.text)
+        for rank, blocks in enumerate(rows)
+        for block in blocks
+    ]
+    cells(axes, pen.ranks(len(rows)), columns, filled, heading)

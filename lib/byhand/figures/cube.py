@@ -9,44 +9,46 @@ from matplotlib.patches import Polygon
 
 from byhand.figures import style
 
-Place = tuple[int, int, int]  # along dp, tp, pp
+Coordinates = tuple[int, int, int]  # along dp, tp, pp
 STEPS = {"dp": (1.3, 0.72), "tp": (0.0, -1.55), "pp": (2.6, 0.0)}  # from one rank to the next
 WORDS = {"dp": "dp: rows", "tp": "tp: slices", "pp": "pp: layers"}
 BESIDE = {"dp": (0.35, 0.5, "left"), "tp": (0.15, -1.6, "center"), "pp": (0.0, 0.0, "center")}
 SIDE, DEPTH = 0.78, 0.3
 
 
-def rank_cube(ranks: Mapping[Place, int], follow: int) -> Figure:
-    """Every rank at its place, and lines from `follow` to those it forms a group with, by axis.
+def rank_cube(ranks: Mapping[Coordinates, int], follow: int) -> Figure:
+    """Every rank as a block, and lines from `follow` to those it forms a group with, by axis.
 
-    ranks: by place along dp, tp and pp. The blocks of one replica have one shade.
+    ranks: by coordinates along dp, tp and pp. The blocks of one replica have one shade.
     """
-    mine = next(place for place, rank in ranks.items() if rank == follow)
+    mine = next(at for at, rank in ranks.items() if rank == follow)
     groups = {
-        axis: sorted(p for p in ranks if (*p[:k], *p[k + 1 :]) == (*mine[:k], *mine[k + 1 :]))
+        axis: sorted(at for at in ranks if (*at[:k], *at[k + 1 :]) == (*mine[:k], *mine[k + 1 :]))
         for k, axis in enumerate(STEPS)
     }
-    replicas = max(1, max(place[0] for place in ranks))
+    replicas = max(1, max(at[0] for at in ranks))
     with style.plot(3.3, _finding(ranks, follow, groups)) as (figure, axes):
         style.bare(axes, aspect="equal")
-        for place in sorted(ranks, key=lambda place: (-place[0], place[1], place[2])):
-            _block(axes, _corner(place), ranks[place], place[0] / replicas)
-        for axis, places in groups.items():
-            if len(places) > 1:
-                _group(axes, places, axis)
+        for at in sorted(ranks, key=lambda at: (-at[0], at[1], at[2])):
+            _block(axes, _corner(at), ranks[at], at[0] / replicas)
+        for axis, members in groups.items():
+            if len(members) > 1:
+                _group(axes, members, axis)
         axes.autoscale_view()
     return figure
 
 
-def _finding(ranks: Mapping[Place, int], follow: int, groups: Mapping[str, list[Place]]) -> str:
+def _finding(
+    ranks: Mapping[Coordinates, int], follow: int, groups: Mapping[str, list[Coordinates]]
+) -> str:
     """With whom `follow` shares each of its groups, the axes in their order."""
-    others = {axis: sorted({ranks[p] for p in some} - {follow}) for axis, some in groups.items()}
+    others = {axis: sorted({ranks[at] for at in some} - {follow}) for axis, some in groups.items()}
     told = [f"along {axis} {', '.join(map(str, some))}" for axis, some in others.items() if some]
     return f"Rank {follow}'s partners: {'; '.join(told)}" if told else "One rank has no partner"
 
 
-def _corner(place: Place) -> tuple[float, float]:
-    pairs = list(zip(place, STEPS.values(), strict=True))
+def _corner(at: Coordinates) -> tuple[float, float]:
+    pairs = list(zip(at, STEPS.values(), strict=True))
     return sum(n * step[0] for n, step in pairs), sum(n * step[1] for n, step in pairs)
 
 
@@ -62,8 +64,8 @@ def _block(axes: Axes, corner: tuple[float, float], rank: int, back: float) -> N
     axes.text(x + s / 2, y + s / 2, str(rank), **label)
 
 
-def _group(axes: Axes, places: list[Place], axis: str) -> None:
-    middles = [(x + SIDE / 2, y + SIDE / 2) for x, y in map(_corner, places)]
+def _group(axes: Axes, members: list[Coordinates], axis: str) -> None:
+    middles = [(x + SIDE / 2, y + SIDE / 2) for x, y in map(_corner, members)]
     colour = style.AXIS_COLOURS[axis]
     (x, y), (u, v) = middles[0], middles[-1]
     marks = {"marker": "o", "markersize": 21, "markerfacecolor": style.PAPER, "zorder": 3}

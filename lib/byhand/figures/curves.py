@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from byhand.figures import parts, style
+from byhand.figures import pen, style
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f", "#56b4e9", "#e69f00")
 WIDTHS = (5.0, 2.4, 1.2)  # lines that lie over each other can all be seen
@@ -47,18 +47,18 @@ def curves(
         axes.set_axisbelow(True)
         colours = dict(zip(lines, cycle(COLOURS[:5]), strict=False))
         for number, (name, values) in enumerate(lines.items()):
-            places = range(1, len(values) + 1) if x is None else x[: len(values)]
+            over = range(1, len(values) + 1) if x is None else x[: len(values)]
             look = {"color": colours[name], "solid_capstyle": "round"}
             marker = "o" if len(values) <= 12 and not points else ""
             width = widths[min(number, len(widths) - 1)]
-            axes.plot(places, values, marker=marker, markersize=width + 2, linewidth=width, **look)
+            axes.plot(over, values, marker=marker, markersize=width + 2, linewidth=width, **look)
             if name in (spread or {}):
                 band = {"color": colours[name], "alpha": 0.18, "linewidth": 0}
-                axes.fill_between(places, *zip(*spread[name], strict=True), **band)
+                axes.fill_between(over, *zip(*spread[name], strict=True), **band)
         for name, found in (points or {}).items():
             _draw_circles(axes, found, colours[name])
         _set_ticks(axes, x, from_zero)
-        parts.name_ends(axes, {name: values[-1] for name, values in lines.items()}, colours)
+        pen.name_ends(axes, {name: values[-1] for name, values in lines.items()}, colours)
     return figure
 
 
@@ -68,7 +68,7 @@ def _draw_circles(axes: Axes, found: Sequence[tuple[float, float]], colour: str)
 
 
 def _set_ticks(axes: Axes, x: Sequence[float] | None, from_zero: bool) -> None:
-    """Those in view; on a logarithmic axis, those at the places of a short `x`."""
+    """Those in view; on a logarithmic axis, those of a short `x`."""
     if x is None:
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
     axes.margins(x=0.02)
@@ -84,10 +84,10 @@ def _set_ticks(axes: Axes, x: Sequence[float] | None, from_zero: bool) -> None:
             axis.set_ticks(ticks)
         axis.set_minor_formatter(NullFormatter())
     if axes.get_xscale() == "log" and x is not None and len(x) <= MANY:
-        axes.set_xticks(x, [f"{place:g}" for place in x], minor=False)
+        axes.set_xticks(x, [f"{one:g}" for one in x], minor=False)
 
 
-def costs(
+def seconds_by_size(
     points: Mapping[str, Sequence[Point]],
     lines: Mapping[str, Callable[[float], float]],
     title: str,
@@ -117,7 +117,7 @@ def costs(
                 _mark(axes, f"{text}: {style.num_bytes_text(size)}", size)
         ends = {name: some[-1][1] for name, some in points.items() if name not in lines}
         axes.autoscale_view()
-        parts.name_ends(axes, {name: line(most) for name, line in lines.items()} | ends, colours)
+        pen.name_ends(axes, {name: line(most) for name, line in lines.items()} | ends, colours)
     return figure
 
 
@@ -154,19 +154,19 @@ def _mark(axes: Axes, text: str, size: float) -> None:
     axes.axvline(size, color=style.INK, linewidth=0.9, linestyle=(0, (3, 3)), zorder=1)
     least, most = axes.get_xlim()
     points, side = (-4, "right") if size > (least * most) ** 0.5 else (4, "left")
-    place = {"xycoords": axes.get_xaxis_transform(), "va": "top", "ha": side}
-    parts.beside(axes, (size, 0.97), text, points, **place)
+    look = {"xycoords": axes.get_xaxis_transform(), "va": "top", "ha": side}
+    pen.beside(axes, (size, 0.97), text, points, **look)
 
 
 def tradeoff(points: Mapping[str, tuple[float, float]], title: str) -> Figure:
     """points: by name, (rounds, tensors sent by the busiest rank). Lower left is better.
 
-    Algorithms at one place share a point, and a line of text.
+    Algorithms at one point share a point, and a line of text.
     """
-    places: dict[tuple[float, float], list[str]] = {}
+    shared: dict[tuple[float, float], list[str]] = {}
     for name, (rounds, tensors) in points.items():
-        places.setdefault((rounds, round(tensors, 1)), []).append(name)
-    rounds, tensors = zip(*places, strict=True)
+        shared.setdefault((rounds, round(tensors, 1)), []).append(name)
+    rounds, tensors = zip(*shared, strict=True)
     with style.plot(3.2, title) as (figure, axes):
         axes.set(xscale="log", xlim=(0.6 * min(rounds), 1.6 * max(rounds)))
         axes.set(xlabel="rounds, on a logarithmic scale", ylabel="tensors sent by the busiest rank")
@@ -175,9 +175,9 @@ def tradeoff(points: Mapping[str, tuple[float, float]], title: str) -> Figure:
         axes.set_xticks([], minor=True)
         axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
         axes.plot(rounds, tensors, "o", color=style.OP_COLOURS["all_reduce"], markersize=8)
-        for place, names in places.items():
-            below = place[1] == min(tensors)
+        for point, names in shared.items():
+            below = point[1] == min(tensors)
             look = {"va": "top", "xytext": (0, -9)} if below else {"va": "bottom", "xytext": (0, 8)}
             look |= {"textcoords": "offset points", "ha": "center", "linespacing": 1.25}
-            axes.annotate("\n".join(names), place, **look)
+            axes.annotate("\n".join(names), point, **look)
     return figure

@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from byhand.figures import parts, style
+from byhand.figures import pen, style
 
-PLACE_COLOURS = {
+BETWEEN_COLOURS = {
     "a GPU and its memory": "#1f4e79",
     "GPUs of a host or a rack": "#0072b2",
     "GPUs of one host": "#0072b2",
@@ -25,7 +25,7 @@ PLACE_COLOURS = {
 def _rows(names: Iterable[str], title: str, inches: float, **look) -> Iterator[tuple[Figure, Axes]]:
     names = list(names)
     with style.plot(1.0 + inches * len(names), title) as (figure, axes):
-        parts.rows(axes, names)
+        pen.rows(axes, names)
         axes.set(xscale="log", **look)
         axes.tick_params(axis="y", length=0)
         axes.xaxis.set_minor_formatter(NullFormatter())
@@ -50,11 +50,13 @@ def link_ladder(
         axes.xaxis.set_major_formatter(FuncFormatter(_whole_thousands))
         rows = [(duration_text(second / rate), between) for _, between, rate in links]
         for number, (lasts, between) in enumerate([("would take", "between"), *rows], -1):
-            parts.at_right(axes, number, lasts, 50, ha="right")
-            parts.at_right(axes, number, between, 62)
+            pen.at_right(axes, number, lasts, 50, ha="right")
+            pen.at_right(axes, number, between, 62)
         for number, (_, between, rate) in enumerate(links):
-            axes.plot(rate, number, "o", markersize=8, color=PLACE_COLOURS.get(between, style.INK))
-            parts.beside(axes, (rate, number), _rate_text(rate), 8)
+            axes.plot(
+                rate, number, "o", markersize=8, color=BETWEEN_COLOURS.get(between, style.INK)
+            )
+            pen.beside(axes, (rate, number), _rate_text(rate), 8)
     return figure
 
 
@@ -73,7 +75,7 @@ def _rate_text(rate: float) -> str:
     return style.scaled(rate, {1e12: "TB/s", 1e9: "GB/s", 1e6: "MB/s", 1e3: "KB/s", 1.0: "B/s"})
 
 
-def strips(series: Mapping[str, Sequence[float]], title: str) -> Figure:
+def every_value(series: Mapping[str, Sequence[float]], title: str) -> Figure:
     """A row a name, a dot a value in seconds, by powers of ten; a bar and a number: the median."""
     with _rows(series, title, 0.34, xlabel="one try") as (figure, axes):
         axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5), numticks=12))
@@ -85,5 +87,5 @@ def strips(series: Mapping[str, Sequence[float]], title: str) -> Figure:
             look = {"color": style.rank_colour(row), "markersize": 6, "alpha": 0.55}
             axes.plot(values, [row] * len(values), "o", markeredgewidth=0, **look)
             axes.plot([middle] * 2, [row - 0.36, row + 0.36], color=style.INK, linewidth=1.6)
-            parts.at_right(axes, row, style.seconds_text(middle), 8)
+            pen.at_right(axes, row, style.seconds_text(middle), 8)
     return figure

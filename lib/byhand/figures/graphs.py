@@ -5,30 +5,30 @@ from math import cos, pi, sin
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
-from byhand.figures import parts, style
+from byhand.figures import pen, style
+from byhand.figures.cells import Cell, cells
 
 HUB = -1  # the switch, where there is one
 LEAF = "#f0d9a8"
 
-Places = Mapping[int, tuple[float, float]]
+Points = Mapping[int, tuple[float, float]]  # where each rank is drawn
 Wires = Collection[tuple[int, int]]
 
 
-def _graph(axes: Axes, at: Places, wires: Wires, size: float, pale: Collection[int] = ()) -> None:
-    """Ranks at their places; a pair whose reverse is there too is a line, one alone an arrow."""
+def _graph(axes: Axes, at: Points, wires: Wires, size: float, pale: Collection[int] = ()) -> None:
+    """Ranks at their points; a pair whose reverse is there too is a line, one alone an arrow."""
     for one, other in wires:
         both = (other, one) in wires
         look = {"arrowstyle": "-", "shrinkB": 0} if both else {"shrinkB": 5, "mutation_scale": 8}
-        parts.arrow(axes, at[one], at[other], style.COMMUNICATION, 1.2, **look)
-    for rank, place in at.items():
+        pen.arrow(axes, at[one], at[other], style.COMMUNICATION, 1.2, **look)
+    for rank, point in at.items():
         colour = LEAF if rank in pale else style.COMPUTE
         if rank == HUB:
-            axes.plot(*place, "s", markersize=size, color=style.COMMUNICATION, zorder=4)
+            axes.plot(*point, "s", markersize=size, color=style.COMMUNICATION, zorder=4)
             continue
-        axes.plot(*place, "o", markersize=size, color=colour, zorder=5, clip_on=False)
-        parts.small(axes, place, str(rank), zorder=6, color=style.readable_on(colour))
+        axes.plot(*point, "o", markersize=size, color=colour, zorder=5, clip_on=False)
+        pen.small(axes, point, str(rank), zorder=6, color=style.readable_on(colour))
 
 
 def trees(parents: Sequence[Sequence[int]], title: str) -> Figure:
@@ -36,11 +36,11 @@ def trees(parents: Sequence[Sequence[int]], title: str) -> Figure:
 
     Ranks with children are dark, leaves pale.
     """
-    places = [{rank: (rank, _depth(tree, rank)) for rank in range(len(tree))} for tree in parents]
-    most = max(depth for tree in places for _, depth in tree.values())
+    points = [{rank: (rank, _depth(tree, rank)) for rank in range(len(tree))} for tree in parents]
+    most = max(depth for tree in points for _, depth in tree.values())
     look = {"sharey": True, "squeeze": False}
     with style.plot(0.9 + 0.42 * most, title, 1, len(parents), **look) as (figure, grid):
-        for axes, tree, at in zip(grid.flat, parents, places, strict=True):
+        for axes, tree, at in zip(grid.flat, parents, points, strict=True):
             style.bare(axes, xlim=(-0.5, len(tree) - 0.5), ylim=(most + 0.4, -0.4))
             pairs = [(rank, parent) for rank, parent in enumerate(tree) if parent >= 0]
             leaves = set(range(len(tree))) - set(tree)
@@ -63,23 +63,21 @@ def wirings(
     rows = list(next(iter(table.values())))
     shape = {"height_ratios": (1.3, 0.22 * len(rows))}
     with style.plot(2.0 + 0.22 * len(rows), title, 2, len(wires), **shape) as (figure, grid):
-        for (name, pairs), graph, cells in zip(wires.items(), *grid, strict=True):
+        for (name, pairs), graph, below in zip(wires.items(), *grid, strict=True):
             graph.text(0, 0.72, name.replace("_", " "), ha="center", in_layout=False)
             style.bare(graph, xlim=(-0.55, 0.55), ylim=(0.8, -0.5))
-            _graph(graph, _places(pairs, num_ranks), pairs, 11)
-            parts.rows(cells, [row.replace("_", " ") for row in rows])
-            cells.set(xlim=(0, 1), xticks=[])
-            cells.spines["bottom"].set_visible(False)
-            cells.tick_params(labelleft=cells is grid[1, 0])
+            _graph(graph, _points(pairs, num_ranks), pairs, 11)
+            filled = []
             for row, took in enumerate(table[name].values()):
+                shade = style.FAINT if took < 0.99 * table[name][rows[0]] else style.PAPER
                 best = "bold" if took <= 1.01 * min(table[name].values()) else "normal"
-                cells.text(0.5, row, f"{took:,.0f}", ha="center", va="center", weight=best)
-                if took < 0.99 * table[name][rows[0]]:
-                    cells.add_patch(Rectangle((0, row - 0.5), 1, 1, color=style.FAINT, lw=0))
+                filled.append(Cell(row, 0, [shade], f"{took:,.0f}", best))
+            cells(below, [row.replace("_", " ") for row in rows], 1, filled)
+            below.tick_params(labelleft=below is grid[1, 0])
     return figure
 
 
-def _places(pairs: Wires, num_ranks: int) -> Places:
+def _points(pairs: Wires, num_ranks: int) -> Points:
     """A heap's rows where the wires are those of a heap; else a circle, the hub in its middle."""
     heap = {(rank, (rank - 1) // 2) for rank in range(1, num_ranks)}
     if set(pairs) == heap | {(parent, rank) for rank, parent in heap}:

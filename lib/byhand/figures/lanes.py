@@ -6,7 +6,7 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from byhand.figures import parts, style
+from byhand.figures import pen, style
 
 
 class Bar(NamedTuple):
@@ -62,16 +62,16 @@ def over_time(
     look = {"height_ratios": tall, "sharex": True, "squeeze": False}
     with style.plot(height, title, len(panels), 1, **look) as (figure, grid):
         grid[-1, 0].set(xlim=(0, end * factor), xlabel=unit)
-        parts.key(grid[0, 0], key)
+        pen.key(grid[0, 0], key)
         for axes, panel in zip(grid.flat, panels, strict=True):
-            parts.rows(axes, panel.rows)
+            pen.rows(axes, panel.rows)
             axes.set_title(panel.heading, loc="left", **style.TITLE)
             axes.tick_params(bottom=panel is panels[-1])
             for row, text in enumerate(panel.aside):
-                parts.at_right(axes, row, text, 6)
+                pen.at_right(axes, row, text, 6)
         style.settle(figure)
         for axes, panel in zip(grid.flat, panels, strict=True):
-            fit = [parts.fits(axes, (bar.end - bar.start) * factor, bar.name) for bar in panel.bars]
+            fit = [pen.fits(axes, (bar.end - bar.start) * factor, bar.name) for bar in panel.bars]
             for bar, fits in zip(panel.bars, fit, strict=True):
                 _draw(axes, bar, factor, fits and sum(fit) >= named * len(fit))
     return figure
@@ -80,10 +80,10 @@ def over_time(
 def _draw(axes: Axes, bar: Bar, factor: float, named: bool) -> None:
     left, wide = bar.start * factor, (bar.end - bar.start) * factor
     edge = style.FAINT if bar.colour == style.PAPER else style.PAPER
-    parts.box(axes, (left, bar.row + bar.top), (wide, bar.height), bar.colour, edge, 0.6)
+    pen.box(axes, (left, bar.row + bar.top), (wide, bar.height), bar.colour, edge, 0.6)
     if named and bar.name:
         middle = (left + wide / 2, bar.row + bar.top + bar.height / 2)
-        parts.small(axes, middle, bar.name, color=style.readable_on(bar.colour))
+        pen.small(axes, middle, bar.name, color=style.readable_on(bar.colour))
 
 
 LANES = {  # of a row: colour, top, height

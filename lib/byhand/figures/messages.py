@@ -7,7 +7,7 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from byhand.figures import parts, style
+from byhand.figures import pen, style
 from byhand.words import counted
 
 
@@ -54,15 +54,15 @@ def message_diagram(
             look = {"linestyle": (0, (3, 3)), "linewidth": 1, "zorder": 0}
             axes.axvline(num_steps / 2, color=style.INK, **look)
         for message in messages:
-            place = message.sender, message.step
-            colour, tail = style.rank_colour(owner(*place)), (message.step - 0.85, message.sender)
-            parts.arrow(axes, tail, (message.step - 0.15, message.receiver), colour, 1.8)
-            parts.badge(axes, tail, str(label(*place)), colour)
+            sent = message.sender, message.step
+            colour, tail = style.rank_colour(owner(*sent)), (message.step - 0.85, message.sender)
+            pen.arrow(axes, tail, (message.step - 0.15, message.receiver), colour, 1.8)
+            pen.badge(axes, tail, str(label(*sent)), colour)
     return figure
 
 
 def _draw_lines(axes: Axes, num_ranks: int, rounds: Sequence[str]) -> None:
-    parts.rows(axes, parts.ranks(num_ranks))
+    pen.rows(axes, pen.ranks(num_ranks))
     axes.set_xlim(0, len(rounds))
     axes.set_xticks([number + 0.5 for number in range(len(rounds))], rounds)
     axes.tick_params(length=0, labeltop=True, labelbottom=False)

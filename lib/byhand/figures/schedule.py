@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from byhand.figures import parts, style
+from byhand.figures import pen, style
 from byhand.figures.lanes import Bar, Panel, over_time
 
 COLOURS = {
@@ -73,4 +73,4 @@ def _panel(timeline, heading: str) -> Panel:
         colour = style.tint(COLOURS[action.kind], CHUNK_STRENGTHS[action.chunk % 2])
         bars.append(Bar(span.stage, *edges, colour, str(action.micro_batch), -0.43, 0.86))
     held = [f"holds {most / chunks:.3g}" for most in timeline.peak_in_flight]
-    return Panel(parts.ranks(timeline.num_stages, "stage"), bars, heading, held)
+    return Panel(pen.ranks(timeline.num_stages, "stage"), bars, heading, held)

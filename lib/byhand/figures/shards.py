@@ -7,7 +7,7 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from byhand.figures import parts, style
+from byhand.figures import pen, style
 
 TITLE_INCHES, CAPTION_INCHES, LABEL_INCHES, GAP_INCHES = 0.36, 0.28, 0.44, 0.16
 LEFT_INCHES, SHEET_INCHES, BRACKET_INCHES = 0.3, 0.07, 0.22
@@ -45,7 +45,7 @@ def shard_picture(
 
     After "in" stands a matrix' placement, one of PLACEMENTS; what is no matrix is written as it is.
     inches: how long each of the matrices' sizes is drawn. brackets: names above equal stretches of
-    the columns of a size, each of them cut for all ranks. Grey is replicated; a piece in a rank's
+    the columns of a size, each of them cut for all ranks. Grey is replicated; a shard in a rank's
     colour is that rank's alone; sheets behind each other are terms that are still to be added.
 
     Raises:
@@ -93,10 +93,10 @@ def _draw_line(axes: Axes, middle, height, terms, inches, num_ranks: int, bracke
         for number, name in enumerate(names):
             each = wide / len(names)
             ends = left + number * each + 0.03, left + (number + 1) * each - 0.03
-            parts.bracket(axes, ends, corner[1] - 0.03, -0.05)
-            parts.small(axes, (sum(ends) / 2, corner[1] - 0.1), name, va="bottom")
+            pen.bracket(axes, ends, corner[1] - 0.03, -0.05)
+            pen.small(axes, (sum(ends) / 2, corner[1] - 0.1), name, va="bottom")
         label = "\n".join(term.label)
-        parts.small(axes, (left + wide / 2, below), label, va="top", linespacing=1.3)
+        pen.small(axes, (left + wide / 2, below), label, va="top", linespacing=1.3)
         room = max(wide, LABEL_CHARACTER_INCHES * max(map(len, term.label)))
         left += (wide + room) / 2 + sheets + GAP_INCHES
 
@@ -104,20 +104,20 @@ def _draw_line(axes: Axes, middle, height, terms, inches, num_ranks: int, bracke
 def _draw_matrix(axes: Axes, corner, size, split: str, num_ranks: int, times: int) -> None:
     (left, top), (wide, tall) = corner, size
     if split == "replicated":
-        parts.box(axes, corner, size, style.FAINT)
+        pen.box(axes, corner, size, style.FAINT)
     elif split == "partial":
         for rank in reversed(range(num_ranks)):
             shift = SHEET_INCHES * rank
-            parts.box(axes, (left + shift, top - shift), size, style.rank_colour(rank))
+            pen.box(axes, (left + shift, top - shift), size, style.rank_colour(rank))
     else:
         count = num_ranks * times
         across, down = (1, 0) if split == "columns" else (0, 1)
-        piece = wide / count if across else wide, tall / count if down else tall
+        each = wide / count if across else wide, tall / count if down else tall
         for index in range(count):
             colour = style.rank_colour(index % num_ranks)
-            place = left + across * index * piece[0], top + down * index * piece[1]
-            name = str(index % num_ranks) if min(piece) >= 0.13 else ""
-            parts.named_box(axes, place, piece, name, colour)
+            corner = left + across * index * each[0], top + down * index * each[1]
+            name = str(index % num_ranks) if min(each) >= 0.13 else ""
+            pen.named_box(axes, corner, each, name, colour)
 
 
 def _height(terms, inches: Mapping[str, float], num_ranks: int, brackets) -> float:

@@ -101,8 +101,8 @@ class CourseFigure(Figure):
 def new_figure(height_inches: float, title: str = "", layout: str | None = None) -> CourseFigure:
     """An empty figure of the course's width with its title at the top left."""
     figure = CourseFigure((WIDTH_INCHES, height_inches), layout=layout)
-    place = (0.1 / WIDTH_INCHES, 1 - 0.08 / height_inches)
-    figure.suptitle(title, x=place[0], y=None if layout else place[1], ha="left", va="top", **TITLE)
+    left, top = 0.1 / WIDTH_INCHES, 1 - 0.08 / height_inches
+    figure.suptitle(title, x=left, y=None if layout else top, ha="left", va="top", **TITLE)
     return figure
 
 
@@ -139,7 +139,7 @@ def plot(height: float, title: str, *shape: int, **look) -> Iterator[tuple[Cours
 
 
 def settle(figure: Figure) -> None:
-    """Give the axes their places now, so that what is drawn next can tell how much room it has."""
+    """Lay the axes out now, so that what is drawn next can tell how much room it has."""
     figure.get_layout_engine().execute(figure)
 
 

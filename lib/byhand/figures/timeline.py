@@ -12,7 +12,7 @@ from typing import NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from byhand.figures import parts, style
+from byhand.figures import pen, style
 from byhand.figures.lanes import Bar, Panel, over_time, time_unit
 
 IN_FLIGHT = "call in flight meanwhile"
@@ -56,7 +56,7 @@ def timeline(
     key = {kind: colour for kind, colour in COLOURS.items() if kind in kinds}
     title = finding(segments, spans) if title is None else title
     end = max(end for _, end in spans)
-    panel = Panel(parts.ranks(len(spans)), bars)
+    panel = Panel(pen.ranks(len(spans)), bars)
     figure = over_time([panel], title, key, end=end, row_inches=0.5)
     with style.styled():
         (axes,), factor = figure.axes, time_unit(end)[0]
@@ -126,20 +126,20 @@ def _cut(rank: int, span: tuple[float, float], calls: list[tuple]) -> list[Segme
 
 def _label_calls(axes: Axes, segments: list[Segment], factor: float) -> None:
     """Name each call inside its bar where there is room; else above the first row, once."""
-    seconds_per_inch = 1 / (parts.inches_per_unit(axes) * factor)
+    seconds_per_inch = 1 / (pen.inches_per_unit(axes) * factor)
     taken_until, named_until = float("-inf"), float("-inf")
     for segment in segments:
         if not segment.label or segment.start == named_until:
             continue
         text = segment.label.replace("_", "-")
-        needed = (len(text) + 1) * parts.CHARACTER_INCHES * seconds_per_inch
+        needed = (len(text) + 1) * pen.CHARACTER_INCHES * seconds_per_inch
         middle = (segment.start + segment.end) / 2
         if segment.end - segment.start >= needed:
-            parts.small(axes, (middle * factor, segment.rank), text, va="center")
+            pen.small(axes, (middle * factor, segment.rank), text, va="center")
             named_until = segment.end  # its communication follows at once and needs no second name
         elif segment.rank == 0 and segment.kind == "communication":
             if middle - needed / 2 >= taken_until:
-                parts.small(axes, (middle * factor, -0.42), text, va="bottom")
+                pen.small(axes, (middle * factor, -0.42), text, va="bottom")
                 taken_until = middle + needed / 2
 
 

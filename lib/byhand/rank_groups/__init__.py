@@ -3,7 +3,7 @@
 mesh             ranks as an array with named axes: read this first. Pure
 grid             rank_groups, and RankGrid for a million ranks. Pure
 process_groups   the one place where lists of ranks become process groups
-traffic          what a step sends from node to node. Pure
+traffic          what a step sends from host to host. Pure
 lab              what lecture 11 counts and lets one drag
 """
 

@@ -1,4 +1,4 @@
-"""What lecture 11 counts between nodes, and lets one drag."""
+"""What lecture 11 counts between hosts, and lets one drag."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ORDERS = (
 )
 GPT3 = {"num_layers": 96, "hidden": 12288, "sequence": 2048}
 GPT3_STEP = {"micro_batch": 1, "num_micro_batches": 16}
-TOLD = "A step of GPT-3, 16 micro-batches: the most that a node sends to others is"
+TOLD = "A step of GPT-3, 16 micro-batches: the most that a host sends to others is"
 
 PLAIN = """
 import os, threading
@@ -87,27 +87,27 @@ def _start(script: str) -> subprocess.Popen:
 
 
 def counted_leaving(
-    run: Run, grid: RankGrid, ranks_per_node: int, names: Sequence[str], node: int = 0
+    run: Run, grid: RankGrid, ranks_per_host: int, names: Sequence[str], host: int = 0
 ) -> dict[str, float]:
-    """By group name, the bytes that `node` sent to other nodes in ring collectives: the ledger's.
+    """By group name, the bytes that `host` sent to other hosts in ring collectives: the ledger's.
 
     A rank of a ring sends all it sends to the next rank of its group. Point-to-point messages and
     groups of other names are left out.
     """
     leaving = dict.fromkeys(names, 0.0)
     for event in run.ledger.events:
-        if event.peer is not None or event.rank // ranks_per_node != node:
+        if event.peer is not None or event.rank // ranks_per_host != host:
             continue
         after = event.group[(event.group.index(event.rank) + 1) % len(event.group)]
         mine = {name: grid.group(name, event.rank) for name in names}
         own = (n for n, ranks in mine.items() if ranks is not None and [*event.group] == [*ranks])
-        if after // ranks_per_node != node and (name := next(own, None)):
+        if after // ranks_per_host != host and (name := next(own, None)):
             leaving[name] += event.sent_bytes
     return leaving
 
 
 def show_grid(
-    grid: RankGrid, ranks_per_node: int = 8, names: Sequence[str] | None = None, follow: int = 0
+    grid: RankGrid, ranks_per_host: int = 8, names: Sequence[str] | None = None, follow: int = 0
 ) -> CourseFigure:
     """The grid's groups of these names, a panel each; None: of each axis of more than one rank."""
     from byhand.figures import rank_grid
@@ -118,11 +118,11 @@ def show_grid(
     title = counted(grid.world_size, "rank", ",") + (f": {shown}" if shown else "")
     title += f", ep {grid.ep}" if grid.ep > 1 else ""
     groups = {name: grid.groups(name) for name in names}
-    return rank_grid(groups, grid.world_size, ranks_per_node, follow, title)
+    return rank_grid(groups, grid.world_size, ranks_per_host, follow, title)
 
 
 def grid_explorer(world_size: int = 64, tp: int = 8, pp: int = 4) -> VBox:
-    """Choose the degrees, their order and the nodes; see who talks to whom, and across what.
+    """Choose the degrees, their order and the hosts; see who talks to whom, and across what.
 
     The rank that is followed is marked in every panel. A choice that is refused is answered by the
     reason, and by the degrees that would do.
@@ -133,15 +133,15 @@ def grid_explorer(world_size: int = 64, tp: int = 8, pp: int = 4) -> VBox:
     degrees = {"tp": tp, "cp": 1, "ep": 1, "pp": pp}
     degrees = [steps(axis, DEGREES, degree) for axis, degree in degrees.items()]
     order = menu("order", ORDERS, ORDER)
-    per_node = steps("per node", (1, 2, 4, 8, 16, 32), 8)
+    per_host = steps("per host", (1, 2, 4, 8, 16, 32), 8)
     follow = slider("follow rank", 0, 0, WORLD_SIZES[-1] - 1)
-    return explorer([[world, order], degrees[:2], degrees[2:], [per_node, follow]], draw_grid)
+    return explorer([[world, order], degrees[:2], degrees[2:], [per_host, follow]], draw_grid)
 
 
 def draw_grid(
-    world_size: int, order: str, tp: int, cp: int, ep: int, pp: int, per_node: int, follow: int
+    world_size: int, order: str, tp: int, cp: int, ep: int, pp: int, per_host: int, follow: int
 ) -> tuple[CourseFigure, str]:
-    """The rank grid, and what leaves a node.
+    """The rank grid, and what leaves a host.
 
     Raises:
         ValueError: there is no such grid; the sentence says which one change would do.
@@ -154,10 +154,10 @@ def draw_grid(
     except ValueError as error:
         would_do = _what_would_do(world_size, degrees, order)
         raise ValueError(f"Refused: {error}. {would_do}") from None
-    leaving = bytes_leaving(grid, per_node, transformer_bytes(grid, **GPT3, **GPT3_STEP))
+    leaving = bytes_leaving(grid, per_host, transformer_bytes(grid, **GPT3, **GPT3_STEP))
     worst = {name: found.max() for name, found in leaving.items() if found.max()}
     told = ", ".join(f"{name} {num_bytes_text(found)}" for name, found in worst.items())
-    picture = show_grid(grid, per_node, follow=follow % world_size)
+    picture = show_grid(grid, per_host, follow=follow % world_size)
     return picture, f"{TOLD}: {told or 'nothing'}."
 
 

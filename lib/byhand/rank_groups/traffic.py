@@ -1,7 +1,7 @@
-"""Which ranks share a node, and what a step sends from node to node. Pure.
+"""Which ranks share a host, and what a step sends from host to host. Pure.
 
-Node k holds the ranks k·n to (k+1)·n - 1, for n ranks per node, as launchers number them. Whether
-a group stays inside a node depends on the order of the axes alone; how much that costs depends on
+Host k holds the ranks k·n to (k+1)·n - 1, for n ranks per host, as launchers number them. Whether
+a group stays inside a host depends on the order of the axes alone; how much that costs depends on
 what each group sends. Who sends to whom within a group:
 
     ring         tp, cp, dp, ...    all of a rank's bytes to the next, the last one's to the first
@@ -25,41 +25,41 @@ from byhand.costs.model import Model, Part
 from byhand.rank_groups.grid import AXES, RankGrid
 
 
-def stays_inside(groups: np.ndarray, ranks_per_node: int) -> np.ndarray:
-    """For each of the groups [n, ranks in each]: are all its ranks on one node?"""
-    nodes = groups // ranks_per_node
-    return (nodes == nodes[:, :1]).all(axis=1)
+def stays_inside(groups: np.ndarray, ranks_per_host: int) -> np.ndarray:
+    """For each of the groups [n, ranks in each]: are all its ranks on one host?"""
+    hosts = groups // ranks_per_host
+    return (hosts == hosts[:, :1]).all(axis=1)
 
 
 def bytes_leaving(
-    grid: RankGrid, ranks_per_node: int, sent: Mapping[str, float]
+    grid: RankGrid, ranks_per_host: int, sent: Mapping[str, float]
 ) -> dict[str, np.ndarray]:
-    """By group name: the bytes that each node sends to other nodes in a step, [nodes].
+    """By group name: the bytes that each host sends to other hosts in a step, [hosts].
 
     sent: by group name, the bytes that one rank sends in a step; for "pp" those that a stage sends
     to the next one.
 
     Raises:
-        ValueError: the ranks do not fill whole nodes.
+        ValueError: the ranks do not fill whole hosts.
     """
-    if ranks_per_node < 1 or grid.world_size % ranks_per_node:
+    if ranks_per_host < 1 or grid.world_size % ranks_per_host:
         raise ValueError(
-            f"{grid.world_size} ranks do not fill nodes of {ranks_per_node}: the world size must "
-            "be a multiple of the ranks per node"
+            f"{grid.world_size} ranks do not fill hosts of {ranks_per_host}: the world size must "
+            "be a multiple of the ranks per host"
         )
     leaving = {}
     for name, num_bytes in sent.items():
         edges, share = _edges(grid.groups(name), name)
-        nodes = edges // ranks_per_node
-        crossing = nodes[nodes[:, 0] != nodes[:, 1], 0]
-        num_nodes = grid.world_size // ranks_per_node
-        leaving[name] = np.bincount(crossing, minlength=num_nodes) * (num_bytes * share)
+        hosts = edges // ranks_per_host
+        crossing = hosts[hosts[:, 0] != hosts[:, 1], 0]
+        num_hosts = grid.world_size // ranks_per_host
+        leaving[name] = np.bincount(crossing, minlength=num_hosts) * (num_bytes * share)
     return leaving
 
 
-def busiest_node(grid: RankGrid, ranks_per_node: int, sent: Mapping[str, float]) -> float:
-    """The bytes that leave the node which sends most to others."""
-    return float(sum(bytes_leaving(grid, ranks_per_node, sent).values()).max())
+def busiest_host(grid: RankGrid, ranks_per_host: int, sent: Mapping[str, float]) -> float:
+    """The bytes that leave the host which sends most to others."""
+    return float(sum(bytes_leaving(grid, ranks_per_host, sent).values()).max())
 
 
 def orders(grid: RankGrid) -> list[RankGrid]:

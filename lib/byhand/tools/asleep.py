@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
-from byhand.model.layer import Layer
+from byhand.model.layer import REPLICATED, Layer
 from byhand.runtime import Event, Run, VirtualNetwork, why_no_network
 
 LINK = 25e6  # bytes a second
+LAYER_BYTES = 500_000
 
 
 def slow_link(world_size: int = 2) -> VirtualNetwork | None:
@@ -80,3 +82,13 @@ class Sleep(Layer):
     def backward_weight(self, kept: None) -> None:
         """Nothing."""
         time.sleep(self.backward_weight_seconds)
+
+
+class SleepingLayer(Sleep):
+    """A layer that sleeps, with LAYER_BYTES of weights; backward is the input's half alone."""
+
+    holds = {"weight": REPLICATED}
+
+    def __init__(self, forward_seconds: float, backward_seconds: float):
+        super().__init__(forward_seconds, backward_seconds)
+        self.weight, self.grad_weight = torch.zeros(2, LAYER_BYTES // 4)

@@ -16,11 +16,10 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.data_parallel.lab import LAYER_BYTES, SleepingLayer
 from byhand.model.mlp import MLP, Linear, random_weights
 from byhand.model.optimizers import SGD, AdamW
 from byhand.runtime import Event, Run, VirtualNetwork, launch
-from byhand.tools.asleep import slow_link, stretches
+from byhand.tools.asleep import LAYER_BYTES, SleepingLayer, slow_link, stretches
 from byhand.zero.memory import bytes_held
 from byhand.zero.paper import BACKWARD, FORWARD, NUM_LAYERS
 from byhand.zero.stages import ShardedGradients, ShardedOptimizer, ShardedParameters

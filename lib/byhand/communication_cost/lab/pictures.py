@@ -49,7 +49,7 @@ def draw_costs(
     line: AlphaBeta, num_ranks: int, rival: str, measured: Sweep | None = None
 ) -> tuple[CourseFigure, str]:
     """The picture, and what it says in a sentence."""
-    from byhand.figures import costs
+    from byhand.figures import seconds_by_size
     from byhand.figures.style import num_bytes_text
 
     name = rival.replace("_", " ").replace("halving doubling", "halving-doubling")
@@ -67,7 +67,7 @@ def draw_costs(
         winner = name.capitalize() if lines[name](1) < lines["ring"](1) else "The ring"
         text = f"{winner} wins at every size."
     title = f"{num_ranks} ranks: {text[0].lower()}{text[1:-1]}"
-    return costs(points, lines, title, marks, (4, 1 << 30)), text
+    return seconds_by_size(points, lines, title, marks, (4, 1 << 30)), text
 
 
 def draw_wirings(num_ranks: int, num_bytes: float, line: AlphaBeta) -> CourseFigure:

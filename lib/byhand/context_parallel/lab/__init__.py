@@ -25,7 +25,7 @@ from byhand.tools.asleep import stretches
 if TYPE_CHECKING:  # ranks import this module
     import ipywidgets
 
-    from byhand.figures.attention import Part
+    from byhand.figures.attention import Tile
     from byhand.figures.style import CourseFigure
 
 NAMES = {
@@ -92,9 +92,9 @@ def peaks(way: str, world_size: int, lengths: Sequence[int]) -> list[float]:
 # Who computes what
 
 
-def parts_of(world_size: int, layout: str) -> list[Part]:
+def tiles_of(world_size: int, layout: str) -> list[Tile]:
     """Every rectangle of scores of 840 positions that is computed, by rank and round."""
-    from byhand.figures.attention import Part
+    from byhand.figures.attention import Tile
 
     owned = [chunks(rank, world_size, layout) for rank in range(world_size)]
     length = 840 // sum(map(len, owned))
@@ -103,7 +103,7 @@ def parts_of(world_size: int, layout: str) -> list[Part]:
         return chunk * length, (chunk + 1) * length
 
     return [
-        Part(rank, number, span(query), span(key), query == key)
+        Tile(rank, number, span(query), span(key), query == key)
         for rank in range(world_size)
         for number in range(world_size)
         for query in owned[rank]
@@ -116,7 +116,7 @@ def map_layouts(world_size: int) -> CourseFigure:
     """Both layouts, beside each other."""
     from byhand.figures.attention import attention_map
 
-    panels = {f"{layout} shares": parts_of(world_size, layout) for layout in (CONTIGUOUS, ZIGZAG)}
+    panels = {f"{layout} shares": tiles_of(world_size, layout) for layout in (CONTIGUOUS, ZIGZAG)}
     return attention_map(panels, "Who computes which scores, in which round of the ring")
 
 

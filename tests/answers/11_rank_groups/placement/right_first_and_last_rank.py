@@ -1,5 +1,5 @@
-"""Ranks of a group rise, so its first and last tell whether it stays inside a node."""
+"""Ranks of a group rise, so its first and last tell whether it stays inside a host."""
 
 
-def stays_inside(group, ranks_per_node):
-    return group[0] // ranks_per_node == group[-1] // ranks_per_node
+def stays_inside(group, ranks_per_host):
+    return group[0] // ranks_per_host == group[-1] // ranks_per_host

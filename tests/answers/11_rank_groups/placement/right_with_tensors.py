@@ -1,21 +1,21 @@
 """Whole tensors of ranks, and bytes by multiplication."""
 
 
-def stays_inside(group, ranks_per_node):
-    nodes = torch.tensor(group) // ranks_per_node
-    return bool((nodes == nodes[0]).all())
+def stays_inside(group, ranks_per_host):
+    hosts = torch.tensor(group) // ranks_per_host
+    return bool((hosts == hosts[0]).all())
 
 
-def bytes_between_nodes(groups, ranks_per_node, payload):
-    nodes = torch.tensor(groups) // ranks_per_node
-    size = nodes.shape[1]
-    crossings = (nodes != nodes.roll(-1, dims=1)).sum().item()
+def bytes_between_hosts(groups, ranks_per_host, payload):
+    hosts = torch.tensor(groups) // ranks_per_host
+    size = hosts.shape[1]
+    crossings = (hosts != hosts.roll(-1, dims=1)).sum().item()
     return crossings * (2 * (size - 1) * payload) // size
 
 
-def best_order(groups_of, ranks_per_node, payloads):
+def best_order(groups_of, ranks_per_host, payloads):
     best = None
     for order, groups in groups_of.items():
-        cost = sum(bytes_between_nodes(groups[a], ranks_per_node, payloads[a]) for a in payloads)
+        cost = sum(bytes_between_hosts(groups[a], ranks_per_host, payloads[a]) for a in payloads)
         best = min(best or (cost, order), (cost, order))
     return best[1]

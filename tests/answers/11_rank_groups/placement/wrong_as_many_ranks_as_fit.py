@@ -1,5 +1,5 @@
-"""A group stays inside when it has no more ranks than a node."""
+"""A group stays inside when it has no more ranks than a host."""
 
 
-def stays_inside(group, ranks_per_node):
-    return len(group) <= ranks_per_node
+def stays_inside(group, ranks_per_host):
+    return len(group) <= ranks_per_host

@@ -3,12 +3,12 @@
 import itertools
 
 
-def best_order(groups_of, ranks_per_node, payloads):
+def best_order(groups_of, ranks_per_host, payloads):
     def cost(o):
         return sum(
             payloads[a]
             * sum(
-                x // ranks_per_node != y // ranks_per_node
+                x // ranks_per_host != y // ranks_per_host
                 for g in groups_of[o][a]
                 for x, y in itertools.pairwise(g)
             )

@@ -1,4 +1,4 @@
-"""A figure that time uncovers, again and again: an SVG that moves without a script."""
+"""A figure that time uncovers, again and again: an SVG that is animated without a script."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN, ROUND_SECONDS = 0.8, 9
 _STYLE = "<style>@media (prefers-reduced-motion: reduce) { .cover { display: none } }</style>"
 
 
-def save_moving_svg(figure: Figure, path: str | Path) -> None:
+def save_animated_svg(figure: Figure, path: str | Path) -> None:
     """Write `figure` as SVG, its axes covered and uncovered from left to right as time goes by."""
     buffer = io.StringIO()
     save_svg(figure, buffer)
@@ -30,13 +30,13 @@ def _cover(figure: Figure, axes) -> str:
     box = axes.get_position()
     left, right, top = box.x0 * wide, box.x1 * wide, (1 - box.y1) * high
     height = (box.y1 - box.y0) * high
-    moves = _move("x", left, right) + _move("width", right - left, 0)
+    walks = _walk("x", left, right) + _walk("width", right - left, 0)
     sheet = f'<rect x="{right:.1f}" y="{top:.1f}" width="0" height="{height:.1f}" fill="{PAPER}">'
     edge = f'<rect x="{right:.1f}" y="{top:.1f}" width="1" height="{height:.1f}" fill="{INK}">'
-    return f'<g class="cover">{sheet}{moves}</rect>{edge}{_move("x", left, right)}</rect></g>'
+    return f'<g class="cover">{sheet}{walks}</rect>{edge}{_walk("x", left, right)}</rect></g>'
 
 
-def _move(attribute: str, start: float, end: float) -> str:
+def _walk(attribute: str, start: float, end: float) -> str:
     values = f"{start:.1f};{end:.1f};{end:.1f}"
     return (
         f'<animate attributeName="{attribute}" values="{values}" keyTimes="0;{SHOWN};1" '

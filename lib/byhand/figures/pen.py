@@ -29,16 +29,16 @@ def box(axes: Axes, corner, size, colour, edge=style.PAPER, width: float = 0.8) 
     axes.add_patch(Rectangle(corner, *size, **look))
 
 
-def small(axes: Axes, place, text: str, **look) -> None:
-    """8-point text; where `look` says nothing else, `place` is its middle."""
+def small(axes: Axes, point, text: str, **look) -> None:
+    """8-point text; where `look` says nothing else, `point` is its middle."""
     look = {"ha": "center", "va": "center_baseline", "fontsize": style.SMALL_POINTS, **look}
-    axes.text(*place, text, **look)
+    axes.text(*point, text, **look)
 
 
-def beside(axes: Axes, place, text: str, points: float = 4, **look) -> None:
-    """8-point text so many points right of a place."""
+def beside(axes: Axes, point, text: str, points: float = 4, **look) -> None:
+    """8-point text so many points right of a point."""
     look = {"fontsize": style.SMALL_POINTS, "va": "center", "annotation_clip": False, **look}
-    axes.annotate(text, place, (points, 0), textcoords="offset points", **look)
+    axes.annotate(text, point, (points, 0), textcoords="offset points", **look)
 
 
 def at_right(axes: Axes, y: float, text: str, points: float, **look) -> None:
@@ -110,14 +110,14 @@ def arrow(axes: Axes, tail, head, colour=style.INK, width: float = 1.3, **look) 
     axes.annotate("", xy=head, xytext=tail, arrowprops=look)
 
 
-def badge(axes: Axes, place, text: str, colour) -> None:
+def badge(axes: Axes, point, text: str, colour) -> None:
     """A small box in `colour` with `text` in it, or a dot where there is none."""
     if not text:
-        axes.plot(*place, "o", color=colour, markersize=4.5)
+        axes.plot(*point, "o", color=colour, markersize=4.5)
         return
-    around = {"boxstyle": "round,pad=0.16", "fc": colour, "ec": "none"}
+    paper = {"boxstyle": "round,pad=0.16", "fc": colour, "ec": "none"}
     look = {"color": style.readable_on(colour), "va": "center", "zorder": 4}
-    small(axes, place, text, bbox=around, **look)
+    small(axes, point, text, bbox=paper, **look)
 
 
 def name_ends(axes: Axes, ends: Mapping[str, float], colours: Mapping[str, str]) -> None:
