@@ -29,7 +29,7 @@ from byhand.expert_parallel.dispatch import combine, combine_backward, dispatch,
 from byhand.expert_parallel.placement import in_order
 from byhand.expert_parallel.plan import Placement, capacity, make_plan
 from byhand.expert_parallel.router import Router
-from byhand.model.layer import Layer
+from byhand.model.layer import Holder, Layer
 from byhand.model.mlp import GELU, MLP
 from byhand.tensor_parallel import TensorParallelMLP
 
@@ -40,7 +40,8 @@ Weights = Sequence[Sequence[tuple[Tensor, Tensor]]]  # of each expert: (weight, 
 class MixtureOfExperts(Layer):
     """y = Σ_j w_j · expert_{e_j}(x) over a token's k experts, + shared(x)."""
 
-    def __init__(self, router: Router, experts: Layer, shared: Layer | None = None):
+    def __init__(self, router: Router, experts: Any, shared: Layer | None = None):
+        """experts: LocalExperts, Experts, or byhand.expert_parallel.HostExperts."""
         self.router, self.experts, self.shared = router, experts, shared
         self.layers = [router, experts, *([shared] if shared else [])]
 
@@ -70,12 +71,17 @@ class MixtureOfExperts(Layer):
 
     def backward_weight(self, kept: tuple) -> None:
         """Add to all gradients."""
-        for layer, item in zip(self.layers, kept, strict=False):
-            layer.backward_weight(item)
+        kept_router, kept_experts, kept_shared = kept
+        self.router.backward_weight(kept_router)
+        self.experts.backward_weight(kept_experts)
+        if self.shared:
+            self.shared.backward_weight(kept_shared)
 
 
-class LocalExperts(Layer):
+class LocalExperts(Holder):
     """All experts on this rank: each takes its tokens out of x, and adds what it makes to y."""
+
+    layers: list[Layer]
 
     def __init__(self, weights: Weights, activation: Any = GELU):
         self.layers = [MLP.from_weights(pairs, activation) for pairs in weights]
@@ -109,8 +115,10 @@ class LocalExperts(Layer):
             expert.backward_weight(item)
 
 
-class Experts(Layer):
+class Experts(Holder):
     """This rank's experts, to which the tokens of all ranks of `group` travel."""
+
+    layers: list[Layer]
 
     def __init__(
         self,
@@ -205,14 +213,14 @@ class ExpertParallelMLP(MixtureOfExperts):
         super().__init__(router, Experts(weights, **how), shared)
 
 
-def experts_in(layer: Layer) -> list[Experts]:
+def experts_in(layer: Holder) -> list[Experts]:
     """The experts that are spread over ranks, anywhere inside."""
     if isinstance(layer, Experts):
         return [layer]
     return [experts for inner in layer.layers for experts in experts_in(inner)]
 
 
-def dense(layer: Layer) -> tuple[list[Tensor], list[Tensor]]:
+def dense(layer: Holder) -> tuple[list[Tensor], list[Tensor]]:
     """Parameters and gradients of all else: replicated, and partial until they are summed."""
     if isinstance(layer, Experts):
         return [], []

@@ -1,6 +1,6 @@
 """Layers with explicit backward, from a linear one to a tiny GPT; optimizers and data.
 
-layer         Layer, what all of them have in common: read this, then mlp
+layer         Holder and Layer, what all of them have in common: read this, then mlp
 mlp           Linear, ReLU, GELU, MLP; the losses
 attention     multi-head softmax attention
 transformer   embedding, norms, residuals, the tied head
@@ -10,6 +10,6 @@ digits, text  what to train on
 training      on one device
 """
 
-from byhand.model.layer import Layer
+from byhand.model.layer import Holder, Layer
 
-__all__ = ["Layer"]
+__all__ = ["Holder", "Layer"]
