@@ -29,6 +29,7 @@ from byhand.model.training import train_alone
 from byhand.model.transformer import Residual
 from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.runtime import Event, Run, VirtualNetwork, launch
+from byhand.tensor_parallel.gpt import tensor_parallel_parts
 from byhand.tools.asleep import stretches
 
 if TYPE_CHECKING:  # ranks import this module
@@ -41,8 +42,8 @@ TRAINED_BY = partial(AdamW, lr=3e-3)
 BYTES_OF = "tp", "pp", "dp", "embedding", SCALARS
 
 
-class Sleepy(MLP):
-    """Layers that also sleep: `seconds` a sequence forward, twice that backward."""
+class Sleepy(Residual):
+    """Half a block that also sleeps: `seconds` a sequence forward, twice that backward."""
 
     seconds = 0.0
 
@@ -63,9 +64,8 @@ def model_on_rank(
     """This rank's part, in new process groups."""
     groups = groups_for_this_rank(layout.groups, GROUPS)
     costs = [0.0, *[1.0] * (2 * len(weights.blocks)), 0.0, 0.0]  # halves of blocks, shared equally
-    chunks = chunks_of(weights, groups, costs=costs)
-    for chunk in chunks:
-        chunk.layers = [Sleepy([x]) if isinstance(x, Residual) else x for x in chunk.layers]
+    parts = replace(tensor_parallel_parts(groups["tp"]), residual=Sleepy)
+    chunks = chunks_of(weights, groups, costs=costs, parts=parts)
     return HybridParallel(chunks, groups, schedule_of(layout, num_sequences), optimizer)
 
 
