@@ -332,7 +332,7 @@ def test_heads_that_do_not_divide_are_told():
     def on_rank(rank, world_size):
         ways.ulysses_attention(*torch.zeros(3, 1, 2, 4, 5))
 
-    with pytest.raises(RankError, match="2 heads cannot be dealt to 4 ranks"):
+    with pytest.raises(RankError, match="2 heads cannot be split over 4 ranks"):
         launch(on_rank, 4)
 
 

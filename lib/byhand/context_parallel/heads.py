@@ -20,8 +20,8 @@ from torch import Tensor
 
 from byhand.context_parallel.blocks import Grads, block_attention, block_backward, row_sums
 from byhand.context_parallel.places import ZIGZAG
-from byhand.context_parallel.ring import Group, Saved, ring_attention, ring_attention_backward
-from byhand.words import counted
+from byhand.context_parallel.ring import Saved, ring_attention, ring_attention_backward
+from byhand.model.shards import Group, equal_shards
 
 Kept = tuple[Saved, Group]
 
@@ -58,13 +58,8 @@ def to_heads(x: Tensor, group: Group = None) -> Tensor:
 
     One all-to-all: sends (n-1)/n of x.
     """
-    n, num_heads = dist.get_world_size(group), x.shape[-3]
-    if num_heads % n:
-        raise ValueError(
-            f"{counted(num_heads, 'head')} cannot be dealt to {n} ranks: with Ulysses "
-            "their number must be a multiple of the ranks'; a ring takes any"
-        )
-    by_heads = x.unflatten(-3, (n, -1)).movedim(-4, 0)  # [n, ..., H/n, s, d], one for each rank
+    own = equal_shards(x.shape[-3], "head", group, "; a ring takes any")
+    by_heads = x.unflatten(-3, (-1, own)).movedim(-4, 0)  # [n, ..., H/n, s, d], one for each rank
     return _all_to_all(by_heads, group).movedim(0, -3).flatten(-3, -2)
 
 

@@ -25,11 +25,11 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.data_parallel import shard
 from byhand.hybrid_parallel.gradients import Gradients, clip
 from byhand.model.gpt import GPT, Parts, gpt_layers, next_token_loss
 from byhand.model.mlp import MLP
 from byhand.model.optimizers import AdamW
+from byhand.model.shards import shard
 from byhand.pipeline_parallel import Pipeline, cut, partition
 from byhand.pipeline_schedules import Span, loop
 from byhand.pipeline_schedules.actions import Schedule
@@ -114,7 +114,7 @@ class HybridParallel:
         Ranks of one tp group compute parts of the same product, so they must have the same rows.
         One broadcast of those rows over tp.
         """
-        rows = shard(batch, self.groups["dp"]).to(self.pipeline.device, copy=True)
+        rows = shard(batch, 0, self.groups["dp"]).to(self.pipeline.device, copy=True)
         dist.broadcast(rows, group=self.groups["tp"], group_src=0)
         return rows
 

@@ -5,6 +5,7 @@ mlp           Linear, ReLU, GELU, MLP; the losses
 attention     multi-head softmax attention
 transformer   embedding, norms, residuals, the tied head
 gpt           a tiny GPT of all these
+shards        this rank's shard of a tensor; tensors in a flat one
 optimizers    SGD, momentum, AdamW
 digits, text  what to train on
 training      on one device

@@ -13,7 +13,6 @@ from byhand.tensor_parallel.layers import (
     RowParallelLinear,
     TensorParallelAttention,
     TensorParallelMLP,
-    share,
 )
 
 __all__ = [
@@ -21,5 +20,4 @@ __all__ = [
     "RowParallelLinear",
     "TensorParallelAttention",
     "TensorParallelMLP",
-    "share",
 ]

@@ -21,13 +21,14 @@ from torch import Tensor
 from byhand.model.gpt import Block, Parts, random_gpt
 from byhand.model.layer import PARTIAL, Layer
 from byhand.model.mlp import GELU, MLP
+from byhand.model.shards import shard
 from byhand.model.transformer import Residual
 from byhand.runtime import Run, VirtualNetwork, launch
 from byhand.sequence_parallel.formulas import activation_bytes, sent_bytes
 from byhand.sequence_parallel.gpt import next_token_loss, sequence_parallel_parts
 from byhand.sequence_parallel.layers import Dropout, SequenceColumnLinear, generators
 from byhand.sequence_parallel.overlap import gather_while
-from byhand.sequence_parallel.tokens import gather, share
+from byhand.sequence_parallel.tokens import gather
 from byhand.tensor_parallel.gpt import tensor_parallel_parts
 from byhand.tensor_parallel.lab import counted
 from byhand.tools.asleep import LINK as LINK
@@ -75,7 +76,7 @@ def run_layer(
         layer = transformer_layer(weights, num_heads, way)
         generator = torch.Generator().manual_seed(1)
         x = torch.randn(2, sequences, positions, features, generator=generator).bfloat16()
-        x, grad_y = (share(t).clone() for t in x) if way.startswith("sequence") else x
+        x, grad_y = (shard(t, 1).clone() for t in x) if way.startswith("sequence") else x
         _, saved = layer.forward(x)
         held = [(s.nbytes(), _digest(s)) for s in storages(saved)]
         dist.barrier()  # sends nothing, and tells forward from backward in the ledger
