@@ -44,7 +44,7 @@ from byhand.sequence_parallel.lab import (
 )
 from byhand.sequence_parallel.operators import gather_tokens, scatter_sum
 from byhand.sequence_parallel.overlap import gather_while, scatter_while
-from byhand.tensor_parallel.lab import counted
+from byhand.tools.asleep import sent_each_way
 
 WORLDS = (1, 2, 3, 4)
 FLOAT64 = {"dtype": torch.float64}
@@ -423,7 +423,7 @@ def test_a_layer_saves_and_sends_what_the_formulas_say_to_the_byte(world_size, w
     ranks = len(run.results)
     assert saved_bytes(run) == predicted_bytes(way, world_size, 24, 48, 24, 2)
     expected = sent_bytes(way, 2 * 24, 48, ranks)
-    assert counted(run) == {
+    assert sent_each_way(run) == {
         phase: {op: round(n) for op, n in ops.items()} for phase, ops in expected.items()
     }
 

@@ -7,7 +7,8 @@ measured is the messages and their order, not the ranks' fight for the processor
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -47,6 +48,17 @@ def stretches(run: Run, rank: int = 0) -> list[Stretch]:
     cuts = [begin, *(call.end for call in calls if call.op == "barrier"), end]
     pairs = pairwise(cuts)
     return [Stretch(a, b, [c for c in calls if a <= c.start < b]) for a, b in pairs]
+
+
+def sent_each_way(run: Run) -> dict[str, dict[str, float]]:
+    """What rank 0 sent, by op, forward and backward: one barrier stands between the two."""
+    forward, backward = stretches(run)
+    return {"forward": forward.sent_bytes(), "backward": backward.sent_bytes()}
+
+
+def sum_of(sent: Mapping[str, Mapping[str, float]]) -> Mapping[str, float]:
+    """Forward's and backward's bytes together, by op."""
+    return sum(map(Counter, sent.values()), Counter())
 
 
 def from_zero(parts: Iterable[Stretch]) -> tuple[list[Event], list[tuple[float, float]]]:

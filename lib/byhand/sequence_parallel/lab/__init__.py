@@ -30,9 +30,8 @@ from byhand.sequence_parallel.layers import Dropout, SequenceColumnLinear, gener
 from byhand.sequence_parallel.overlap import gather_while
 from byhand.sequence_parallel.tokens import gather
 from byhand.tensor_parallel.gpt import tensor_parallel_parts
-from byhand.tensor_parallel.lab import counted
 from byhand.tools.asleep import LINK as LINK
-from byhand.tools.asleep import from_zero, stretches
+from byhand.tools.asleep import from_zero, sent_each_way, stretches
 from byhand.tools.asleep import slow_link as slow_link
 
 if TYPE_CHECKING:  # ranks import this module
@@ -149,7 +148,8 @@ def traffic_bars(ways: list[str], world_size: int) -> CourseFigure:
 
     formula, ledger = {}, {}
     for way in ways:
-        sent, seen = sent_bytes(way, 24, 48, world_size), counted(run_layer(way, world_size))
+        sent = sent_bytes(way, 24, 48, world_size)
+        seen = sent_each_way(run_layer(way, world_size))
         for phase in ("forward", "backward"):
             row = f"{way}, {phase}"
             formula[row], ledger[row] = sent[phase], seen[phase]
