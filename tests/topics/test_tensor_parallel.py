@@ -512,7 +512,7 @@ def test_a_rank_keeps_its_share_of_the_weights_and_nothing_of_the_rest():
         (lambda: TensorParallelAttention(*attention_weights(9), 2), "27 features .* 2 heads"),
         (
             lambda: InputChannelParallelConv2d(torch.ones(2, 3, 1, 1), torch.ones(2)),
-            "3 input features .* 2 ranks",
+            "3 input channels .* 2 ranks",
         ),
         (
             lambda: RowParallelLinear(torch.ones(2, 4), torch.ones(2)).forward(torch.ones(3, 4)),

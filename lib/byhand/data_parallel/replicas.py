@@ -19,8 +19,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.data_parallel.compression import Sum
-from byhand.model.layer import Layer
-from byhand.model.mlp import softmax_cross_entropy
+from byhand.model.mlp import MLP, softmax_cross_entropy
 from byhand.model.shards import copy_back, shard, views
 
 
@@ -83,15 +82,15 @@ class DataParallel:
 
     def __init__(
         self,
-        model: Layer,
+        model: MLP,
         group: dist.ProcessGroup | None = None,
         bucket_bytes: int = 4 << 20,
         reducer: Callable[[Tensor], Any] = Sum,
     ):
         """Take over rank 0's parameters (one broadcast), and lay the gradients out in buckets.
 
-        model: has `layers`, as model.mlp.MLP. `reducer` makes of each bucket's flat tensor what
-        sums it: byhand.data_parallel.compression.Sum, Float16, or TopK.
+        `reducer` makes of each bucket's flat tensor what sums it, as Sum, Float16 and TopK of
+        byhand.data_parallel.compression do.
 
         Raises:
             ValueError: the parameters are not of one dtype on one device.
