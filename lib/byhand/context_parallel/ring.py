@@ -31,7 +31,7 @@ from byhand.model.shards import Group, shard
 
 
 class Saved(NamedTuple):
-    """What backward needs: five tensors of this rank's positions, and how the ranks share them."""
+    """What backward needs: five tensors, and how the ranks share them."""
 
     q: Tensor
     k: Tensor
