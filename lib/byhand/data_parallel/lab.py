@@ -14,11 +14,10 @@ import torch
 import torch.distributed as dist
 
 from byhand.data_parallel.replicas import DataParallel, all_reduce_gradients
-from byhand.model.layer import REPLICATED
 from byhand.model.mlp import MLP
 from byhand.runtime import Run, VirtualNetwork, launch
+from byhand.tools.asleep import LAYER_BYTES, Sleep, slow_link, stretches
 from byhand.tools.asleep import LINK as LINK
-from byhand.tools.asleep import Sleep, slow_link, stretches
 from byhand.words import counted
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
@@ -27,19 +26,9 @@ if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of
     from byhand.figures import Span
     from byhand.figures.style import CourseFigure
 
-NUM_LAYERS, LAYER_BYTES = 6, 500_000
+NUM_LAYERS = 6
 FORWARD, BACKWARD = 0.012, 0.024  # seconds a layer
 NAIVE = 0  # as bucket_bytes: every gradient by itself, after backward
-
-
-class SleepingLayer(Sleep):
-    """One of LAYER_BYTES of weights, whose backward is the input's half alone."""
-
-    holds = {"weight": REPLICATED}
-
-    def __init__(self, forward_seconds: float = FORWARD, backward_seconds: float = BACKWARD):
-        super().__init__(forward_seconds, backward_seconds)
-        self.weight, self.grad_weight = torch.zeros(2, LAYER_BYTES // 4)
 
 
 @dataclass(repr=False)
@@ -106,8 +95,8 @@ def watch(
 
     def on_rank(rank: int, world_size: int) -> list[list[float]]:
         """The clock at the four edges of each step, the first of which connects the ranks."""
-        layers = MLP([SleepingLayer() for _ in range(NUM_LAYERS)])
-        model, marks = DataParallel(layers, bucket_bytes=bucket_bytes or 1), []
+        layers = [Sleep(FORWARD, BACKWARD, num_bytes=LAYER_BYTES) for _ in range(NUM_LAYERS)]
+        model, marks = DataParallel(MLP(layers), bucket_bytes=bucket_bytes or 1), []
         for _ in range(num_steps + 1):
             model.zero_gradients()
             dist.barrier()

@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
-from byhand.model.layer import Layer
+from byhand.model.layer import REPLICATED, Layer
 from byhand.runtime import Event, Run, VirtualNetwork, why_no_network
 
 LINK = 25e6  # bytes a second
+LAYER_BYTES = 500_000  # of the weight of a layer that sleeps, where it has one
 
 
 def slow_link(world_size: int = 2) -> VirtualNetwork | None:
@@ -73,11 +75,17 @@ def from_zero(parts: Iterable[Stretch]) -> tuple[list[Event], list[tuple[float, 
 
 @dataclass(eq=False)  # two layers are never one, however alike
 class Sleep(Layer):
-    """A layer that computes nothing, in the given seconds."""
+    """A layer that computes nothing, in the given seconds, with a weight of that many bytes."""
+
+    holds = {"weight": REPLICATED}
 
     forward_seconds: float
     backward_input_seconds: float
     backward_weight_seconds: float = 0.0
+    num_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self.weight, self.grad_weight = torch.zeros(2, self.num_bytes // 4)
 
     def forward(self, x: Tensor) -> tuple[Tensor, None]:
         """x -> x."""
