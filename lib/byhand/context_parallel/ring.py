@@ -50,7 +50,7 @@ def share(tensor: Tensor, dim: int, group: Group = None, layout: str = ZIGZAG) -
         ValueError: the positions cannot be cut into equal chunks, or there is no such layout.
     """
     chunk_length(tensor.shape[dim], dist.get_world_size(group), layout)  # all shares are equal
-    return shard(tensor, dim, group, layout)
+    return shard(tensor, dim, group, layout).contiguous()  # so that it can be sent
 
 
 def ring_attention(
