@@ -22,10 +22,10 @@ from torch.nn import functional as F
 from byhand import launch
 from byhand.communication_cost.timing import take_turns
 from byhand.model.mlp import GELU, MLP, random_weights
+from byhand.model.shards import shard
 from byhand.sequence_parallel import (
     SequenceParallelMLP,
     SequenceParallelNorm,
-    share,
     sum_partial_gradients,
     vocabulary_parallel_cross_entropy,
 )
@@ -41,7 +41,7 @@ def half_by_hand(weights, x, grad_y):
     norm = SequenceParallelNorm(torch.ones(features), torch.zeros(features))
     model = MLP([norm, SequenceParallelMLP(weights, GELU)])
     model.layers[1].layers[0].gather_again = False
-    mine, grad_mine = share(x).contiguous(), share(grad_y).contiguous()
+    mine, grad_mine = shard(x, -2).contiguous(), shard(grad_y, -2).contiguous()
 
     def step():
         model.zero_gradients()
@@ -70,7 +70,7 @@ def half_with_dtensor(weights, x, grad_y):
         "3": tp.RowwiseParallel(output_layouts=Shard(1)),
     }
     tp.parallelize_module(model, init_device_mesh("cpu", (dist.get_world_size(),)), plan)
-    mine, grad_mine = share(x).clone().requires_grad_(), share(grad_y).contiguous()
+    mine, grad_mine = shard(x, -2).clone().requires_grad_(), shard(grad_y, -2).contiguous()
 
     def step():
         model.zero_grad(set_to_none=False)
@@ -85,7 +85,7 @@ def half_with_dtensor(weights, x, grad_y):
 
 def loss_by_hand(logits, targets):
     """vocabulary_parallel_cross_entropy."""
-    mine = share(logits.T).T.contiguous()
+    mine = shard(logits, 1).contiguous()
     return lambda: vocabulary_parallel_cross_entropy(mine, targets, vocabulary=logits.shape[1])
 
 
@@ -96,7 +96,7 @@ def loss_with_dtensor(logits, targets):
     from torch.distributed.tensor.parallel import loss_parallel
 
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
-    mine = share(logits.T).T.contiguous().requires_grad_()
+    mine = shard(logits, 1).contiguous().requires_grad_()
     split = DTensor.from_local(mine, mesh, [Shard(1)], run_check=False)
 
     def step():

@@ -18,7 +18,13 @@ from torch.nn import functional as F
 from byhand import RankError, launch
 from byhand import context_parallel as ways
 from byhand.communication_cost import AlphaBeta
-from byhand.context_parallel import CONTEXT_GROUPS, ContextHybrid, ring_attention, share
+from byhand.context_parallel import (
+    CONTEXT_GROUPS,
+    ContextHybrid,
+    context_parallel_parts,
+    ring_attention,
+    share,
+)
 from byhand.context_parallel.blocks import block_attention, merge
 from byhand.context_parallel.cost import (
     WAYS,
@@ -33,13 +39,14 @@ from byhand.context_parallel.places import LAYOUTS, pairs, positions, seen
 from byhand.context_parallel.ring import Homeward, around
 from byhand.figures import attention_map, ring_timeline
 from byhand.hybrid_parallel import chunks_of
-from byhand.model.gpt import gpt_layers, gpt_weights, next_token_loss, random_gpt
+from byhand.model.gpt import Parts, gpt_layers, gpt_weights, next_token_loss, random_gpt
 from byhand.model.mlp import MLP
 from byhand.model.optimizers import SGD
 from byhand.model.training import train_alone
 from byhand.pipeline_schedules import one_forward_one_backward
 from byhand.rank_groups import rank_groups
 from byhand.rank_groups.process_groups import groups_for_this_rank
+from byhand.tensor_parallel.gpt import tensor_parallel_parts
 
 WORLDS = (1, 2, 3, 4)
 B, H, S, D = 2, 12, 24, 5  # heads and positions that 1 to 4 ranks divide, and twice as many chunks
@@ -325,7 +332,7 @@ def test_heads_that_do_not_divide_are_told():
     def on_rank(rank, world_size):
         ways.ulysses_attention(*torch.zeros(3, 1, 2, 4, 5))
 
-    with pytest.raises(RankError, match="2 heads cannot be dealt to 4 ranks"):
+    with pytest.raises(RankError, match="2 heads cannot be split over 4 ranks"):
         launch(on_rank, 4)
 
 
@@ -358,9 +365,10 @@ def train(rank, world_size, weights, some, cases):
         lists = rank_groups(world_size, tp=tp, cp=cp, pp=pp)
         groups = groups_for_this_rank(lists, CONTEXT_GROUPS)
         schedule = one_forward_one_backward(pp, 2)
-        model = ContextHybrid(
-            chunks_of(weights, groups), groups, schedule, MOMENTUM, 0.3, layout=layout
-        )
+        parts = tensor_parallel_parts(groups["tp"])
+        parts = context_parallel_parts(parts, groups["cp"], layout)
+        chunks = chunks_of(weights, groups, parts=parts)
+        model = ContextHybrid(chunks, groups, schedule, MOMENTUM, 0.3, layout=layout)
         losses = [float(model.step(x, targets).loss) for x, targets in some]
         there = [p for chunk in chunks_of(expected, groups) for p in chunk.parameters()]
         pairs = zip(model.parameters(), there, strict=True)
@@ -395,14 +403,14 @@ def test_context_parallelism_alone_trains_the_gpt_as_on_one_device(world_size):
 
 def test_a_share_of_the_gpt_holds_the_layers_it_held():
     def on_rank(rank, world_size, weights):
-        layers = MLP(gpt_layers(weights))
-        before = [tensor.clone() for tensor in layers.parameters()]
-        ways.context_parallel([layers])
-        return before, layers.parameters(), layers.placements == MLP(gpt_layers(weights)).placements
+        layers = MLP(gpt_layers(weights, parts=context_parallel_parts(Parts())))
+        return layers.parameters(), layers.placements
 
-    before, after, placed = launch(on_rank, 1, (random_gpt(7, 8, 16, 4, 2),)).results[0]
-    assert placed
-    assert all(map(torch.equal, before, after))
+    weights = random_gpt(7, 8, 16, 4, 2)
+    parameters, placements = launch(on_rank, 1, (weights,)).results[0]
+    alone = MLP(gpt_layers(weights))
+    assert placements == alone.placements
+    assert all(map(torch.equal, parameters, alone.parameters()))
 
 
 # Time, by formula; the lab

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from byhand import launch
 from byhand.communication_cost.model import AlphaBeta, bus_factor
-from byhand.context_parallel.gpt import CONTEXT_GROUPS, ContextHybrid
+from byhand.context_parallel.gpt import CONTEXT_GROUPS, ContextHybrid, context_parallel_parts
 from byhand.costs import (
     Layout,
     Machine,
@@ -42,6 +42,7 @@ from byhand.runtime.ledger import sent_bytes as ledgers_bytes
 from byhand.sequence_parallel.gpt import next_token_loss as split_loss
 from byhand.sequence_parallel.gpt import sequence_parallel_gpt
 from byhand.sequence_parallel.layers import sum_partial_gradients
+from byhand.tensor_parallel.gpt import tensor_parallel_parts
 from byhand.tools.asleep import stretches
 from byhand.zero import lab as zero_lab
 
@@ -127,7 +128,10 @@ def hybrid(layout: Layout, schedule: Schedule | None) -> dict[str, int]:
     weights, tokens = random_gpt(V, S, D, H, BLOCKS), torch.arange(BATCH * S).view(BATCH, S) % V
     groups = groups_for_this_rank(layout.groups, CONTEXT_GROUPS)
     equal = [0.0, *[1.0] * (2 * BLOCKS), 0.0, 0.0]
-    here = chunks_of(weights, groups, layout.chunks, equal)
+    parts = tensor_parallel_parts(groups["tp"])
+    if layout.cp > 1:
+        parts = context_parallel_parts(parts, groups["cp"])
+    here = chunks_of(weights, groups, layout.chunks, equal, parts)
     make = HybridParallel if layout.cp == 1 else ContextHybrid
     model = make(here, groups, schedule)
     weighed = Weighed(model.pipeline.chunks)

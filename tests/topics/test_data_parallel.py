@@ -390,7 +390,7 @@ def build_wrongly(rank, world_size, what):
     [
         ("dtypes", "torch.float32 on cpu and torch.float64 on cpu: a bucket holds one dtype"),
         ("bucket", "a bucket of 0 bytes can hold nothing: at least 1"),
-        ("batch", "a batch of 1 row is too small for 2 ranks: one row each"),
+        ("batch", r"\[1, 6\] is too small for 2 ranks: along dimension 0 it has 1"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_both_numbers(what, sentence):

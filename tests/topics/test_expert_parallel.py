@@ -114,7 +114,8 @@ def test_the_balance_losss_gradient_is_autograds():
     weight, _ = random_experts(E, D, HIDDEN, dtype=FLOAT64)
     router, (x, _) = router_of(weight, balance=0.3), data()
     (weights, chosen), saved = router.forward(x)
-    grad_x = router.backward(torch.zeros_like(weights), saved)
+    grad_x, kept = router.backward_input(torch.zeros_like(weights), saved)
+    router.backward_weight(kept)
     leaf, w = x.clone().requires_grad_(), router.weight.clone().requires_grad_()
     share = torch.bincount(chosen.flatten(), minlength=E).to(FLOAT64) / (K * T)
     loss = 0.3 * E * (share * (leaf @ w.T).softmax(dim=-1).mean(dim=0)).sum()
@@ -254,8 +255,9 @@ def test_beyond_its_capacity_an_expert_takes_no_row_of_a_rank(factor):
         dropped += int((kept < 0).sum())
         y, saved = one.experts.forward(part, weights, kept)
         (grad_x, grad_weights), _ = one.experts.backward_input(grad, saved)
-        grad_x = grad_x + one.router.backward(grad_weights, routed)
-        assert_close(run.results[rank][:2], [y, grad_x])
+        more, kept = one.router.backward_input(grad_weights, routed)
+        one.router.backward_weight(kept)
+        assert_close(run.results[rank][:2], [y, grad_x + more])
     assert dropped > 0
     assert_close(run.results[0][2], [one.router.grad_weight])
 

@@ -17,6 +17,7 @@ from byhand.model.gpt import gpt_layers, gpt_weights, next_token_loss, random_gp
 from byhand.model.layer import PARTIAL
 from byhand.model.mlp import GELU, MLP, random_weights, softmax_cross_entropy
 from byhand.model.optimizers import AdamW
+from byhand.model.shards import shard
 from byhand.model.transformer import LayerNorm
 from byhand.sequence_parallel import (
     Dropout,
@@ -27,7 +28,6 @@ from byhand.sequence_parallel import (
     generators,
     reduce_scatter,
     sequence_parallel_gpt,
-    share,
     sum_partial_gradients,
     vocabulary_parallel_cross_entropy,
 )
@@ -44,7 +44,7 @@ from byhand.sequence_parallel.lab import (
 )
 from byhand.sequence_parallel.operators import gather_tokens, scatter_sum
 from byhand.sequence_parallel.overlap import gather_while, scatter_while
-from byhand.tensor_parallel.lab import counted
+from byhand.tools.asleep import sent_each_way
 
 WORLDS = (1, 2, 3, 4)
 FLOAT64 = {"dtype": torch.float64}
@@ -64,7 +64,7 @@ def random(*shape, seed=0):
 
 
 def there_and_back(rank, world_size, tensors):
-    mine = [share(x) for x in tensors]
+    mine = [shard(x, -2) for x in tensors]
     same = [torch.equal(gather(shard), x) for shard, x in zip(mine, tensors, strict=True)]
     return all(same), [reduce_scatter((rank + 1) * x) for x in tensors]
 
@@ -85,10 +85,10 @@ def test_tokens_are_gathered_in_order_and_their_sums_scattered(world_size):
 
 def through_autograd(rank, world_size, weights, x, grad_y):
     (A, a), (B, b) = weights
-    mine = share(x).clone().requires_grad_()
+    mine = shard(x, -2).clone().requires_grad_()
     hidden = F.linear(gather_tokens(mine), A.chunk(world_size)[rank], a.chunk(world_size)[rank])
     y = scatter_sum(F.linear(F.gelu(hidden), B.chunk(world_size, 1)[rank])) + b
-    y.backward(share(grad_y))
+    y.backward(shard(grad_y, -2))
     return y.detach(), mine.grad
 
 
@@ -118,7 +118,7 @@ CASES = [(kind, way) for kind in ("attention", "mlp") for way in ("again", "whol
 
 
 def forward_backward(rank, world_size, x, grad_y):
-    return [one_of(kind, way, share(x), share(grad_y)) for kind, way in CASES]
+    return [one_of(kind, way, shard(x, -2), shard(grad_y, -2)) for kind, way in CASES]
 
 
 def one_of(kind, way, x, grad_y):
@@ -153,8 +153,8 @@ def test_attention_and_mlp_equal_one_device(world_size):
 
 def norm_gradients(rank, world_size, x, grad_y):
     norm = SequenceParallelNorm(torch.ones(4, **FLOAT64), torch.zeros(4, **FLOAT64))
-    _, saved = norm.forward(share(x))
-    norm.backward(share(grad_y), saved)
+    _, saved = norm.forward(shard(x, -2))
+    norm.backward(shard(grad_y, -2), saved)
     before = [gradient.clone() for gradient in norm.gradients()]
     sum_partial_gradients(norm)
     return before, norm.gradients()
@@ -396,7 +396,7 @@ def products(rank, world_size, weight, x, hidden):
     def multiply(shard):
         return shard @ weight.T
 
-    mine = share(x)
+    mine = shard(x, -2)
     rings = [gather_while(mine, multiply), scatter_while(hidden[rank], multiply)]
     return rings, [multiply(gather(mine)), reduce_scatter(multiply(hidden[rank]))]
 
@@ -423,7 +423,7 @@ def test_a_layer_saves_and_sends_what_the_formulas_say_to_the_byte(world_size, w
     ranks = len(run.results)
     assert saved_bytes(run) == predicted_bytes(way, world_size, 24, 48, 24, 2)
     expected = sent_bytes(way, 2 * 24, 48, ranks)
-    assert counted(run) == {
+    assert sent_each_way(run) == {
         phase: {op: round(n) for op, n in ops.items()} for phase, ops in expected.items()
     }
 
@@ -488,9 +488,9 @@ def with_dtensor(rank, world_size, weights, x, grad_y):
         "3": RowwiseParallel(output_layouts=Shard(1)),
     }
     parallelize_module(model, init_device_mesh("cpu", (world_size,)), plan)
-    mine = share(x).clone().requires_grad_()
+    mine = shard(x, -2).clone().requires_grad_()
     y = model(mine)
-    y.backward(share(grad_y))
+    y.backward(shard(grad_y, -2))
     return y.detach(), mine.grad, layers[0].weight.grad.full_tensor()
 
 
@@ -498,8 +498,8 @@ def with_ours(rank, world_size, weights, x, grad_y):
     norm = SequenceParallelNorm(torch.ones(6, **FLOAT64), torch.zeros(6, **FLOAT64))
     model = MLP([norm, SequenceParallelMLP(weights, GELU)])
     model.layers[1].layers[0].gather_again = False
-    y, saved = model.forward(share(x))
-    grad_x = model.backward(share(grad_y), saved)
+    y, saved = model.forward(shard(x, -2))
+    grad_x = model.backward(shard(grad_y, -2), saved)
     sum_partial_gradients(model)
     return y, grad_x, norm.grad_gain
 
@@ -544,7 +544,6 @@ def test_loss_parallel_computes_the_same_and_sends_the_same_bytes():
 @pytest.mark.parametrize(
     ("attempt", "sentence"),
     [
-        (lambda: share(torch.ones(2, 5, 4)), "5 tokens .* 2 ranks"),
         (lambda: reduce_scatter(torch.ones(5, 4)), "5 tokens .* 2 ranks"),
         (lambda: sequence_parallel_gpt(random_gpt(1, 4, 4, 2, 1)), "vocabulary of 1 .* 2 ranks"),
         (lambda: Dropout(1.0, torch.Generator()), "probability of 1.0"),
@@ -565,7 +564,7 @@ def test_loss_parallel_computes_the_same_and_sends_the_same_bytes():
             "a target of 4: a vocabulary of 4 has 0 to 3",
         ),
     ],
-    ids=["tokens", "sum", "vocabulary", "dropout", "targets", "cut", "target"],
+    ids=["sum", "vocabulary", "dropout", "targets", "cut", "target"],
 )
 def test_what_does_not_fit_is_refused_with_its_numbers(attempt, sentence):
     def on_rank(rank, world_size):
@@ -581,8 +580,8 @@ def test_what_does_not_fit_is_refused_with_its_numbers(attempt, sentence):
 def in_two_groups(rank, world_size, weights, x, grad_y):
     group = [dist.new_group([0, 1]), dist.new_group([2, 3])][rank // 2]
     model = SequenceParallelMLP(weights, GELU, group=group)
-    y, saved = model.forward(share(x, group) * (1 + rank // 2))
-    return y, model.backward(share(grad_y, group), saved)
+    y, saved = model.forward(shard(x, -2, group) * (1 + rank // 2))
+    return y, model.backward(shard(grad_y, -2, group), saved)
 
 
 def test_a_layer_talks_to_its_own_group_only():

@@ -36,8 +36,9 @@ from byhand.tensor_parallel.convolution import (
     OutputChannelParallelConv2d,
 )
 from byhand.tensor_parallel.gathered import Gather, GatheredLinear, GatheringLinear
-from byhand.tensor_parallel.lab import SPLITS, counted, draw_split, predicted, run_block
+from byhand.tensor_parallel.lab import SPLITS, draw_split, predicted, run_block
 from byhand.tensor_parallel.operators import copy_to_group, sum_over_group
+from byhand.tools.asleep import sent_each_way
 
 SIZES = [5, 12, 6, 24, 4]  # widths that 1, 2, 3 and 4 ranks divide between each pair
 WORLDS = (1, 2, 3, 4)
@@ -452,7 +453,7 @@ def test_each_way_to_split_a_block_sends_what_its_formula_says(split, world_size
     run = run_block(split, *sizes)
     assert_close(run.results[0], run_block("column, then row", 1, *sizes[1:]).results[0], 1e-5)
     for phase, expected in predicted(split, *sizes).items():
-        assert counted(run)[phase] == pytest.approx(expected, abs=1)
+        assert sent_each_way(run)[phase] == pytest.approx(expected, abs=1)
 
 
 def test_the_explorer_draws_or_says_why_not():
@@ -511,7 +512,7 @@ def test_a_rank_keeps_its_share_of_the_weights_and_nothing_of_the_rest():
         (lambda: TensorParallelAttention(*attention_weights(9), 2), "27 features .* 2 heads"),
         (
             lambda: InputChannelParallelConv2d(torch.ones(2, 3, 1, 1), torch.ones(2)),
-            "3 input features .* 2 ranks",
+            "3 input channels .* 2 ranks",
         ),
         (
             lambda: RowParallelLinear(torch.ones(2, 4), torch.ones(2)).forward(torch.ones(3, 4)),

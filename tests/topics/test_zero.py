@@ -13,11 +13,11 @@ from torch.distributed.device_mesh import init_device_mesh
 
 from byhand import RankError, launch
 from byhand.collectives.with_torch import ALL_GATHER
-from byhand.data_parallel import shard
 from byhand.data_parallel.lab import LINK
 from byhand.model.gpt import gpt_layers, next_token_loss, random_gpt
 from byhand.model.mlp import GELU, MLP, Linear, ReLU, random_weights, softmax_cross_entropy
 from byhand.model.optimizers import SGD, AdamW
+from byhand.model.shards import shard, views
 from byhand.model.training import train_alone
 from byhand.zero import (
     ShardedGradients,
@@ -27,7 +27,6 @@ from byhand.zero import (
     bytes_sent,
     flatten,
     lab,
-    pieces,
     units,
 )
 from byhand.zero.paper import REDUCE, step_on_paper
@@ -75,7 +74,7 @@ def whole_gradients(model):
     for flat in model.flats:
         whole = flat.grad_shard.new_empty(flat.num_ranks * len(flat.grad_shard))
         ALL_GATHER(whole, flat.grad_shard)
-        yield from (piece.clone() for piece in pieces(whole, flat.shapes))
+        yield from (view.clone() for view in views(whole, flat.shapes))
 
 
 def one_step(model, x, targets, loss, micro_batches=1):
@@ -180,7 +179,7 @@ def test_any_shapes_and_micro_batches_equal_one_device(sizes, rows, micro_batche
 def test_a_flat_tensor_holds_every_number_once_and_then_zeros(shapes, num_ranks):
     tensors = [1 + torch.rand(shape) for shape in shapes]
     whole = flatten(tensors, num_ranks)
-    found = list(pieces(whole, [tensor.shape for tensor in tensors]))
+    found = list(views(whole, [tensor.shape for tensor in tensors]))
     close(found, tensors, rtol=0, atol=0)
     numbers = sum(tensor.numel() for tensor in tensors)
     assert len(whole) % num_ranks == 0 <= len(whole) - numbers < num_ranks

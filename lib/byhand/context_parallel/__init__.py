@@ -12,7 +12,7 @@ lab        what lecture 13 runs, draws and lets one drag
 """
 
 from byhand.context_parallel.gathered import gathered_attention, gathered_attention_backward
-from byhand.context_parallel.gpt import CONTEXT_GROUPS, ContextHybrid, context_parallel
+from byhand.context_parallel.gpt import CONTEXT_GROUPS, ContextHybrid, context_parallel_parts
 from byhand.context_parallel.heads import (
     mixed_attention,
     mixed_attention_backward,
@@ -25,7 +25,7 @@ from byhand.context_parallel.scores import scores_attention, scores_attention_ba
 __all__ = [
     "CONTEXT_GROUPS",
     "ContextHybrid",
-    "context_parallel",
+    "context_parallel_parts",
     "gathered_attention",
     "gathered_attention_backward",
     "mixed_attention",

@@ -1,7 +1,7 @@
 """The tiny GPT with a context-parallel axis: what crosses positions, and nothing else, changes.
 
-    context_parallel(layers, group)   attention over the ring; the embedding's rows by position
-    ContextHybrid                     byhand.hybrid_parallel's step over dp x cp x tp x pp ranks
+    context_parallel_parts   attention over the ring; the embedding's rows by position
+    ContextHybrid            byhand.hybrid_parallel's step over dp x cp x tp x pp ranks
 
 Linear layers, norms and the head see one position at a time, so they run on a share as they are.
 Only three things know where a token stands: attention; the embedding, which adds *its* position;
@@ -17,6 +17,8 @@ Source: Megatron-LM, megatron/core/transformer/attention.py and parallel_state.p
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -27,9 +29,9 @@ from byhand.context_parallel.places import ZIGZAG
 from byhand.context_parallel.ring import Group, ring_attention, ring_attention_backward, share
 from byhand.hybrid_parallel import GROUPS, HybridParallel
 from byhand.model.attention import Heads
-from byhand.model.gpt import next_token_loss
+from byhand.model.gpt import Parts, next_token_loss
 from byhand.model.layer import Layer
-from byhand.model.transformer import Embedding, TiedHead
+from byhand.model.transformer import Embedding
 from byhand.pipeline_schedules.actions import Schedule
 
 CONTEXT_GROUPS = (*GROUPS, "cp", "dp-cp")  # what process_groups.py is to create
@@ -78,21 +80,13 @@ class SharedEmbedding(Embedding):
         self.grad_positions.index_add_(0, self.places(tokens.shape[1]), grad_y.sum(dim=0))
 
 
-def context_parallel(layers: Sequence[Layer], group: Group = None, layout: str = ZIGZAG) -> None:
-    """Make layers of the GPT, of one device or tensor-parallel, work on shares of positions.
-
-    Changes the lists of layers in place, as deep as they go.
-    """
-    for owner in layers:
-        inner = owner.layers
-        for number, layer in enumerate(inner):
-            if isinstance(layer, Heads):
-                inner[number] = RingHeads(layer.num_heads, layer.causal, group, layout)
-            elif isinstance(layer, Embedding):
-                inner[number] = SharedEmbedding(layer.table, layer.positions, group, layout)
-            elif isinstance(layer, TiedHead) and isinstance(inner[0], SharedEmbedding):
-                layer.owner = inner[0]  # tied to the embedding that has taken its place
-        context_parallel(inner, group, layout)
+def context_parallel_parts(parts: Parts, group: Group = None, layout: str = ZIGZAG) -> Parts:
+    """These parts, one device's or tensor-parallel ones, for this rank's share of the positions."""
+    return replace(
+        parts,
+        embedding=partial(SharedEmbedding, group=group, layout=layout),
+        heads=partial(RingHeads, group=group, layout=layout),
+    )
 
 
 class ContextHybrid(HybridParallel):
@@ -106,11 +100,11 @@ class ContextHybrid(HybridParallel):
         *args: Any,
         layout: str = ZIGZAG,
     ):
-        """As HybridParallel, with groups "cp" and "dp-cp" too; changes the chunks.
+        """As HybridParallel, with groups "cp" and "dp-cp" too; chunks of `context_parallel_parts`.
 
-        Gradients are summed over dp-cp, rows shared out over dp, positions over cp.
+        layout: that of the chunks' attention and embedding. Gradients are summed over dp-cp, rows
+        shared out over dp, positions over cp.
         """
-        context_parallel(chunks, groups["cp"], layout)
         num_shares = dist.get_world_size(groups["cp"])
 
         def loss(logits: Tensor, tokens: Tensor, global_batch: int) -> tuple[Tensor, Tensor]:

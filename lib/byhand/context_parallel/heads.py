@@ -19,16 +19,16 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.context_parallel.blocks import Grads, block_attention, block_backward, row_sums
-from byhand.context_parallel.places import ZIGZAG
-from byhand.context_parallel.ring import Group, Saved, ring_attention, ring_attention_backward
-from byhand.words import counted
+from byhand.context_parallel.places import CONTIGUOUS, ZIGZAG
+from byhand.context_parallel.ring import Saved, ring_attention, ring_attention_backward
+from byhand.model.shards import Group, equal_shards
 
 Kept = tuple[Saved, Group]
 
 
 def ulysses_attention(
     q: Tensor, k: Tensor, v: Tensor, group: Group = None, causal: bool = True
-) -> tuple[Tensor, tuple]:
+) -> tuple[Tensor, Saved]:
     """q, k, v [B, H, s, d], contiguous shares -> y [B, H, s, d], this rank's share.
 
     Sends 4 (n-1)/n times k's share: two all-to-alls, one of q, k and v together, one of y.
@@ -39,15 +39,15 @@ def ulysses_attention(
     """
     q, k, v = to_heads(torch.stack([q, k, v]), group)  # [B, H/n, S, d] each
     y, lse = block_attention(q, k, v, causal)
-    return to_positions(y, group), (q, k, v, y, lse, causal, group)
+    return to_positions(y, group), Saved(q, k, v, y, lse, group, causal, CONTIGUOUS)
 
 
-def ulysses_attention_backward(grad_y: Tensor, saved: tuple) -> Grads:
+def ulysses_attention_backward(grad_y: Tensor, saved: Saved) -> Grads:
     """grad_y [B, H, s, d] -> grad_q, grad_k, grad_v [B, H, s, d], of this rank's positions.
 
     Sends what forward sends: the two all-to-alls change places.
     """
-    q, k, v, y, lse, causal, group = saved
+    q, k, v, y, lse, group, causal, _ = saved
     grad_y = to_heads(grad_y, group)
     grads = block_backward(grad_y, q, k, v, lse, row_sums(grad_y, y), causal)
     return tuple(to_positions(torch.stack(grads), group))
@@ -58,13 +58,8 @@ def to_heads(x: Tensor, group: Group = None) -> Tensor:
 
     One all-to-all: sends (n-1)/n of x.
     """
-    n, num_heads = dist.get_world_size(group), x.shape[-3]
-    if num_heads % n:
-        raise ValueError(
-            f"{counted(num_heads, 'head')} cannot be dealt to {n} ranks: with Ulysses "
-            "their number must be a multiple of the ranks'; a ring takes any"
-        )
-    by_heads = x.unflatten(-3, (n, -1)).movedim(-4, 0)  # [n, ..., H/n, s, d], one for each rank
+    own = equal_shards(x.shape[-3], "head", group, "; a ring takes any")
+    by_heads = x.unflatten(-3, (-1, own)).movedim(-4, 0)  # [n, ..., H/n, s, d], one for each rank
     return _all_to_all(by_heads, group).movedim(0, -3).flatten(-3, -2)
 
 

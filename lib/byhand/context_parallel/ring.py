@@ -26,13 +26,12 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.context_parallel.blocks import Grads, attend, attend_backward, row_sums
-from byhand.context_parallel.places import ZIGZAG, chunk_length, chunks, seen
-
-Group = dist.ProcessGroup | None
+from byhand.context_parallel.places import ZIGZAG, chunk_length, seen
+from byhand.model.shards import Group, shard
 
 
 class Saved(NamedTuple):
-    """What backward needs: five tensors of this rank's positions, and how the ranks share them."""
+    """What backward needs: five tensors, and how the ranks share them."""
 
     q: Tensor
     k: Tensor
@@ -45,14 +44,13 @@ class Saved(NamedTuple):
 
 
 def share(tensor: Tensor, dim: int, group: Group = None, layout: str = ZIGZAG) -> Tensor:
-    """This rank's positions of a tensor that every rank has whole; `dim` counts positions.
+    """`shard` of a sequence: this rank's positions of what every rank has; `dim` counts positions.
 
     Raises:
         ValueError: the positions cannot be cut into equal chunks, or there is no such layout.
     """
-    rank, n = dist.get_rank(group), dist.get_world_size(group)
-    length = chunk_length(tensor.shape[dim], n, layout)
-    return torch.cat([tensor.narrow(dim, c * length, length) for c in chunks(rank, n, layout)], dim)
+    chunk_length(tensor.shape[dim], dist.get_world_size(group), layout)  # all shares are equal
+    return shard(tensor, dim, group, layout).contiguous()  # so that it can be sent
 
 
 def ring_attention(

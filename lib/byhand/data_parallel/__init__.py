@@ -16,9 +16,9 @@ from byhand.data_parallel.replicas import (
     batches,
     broadcast_parameters,
     evaluate,
-    shard,
     training_step,
 )
+from byhand.model.shards import shard
 
 __all__ = [
     "DataParallel",

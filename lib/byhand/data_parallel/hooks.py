@@ -14,7 +14,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from byhand.data_parallel.replicas import assign_buckets, broadcast_parameters, copy_back
+from byhand.data_parallel.replicas import assign_buckets, broadcast_parameters
+from byhand.model.shards import copy_back
 
 
 class Bucket:

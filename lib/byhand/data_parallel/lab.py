@@ -16,7 +16,7 @@ import torch.distributed as dist
 from byhand.data_parallel.replicas import DataParallel, all_reduce_gradients
 from byhand.model.mlp import MLP
 from byhand.runtime import Run, VirtualNetwork, launch
-from byhand.tools.asleep import LAYER_BYTES, SleepingLayer, slow_link, stretches
+from byhand.tools.asleep import LAYER_BYTES, Sleep, slow_link, stretches
 from byhand.tools.asleep import LINK as LINK
 from byhand.words import counted
 
@@ -95,8 +95,8 @@ def watch(
 
     def on_rank(rank: int, world_size: int) -> list[list[float]]:
         """The clock at the four edges of each step, the first of which connects the ranks."""
-        layers = MLP([SleepingLayer(FORWARD, BACKWARD) for _ in range(NUM_LAYERS)])
-        model, marks = DataParallel(layers, bucket_bytes=bucket_bytes or 1), []
+        layers = [Sleep(FORWARD, BACKWARD, num_bytes=LAYER_BYTES) for _ in range(NUM_LAYERS)]
+        model, marks = DataParallel(MLP(layers), bucket_bytes=bucket_bytes or 1), []
         for _ in range(num_steps + 1):
             model.zero_gradients()
             dist.barrier()

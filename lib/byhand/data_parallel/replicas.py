@@ -11,7 +11,7 @@ Source: Li et al. 2020, arXiv:2006.15704 (PyTorch Distributed), sections 3.2 and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -19,9 +19,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.data_parallel.compression import Sum
-from byhand.model.layer import Layer
-from byhand.model.mlp import softmax_cross_entropy
-from byhand.words import counted
+from byhand.model.mlp import MLP, softmax_cross_entropy
+from byhand.model.shards import copy_back, shard, views
 
 
 def broadcast_parameters(
@@ -83,15 +82,15 @@ class DataParallel:
 
     def __init__(
         self,
-        model: Layer,
+        model: MLP,
         group: dist.ProcessGroup | None = None,
         bucket_bytes: int = 4 << 20,
         reducer: Callable[[Tensor], Any] = Sum,
     ):
         """Take over rank 0's parameters (one broadcast), and lay the gradients out in buckets.
 
-        model: has `layers`, as model.mlp.MLP. `reducer` makes of each bucket's flat tensor what
-        sums it: byhand.data_parallel.compression.Sum, Float16, or TopK.
+        `reducer` makes of each bucket's flat tensor what sums it, as Sum, Float16 and TopK of
+        byhand.data_parallel.compression do.
 
         Raises:
             ValueError: the parameters are not of one dtype on one device.
@@ -104,9 +103,9 @@ class DataParallel:
         in_order = [model.layers[index] for bucket in self.buckets for index in bucket]
         gradients = [gradient for layer in in_order for gradient in layer.gradients()]
         self.flat = torch.cat([gradient.flatten() for gradient in gradients])
-        views = pieces(self.flat, [gradient.shape for gradient in gradients])
+        in_flat = views(self.flat, [gradient.shape for gradient in gradients])
         for layer in in_order:
-            layer.keep_gradients_in(views)
+            layer.keep_gradients_in(in_flat)
         itemsize = self.flat.element_size()
         sizes = [sum(layer_bytes[i] for i in bucket) // itemsize for bucket in self.buckets]
         parts = zip(self.buckets, self.flat.split(sizes), strict=True)
@@ -160,21 +159,6 @@ class DataParallel:
         self._summed = False
 
 
-def shard(tensor: Tensor, group: dist.ProcessGroup | None = None) -> Tensor:
-    """This rank's rows of a batch that all ranks have; the first ranks may have one row more.
-
-    Raises:
-        ValueError: fewer rows than ranks.
-    """
-    rank, world_size = dist.get_rank(group), dist.get_world_size(group)
-    if len(tensor) < world_size:
-        raise ValueError(
-            f"a batch of {counted(len(tensor), 'row')} is too small for {world_size} ranks: one row"
-            " each"
-        )
-    return tensor.tensor_split(world_size)[rank]
-
-
 def batches(num_samples: int, batch_rows: int, epoch: int = 0, seed: int = 0) -> tuple[Tensor, ...]:
     """The sample numbers of each global batch of an epoch, shuffled, equal on all ranks.
 
@@ -193,8 +177,8 @@ def training_step(
     are sent once, with the last of them. The shares of all ranks add up to the loss.
     """
     model.zero_gradients()
-    rows = shard(x, model.group).tensor_split(num_micro_batches)
-    answers = shard(labels, model.group).tensor_split(num_micro_batches)
+    rows = shard(x, 0, model.group).tensor_split(num_micro_batches)
+    answers = shard(labels, 0, model.group).tensor_split(num_micro_batches)
     loss = x.new_zeros(())
     for number, (part, answer) in enumerate(zip(rows, answers, strict=True), 1):
         logits, saved = model.forward(part)
@@ -220,20 +204,6 @@ def evaluate(
     counts = torch.stack([right, right.new_tensor(len(answers))])
     dist.all_reduce(counts, group=group)
     return int(counts[0]) / int(counts[1])
-
-
-def pieces(flat: Tensor, shapes: Iterable[torch.Size]) -> Iterator[Tensor]:
-    """Views into `flat`, one of each shape, end to end; what is left of it is padding."""
-    begin = 0
-    for shape in shapes:
-        yield flat[begin : begin + shape.numel()].view(shape)
-        begin += shape.numel()
-
-
-def copy_back(flat: Tensor, tensors: Sequence[Tensor]) -> None:
-    """Fill the tensors, in place, with what lies in `flat` end to end."""
-    for tensor, piece in zip(tensors, pieces(flat, [t.shape for t in tensors]), strict=True):
-        tensor.copy_(piece)
 
 
 def _check_alike(parameters: Sequence[Tensor]) -> None:

@@ -30,13 +30,13 @@ from byhand.expert_parallel.dispatch import dispatch, dispatch_backward, there
 from byhand.expert_parallel.layer import Experts, Weights
 from byhand.expert_parallel.placement import in_order
 from byhand.expert_parallel.plan import Placement, make_plan
-from byhand.model.layer import Layer
+from byhand.model.layer import Holder
 from byhand.model.mlp import GELU
 
 Group = dist.ProcessGroup | None
 
 
-class HostExperts(Layer):
+class HostExperts(Holder):
     """Experts spread over ranks of several hosts, as `Experts` has them; equal to it in values."""
 
     def __init__(

@@ -20,10 +20,10 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.data_parallel.replicas import copy_back, pieces
 from byhand.expert_parallel.layer import Experts
 from byhand.expert_parallel.placement import moves
 from byhand.expert_parallel.plan import Placement
+from byhand.model.shards import copy_back, views
 
 Group = dist.ProcessGroup | None
 
@@ -67,7 +67,7 @@ def _packed(experts: Experts, optimizer: Any, numbers: Sequence[int]) -> dict[in
 def _unpack(flats: Sequence[Tensor], experts: Experts, optimizer: Any) -> None:
     layers, state, size = [], [[], []], len(experts.shapes)
     for flat in flats:
-        shaped = list(pieces(flat, 3 * experts.shapes))
+        shaped = list(views(flat, 3 * experts.shapes))
         weights, *others = (shaped[at : at + size] for at in range(0, 3 * size, size))
         layers.append(experts.build(list(zip(weights[::2], weights[1::2], strict=True))))
         for kept, more in zip(state, others, strict=True):

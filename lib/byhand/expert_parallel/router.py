@@ -27,7 +27,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.model.attention import softmax, softmax_backward
-from byhand.model.layer import REPLICATED, Layer
+from byhand.model.layer import REPLICATED, Holder
 
 Group = dist.ProcessGroup | None
 SOFTMAX = ("before", "after")
@@ -47,7 +47,7 @@ class Routed:
     pull: Tensor | None
 
 
-class Router(Layer):
+class Router(Holder):
     """x [T, D] -> weights [T, k] of the chosen experts [T, k]. Every rank has the same router.
 
     bias [E] is no parameter; load [E] counts rows, and adds up as gradients do: see `move_bias`.

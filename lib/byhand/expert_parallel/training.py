@@ -18,20 +18,16 @@ from byhand.data_parallel import all_reduce_gradients_flat, shard
 from byhand.expert_parallel.layer import Weights, dense, experts_in
 from byhand.expert_parallel.moving import move, sum_copies
 from byhand.expert_parallel.plan import Placement
-from byhand.model.gpt import GPT, gpt_layers, next_token_loss
+from byhand.model.gpt import GPT, Parts, gpt_layers, next_token_loss
 from byhand.model.layer import Layer
 from byhand.model.mlp import MLP, random_weights
 from byhand.model.optimizers import AdamW
-from byhand.model.transformer import Residual
 
 
 def with_mixtures(weights: GPT, mixture: Callable[[int], Layer]) -> MLP:
     """The GPT, with mixture(b) in place of the MLP of block b."""
-    layers = gpt_layers(weights)
-    for number in range(2, weights.num_layers - 2, 2):
-        norm = layers[number].layers[0]
-        layers[number] = Residual([norm, mixture(number // 2 - 1)])
-    return MLP(layers)
+    mixtures = map(mixture, range(len(weights.blocks)))  # asked for block by block
+    return MLP(gpt_layers(weights, parts=Parts(mlp=lambda pairs, activation: next(mixtures))))
 
 
 def random_experts(

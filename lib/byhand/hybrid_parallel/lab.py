@@ -8,7 +8,7 @@ launch.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,8 @@ from byhand.model.optimizers import AdamW
 from byhand.model.training import train_alone
 from byhand.model.transformer import Residual
 from byhand.rank_groups.process_groups import groups_for_this_rank
-from byhand.runtime import Event, Run, VirtualNetwork, launch
+from byhand.runtime import Event, VirtualNetwork, launch
+from byhand.tensor_parallel.gpt import tensor_parallel_parts
 from byhand.tools.asleep import stretches
 
 if TYPE_CHECKING:  # ranks import this module
@@ -37,12 +38,11 @@ if TYPE_CHECKING:  # ranks import this module
     from byhand.figures.style import CourseFigure
 
 Batches = list[tuple[Tensor, Tensor]]  # of model.text
-TRAINED_BY = partial(AdamW, lr=3e-3)
 BYTES_OF = "tp", "pp", "dp", "embedding", SCALARS
 
 
-class Sleepy(MLP):
-    """Layers that also sleep: `seconds` a sequence forward, twice that backward."""
+class Sleepy(Residual):
+    """Half a block that also sleeps: `seconds` a sequence forward, twice that backward."""
 
     seconds = 0.0
 
@@ -57,39 +57,14 @@ class Sleepy(MLP):
         return super().backward(grad_y, saved)
 
 
-def model_on_rank(
-    weights: GPT, layout: Layout, num_sequences: int, optimizer: Any = AdamW
-) -> HybridParallel:
-    """This rank's part, in new process groups."""
+def model_on_rank(weights: GPT, layout: Layout, num_sequences: int) -> HybridParallel:
+    """This rank's part, in new process groups: its halves of blocks can sleep, each stage has as
+    many of them."""
     groups = groups_for_this_rank(layout.groups, GROUPS)
-    costs = [0.0, *[1.0] * (2 * len(weights.blocks)), 0.0, 0.0]  # halves of blocks, shared equally
-    chunks = chunks_of(weights, groups, costs=costs)
-    for chunk in chunks:
-        chunk.layers = [Sleepy([x]) if isinstance(x, Residual) else x for x in chunk.layers]
-    return HybridParallel(chunks, groups, schedule_of(layout, num_sequences), optimizer)
-
-
-def train(
-    weights: GPT,
-    layout: Layout,
-    batches: Batches,
-    change: Callable[[HybridParallel], None] = lambda model: None,
-    optimizer: Any = TRAINED_BY,
-) -> Run:
-    """Each rank's result: the global loss of every step, and its copy of the table, or None.
-
-    change: what to do to each rank's model before the first step.
-    """
-
-    def on_rank(rank: int, world_size: int) -> tuple[list[float], Tensor | None]:
-        """The losses, and the table [V, D] where this rank's stage has it."""
-        model = model_on_rank(weights, layout, len(batches[0][0]), optimizer)
-        change(model)
-        losses = [float(model.step(x, targets).loss) for x, targets in batches]
-        tables = [p for p in model.parameters() if p.shape == weights.table.shape]
-        return losses, tables[0] if tables else None
-
-    return launch(on_rank, layout.num_ranks)
+    costs = [0.0, *[1.0] * (2 * len(weights.blocks)), 0.0, 0.0]
+    parts = replace(tensor_parallel_parts(groups["tp"]), residual=Sleepy)
+    chunks = chunks_of(weights, groups, costs=costs, parts=parts)
+    return HybridParallel(chunks, groups, schedule_of(layout, num_sequences))
 
 
 def train_on_one_device(weights: GPT, batches: Batches, lr: float = 3e-3) -> list[float]:

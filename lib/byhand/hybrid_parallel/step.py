@@ -19,22 +19,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.data_parallel import shard
 from byhand.hybrid_parallel.gradients import Gradients, clip
-from byhand.model.gpt import GPT, gpt_layers, next_token_loss
+from byhand.model.gpt import GPT, Parts, gpt_layers, next_token_loss
 from byhand.model.mlp import MLP
 from byhand.model.optimizers import AdamW
+from byhand.model.shards import shard
 from byhand.pipeline_parallel import Pipeline, cut, partition
 from byhand.pipeline_schedules import Span, loop
 from byhand.pipeline_schedules.actions import Schedule
-from byhand.tensor_parallel import TensorParallelAttention, TensorParallelMLP
+from byhand.tensor_parallel.gpt import tensor_parallel_parts
 
 Groups = Mapping[str, dist.ProcessGroup | None]
 GROUPS = ("tp", "dp", "pp", "tp-pp", "embedding")  # what process_groups.py is to create
@@ -115,7 +114,7 @@ class HybridParallel:
         Ranks of one tp group compute parts of the same product, so they must have the same rows.
         One broadcast of those rows over tp.
         """
-        rows = shard(batch, self.groups["dp"]).to(self.pipeline.device, copy=True)
+        rows = shard(batch, 0, self.groups["dp"]).to(self.pipeline.device, copy=True)
         dist.broadcast(rows, group=self.groups["tp"], group_src=0)
         return rows
 
@@ -132,13 +131,18 @@ class HybridParallel:
 
 
 def chunks_of(
-    weights: GPT, groups: Groups, num_chunks: int = 1, costs: Sequence[float] | None = None
+    weights: GPT,
+    groups: Groups,
+    num_chunks: int = 1,
+    costs: Sequence[float] | None = None,
+    parts: Parts | None = None,
 ) -> list[MLP]:
     """This rank's shard of its stage's layers of the model, in that many chunks.
 
-    costs: what each of the model's layers costs, see byhand.pipeline_parallel.partition.
+    costs: what each of the model's layers costs, see byhand.pipeline_parallel.partition. parts:
+    what they are built of; by default byhand.tensor_parallel's, over groups["tp"].
     """
-    tp, stage, pp = groups["tp"], dist.get_rank(groups["pp"]), dist.get_world_size(groups["pp"])
-    parts = partition(weights.num_layers, pp * num_chunks, costs)[stage::pp]
-    split = partial(TensorParallelAttention, group=tp), partial(TensorParallelMLP, group=tp)
-    return [MLP(gpt_layers(weights, part, *split)) for part in parts]
+    stage, pp = dist.get_rank(groups["pp"]), dist.get_world_size(groups["pp"])
+    numbers = partition(weights.num_layers, pp * num_chunks, costs)[stage::pp]
+    parts = parts or tensor_parallel_parts(groups["tp"])
+    return [MLP(gpt_layers(weights, some, parts)) for some in numbers]

@@ -5,8 +5,8 @@
     layers 2, 4, 6, ...     Residual: LayerNorm, Linear, GELU, Linear
     the last two            LayerNorm, TiedHead
 
-`gpt_layers` is given the attention and the MLP to use: those of one device, or
-byhand.tensor_parallel's, which keep one rank's share. So one model has one description.
+`gpt_layers` is given the parts to build of: those of one device, or those of a way to split, which
+keep one rank's shard. So one model has one description, and is put together in one place.
 
 Shapes: B sequences, S positions, V tokens, D features, H heads.
 Sources: Radford et al. 2019 (GPT-2); Dehghani et al. 2023, arXiv:2302.05442 (queries and keys
@@ -23,7 +23,8 @@ import torch
 from torch import Tensor
 
 from byhand.costs.model import Model, Part
-from byhand.model.attention import MultiHeadAttention
+from byhand.model.attention import Heads, MultiHeadAttention
+from byhand.model.layer import Layer
 from byhand.model.mlp import GELU, MLP, random_weights, softmax_cross_entropy
 from byhand.model.transformer import Embedding, LayerNorm, QKNorm, Residual, TiedHead
 
@@ -91,31 +92,61 @@ def random_gpt(
     return GPT(table, positions, [block(n) for n in range(num_blocks)], norm(), num_heads)
 
 
+@dataclass(frozen=True)
+class Parts:
+    """The constructors of a GPT's layers: one device's, but for those that are given.
+
+    embedding   table, positions
+    norm        gain, bias
+    attention   qkv, out, num_heads, causal: a MultiHeadAttention, of which qkv and out are taken
+    heads       num_heads (those that this rank has), causal: what stands between the two
+    mlp         [up, down], activation
+    residual    layers: of either half of a block
+    head        table, and the embedding that it is tied to; None where another rank has that
+    """
+
+    embedding: Callable[[Tensor, Tensor], Layer] = Embedding
+    norm: Callable[[Tensor, Tensor], Layer] = LayerNorm
+    attention: Callable[..., MultiHeadAttention] = MultiHeadAttention.from_weights
+    heads: Callable[[int, bool], Layer] = Heads
+    mlp: Callable[[list[Pair], type[Layer]], Layer] = MLP.from_weights
+    residual: Callable[[list[Layer]], Layer] = Residual
+    head: Callable[[Tensor, Any], Layer] = TiedHead
+
+
+ONE_DEVICE = Parts()
+
+
 def gpt_layers(
-    weights: GPT,
-    numbers: Iterable[int] | None = None,
-    attention: Callable[..., Any] = MultiHeadAttention.from_weights,
-    mlp: Callable[..., MLP] = MLP.from_weights,
+    weights: GPT, numbers: Iterable[int] | None = None, parts: Parts = ONE_DEVICE
 ) -> list[Any]:
     """The layers with these numbers, or all; an embedding and a head built together are tied."""
-    layers: list[Any] = []
+    layers: list[Layer] = []
+    embedding, last = None, weights.num_layers - 1
     for number in range(weights.num_layers) if numbers is None else numbers:
-        block = weights.blocks[(number - 1) // 2] if 0 < number < weights.num_layers - 2 else None
-        if block is not None and number % 2:
-            qkv, heads, out = attention(block.qkv, block.out, weights.num_heads, causal=True).layers
-            inner = [qkv, QKNorm(block.gain), heads, out]
-            layers.append(Residual([LayerNorm(*block.attention_norm), *inner]))
-        elif block is not None:
-            inner = mlp([block.up, block.down], GELU)
-            layers.append(Residual([LayerNorm(*block.mlp_norm), inner]))
-        elif number == 0:
-            layers.append(Embedding(weights.table, weights.positions))
-        elif number == weights.num_layers - 2:
-            layers.append(LayerNorm(*weights.norm))
+        if number == 0:
+            embedding = parts.embedding(weights.table, weights.positions)
+            layers.append(embedding)
+        elif number < last - 1:
+            block = weights.blocks[(number - 1) // 2]
+            attends = number % 2 == 1
+            inner = _attention(block, weights.num_heads, parts) if attends else _mlp(block, parts)
+            layers.append(parts.residual(inner))
+        elif number < last:
+            layers.append(parts.norm(*weights.norm))
         else:
-            embedding = next((layer for layer in layers if isinstance(layer, Embedding)), None)
-            layers.append(TiedHead(weights.table, embedding))
+            layers.append(parts.head(weights.table, embedding))
     return layers
+
+
+def _attention(block: Block, num_heads: int, parts: Parts) -> list[Layer]:
+    split = parts.attention(block.qkv, block.out, num_heads, causal=True)
+    heads = parts.heads(split.num_heads, True)
+    return [parts.norm(*block.attention_norm), split.qkv, QKNorm(block.gain), heads, split.out]
+
+
+def _mlp(block: Block, parts: Parts) -> list[Layer]:
+    return [parts.norm(*block.mlp_norm), parts.mlp([block.up, block.down], GELU)]
 
 
 def costs_of(weights: GPT, vocabulary_parallel: bool = False) -> Model:

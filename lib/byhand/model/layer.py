@@ -7,7 +7,12 @@
     backward_first(grad_y, saved)                   as backward, where nobody needs grad_x
 
 Nothing of a call is kept on a layer: any number of micro-batches can be in flight.
+
+    Holder   has parameters and their gradients, its own and those of what is inside it
+    Layer    a Holder that makes one y of one x, and of grad_y grad_x
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -18,26 +23,15 @@ from torch import Tensor
 SHARDED, REPLICATED, PARTIAL, TIED = "sharded", "replicated", "partial", "tied"
 
 
-class Layer:
-    """A layer writes forward and backward_input; with parameters, backward_weight too.
+class Holder:
+    """What has parameters: a layer, or a part of one, such as a router.
 
     holds: its own parameters, as {name: placement}; the gradient of `name` is `grad_name`.
-    layers: the layers inside it.
+    layers: the holders inside it.
     """
 
     holds: Mapping[str, str] = {}
-    layers: Sequence["Layer"] = ()
-
-    def backward(self, grad_y: Tensor, saved: Any) -> Tensor:
-        grad_x, kept = self.backward_input(grad_y, saved)
-        self.backward_weight(kept)
-        return grad_x
-
-    def backward_first(self, grad_y: Tensor, saved: Any) -> None:
-        self.backward(grad_y, saved)
-
-    def backward_weight(self, kept: Any) -> None:
-        pass
+    layers: Sequence[Holder] = ()
 
     def parameters(self) -> list[Tensor]:
         """Its own, then those of the layers inside; gradients and placements in that order."""
@@ -57,15 +51,36 @@ class Layer:
             gradient.zero_()
 
     def keep_gradients_in(self, tensors: Iterable[Tensor]) -> None:
-        """From now on keep the gradients in the next of these tensors: pieces of a bucket, say."""
+        """From now on keep the gradients in the next of these tensors: views of a bucket, say."""
         self._keep("grad_", iter(tensors))
 
     def keep_parameters_in(self, tensors: Iterable[Tensor]) -> None:
         """The same for the parameters. What they held is not copied."""
         self._keep("", iter(tensors))
 
-    def _keep(self, prefix: str, pieces: Iterator[Tensor]) -> None:
+    def _keep(self, prefix: str, tensors: Iterator[Tensor]) -> None:
         for name in self.holds:
-            setattr(self, prefix + name, next(pieces))
+            setattr(self, prefix + name, next(tensors))
         for layer in self.layers:
-            layer._keep(prefix, pieces)
+            layer._keep(prefix, tensors)
+
+
+class Layer(Holder):
+    """y of x: it writes forward and backward_input; with parameters, backward_weight too."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Any]:
+        raise NotImplementedError
+
+    def backward_input(self, grad_y: Tensor, saved: Any) -> tuple[Any, Any]:
+        raise NotImplementedError
+
+    def backward_weight(self, kept: Any) -> None:
+        pass
+
+    def backward(self, grad_y: Tensor, saved: Any) -> Tensor:
+        grad_x, kept = self.backward_input(grad_y, saved)
+        self.backward_weight(kept)
+        return grad_x
+
+    def backward_first(self, grad_y: Tensor, saved: Any) -> None:
+        self.backward(grad_y, saved)

@@ -98,6 +98,8 @@ def _normal_cdf(x: Tensor) -> Tensor:
 class MLP(Layer):
     """Layers one after the other; itself a layer."""
 
+    layers: list[Layer]
+
     def __init__(self, layers: Sequence[Layer]):
         self.layers = list(layers)
 

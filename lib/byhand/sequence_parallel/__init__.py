@@ -21,7 +21,7 @@ from byhand.sequence_parallel.layers import (
     generators,
     sum_partial_gradients,
 )
-from byhand.sequence_parallel.tokens import gather, reduce_scatter, share
+from byhand.sequence_parallel.tokens import gather, reduce_scatter
 from byhand.sequence_parallel.vocabulary import (
     VocabularyParallelEmbedding,
     VocabularyParallelHead,
@@ -42,7 +42,6 @@ __all__ = [
     "next_token_loss",
     "reduce_scatter",
     "sequence_parallel_gpt",
-    "share",
     "sum_partial_gradients",
     "vocabulary_parallel_cross_entropy",
 ]

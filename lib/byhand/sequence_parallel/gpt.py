@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
+import torch
 from torch import Tensor
 
-from byhand.model.gpt import GPT, gpt_layers
+from byhand.model.gpt import GPT, Parts, gpt_layers
+from byhand.model.layer import Layer
 from byhand.model.mlp import MLP
+from byhand.model.transformer import Residual
 from byhand.sequence_parallel.layers import (
     Dropout,
     SequenceParallelAttention,
@@ -35,19 +38,27 @@ def sequence_parallel_gpt(
         ValueError: heads or hidden features are no multiple of the group's size; the same of S, in
             forward.
     """
-    split = (
-        partial(SequenceParallelAttention, group=group),
-        partial(SequenceParallelMLP, group=group),
-    )
-    *blocks, norm = gpt_layers(weights, range(1, weights.num_layers - 1), *split)
     _, own = generators(seed, group, weights.table.device)
-    for residual in blocks:
-        residual.layers[0] = SequenceParallelNorm(*residual.layers[0].parameters())
-        if dropout:
-            residual.layers.append(Dropout(dropout, own))
-    embedding = VocabularyParallelEmbedding(weights.table, weights.positions, group)
-    head = VocabularyParallelHead(embedding)
-    return MLP([embedding, *blocks, SequenceParallelNorm(*norm.parameters()), head])
+    return MLP(gpt_layers(weights, parts=sequence_parallel_parts(group, dropout, own)))
+
+
+def sequence_parallel_parts(
+    group: Group = None, dropout: float = 0.0, own: torch.Generator | None = None
+) -> Parts:
+    """What `gpt_layers` builds this rank's shard of. own: its random numbers, for the dropout."""
+
+    def residual(layers: list[Layer]) -> Residual:
+        """With a dropout at its end."""
+        return Residual([*layers, Dropout(dropout, own)] if own and dropout else layers)
+
+    return Parts(
+        embedding=partial(VocabularyParallelEmbedding, group=group),
+        norm=SequenceParallelNorm,
+        attention=partial(SequenceParallelAttention, group=group),
+        mlp=partial(SequenceParallelMLP, group=group),
+        residual=residual,
+        head=lambda table, embedding: VocabularyParallelHead(embedding),
+    )
 
 
 def next_token_loss(

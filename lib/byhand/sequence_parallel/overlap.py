@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.sequence_parallel.tokens import Group, share
+from byhand.model.shards import Group, equal_shards
 
 Product = Callable[[Tensor], Tensor]
 
@@ -51,8 +51,7 @@ def scatter_while(x: Tensor, product: Product, group: Group = None) -> Tensor:
     comes to it last. Each is under way while the term that will be added to it is multiplied.
     """
     rank, world_size = dist.get_rank(group), dist.get_world_size(group)
-    shards = x.tensor_split(world_size, dim=-2)
-    share(x, group)  # refuses what cannot be shared
+    shards = x.split(equal_shards(x.shape[-2], "token", group), dim=-2)
     total = product(shards[rank - 1])
     for distance in range(2, world_size + 1):
         arriving = torch.empty_like(total)

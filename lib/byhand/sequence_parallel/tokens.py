@@ -3,7 +3,6 @@
     gather           tokens of all ranks, side by side. Its gradient is reduce-scattered
     reduce_scatter   the sum over ranks, of this rank's tokens. Its gradient is all-gathered
     start_gather, start_reduce_scatter   the same, while the rank goes on computing
-    share            this rank's tokens of a whole tensor
 
 An all-reduce is a reduce-scatter and an all-gather, one after the other: tensor parallelism makes
 both at once, and sequence parallelism computes in between, on the tokens of each rank alone.
@@ -22,9 +21,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.collectives.with_torch import ALL_GATHER, REDUCE_SCATTER
-from byhand.words import counted
+from byhand.model.shards import Group, equal_shards
 
-Group = dist.ProcessGroup | None
 Finish = Callable[[], Tensor]  # waits, and gives the result
 
 
@@ -73,21 +71,6 @@ def start_reduce_scatter(x: Tensor, group: Group = None) -> Finish:
     return finish
 
 
-def share(x: Tensor, group: Group = None) -> Tensor:
-    """x [..., S, D] -> this rank's tokens [..., S/n, D], a view. Sends nothing.
-
-    Raises:
-        ValueError: the tokens are not a multiple of the group's size.
-    """
-    return x.split(_tokens_of_one(x, group), dim=-2)[dist.get_rank(group)]
-
-
 def _tokens_of_one(x: Tensor, group: Group) -> int:
-    num_tokens, world_size = x.shape[-2], dist.get_world_size(group)
-    if num_tokens % world_size or num_tokens == 0:
-        raise ValueError(
-            f"{counted(num_tokens, 'token')} of a sequence cannot be shared by {world_size} ranks: "
-            "their number must be a multiple of the number of ranks, so pad the sequence (padding "
-            "has no loss, hence no gradient)"
-        )
-    return num_tokens // world_size
+    advice = ", so pad the sequences (padding has no loss, hence no gradient)"
+    return equal_shards(x.shape[-2], "token", group, advice)

@@ -20,7 +20,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.model.layer import PARTIAL, SHARDED, Layer
-from byhand.sequence_parallel.tokens import Group, gather, reduce_scatter, share
+from byhand.model.shards import Group, shard
+from byhand.sequence_parallel.tokens import gather, reduce_scatter
 
 Pair = tuple[Tensor, Tensor]
 
@@ -50,7 +51,7 @@ class VocabularyParallelEmbedding(Layer):
         """
         rows, found = _within(tokens - self.first, len(self.table))
         y = reduce_scatter(self.table[rows] * found.unsqueeze(-1), self.group)
-        return y + share(self.positions[: tokens.shape[1]], self.group), tokens
+        return y + shard(self.positions[: tokens.shape[1]], 0, self.group), tokens
 
     def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[None, Pair]:
         """grad_y [B, S/n, D] -> nothing: tokens have no gradient; keeps grad_y and the tokens."""
@@ -64,7 +65,7 @@ class VocabularyParallelEmbedding(Layer):
         grad_y, tokens = kept
         rows, found = _within(tokens - self.first, len(self.table))
         self.grad_table.index_add_(0, rows[found], gather(grad_y, self.group)[found])
-        share(self.grad_positions[: tokens.shape[1]], self.group).add_(grad_y.sum(dim=0))
+        shard(self.grad_positions[: tokens.shape[1]], 0, self.group).add_(grad_y.sum(dim=0))
 
 
 class VocabularyParallelHead(Layer):

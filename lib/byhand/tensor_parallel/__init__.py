@@ -1,6 +1,7 @@
 """Tensor parallelism: one layer's weight, split over ranks (Megatron-LM's two splits).
 
 layers        column and row linear, the MLP block, attention by heads: read this
+gpt           the tiny GPT with its blocks split so
 operators     f and g for autograd
 gathered      the all-gather variant, and why it loses
 convolution   the same two splits, by channel
@@ -12,7 +13,6 @@ from byhand.tensor_parallel.layers import (
     RowParallelLinear,
     TensorParallelAttention,
     TensorParallelMLP,
-    share,
 )
 
 __all__ = [
@@ -20,5 +20,4 @@ __all__ = [
     "RowParallelLinear",
     "TensorParallelAttention",
     "TensorParallelMLP",
-    "share",
 ]

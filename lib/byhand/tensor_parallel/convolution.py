@@ -23,7 +23,8 @@ from torch.nn import functional as F
 
 from byhand.model.layer import REPLICATED, SHARDED
 from byhand.model.mlp import Linear
-from byhand.tensor_parallel.layers import ColumnParallelLinear, Group, share
+from byhand.model.shards import Group, equal_shards, shard
+from byhand.tensor_parallel.layers import ColumnParallelLinear
 
 
 class Conv2d(Linear):
@@ -94,7 +95,8 @@ class OutputChannelParallelConv2d(ColumnParallelLinear, Conv2d):
             ValueError: O is not a multiple of the group's size.
         """
         check_kernel(weight, bias)
-        Conv2d.__init__(self, share(weight, 0, group), share(bias, 0, group), padding, stride)
+        equal_shards(len(weight), "output channel", group)
+        Conv2d.__init__(self, shard(weight, 0, group), shard(bias, 0, group), padding, stride)
         self.group = group
 
 
@@ -115,7 +117,8 @@ class InputChannelParallelConv2d(Conv2d):
             ValueError: C is not a multiple of the group's size.
         """
         check_kernel(weight, bias)
-        super().__init__(share(weight, 1, group), bias, padding, stride)
+        equal_shards(weight.shape[1], "input channel", group)
+        super().__init__(shard(weight, 1, group), bias, padding, stride)
         self.group = group
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:

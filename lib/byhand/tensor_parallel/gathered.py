@@ -20,7 +20,8 @@ from torch import Tensor
 
 from byhand.model.layer import Layer
 from byhand.model.mlp import MLP
-from byhand.tensor_parallel.layers import ColumnParallelLinear, Group, share
+from byhand.model.shards import Group, shard
+from byhand.tensor_parallel.layers import ColumnParallelLinear
 
 
 class Gather(Layer):
@@ -35,7 +36,7 @@ class Gather(Layer):
 
     def backward_input(self, grad_y: Tensor, saved: None) -> tuple[Tensor, None]:
         """grad_y [T, F] replicated -> grad_x [T, F/n] sharded."""
-        return share(grad_y, 1, self.group), None
+        return shard(grad_y, 1, self.group), None
 
 
 class Slice(Layer):
@@ -46,7 +47,7 @@ class Slice(Layer):
 
     def forward(self, x: Tensor) -> tuple[Tensor, None]:
         """x [T, F] replicated -> y [T, F/n] sharded."""
-        return share(x, 1, self.group).contiguous(), None
+        return shard(x, 1, self.group).contiguous(), None
 
     def backward_input(self, grad_y: Tensor, saved: None) -> tuple[Tensor, None]:
         """grad_y [T, F/n] sharded -> grad_x [T, F] replicated."""

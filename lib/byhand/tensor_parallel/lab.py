@@ -9,7 +9,6 @@ D features, H hidden, T rows; every rank has x and grad_y whole, and ends with y
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import torch
@@ -20,7 +19,7 @@ from byhand.model.mlp import GELU, MLP, random_weights
 from byhand.runtime import Run, launch
 from byhand.tensor_parallel.gathered import Gather, GatheredLinear, GatheringLinear, Slice
 from byhand.tensor_parallel.layers import ColumnParallelLinear, RowParallelLinear, TensorParallelMLP
-from byhand.tools.asleep import stretches
+from byhand.tools.asleep import sent_each_way, sum_of
 
 if TYPE_CHECKING:  # ranks import this module
     import ipywidgets
@@ -75,12 +74,6 @@ def predicted(
     return {"forward": both, "backward": dict(both)}
 
 
-def counted(run: Run) -> dict[str, Sent]:
-    """What rank 0 sent, by the ledger, in the same form."""
-    forward, backward = stretches(run)
-    return {"forward": forward.sent_bytes(), "backward": backward.sent_bytes()}
-
-
 def compare_splits(
     world_size: int, num_rows: int, features: int, hidden: int, backend: str = "auto"
 ) -> CourseFigure:
@@ -88,15 +81,9 @@ def compare_splits(
     from byhand.figures import bytes_bars
 
     sizes = (world_size, num_rows, features, hidden)
-    formula = {split: predicted(split, *sizes) for split in SPLITS}
-    ledger = {split: counted(run_block(split, *sizes, backend=backend)) for split in SPLITS}
-    formula, ledger = (
-        {
-            split: Counter(sent["forward"]) + Counter(sent["backward"])
-            for split, sent in each.items()
-        }
-        for each in (formula, ledger)
-    )
+    runs = {split: run_block(split, *sizes, backend=backend) for split in SPLITS}
+    formula = {split: sum_of(predicted(split, *sizes)) for split in SPLITS}
+    ledger = {split: sum_of(sent_each_way(run)) for split, run in runs.items()}
     best, gathered = (sum(ledger[split].values()) for split in list(SPLITS)[:2])
     times = f"{gathered / best:.3g} times" if best else "as little"
     title = f"Gathering every output sends {times} as much as column, then row"
@@ -165,7 +152,7 @@ def block_bytes(
     from byhand.figures import bytes_bars, style
 
     sizes = (split, world_size, num_rows, features, hidden)
-    sent = counted(run_block(*sizes))
+    sent = sent_each_way(run_block(*sizes))
     total = sum(sum(ops.values()) for ops in sent.values())
     best = sum(sum(ops.values()) for ops in predicted(next(iter(SPLITS)), *sizes[1:]).values())
     times = f", {total / best:.2g} × the least of the three" if total > best else ""

@@ -25,9 +25,7 @@ from torch import Tensor
 from byhand.model.attention import MultiHeadAttention, check_heads
 from byhand.model.layer import REPLICATED, SHARDED, Layer
 from byhand.model.mlp import MLP, Linear, ReLU, check_pair
-from byhand.words import counted
-
-Group = dist.ProcessGroup | None
+from byhand.model.shards import Group, equal_shards, shard
 
 
 class ColumnParallelLinear(Linear):
@@ -46,7 +44,8 @@ class ColumnParallelLinear(Linear):
             ValueError: O is not a multiple of the group's size.
         """
         check_pair(weight, bias)
-        super().__init__(share(weight, 0, group), share(bias, 0, group))
+        equal_shards(len(weight), "output feature", group)
+        super().__init__(shard(weight, 0, group), shard(bias, 0, group))
         self.group = group
 
     def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
@@ -87,7 +86,8 @@ class RowParallelLinear(Linear):
             ValueError: I is not a multiple of the group's size.
         """
         check_pair(weight, bias)
-        super().__init__(share(weight, 1, group), bias)
+        equal_shards(weight.shape[1], "input feature", group)
+        super().__init__(shard(weight, 1, group), bias)
         self.group = group
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -153,33 +153,10 @@ class TensorParallelAttention(MultiHeadAttention):
         Raises:
             ValueError: D is not a multiple of the heads, or the heads of the group's size.
         """
-        world_size = dist.get_world_size(group)
         check_heads(len(qkv[0]), num_heads)
-        if num_heads % world_size:
-            raise ValueError(
-                f"{counted(num_heads, 'head')} cannot be split over {world_size} ranks: "
-                "their number must be a multiple of the number of ranks"
-            )
-        by_rank = [_ranks_together(tensor, world_size) for tensor in qkv]
-        super().__init__(
-            self.column(*by_rank, group), self.row(*out, group), num_heads // world_size, causal
-        )
-
-
-def share(tensor: Tensor, dim: int, group: Group = None) -> Tensor:
-    """This rank's slice of a full tensor along `dim`: a view, in rank order.
-
-    Raises:
-        ValueError: the features along `dim` are not a multiple of the group's size.
-    """
-    rank, world_size = dist.get_rank(group), dist.get_world_size(group)
-    num_features = tensor.shape[dim]
-    if num_features % world_size:
-        raise ValueError(
-            f"{num_features} {('output', 'input')[dim]} features cannot be split over "
-            f"{world_size} ranks: their number must be a multiple of the number of ranks"
-        )
-    return tensor.tensor_split(world_size, dim)[rank]
+        own = equal_shards(num_heads, "head", group)
+        by_rank = [_ranks_together(tensor, num_heads // own) for tensor in qkv]
+        super().__init__(self.column(*by_rank, group), self.row(*out, group), own, causal)
 
 
 def _ranks_together(qkv: Tensor, world_size: int) -> Tensor:

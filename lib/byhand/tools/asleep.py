@@ -7,7 +7,8 @@ measured is the messages and their order, not the ranks' fight for the processor
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from byhand.model.layer import REPLICATED, Layer
 from byhand.runtime import Event, Run, VirtualNetwork, why_no_network
 
 LINK = 25e6  # bytes a second
-LAYER_BYTES = 500_000
+LAYER_BYTES = 500_000  # of the weight of a layer that sleeps, where it has one
 
 
 def slow_link(world_size: int = 2) -> VirtualNetwork | None:
@@ -51,6 +52,17 @@ def stretches(run: Run, rank: int = 0) -> list[Stretch]:
     return [Stretch(a, b, [c for c in calls if a <= c.start < b]) for a, b in pairs]
 
 
+def sent_each_way(run: Run) -> dict[str, dict[str, float]]:
+    """What rank 0 sent, by op, forward and backward: one barrier stands between the two."""
+    forward, backward = stretches(run)
+    return {"forward": forward.sent_bytes(), "backward": backward.sent_bytes()}
+
+
+def sum_of(sent: Mapping[str, Mapping[str, float]]) -> Mapping[str, float]:
+    """Forward's and backward's bytes together, by op."""
+    return sum(map(Counter, sent.values()), Counter())
+
+
 def from_zero(parts: Iterable[Stretch]) -> tuple[list[Event], list[tuple[float, float]]]:
     """Their calls and spans, which a timeline draws; the first begins at 0."""
     parts = list(parts)
@@ -63,11 +75,17 @@ def from_zero(parts: Iterable[Stretch]) -> tuple[list[Event], list[tuple[float, 
 
 @dataclass(eq=False)  # two layers are never one, however alike
 class Sleep(Layer):
-    """A layer that computes nothing, in the given seconds."""
+    """A layer that computes nothing, in the given seconds, with a weight of that many bytes."""
+
+    holds = {"weight": REPLICATED}
 
     forward_seconds: float
     backward_input_seconds: float
     backward_weight_seconds: float = 0.0
+    num_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self.weight, self.grad_weight = torch.zeros(2, self.num_bytes // 4)
 
     def forward(self, x: Tensor) -> tuple[Tensor, None]:
         """x -> x."""
@@ -82,13 +100,3 @@ class Sleep(Layer):
     def backward_weight(self, kept: None) -> None:
         """Nothing."""
         time.sleep(self.backward_weight_seconds)
-
-
-class SleepingLayer(Sleep):
-    """A layer that sleeps, with LAYER_BYTES of weights; backward is the input's half alone."""
-
-    holds = {"weight": REPLICATED}
-
-    def __init__(self, forward_seconds: float, backward_seconds: float):
-        super().__init__(forward_seconds, backward_seconds)
-        self.weight, self.grad_weight = torch.zeros(2, LAYER_BYTES // 4)

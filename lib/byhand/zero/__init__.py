@@ -8,7 +8,7 @@ paper     the lecture's watched step, in milliseconds
 lab       what lecture 06 runs and draws
 """
 
-from byhand.zero.flat import Flat, flatten, pieces, units
+from byhand.zero.flat import Flat, flatten, units
 from byhand.zero.hooks import ShardedModule
 from byhand.zero.memory import bytes_held, bytes_sent
 from byhand.zero.stages import ShardedGradients, ShardedOptimizer, ShardedParameters, clip
@@ -23,6 +23,5 @@ __all__ = [
     "bytes_sent",
     "clip",
     "flatten",
-    "pieces",
     "units",
 ]

@@ -21,11 +21,9 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.collectives.with_torch import ALL_GATHER, REDUCE_SCATTER
-from byhand.data_parallel.replicas import pieces
 from byhand.model.layer import Layer
 from byhand.model.mlp import MLP
-
-Group = dist.ProcessGroup | None
+from byhand.model.shards import Group, views
 
 
 def flatten(tensors: Sequence[Tensor], num_ranks: int) -> Tensor:
@@ -93,7 +91,7 @@ class Flat:
         if self.arriving is not None:
             self.arriving.wait()
             self.arriving = None
-            self.unit.keep_parameters_in(pieces(self.whole, self.shapes))
+            self.unit.keep_parameters_in(views(self.whole, self.shapes))
 
     def free(self) -> None:
         """Let go of `whole`; whoever computes with the unit now meets empty tensors."""
@@ -104,7 +102,7 @@ class Flat:
         """Room for the whole gradient, all zeros, unless it is there."""
         if self.grad_whole is None:
             self.grad_whole = self.empty.new_zeros(self.num_ranks * len(self.shard))
-            self.unit.keep_gradients_in(pieces(self.grad_whole, self.shapes))
+            self.unit.keep_gradients_in(views(self.grad_whole, self.shapes))
 
     def free_grad(self) -> None:
         """Let go of `grad_whole`; what is under way of it stays until it has arrived."""

@@ -23,7 +23,8 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from byhand.collectives.with_torch import ALL_GATHER, REDUCE_SCATTER
-from byhand.zero.flat import Group, flatten, pieces
+from byhand.model.shards import Group, views
+from byhand.zero.flat import flatten
 
 
 class Unit:
@@ -36,8 +37,8 @@ class Unit:
         dist.broadcast(whole, group=group, group_src=0)
         self.shard = nn.Parameter(whole.chunk(self.num_ranks)[self.rank].clone())
         shapes = [parameter.shape for parameter in parameters]
-        for parameter, piece in zip(parameters, pieces(whole, shapes), strict=True):
-            parameter.data = piece
+        for parameter, view in zip(parameters, views(whole, shapes), strict=True):
+            parameter.data = view
             parameter.register_post_accumulate_grad_hook(self.count_down)
         self.whole, self.num_bytes = whole, whole.nbytes
         self.missing = len(parameters)

@@ -19,7 +19,7 @@ from torch import Tensor
 from byhand.model.mlp import MLP, Linear, random_weights
 from byhand.model.optimizers import SGD, AdamW
 from byhand.runtime import Event, Run, VirtualNetwork, launch
-from byhand.tools.asleep import LAYER_BYTES, SleepingLayer, slow_link, stretches
+from byhand.tools.asleep import LAYER_BYTES, Sleep, slow_link, stretches
 from byhand.zero.memory import bytes_held
 from byhand.zero.paper import BACKWARD, FORWARD, NUM_LAYERS
 from byhand.zero.stages import ShardedGradients, ShardedOptimizer, ShardedParameters
@@ -105,11 +105,11 @@ def last_step(run: Run, rank: int | None = None) -> list[Event]:
     return [call for one in ranks for call in stretches(run, one)[-1].calls]
 
 
-class WatchedLayer(SleepingLayer):
+class WatchedLayer(Sleep):
     """A sleeping layer that tells a diary when it computed, and what of the model was whole."""
 
     def __init__(self, number: int, diary: list, model: list[ShardedOptimizer]):
-        super().__init__(FORWARD, BACKWARD)
+        super().__init__(FORWARD, BACKWARD, num_bytes=LAYER_BYTES)
         self.number, self.diary, self.model = number, diary, model
 
     def forward(self, x: Tensor) -> tuple[Tensor, None]:

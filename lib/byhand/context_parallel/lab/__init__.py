@@ -5,22 +5,22 @@ Values, bytes and memory come from real attention; time from one that sleeps: se
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand import context_parallel as library
 from byhand.communication_cost.model import AlphaBeta
+from byhand.context_parallel.blocks import Grads
 from byhand.context_parallel.cost import hides_from, seconds, sent_bytes
-from byhand.context_parallel.lab.asleep import TIMED
+from byhand.context_parallel.gathered import gathered_attention, gathered_attention_backward
+from byhand.context_parallel.heads import ulysses_attention, ulysses_attention_backward
 from byhand.context_parallel.places import CONTIGUOUS, ZIGZAG, chunks
-from byhand.context_parallel.ring import share
+from byhand.context_parallel.ring import ring_attention, ring_attention_backward, share
 from byhand.runtime import Run, launch
-from byhand.tools.asleep import stretches
+from byhand.tools.asleep import sent_each_way, sum_of
 
 if TYPE_CHECKING:  # ranks import this module
     import ipywidgets
@@ -41,22 +41,33 @@ def random_inputs(num_positions: int, num_heads: int = 8, **look) -> list[Tensor
     return list(torch.randn(4, 1, num_heads, num_positions, 8, generator=generator, **look))
 
 
-def run_attention(
-    way: str, world_size: int, inputs: Sequence[Tensor], memory: bool = False, **how
-) -> Run:
-    """Forward and backward on fresh ranks; results[rank] is y and the gradients.
+class Way(NamedTuple):
+    """A way to attend: its forward and backward, and the layout in which they take shares."""
 
-    way: one of cost.WAYS. inputs: q, k, v, grad_y of the whole sequence. A barrier stands between
-    forward and backward.
+    forward: Callable[..., tuple[Tensor, Any]]
+    backward: Callable[..., Grads]
+    layout: str = ZIGZAG
+
+
+IN_USE = {
+    "ring": Way(ring_attention, ring_attention_backward),
+    "gathered": Way(gathered_attention, gathered_attention_backward),
+    "ulysses": Way(ulysses_attention, ulysses_attention_backward, CONTIGUOUS),
+}
+
+
+def run_attention(way: Way, world_size: int, inputs: Sequence[Tensor], memory: bool = False) -> Run:
+    """Causal attention, forward and backward on fresh ranks; results[rank] is y and the gradients.
+
+    inputs: q, k, v, grad_y of the whole sequence. A barrier stands between forward and backward.
     """
-    layout = CONTIGUOUS if way == "ulysses" else how.get("layout", ZIGZAG)
 
     def on_rank(rank: int, world_size: int, *whole: Tensor) -> list[Tensor]:
         """y, grad_q, grad_k, grad_v."""
-        q, k, v, grad_y = (share(tensor, 2, layout=layout) for tensor in whole)
-        y, saved = getattr(library, f"{way}_attention")(q, k, v, **how)
+        q, k, v, grad_y = (share(tensor, 2, layout=way.layout) for tensor in whole)
+        y, saved = way.forward(q, k, v)
         dist.barrier()
-        return [y, *getattr(library, f"{way}_attention_backward")(grad_y, saved)]
+        return [y, *way.backward(grad_y, saved)]
 
     return launch(on_rank, world_size, tuple(inputs), memory=memory)
 
@@ -67,9 +78,8 @@ def compare_bytes(world_size: int) -> CourseFigure:
 
     inputs = random_inputs(96, 2 * world_size)
     ledger, formula = {}, {}
-    for way in TIMED:
-        parts = stretches(run_attention(way, world_size, inputs))
-        ledger[NAMES[way]] = Counter(parts[0].sent_bytes()) + Counter(parts[1].sent_bytes())
+    for way, functions in IN_USE.items():
+        ledger[NAMES[way]] = sum_of(sent_each_way(run_attention(functions, world_size, inputs)))
         forward, backward = sent_bytes(way, world_size, inputs[1].nbytes)
         ops = {"ulysses": {"all_to_all": forward + backward}}
         ops["gathered"] = {"all_gather": 2 * forward, "reduce_scatter": backward / 2}
@@ -79,14 +89,12 @@ def compare_bytes(world_size: int) -> CourseFigure:
     return bytes_bars(formula, ledger, title)
 
 
-def peaks(way: str, world_size: int, lengths: Sequence[int]) -> list[float]:
+def peaks(way: Way, world_size: int, lengths: Sequence[int]) -> list[float]:
     """Most bytes that a rank held at once, for each length."""
-    found = []
-    for length in lengths:
-        how = {} if way == "ulysses" else {"layout": CONTIGUOUS}
-        run = run_attention(way, world_size, random_inputs(length), memory=True, **how)
-        found.append(max(run.peak_bytes))
-    return found
+    runs = (
+        run_attention(way, world_size, random_inputs(length), memory=True) for length in lengths
+    )
+    return [max(run.peak_bytes) for run in runs]
 
 
 # Who computes what
@@ -148,7 +156,7 @@ def draw_ways(
         took = seconds(way, num_ranks, compute, 2 * length * width / g, line, layout, g)
         return 100 * compute / num_ranks / took
 
-    lines = {NAMES[way]: [speed(way, s) for s in LENGTHS] for way in TIMED}
+    lines = {NAMES[way]: [speed(way, s) for s in LENGTHS] for way in IN_USE}
     lines["ring, contiguous"] = [speed("ring", s, CONTIGUOUS) for s in LENGTHS]
     start = hides_from(GPU["flops"], rate, queries_per_key=g)
     title = f"The ring's messages hide from {start:,.0f} positions a rank"

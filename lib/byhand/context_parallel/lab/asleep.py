@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 
 from byhand.communication_cost.model import AlphaBeta
 from byhand.communication_cost.timing import Timing, take_turns
-from byhand.context_parallel.cost import WAYS, seconds
+from byhand.context_parallel.cost import seconds
 from byhand.context_parallel.gathered import gather
 from byhand.context_parallel.heads import to_heads, to_positions
 from byhand.context_parallel.places import ZIGZAG, pairs
@@ -29,7 +30,6 @@ if TYPE_CHECKING:  # ranks import this module
     from byhand.figures.attention import Round
 
 FEATURES, TRIES = 128, 3  # of a sleeping attention's keys, in float32; of each measurement
-TIMED = [way for way in WAYS if way != "scores"]
 
 
 def ring_asleep(world_size: int, layout: str, compute: float) -> list[list[Round]]:
@@ -76,18 +76,37 @@ def ring_seconds(rows: Sequence[Sequence[Round]]) -> float:
     return max(row[-1].end for row in rows) - min(row[0].start for row in rows)
 
 
-def forward(way: str, compute: float, num_positions: int) -> None:
-    """A causal forward on this rank that sleeps instead of computing; its messages are real."""
-    rank, n = dist.get_rank(), dist.get_world_size()
-    x = torch.zeros(3, 1, n, num_positions // n, FEATURES // n)  # q, k, v
-    if way == "ring":
-        for owner, _ in around(x[1:]):
-            time.sleep(_block_seconds(rank, owner, num_positions, ZIGZAG, compute))
-        return
-    whole = gather(*x[1:]) if way == "gathered" else to_heads(x)
-    time.sleep(compute / n)
-    if way == "ulysses":
-        to_positions(whole[0])
+def ring(compute: float, num_positions: int) -> None:
+    """A causal forward on this rank that sleeps instead of computing; its messages are real.
+
+    compute: seconds on one device.
+    """
+    rank = dist.get_rank()
+    for owner, _ in around(_inputs(num_positions)[1:]):
+        time.sleep(_block_seconds(rank, owner, num_positions, ZIGZAG, compute))
+
+
+def gathered(compute: float, num_positions: int) -> None:
+    """The same, with all keys and values gathered first."""
+    _, k, v = _inputs(num_positions)
+    gather(k, v)
+    time.sleep(compute / dist.get_world_size())
+
+
+def ulysses(compute: float, num_positions: int) -> None:
+    """The same, by all-to-alls."""
+    q, _, _ = to_heads(_inputs(num_positions))
+    time.sleep(compute / dist.get_world_size())
+    to_positions(q)
+
+
+def _inputs(num_positions: int) -> Tensor:
+    """This rank's q, k, v [3, 1, n, s, d]."""
+    n = dist.get_world_size()
+    return torch.zeros(3, 1, n, num_positions // n, FEATURES // n)
+
+
+ASLEEP = {"ring": ring, "gathered": gathered, "ulysses": ulysses}
 
 
 def time_ways(
@@ -101,17 +120,17 @@ def time_ways(
 
     The ways take turns. compute: of a length, on one device.
     """
-    every = {(way, length): compute(length) for length in lengths for way in TIMED}
+    every = {(way, length): compute(length) for length in lengths for way in ASLEEP}
 
     def on_rank(rank: int, world_size: int) -> dict[tuple[str, int], Timing]:
         """The same on all ranks."""
-        for way in TIMED:
-            forward(way, 0.0, 8 * world_size)  # connects
-        calls = {of: partial(forward, of[0], much, of[1]) for of, much in every.items()}
+        for forward in ASLEEP.values():
+            forward(0.0, 8 * world_size)  # connects
+        calls = {of: partial(ASLEEP[of[0]], much, of[1]) for of, much in every.items()}
         return take_turns(calls, repetitions, warm_up=0)
 
     found = launch(on_rank, world_size, network=network, deadline=120).results[0]
-    return {way: [found[way, length].median for length in lengths] for way in TIMED}
+    return {way: [found[way, length].median for length in lengths] for way in ASLEEP}
 
 
 def predicted_ways(
@@ -122,4 +141,4 @@ def predicted_ways(
     def of(way: str, length: int) -> float:
         return seconds(way, world_size, compute(length), 4 * FEATURES * length, line)
 
-    return {way: [of(way, length) for length in lengths] for way in TIMED}
+    return {way: [of(way, length) for length in lengths] for way in ASLEEP}

@@ -18,53 +18,41 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.model.attention import MultiHeadAttention
-from byhand.model.gpt import Block, random_gpt
+from byhand.model.gpt import Block, Parts, random_gpt
 from byhand.model.layer import PARTIAL, Layer
 from byhand.model.mlp import GELU, MLP
-from byhand.model.transformer import LayerNorm, Residual
+from byhand.model.shards import shard
+from byhand.model.transformer import Residual
 from byhand.runtime import Run, VirtualNetwork, launch
 from byhand.sequence_parallel.formulas import activation_bytes, sent_bytes
-from byhand.sequence_parallel.gpt import next_token_loss
-from byhand.sequence_parallel.layers import (
-    Dropout,
-    SequenceColumnLinear,
-    SequenceParallelAttention,
-    SequenceParallelMLP,
-    SequenceParallelNorm,
-    generators,
-)
+from byhand.sequence_parallel.gpt import next_token_loss, sequence_parallel_parts
+from byhand.sequence_parallel.layers import Dropout, SequenceColumnLinear, generators
 from byhand.sequence_parallel.overlap import gather_while
-from byhand.sequence_parallel.tokens import gather, share
-from byhand.tensor_parallel import TensorParallelAttention, TensorParallelMLP
-from byhand.tensor_parallel.lab import counted
+from byhand.sequence_parallel.tokens import gather
+from byhand.tensor_parallel.gpt import tensor_parallel_parts
 from byhand.tools.asleep import LINK as LINK
-from byhand.tools.asleep import from_zero, stretches
+from byhand.tools.asleep import from_zero, sent_each_way, stretches
 from byhand.tools.asleep import slow_link as slow_link
 
 if TYPE_CHECKING:  # ranks import this module
     from byhand.figures.style import CourseFigure
 
-PARTS: dict[str, tuple[Any, Any, Any]] = {
-    "alone": (LayerNorm, MultiHeadAttention.from_weights, MLP.from_weights),
-    "tensor": (LayerNorm, TensorParallelAttention, TensorParallelMLP),
-    "sequence": (SequenceParallelNorm, SequenceParallelAttention, SequenceParallelMLP),
-}
+PARTS = {"alone": Parts(), "tensor": tensor_parallel_parts(), "sequence": sequence_parallel_parts()}
 SHARD_BYTES, PRODUCT = 500_000, 0.02  # of a message; seconds of a product
 
 
 def transformer_layer(weights: Block, num_heads: int, way: str) -> MLP:
     """Two residuals, each a norm, a split half and a dropout; `way` is one of formulas.WAYS."""
-    norm, attention, mlp = PARTS[way.partition(",")[0]]
+    parts = PARTS[way.partition(",")[0]]
     common, own = generators(0)
     drop = Dropout(0.1, own if way.startswith("sequence") else common)
-    heads = attention(weights.qkv, weights.out, num_heads, causal=True)
-    hidden = mlp([weights.up, weights.down], GELU)
+    heads = parts.attention(weights.qkv, weights.out, num_heads, causal=True)
+    hidden = parts.mlp([weights.up, weights.down], GELU)
     for layer in (*heads.layers, *hidden.layers):
         if isinstance(layer, SequenceColumnLinear):
             layer.gather_again = way == "sequence, gathered twice"
-    halves = [[norm(*weights.attention_norm), heads], [norm(*weights.mlp_norm), hidden]]
-    return MLP([Residual([*half, drop]) for half in halves])
+    halves = (weights.attention_norm, heads), (weights.mlp_norm, hidden)
+    return MLP([Residual([parts.norm(*norm), half, drop]) for norm, half in halves])
 
 
 def run_layer(
@@ -87,7 +75,7 @@ def run_layer(
         layer = transformer_layer(weights, num_heads, way)
         generator = torch.Generator().manual_seed(1)
         x = torch.randn(2, sequences, positions, features, generator=generator).bfloat16()
-        x, grad_y = (share(t).clone() for t in x) if way.startswith("sequence") else x
+        x, grad_y = (shard(t, 1).clone() for t in x) if way.startswith("sequence") else x
         _, saved = layer.forward(x)
         held = [(s.nbytes(), _digest(s)) for s in storages(saved)]
         dist.barrier()  # sends nothing, and tells forward from backward in the ledger
@@ -160,7 +148,8 @@ def traffic_bars(ways: list[str], world_size: int) -> CourseFigure:
 
     formula, ledger = {}, {}
     for way in ways:
-        sent, seen = sent_bytes(way, 24, 48, world_size), counted(run_layer(way, world_size))
+        sent = sent_bytes(way, 24, 48, world_size)
+        seen = sent_each_way(run_layer(way, world_size))
         for phase in ("forward", "backward"):
             row = f"{way}, {phase}"
             formula[row], ledger[row] = sent[phase], seen[phase]
