@@ -178,6 +178,33 @@ def test_work_that_cannot_be_done_here_is_a_sentence():
     assert list(queue.here(2)(Toy(), [])) == []
 
 
+def test_one_worker_goes_from_one_work_to_the_other_and_each_has_its_own_reports():
+    first, second, taken = Toy(), Toy(), []
+    both = queue.together(queue.here(1), first, ["a", "fails"], taken.append)
+    assert results(both(second, ["slow", "b"])) == ["slow after 1", "b after 1"]
+    assert [(r.item, r.result, r.why) for r in taken] == [
+        (0, "a after 1", ""),
+        (1, None, "ZeroDivisionError: division by zero"),
+    ]
+    assert (first.did, second.did[:2]) == (["a", "fails", "a worker's end"], ["slow", "b"])
+
+
+def test_what_one_work_doubts_is_done_again_alone_though_the_other_has_none():
+    second, taken = Toy(), []
+    both = queue.together(queue.here(2), Toy(), ["meets", "meets"], taken.append)
+    assert results(both(second, ["slow"])) == ["slow after 2"]
+    assert sorted(report.item for report in taken) == [0, 1]
+
+
+def test_closing_two_works_ends_what_runs_of_either():
+    first = Toy()
+    found = queue.together(queue.here(2), first, ["waits"], lambda _: None)(Toy(), ["a", "b"])
+    assert next(found).result == "a after 1"
+    wait_until(lambda: "waits" in first.did)
+    found.close()
+    assert first.did == ["waits", "a worker's end"]
+
+
 def test_a_submission_that_is_lost_is_not_scored_and_not_the_end(where, monkeypatch):
     def lost(work, items):
         yield from (queue.Report(number, None, "it ended") for number in range(len(items)))
