@@ -29,7 +29,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from autograder.batch.grading import Options, grade
+from autograder.batch.grading import GradeOptions, grade
 from autograder.batch.notebooks import find_notebooks, prepare
 from autograder.batch.queue import Queue, Report, Work, cores, here, progress, together
 from autograder.batch.running import Running
@@ -126,7 +126,7 @@ def grade_class(course: Path, build: Path, sandboxed: bool, do: Queue) -> Row:
     samples = importlib.import_module("sample_class")
     hand_in(samples, where)
     worth = {(case.student, case.assignment): case.points for case in samples.CASES}
-    options = Options(
+    options = GradeOptions(
         sandboxed=sandboxed,
         progress=False,
         queue=lambda work, items: do(_Samples(work, worth), items),

@@ -1,6 +1,6 @@
 """One queue for all work: items, done side by side here, or on the nodes of a cluster.
 
-A kind of work is plain data and says how one item is done: `judging.Judging` a submission,
+A kind of work is plain data and says how one item is done: `grade_work.GradeWork` a submission,
 `running.Running` a notebook. `here` does items in threads of this process, each of which drives a
 kernel: what computes, and what nobody trusts, is behind that. `slurm.on_slurm` does them as a job
 array, each of whose jobs is `here` again; both yield the same reports.
