@@ -31,10 +31,10 @@ INSTALLED_FOR_BENCH := .venv/installed-for-bench-$(KEY)
 
 # Tests marked so take minutes each: make test leaves them to make test-all.
 LONG := answers or corpus or soak or slurm or browser
-# Four at a time, on two cores too: a third of a test's seconds it waits for processes and limits.
-# A file's tests stay together: many share a launch, a server or a graded class.
+# Four at a time, on two cores too: a third of a test's seconds it waits for processes and limits,
+# and so does a lecture. A file's tests stay together: many share a launch, a server or a class.
 PYTEST := python -m pytest -n 4
-RUN := autograder run --no-html --out build/test --jobs $(shell nproc 2>/dev/null || echo 2)
+RUN := autograder run --no-html --out build/test --jobs $(shell expr $$(nproc 2>/dev/null || echo 2) + 2)
 
 .PHONY: help course test answers test-all lab book bench mutants soak exercises figures format \
 	sandbox network browser slurm python

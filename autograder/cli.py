@@ -109,7 +109,7 @@ def grade(
     **how: Any,
 ) -> None:
     """Judge what is new or changed, record the scores, and say whose points changed and why."""
-    from autograder.batch.grading import SHARD, Options, summary
+    from autograder.batch.grading import SHARD, GradeOptions, summary
     from autograder.batch.grading import grade as grading
     from autograder.batch.queue import cores
     from autograder.grade import late
@@ -121,7 +121,7 @@ def grade(
     late.class_policy(where)  # a wrong one is said before a night of grading
     lent = _lent(where, backend, request and request.gpus)
     queue = request and on_slurm(request, where.class_dir / "slurm", SHARD, jobs or 4)
-    options = Options(jobs=jobs or cores(), queue=queue, gpus=lent, **how)
+    options = GradeOptions(jobs=jobs or cores(), queue=queue, gpus=lent, **how)
     before = Journal(where.journal).latest()
     try:
         outcome = grading(where, names, list(students), options)

@@ -4,10 +4,14 @@
 2. The sample class of tests/submissions is graded, recorded, and given its feedback. It also hands
    in every exercise's solution, which must score all points, and its blank, which must score none.
 
+Both go through one queue, lectures first: they, and tests of a submission, wait for their ranks a
+third of the time, so a few more are under way than there are cores.
+
 The sample class lives in build/sample-class, and nothing else does: `autograder serve --class
 build/sample-class` opens it in the formgrader.
 """
 
+import contextlib
 import hashlib
 import importlib
 import json
@@ -15,16 +19,19 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import torch
+from tqdm import tqdm
 
-from autograder.batch.grading import Options, grade
-from autograder.batch.notebooks import find_notebooks, run_notebooks
-from autograder.batch.queue import cores, here
+from autograder.batch.grading import GradeOptions, grade
+from autograder.batch.notebooks import find_notebooks, prepare
+from autograder.batch.queue import Queue, Report, Work, cores, here, progress, together
 from autograder.batch.running import Running
 from autograder.grade.journal import LIBRARY, Journal, Judgement
 from autograder.grade.verdicts import first_paragraph
@@ -36,11 +43,15 @@ from byhand.runtime.walls.isolation import why_no_sandbox
 from byhand.words import counted
 
 SOLVED, BLANK = "the-solution", "the-blank"
+WAITING = 2  # so many more at a time than there are cores
 
 
 @dataclass
 class Row:
-    """One line of the closing table; `problems` are sentences, and any of them is a failure."""
+    """One line of the closing table: it was done `seconds` after the beginning.
+
+    `problems` are sentences, and any of them is a failure.
+    """
 
     what: str
     seconds: float
@@ -48,26 +59,61 @@ class Row:
     problems: list[str] = field(default_factory=list)
 
 
-def run_lectures(lectures: Path, build: Path) -> Row:
-    """Execute the lectures that changed, side by side; their pages go to build/lectures."""
-    began = time.monotonic()
-    build.mkdir(parents=True, exist_ok=True)
-    stamps = build / "lectures.json"
-    known = json.loads(stamps.read_text()) if stamps.exists() else {}
-    now = {notebook: _inputs(notebook) for notebook in find_notebooks([lectures])}
-    pages = {notebook: build / lectures.name / f"{notebook.stem}.html" for notebook in now}
-    todo = [one for one in now if known.get(one.stem) != now[one] or not pages[one].exists()]
-    ran = run_notebooks(todo, build, Running(), here(cores()), progress=True)
-    failed = {one.notebook: one.error for one in ran if one.error}
-    stamps.write_text(json.dumps({one.stem: now[one] for one in now if one not in failed}))
-    what = f"lectures run: {len(now) - len(failed)} of {len(now)}"
-    if len(todo) < len(now):
-        what += f", {len(now) - len(todo)} of them before, and nothing changed since"
-    where = f"{_short(build)}/lectures/*.html"
-    return Row(what, time.monotonic() - began, where, list(failed.values()))
+class Lectures:
+    """The lectures of a folder: those that changed are to be run; pages go to build/lectures."""
+
+    def __init__(self, folder: Path, build: Path):
+        self.began, self.ended, self.build = time.monotonic(), time.monotonic(), build
+        self.stamps = build / "lectures.json"
+        known = json.loads(self.stamps.read_text()) if self.stamps.exists() else {}
+        self.inputs = {notebook: _inputs(notebook) for notebook in find_notebooks([folder])}
+        pages = {one: build / folder.name / f"{one.stem}.html" for one in self.inputs}
+        changed = [
+            one
+            for one, inputs in self.inputs.items()
+            if known.get(one.stem) != inputs or not pages[one].exists()
+        ]
+        self.todo = prepare(changed, build)
+        self.failed = {one.notebook: "it was not run" for one in self.todo}
+
+    @property
+    def items(self) -> list[tuple[str, str, str]]:
+        """What is left to do, as work for a Running."""
+        return [ran.item for ran in self.todo]
+
+    def take(self, report: Report) -> None:
+        """What became of one of the items; says where its page is."""
+        ran = self.todo[report.item]
+        ran.take(report)
+        self.failed[ran.notebook] = ran.error
+        if ran.error is None:
+            del self.failed[ran.notebook]
+            tqdm.write(f"  {_short(ran.output.with_suffix('.html'))} is there to read")
+            sys.stdout.flush()
+        passed = {one.stem: of for one, of in self.inputs.items() if one not in self.failed}
+        self.build.mkdir(parents=True, exist_ok=True)
+        self.stamps.write_text(json.dumps(passed))
+        self.ended = time.monotonic()
+
+    def row(self) -> Row:
+        """What became of all."""
+        count = len(self.inputs)
+        what = f"lectures run: {count - len(self.failed)} of {count}"
+        if len(self.todo) < count:
+            what += f", {count - len(self.todo)} of them before, and nothing changed since"
+        where = f"{_short(self.build)}/lectures/*.html"
+        return Row(what, self.ended - self.began, where, list(self.failed.values()))
 
 
-def grade_class(course: Path, build: Path, sandboxed: bool) -> Row:
+def run_lectures(folder: Path, build: Path) -> Row:
+    """Execute the lectures that changed, and nothing else."""
+    lectures = Lectures(folder, build)
+    for report in shown(here(at_once()))(Running(), lectures.items):
+        lectures.take(report)
+    return lectures.row()
+
+
+def grade_class(course: Path, build: Path, sandboxed: bool, do: Queue) -> Row:
     """Grade the sample class; its grades on one page, and feedback for each student.
 
     Its first two students hand in each exercise's solution, which must score full, and its blank,
@@ -79,17 +125,34 @@ def grade_class(course: Path, build: Path, sandboxed: bool) -> Row:
     sys.path.insert(0, str(course / "tests" / "submissions"))
     samples = importlib.import_module("sample_class")
     hand_in(samples, where)
-    options = Options(sandboxed=sandboxed, jobs=cores())
+    worth = {(case.student, case.assignment): case.points for case in samples.CASES}
+    options = GradeOptions(
+        sandboxed=sandboxed,
+        progress=False,
+        queue=lambda work, items: do(_Samples(work, worth), items),
+    )
     outcome = grade(where, where.assignments(), options=options)
     pages = write_feedback(where, where.assignments(), [])
-    worth = {(case.student, case.assignment): case.points for case in samples.CASES}
-    best = {(j.student, j.assignment): j.max_points for j in outcome.judgements}
-    worth |= {place: points for place, points in best.items() if place[0] == SOLVED}
     problems = outcome.failures + surprises(outcome.judgements, worth)
     what = f"class graded: {counted(len(outcome.judgements), 'submission')}, {outcome.new} judged"
     what += f" now{'' if sandboxed else ', without a sandbox'}; {len(pages)} feedback pages"
     page = write_report(where, build / "grades.html")
     return Row(what, time.monotonic() - began, _short(page), problems)
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """Work as it is, but that nothing is in doubt about a submission that gets what it is worth."""
+
+    work: Work
+    worth: Mapping[tuple[str, str], int]
+
+    def worker(self) -> AbstractContextManager:
+        return self.work.worker()
+
+    def is_doubtful(self, line: str) -> bool:
+        judgement = Judgement.from_line(line.encode())
+        return self.work.is_doubtful(line) and bool(surprises([judgement], self.worth))
 
 
 def hand_in(samples: ModuleType, where: Places) -> None:
@@ -107,15 +170,34 @@ def hand_in(samples: ModuleType, where: Places) -> None:
 
 
 def surprises(judgements: list[Judgement], worth: Mapping[tuple[str, str], int]) -> list[str]:
-    """A sentence for each submission that is not worth so many points, or none by default."""
+    """A sentence for each submission that is not worth so many points: by default none, and of a
+    solution all."""
     found = []
     for one in judgements:
-        expected = worth.get((one.student, one.assignment), 0)
+        all_of_it = one.max_points if one.student == SOLVED else 0
+        expected = worth.get((one.student, one.assignment), all_of_it)
         if one.points != expected:
             said = [f"{v.question} {v.verdict} {first_paragraph(v.message)}" for v in one.verdicts]
             got = f"got {counted(one.points, 'point')}, not {expected}"
             found.append(f"{one.student}, {one.assignment} {got}: {'; '.join(said)}")
     return found
+
+
+def at_once() -> int:
+    """How many lectures and submissions are under way at a time."""
+    return cores() + WAITING
+
+
+def shown(do: Queue) -> Queue:
+    """The same queue, with a progress bar."""
+
+    def reports(work: Work, items: Sequence[Any]) -> Iterator[Report]:
+        with contextlib.closing(do(work, items)) as found, progress(len(items), "task") as bar:
+            for report in found:
+                bar.update()
+                yield report
+
+    return reports
 
 
 def table(rows: Iterable[Row]) -> str:
@@ -133,10 +215,13 @@ def main() -> int:
     if reason:
         print(f"The course grades its own sample class unsandboxed: {reason}.", flush=True)
     try:
-        print("Running the lectures.", flush=True)
-        rows = [run_lectures(COURSE / "lectures", build)]
-        print("Grading a class: samples, each solution, each blank.", flush=True)
-        rows.append(grade_class(COURSE, build, not reason))
+        lectures = Lectures(COURSE / "lectures", build)
+        todo = counted(len(lectures.items), "lecture")
+        doing = f"Running {todo}, and grading" if lectures.items else "Grading"
+        print(f"{doing} a class: samples, each solution, each blank.", flush=True)
+        do = together(shown(here(at_once())), Running(), lectures.items, lectures.take)
+        graded = grade_class(COURSE, build, not reason, do)
+        rows = [lectures.row(), graded]
     except CourseError as error:
         print(f"make course stopped: {error}", file=sys.stderr)
         return 1

@@ -37,7 +37,7 @@ def settings(where: Places) -> Config:
     config.Autograde.exporter_class = "autograder.grade.gradebook.RestoringExporter"
     config.Autograde.sanitize_preprocessors = _preprocessors("CheckCellMetadata")
     config.Autograde.autograde_preprocessors = [
-        "autograder.grade.gradebook.Judge",
+        "autograder.grade.gradebook.WriteVerdicts",
         *_preprocessors("SaveAutoGrades", "CheckCellMetadata"),
     ]
     config.GenerateAssignment.preprocessors = [

@@ -17,7 +17,7 @@ from typing import Any
 from tqdm import tqdm
 
 from autograder.batch import queue, slurm
-from autograder.batch.judging import Judging, Place
+from autograder.batch.grade_work import GradeWork, HandIn
 from autograder.batch.queue import Queue
 from autograder.collect.door import strays
 from autograder.grade.engine import Grader, submissions
@@ -44,7 +44,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Options:
+class GradeOptions:
     """How to grade; see `autograder grade --help`.
 
     `jobs` submissions are judged at a time, here; unless `queue` is given, and does it elsewhere.
@@ -67,7 +67,10 @@ class Options:
 
 
 def grade(
-    where: Places, assignments: list[str], students: list[str] = (), options: Options = Options()
+    where: Places,
+    assignments: list[str],
+    students: list[str] = (),
+    options: GradeOptions = GradeOptions(),
 ) -> Outcome:
     """Judge what is new or changed, and bring the gradebook up to date.
 
@@ -105,36 +108,36 @@ def alone(where: Places) -> Iterator[None]:
         yield
 
 
-def judged(
-    grader: Grader, places: list[Place], options: Options
-) -> Iterator[tuple[Place, Judgement | None, str]]:
+def judgements_on(
+    grader: Grader, hand_ins: list[HandIn], options: GradeOptions
+) -> Iterator[tuple[HandIn, Judgement | None, str]]:
     """A judgement on each of these, as they come, written nowhere; or why there is none."""
     do = options.queue or queue.here(options.jobs)
-    work = Judging(grader.where, options.engine, grader.means)
-    with contextlib.closing(do(work, places)) as reports:
+    work = GradeWork(grader.where, options.engine, grader.means)
+    with contextlib.closing(do(work, hand_ins)) as reports:
         for report in reports:
-            line, place = report.result, places[report.item]
-            yield place, Judgement.from_line(line) if line else None, report.why
+            line, hand_in = report.result, hand_ins[report.item]
+            yield hand_in, Judgement.from_line(line) if line else None, report.why
 
 
 def summary(outcome: Outcome) -> Iterator[str]:
     """The last table of a run: verdicts, and what lies in the way of a mark."""
-    judged = outcome.judgements
-    counts = Counter(v.verdict for judgement in judged for v in judgement.verdicts)
+    judgements = outcome.judgements
+    counts = Counter(v.verdict for judgement in judgements for v in judgement.verdicts)
     verdicts = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
-    yield f"{counted(len(judged), 'submission')}, {outcome.new} of them judged now: {verdicts}"
-    for kind, assignment, students, why in in_the_way(judged):
+    yield f"{counted(len(judgements), 'submission')}, {outcome.new} of them judged now: {verdicts}"
+    for kind, assignment, students, why in in_the_way(judgements):
         yield f"  {len(students)} {kind}, {assignment}: {', '.join(students)}. {why}".rstrip()
 
 
 class _Run:
     """One run over a class: what is known is recorded first, the rest as it is judged."""
 
-    def __init__(self, grader: Grader, options: Options, outcome: Outcome):
+    def __init__(self, grader: Grader, options: GradeOptions, outcome: Outcome):
         self.grader, self.options, self.outcome = grader, options, outcome
         self._refused: dict[str, str] = {}  # by assignment: "", or why the gradebook has it not
 
-    def through(self, todo: list[Place]) -> None:
+    def through(self, todo: list[HandIn]) -> None:
         """Every submission, to its end."""
         folders = sorted((self.grader.where.class_dir / "slurm").glob("*-*"))
         left = _left_by_jobs(folders)
@@ -146,8 +149,8 @@ class _Run:
                 self._take(judgement, bar)
             bar.reset()  # what was known says nothing of the speed
             bar.n = bar.initial = len(known)
-            missing = [place for place in todo if place not in known]
-            with contextlib.closing(judged(self.grader, missing, self.options)) as news:
+            missing = [hand_in for hand_in in todo if hand_in not in known]
+            with contextlib.closing(judgements_on(self.grader, missing, self.options)) as news:
                 for (student, assignment), judgement, why in news:
                     if judgement:
                         self.grader.journal.append(judgement)
@@ -158,15 +161,15 @@ class _Run:
                         self.outcome.failures.append(sentence)
                         bar.update()
 
-    def _known(self, todo: list[Place], left: dict[str, Judgement]) -> dict[Place, Judgement]:
+    def _known(self, todo: list[HandIn], left: dict[str, Judgement]) -> dict[HandIn, Judgement]:
         """The judgements on exactly these submissions that an earlier run, or its jobs, made."""
         journal, found = self.grader.journal, {}
-        for place in todo:
-            key = self.grader.take_in(*place).key
+        for hand_in in todo:
+            key = self.grader.take_in(*hand_in).key
             judgement = journal.find(key) or left.get(key)
             if judgement is not None:
-                found[place] = judgement
-                if journal.last(*place) != judgement:
+                found[hand_in] = judgement
+                if journal.last(*hand_in) != judgement:
                     journal.append(judgement)  # handed in again as it was before: it counts now
         return found
 

@@ -13,7 +13,7 @@ from typing import Any
 import nbformat
 
 from autograder.batch import queue
-from autograder.batch.queue import Queue
+from autograder.batch.queue import Queue, Report
 from autograder.batch.running import Running
 from autograder.cells import defined_names
 from autograder.places import CourseError, is_course
@@ -33,6 +33,15 @@ class Ran:
     seconds: float = 0.0
     error: str | None = None
     node: str = ""
+
+    @property
+    def item(self) -> tuple[str, str, str]:
+        """What the queue is given to do."""
+        return self.name, str(self.notebook), str(self.output)
+
+    def take(self, report: Report) -> None:
+        """What the queue says became of it."""
+        self.error, self.seconds, self.node = report.result or (report.why, 0.0, "")
 
     @property
     def log(self) -> Path:
@@ -84,21 +93,29 @@ def run_notebooks(
     Raises:
         CourseError: a file is not a notebook, or no notebook has a parameter of a given name.
     """
-    results = [_prepared(notebook, out) for notebook in notebooks]
+    results = prepare(notebooks, out)
     _check_parameters(results, work.parameters)
-    reports = do(work, [(ran.name, str(ran.notebook), str(ran.output)) for ran in results])
+    reports = do(work, [ran.item for ran in results])
     bar = queue.progress(len(results), "notebook", progress)
     with contextlib.closing(reports), bar:
         for report in reports:
             ran = results[report.item]
-            ran.error, ran.seconds, ran.node = report.result or (report.why, 0.0, "")
+            ran.take(report)
             bar.set_description(ran.notebook.stem, refresh=False)
             bar.update()
     return results
 
 
+def prepare(notebooks: Iterable[Path], out: Path) -> list[Ran]:
+    """What is to be run, and where in `out` it goes.
+
+    Raises:
+        CourseError: a file is not a notebook.
+    """
+    return [_prepared(notebook, out) for notebook in notebooks]
+
+
 def _prepared(notebook: Path, out: Path) -> Ran:
-    """What is to be run, and where it goes."""
     place = notebook.relative_to(course_of(notebook) or notebook.parent.parent)
     ran = Ran(notebook, Path(out).resolve() / place)
     try:

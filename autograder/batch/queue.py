@@ -1,6 +1,6 @@
 """One queue for all work: items, done side by side here, or on the nodes of a cluster.
 
-A kind of work is plain data and says how one item is done: `judging.Judging` a submission,
+A kind of work is plain data and says how one item is done: `grade_work.GradeWork` a submission,
 `running.Running` a notebook. `here` does items in threads of this process, each of which drives a
 kernel: what computes, and what nobody trusts, is behind that. `slurm.on_slurm` does them as a job
 array, each of whose jobs is `here` again; both yield the same reports.
@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import Empty
 from queue import Queue as Channel
 from typing import Any, Protocol
@@ -74,6 +74,55 @@ def here(jobs: int) -> Queue:
         yield from _side_by_side(work, {number: items[number] for number in doubtful}, 1)
 
     return reports
+
+
+def together(do: Queue, first: Work, items: Sequence[Any], take: Callable[[Report], None]) -> Queue:
+    """The queue `do`, that with the work it is given does these items of another, before it.
+
+    So the same workers, as many as there are, go from one to the other, and none of them waits.
+    `take` gets the reports on these items.
+    """
+
+    def reports(work: Work, others: Sequence[Any]) -> Iterator[Report]:
+        both = [*((0, item) for item in items), *((1, item) for item in others)]
+        with contextlib.closing(do(_Two((first, work)), both)) as found:
+            for report in found:
+                own = replace(report, result=None if report.why else report.result[1])
+                if report.item < len(items):
+                    take(own)
+                else:
+                    yield replace(own, item=report.item - len(items))
+
+    return reports
+
+
+@dataclass(frozen=True)
+class _Two:
+    """Two kinds of work as one: items are (0 or 1, an item of that), results likewise."""
+
+    works: tuple[Work, Work]
+
+    @contextlib.contextmanager
+    def worker(self) -> Iterator[tuple[Do, Callable[[], None]]]:
+        """Of each kind a worker, made at its first item."""
+        ready: dict[int, tuple[Do, Callable[[], None]]] = {}
+        with contextlib.ExitStack() as held:
+
+            def do(item: tuple[int, Any]) -> tuple[int, Any]:
+                kind, own = item
+                if kind not in ready:
+                    ready[kind] = held.enter_context(self.works[kind].worker())
+                return kind, ready[kind][0](own)
+
+            def kill() -> None:
+                for _, kill_one in list(ready.values()):
+                    kill_one()
+
+            yield do, kill
+
+    def is_doubtful(self, result: tuple[int, Any]) -> bool:
+        """As the kind of work says."""
+        return self.works[result[0]].is_doubtful(result[1])
 
 
 def progress(total: int, unit: str, shown: bool = True) -> tqdm:

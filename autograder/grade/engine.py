@@ -90,34 +90,34 @@ class Grader(contextlib.AbstractContextManager):
         key = judgement_key(about, restored.notebook, source, means)
         return Submission(student, assignment, restored, key, standing, why)
 
-    def judged(self, submission: Submission) -> Judgement:
+    def judgement_on(self, submission: Submission) -> Judgement:
         """The judgement on a submission: from the journal, or made now and written there."""
         judgement = self.journal.find(submission.key)
         if judgement is None:
-            judgement = self.judge(submission)
+            judgement = self.new_judgement(submission)
             self.journal.append(judgement)
         return judgement
 
-    def judge(self, submission: Submission) -> Judgement:
+    def new_judgement(self, submission: Submission) -> Judgement:
         """A judgement made now, and written nowhere. Raises what WarmKernel.judge raises."""
-        from autograder.grade.notebook import plan
+        from autograder.grade.warm_kernel import case_of
 
         source, began = self.read(self.where.source(submission.assignment)), time.monotonic()
-        todo = plan(source, submission.intake.notebook, self.limit, self.gpus)
+        case = case_of(source, submission.intake.notebook, self.limit, self.gpus)
         if submission.standing:
             about = submission.standing, submission.why
-            nothing = [no_answer(q.name, q.points, *about) for q in todo.questions]
+            nothing = [no_answer(q.name, q.points, *about) for q in case.questions]
             return self._judgement(submission, nothing, [], began)
-        judged = self.kernel.judge(todo, self.seed_of(source))
+        said = self.kernel.judge(case, self.seed_of(source))
         released = self.read(self.released(submission.assignment))
         untouched = intake.unanswered(submission.intake.notebook, released, source)
-        found = [or_blank(verdict, untouched) for verdict in judged.verdicts]
-        return self._judgement(submission, found, judged.notes, began)
+        found = [or_blank(verdict, untouched) for verdict in said.verdicts]
+        return self._judgement(submission, found, said.notes, began)
 
     @functools.cached_property
     def kernel(self):
-        """A grade.notebook.WarmKernel, made when something is to be judged."""
-        from autograder.grade.notebook import WarmKernel
+        """A grade.warm_kernel.WarmKernel, made when something is to be judged."""
+        from autograder.grade.warm_kernel import WarmKernel
 
         hide = self.where.course, self.where.class_dir
         return WarmKernel(self.level != "none", hide, self.gpus)

@@ -2,8 +2,8 @@
 
 nbgrader makes one of our exporters at the start of every run, from its command line, from the
 formgrader's button and from `record`. That exporter hands it rebuilt notebooks instead of the
-files that students sent, and `Judge` writes the journal's verdicts into them, where nbgrader's
-SaveAutoGrades finds the scores.
+files that students sent, and `WriteVerdicts` enters the journal's verdicts into them, where
+nbgrader's SaveAutoGrades finds the scores.
 """
 
 import atexit
@@ -100,13 +100,13 @@ class RestoringExporter(NotebookExporter):
         return self.from_notebook_node(notebook, resources=resources, **kwargs)
 
 
-class Judge(NbGraderPreprocessor):
-    """Writes the verdicts on a rebuilt submission into its test cells."""
+class WriteVerdicts(NbGraderPreprocessor):
+    """Enters the verdicts on a rebuilt submission into its test cells."""
 
     def preprocess(self, nb, resources):
         """Judge, or take the judgement from the journal. Raises where it cannot be judged."""
         exporter = self.parent
-        judgement = exporter.grader.judged(exporter.submission)
+        judgement = exporter.grader.judgement_on(exporter.submission)
         by_name = {verdict.question: verdict for verdict in judgement.verdicts}
         for cell in nb.cells:
             if cell.cell_type == "markdown" and is_solution(cell):

@@ -31,8 +31,7 @@ from byhand.runtime import LaunchError, StandIn, set_default
 from byhand.runtime.walls.cells import students_notebook
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.isolation import sandbox_command
-from byhand.runtime.walls.question import Question as Launches
-from byhand.runtime.walls.question import Sandbox
+from byhand.runtime.walls.question import QuestionLauncher, Sandbox
 from byhand.runtime.walls.snapshot import Snapshot
 
 MIME = "application/vnd.byhand.verdict+json"  # of a verdict, as a display of the judge's notebook
@@ -65,8 +64,8 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """All that the judge needs of one submission, and the seed and the sandbox to judge it in.
+class Case:
+    """One submission as the judge gets it, and the seed and the sandbox to judge it in.
 
     `hide`: folders that no rank sees.
     """
@@ -87,39 +86,39 @@ class Session:
     judge: "Judge | None" = None
 
 
-def launcher(plan: Plan) -> Sandbox:
+def launcher(case: Case) -> Sandbox:
     """The fork server in its sandbox, started at first need.
 
     Raises:
         RuntimeError: it cannot use the GPUs.
     """
     if Session.launcher is None:
-        command = sandbox_command([COURSE, *plan.hide], plan.gpus.files) if plan.sandboxed else ()
-        Session.launcher = Sandbox(command, plan.gpus)
+        command = sandbox_command([COURSE, *case.hide], case.gpus.files) if case.sandboxed else ()
+        Session.launcher = Sandbox(command, case.gpus)
         atexit.register(Session.launcher.close)
-        if reason := Session.launcher.why_no_gpus(plan.gpus.limits(LIMITS)):
+        if reason := Session.launcher.why_no_gpus(case.gpus.limits(LIMITS)):
             raise RuntimeError(reason)
         gc.collect()
         gc.freeze()  # what is loaded by now stays: forgetting a submission need not look at it
     return Session.launcher
 
 
-def begin(plan_file: str) -> None:
-    """Make this kernel ready for one submission, whose plan lies in `plan_file`."""
+def begin(case_file: str) -> None:
+    """Make this kernel ready for one submission, whose case lies in `case_file`."""
     shell = get_ipython()
     shell.reset(new_session=False)
     shell.register_magic_function(question, "cell", "question")
     set_default(None)
     if Session.judge is not None:
         Session.judge.close()
-    plan = pickle.loads(Path(plan_file).read_bytes())
-    Session.judge = Judge(plan, launcher(plan), shell.user_ns)
+    case = pickle.loads(Path(case_file).read_bytes())
+    Session.judge = Judge(case, launcher(case), shell.user_ns)
 
 
 def question(line: str, cell: str) -> None:
     """The %%question magic: judge the test cell below it, and show the verdict as data."""
     judge = Session.judge
-    asked = next(q for q in judge.plan.questions if q.name == line.strip())
+    asked = next(q for q in judge.case.questions if q.name == line.strip())
     verdict = judge.ask(asked)
     said = {"verdict": asdict(verdict), "notes": judge.notes}
     display({MIME: said, "text/plain": f"{verdict.verdict} {verdict.message}"}, raw=True)
@@ -128,13 +127,13 @@ def question(line: str, cell: str) -> None:
 class Judge:
     """Asks one submission's questions, in order, in one namespace of the instructor's names."""
 
-    def __init__(self, plan: Plan, launcher: Sandbox, namespace: dict[str, Any]):
-        self.plan = plan
+    def __init__(self, case: Case, launcher: Sandbox, namespace: dict[str, Any]):
+        self.case = case
         self.launcher = launcher
         self.limits = launcher.gpus.limits(LIMITS)
         self.namespace = namespace
-        check.set_seed(plan.seed)
-        namespace.update({name: StandIn(name) for name in plan.stand_ins})
+        check.set_seed(case.seed)
+        namespace.update({name: StandIn(name) for name in case.stand_ins})
         self.notebook = students_notebook(launcher, self.limits)
         self._taken: dict[str, Snapshot] = {}  # by question
 
@@ -153,7 +152,7 @@ class Judge:
             sandbox = self.launcher.fresh(
                 notebook=self._notebook_at(question), limits=self.limits, seconds=question.limit
             )
-            return self._judged(question, sandbox)
+            return self._verdict_on(question, sandbox)
         except LaunchError as error:
             return verdicts.infrastructure(question.name, question.points, str(error))
 
@@ -165,7 +164,7 @@ class Judge:
         """
         if question.name not in self._taken:
             try:
-                for each in self.plan.questions:
+                for each in self.case.questions:
                     self.notebook.run(each.cells, each.own)
                     self._taken[each.name] = Snapshot(self.notebook, self._named_in(each))
             finally:
@@ -174,10 +173,10 @@ class Judge:
 
     def _named_in(self, question: Question) -> list[str]:
         """The stand-ins that this test can name: its text, or that of the cells it builds on."""
-        text = "\n".join([*self.plan.preparation, question.source])
-        return [name for name in self.plan.stand_ins if re.search(rf"\b{name}\b", text)]
+        text = "\n".join([*self.case.preparation, question.source])
+        return [name for name in self.case.stand_ins if re.search(rf"\b{name}\b", text)]
 
-    def _judged(self, question: Question, sandbox: Launches) -> Verdict:
+    def _verdict_on(self, question: Question, sandbox: QuestionLauncher) -> Verdict:
         began = time.monotonic()
         before, runs = set_default(sandbox), sandbox.runs
         check.take_record()  # of another test

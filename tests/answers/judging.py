@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import answers
-from autograder.batch.grading import Options, judged
+from autograder.batch.grading import GradeOptions, judgements_on
 from autograder.batch.queue import cores
 from autograder.grade.engine import Grader
 from autograder.grade.verdicts import Verdict
@@ -66,9 +66,9 @@ def verdicts(
         path = where.submitted / student / stem / f"{stem.split('_', 1)[1]}.ipynb"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(book))
-    options = Options(sandboxed=why_no_sandbox() is None, limit=limit, jobs=jobs)
+    options = GradeOptions(sandboxed=why_no_sandbox() is None, limit=limit, jobs=jobs)
     with Grader(where, **options.engine) as grader:
-        for _, judgement, why in judged(grader, places, options):
+        for _, judgement, why in judgements_on(grader, places, options):
             assert judgement, why
             number = int(judgement.student.removeprefix("book-"))
             yield number, {verdict.question: verdict for verdict in judgement.verdicts}

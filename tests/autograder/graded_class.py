@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tiny_course
 
-from autograder.batch.grading import Options
+from autograder.batch.grading import GradeOptions
 from autograder.grade import gradebook
 from autograder.grade.engine import Grader, students_cells
 from autograder.grade.journal import Judgement
@@ -15,7 +15,7 @@ from autograder.grade.verdicts import Verdict
 from autograder.places import Places
 from autograder.release import generate as release
 
-OPTIONS = Options(sandboxed=False, progress=False)
+OPTIONS = GradeOptions(sandboxed=False, progress=False)
 NAME = tiny_course.ASSIGNMENT
 DOUBLE = Verdict("test-double", "passed", 2, 2, seconds=0.4)
 TOTAL = Verdict("test-total", "passed", 3, 3, seconds=0.9)

@@ -29,11 +29,11 @@ import tiny_course
 from nbgrader import api
 from tqdm import tqdm
 
-from autograder.batch.grading import Options, grade
+from autograder.batch.grading import GradeOptions, grade
 from autograder.grade.journal import Journal
-from autograder.grade.judge import Plan
-from autograder.grade.notebook import Judged, WarmKernel
+from autograder.grade.judge import Case
 from autograder.grade.verdicts import passed
+from autograder.grade.warm_kernel import Verdicts, WarmKernel
 from autograder.places import Places
 from byhand.runtime.walls.isolation import why_no_sandbox
 
@@ -83,7 +83,7 @@ def rows(gradebook: Path) -> list[tuple]:
     return sorted((plain(table, row) for table, row in found), key=repr)
 
 
-def grade_until(where: Places, options: Options, seconds: float | None) -> bool:
+def grade_until(where: Places, options: GradeOptions, seconds: float | None) -> bool:
     """Grade in a process that is killed after `seconds`. Whether it came to its end before."""
     child = os.fork()
     if child == 0:
@@ -116,7 +116,7 @@ def check_class(where: Places, expected: list[tuple]) -> None:
     assert len(whole) == 4, "a judgement was written twice"
 
 
-def soak(folder: Path, kills: int, options: Options, chance: random.Random) -> int:
+def soak(folder: Path, kills: int, options: GradeOptions, chance: random.Random) -> int:
     """Kill and go on until `kills` are done; how many classes came to their end meanwhile."""
     where = make_class(folder)
     began = time.monotonic()
@@ -143,16 +143,16 @@ def soak(folder: Path, kills: int, options: Options, chance: random.Random) -> i
 def pretend() -> None:
     """Judge without a kernel or a sandbox: by what the answer's text says."""
 
-    def judge(self: WarmKernel, plan: Plan, seed: int) -> Judged:
+    def judge(self: WarmKernel, case: Case, seed: int) -> Verdicts:
         time.sleep(0.05)
-        right = "return 2 * number" in repr(plan.questions[0].cells)
+        right = "return 2 * number" in repr(case.questions[0].cells)
         verdicts = [
             passed(q.name, q.points, 0.1)
             if right
             else replace(passed(q.name, q.points, 0.1), verdict="failed", points=0)
-            for q in plan.questions
+            for q in case.questions
         ]
-        return Judged(verdicts, [])
+        return Verdicts(verdicts, [])
 
     WarmKernel.judge = judge
     api.get_alembic_version = cache(api.get_alembic_version)  # a second, each time
@@ -165,7 +165,7 @@ def main(kills: int, pretending: bool) -> None:
     if pretending:
         pretend()
     walls = not pretending and not why_no_sandbox()
-    options = Options(sandboxed=walls, progress=False, jobs=1 if pretending else 2)
+    options = GradeOptions(sandboxed=walls, progress=False, jobs=1 if pretending else 2)
     seed = random.randrange(10**6)
     with tempfile.TemporaryDirectory(prefix="soak-") as folder:
         classes = soak(Path(folder), kills, options, random.Random(seed))

@@ -19,7 +19,7 @@ from autograder.grade import devices, verdicts
 from autograder.grade.engine import Grader
 from autograder.grade.journal import Judgement
 from autograder.grade.judge import LIMITS, Judge
-from autograder.grade.notebook import plan
+from autograder.grade.warm_kernel import case_of
 from autograder.places import CourseError, Places
 from byhand import PerRank, launch
 from byhand.runtime import LaunchError
@@ -136,9 +136,9 @@ def test_as_many_ranks_try_the_gpus_as_will_use_them_and_with_gloo_two_share_one
 
 def test_questions_have_more_time_on_gpus_unless_the_instructor_says_how_long():
     source = tiny_course.source()
-    on_cpu, on_gpus = plan(source, source), plan(source, source, gpus=Gpus(1))
+    on_cpu, on_gpus = case_of(source, source), case_of(source, source, gpus=Gpus(1))
     assert [q.limit for q in on_gpus.questions] == [PATIENCE * q.limit for q in on_cpu.questions]
-    assert plan(source, source, 7.0, Gpus(1)).questions[0].limit == 7.0
+    assert case_of(source, source, 7.0, Gpus(1)).questions[0].limit == 7.0
 
 
 # How a rank lives on its GPU: `meta` stands for another device, and the CPU for itself
@@ -235,7 +235,7 @@ def test_messages_go_through_main_memory_and_arrive_where_they_belong():
 
 def judged_by(source, student, launcher):
     """Verdicts of the judge with this launcher, without a kernel around it."""
-    asked, namespace = plan(source, student, gpus=launcher.gpus), {}
+    asked, namespace = case_of(source, student, gpus=launcher.gpus), {}
     judge = Judge(asked, launcher, namespace)
     for text in asked.preparation:
         exec(text, namespace)

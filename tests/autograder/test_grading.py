@@ -16,13 +16,13 @@ from nbconvert.exporters import HTMLExporter
 from nbgrader.api import Gradebook
 
 from autograder import cli
-from autograder.batch.grading import Options, grade
+from autograder.batch.grading import GradeOptions, grade
 from autograder.collect.tables import as_csv
 from autograder.grade import engine as grader
 from autograder.grade import gradebook
 from autograder.grade.engine import Grader
 from autograder.grade.journal import Journal, Judgement
-from autograder.grade.notebook import WarmKernel
+from autograder.grade.warm_kernel import WarmKernel
 from autograder.places import COURSE, CourseError
 from autograder.report import class_page as report
 from autograder.report import export, feedback
@@ -32,7 +32,7 @@ SCRIPT = "<script>alert(1)</script>"
 HIDDEN_WORDS = ("987654", "1975308", "HIDDEN", "hidden = ")
 NAME = [tiny_course.ASSIGNMENT]
 DEADLOCK = "def total(t):\n    if dist.get_rank() == 0:\n        dist.all_reduce(t)\n    return t"
-OPTIONS = Options(sandboxed=not why_no_sandbox(), progress=False)
+OPTIONS = GradeOptions(sandboxed=not why_no_sandbox(), progress=False)
 
 
 def make_class(folder: Path):
@@ -198,7 +198,7 @@ def test_the_config_file_of_this_course_names_this_engine():
     loader = PyFileConfigLoader("nbgrader_config.py", str(COURSE / "autograder"))
     config = loader.load_config()
     assert config.CourseDirectory.root == str(COURSE)
-    assert "autograder.grade.gradebook.Judge" in config.Autograde.autograde_preprocessors
+    assert "autograder.grade.gradebook.WriteVerdicts" in config.Autograde.autograde_preprocessors
 
 
 # The journal

@@ -22,11 +22,11 @@ from nbgrader import api
 from waiting import wait_until
 
 from autograder.batch import queue
-from autograder.batch.grading import Options, alone, grade
-from autograder.batch.judging import Judging
+from autograder.batch.grade_work import GradeWork
+from autograder.batch.grading import GradeOptions, alone, grade
 from autograder.grade.journal import Journal, Judgement
-from autograder.grade.notebook import Judged, WarmKernel, plan
 from autograder.grade.verdicts import passed
+from autograder.grade.warm_kernel import Verdicts, WarmKernel, case_of
 from autograder.kernel import Kernel, kernel_folder
 from autograder.places import CourseError
 from autograder.release.generate import GradebookError
@@ -35,13 +35,13 @@ from byhand.runtime.walls.isolation import why_no_sandbox
 
 NAME = [tiny_course.ASSIGNMENT]
 WALLS = not why_no_sandbox()
-OPTIONS = Options(sandboxed=False, progress=False)
+OPTIONS = GradeOptions(sandboxed=False, progress=False)
 GRADE = """
 import json, sys
 from pathlib import Path
-from autograder.batch.grading import Options, grade
+from autograder.batch.grading import GradeOptions, grade
 from autograder.places import Places
-options = Options(sandboxed=json.loads(sys.argv[3]), progress=False, jobs=2)
+options = GradeOptions(sandboxed=json.loads(sys.argv[3]), progress=False, jobs=2)
 where = Places(Path(sys.argv[1]), Path(sys.argv[2]))
 try:
     print(grade(where, where.assignments(), [], options).new)
@@ -61,9 +61,9 @@ def asked(monkeypatch):
     """A judge that gives every point at once; the list grows by each time it is asked."""
     calls = []
 
-    def judge(self, plan, seed):
-        calls.append(plan)
-        return Judged([passed(q.name, q.points, 0.1) for q in plan.questions], [])
+    def judge(self, case, seed):
+        calls.append(case)
+        return Verdicts([passed(q.name, q.points, 0.1) for q in case.questions], [])
 
     monkeypatch.setattr(WarmKernel, "judge", judge)
     return calls
@@ -90,7 +90,7 @@ def test_interrupted_and_with_a_kernel_killed_a_class_gets_its_marks(where):
     graded = threading.Event()
     killer = threading.Thread(target=kill_a_kernel, args=(graded,))
     killer.start()
-    outcome = grade(where, NAME, [], Options(sandboxed=WALLS, progress=False, jobs=2))
+    outcome = grade(where, NAME, [], GradeOptions(sandboxed=WALLS, progress=False, jobs=2))
     graded.set()
     killer.join()
     assert (outcome.failures, outcome.new) == ([], 4 - known)
@@ -160,7 +160,7 @@ def test_what_is_in_doubt_beside_others_is_done_again_alone_at_the_end():
 def test_a_question_that_took_too_long_is_what_grading_doubts(kind):
     verdict = replace(passed("test-double", 2, 6.0), verdict=kind)
     line = Judgement("", "ada", NAME[0], "", 1, "none", 6.0, [], [verdict]).as_line().decode()
-    assert Judging(None, {}, "").is_doubtful(line) == (kind == "timeout")
+    assert GradeWork(None, {}, "").is_doubtful(line) == (kind == "timeout")
 
 
 def test_closing_the_queue_ends_what_runs_and_begins_nothing_more():
@@ -176,6 +176,33 @@ def test_work_that_cannot_be_done_here_is_a_sentence():
     with pytest.raises(CourseError, match="another torch"):
         list(queue.here(2)(Toy("this node has another torch"), ["a"]))
     assert list(queue.here(2)(Toy(), [])) == []
+
+
+def test_one_worker_goes_from_one_work_to_the_other_and_each_has_its_own_reports():
+    first, second, taken = Toy(), Toy(), []
+    both = queue.together(queue.here(1), first, ["a", "fails"], taken.append)
+    assert results(both(second, ["slow", "b"])) == ["slow after 1", "b after 1"]
+    assert [(r.item, r.result, r.why) for r in taken] == [
+        (0, "a after 1", ""),
+        (1, None, "ZeroDivisionError: division by zero"),
+    ]
+    assert (first.did, second.did[:2]) == (["a", "fails", "a worker's end"], ["slow", "b"])
+
+
+def test_what_one_work_doubts_is_done_again_alone_though_the_other_has_none():
+    second, taken = Toy(), []
+    both = queue.together(queue.here(2), Toy(), ["meets", "meets"], taken.append)
+    assert results(both(second, ["slow"])) == ["slow after 2"]
+    assert sorted(report.item for report in taken) == [0, 1]
+
+
+def test_closing_two_works_ends_what_runs_of_either():
+    first = Toy()
+    found = queue.together(queue.here(2), first, ["waits"], lambda _: None)(Toy(), ["a", "b"])
+    assert next(found).result == "a after 1"
+    wait_until(lambda: "waits" in first.did)
+    found.close()
+    assert first.did == ["waits", "a worker's end"]
 
 
 def test_a_submission_that_is_lost_is_not_scored_and_not_the_end(where, monkeypatch):
@@ -197,7 +224,8 @@ def test_only_what_changed_is_judged_and_again_judges_all(where, asked):
     tiny_course.hand_in(where, "ben", tiny_course.solved(blank))
     assert grade(where, NAME, [], OPTIONS).new == 1
     assert (
-        grade(where, NAME, ["ada"], Options(again=True, sandboxed=False, progress=False)).new == 1
+        grade(where, NAME, ["ada"], GradeOptions(again=True, sandboxed=False, progress=False)).new
+        == 1
     )
     assert len(asked) == 5  # dee's, which cannot be read, is no question to anybody
 
@@ -219,7 +247,7 @@ def test_five_judgings_with_the_recorded_seed_give_the_same_scores(where):
         (where.submitted / "cem" / NAME[0] / "tiny.ipynb").read_bytes(), tiny_course.released(where)
     ).notebook
     with WarmKernel(sandboxed=False) as kernel:
-        found = [kernel.judge(plan(source, student), seed=7).verdicts for _ in range(5)]
+        found = [kernel.judge(case_of(source, student), seed=7).verdicts for _ in range(5)]
     assert {(v.question, v.verdict, v.points) for one in found for v in one} == {
         ("test-double", "failed", 0),
         ("test-total", "passed", 3),
@@ -296,7 +324,7 @@ KERNEL = """
 import time
 from autograder.kernel import kernel_folder
 with kernel_folder() as folder:
-    (folder / "plan").write_text("a hidden test")
+    (folder / "case").write_text("a hidden test")
     print(folder, flush=True)
     time.sleep(600)
 """
@@ -319,7 +347,7 @@ def two_kernels(tmp_path, monkeypatch):
 
 def test_what_a_killed_process_left_of_its_kernel_goes_and_what_lives_stays(two_kernels):
     (dead, left), (_, living) = two_kernels
-    assert (left / "plan").exists()
+    assert (left / "case").exists()
     dead.kill()
     dead.wait()
     with kernel_folder() as own:

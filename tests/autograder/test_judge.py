@@ -14,7 +14,7 @@ import torch
 from autograder.batch.queue import cores
 from autograder.grade import verdicts
 from autograder.grade.judge import LIMITS
-from autograder.grade.notebook import WarmKernel, cells_before, plan
+from autograder.grade.warm_kernel import WarmKernel, case_of, cells_before
 from byhand import check
 from byhand.runtime import RankError, StandIn, launch
 from byhand.runtime.launching import launch_on
@@ -52,7 +52,7 @@ def planned(released, limit: float, **answers: str):
     """What the judge is asked about the solved notebook with some answers replaced."""
     notebook = tiny_course.answered(tiny_course.solved(released), **answers)
     restored = tiny_course.restore(tiny_course.as_bytes(notebook), released).notebook
-    return plan(tiny_course.source(), restored, limit)
+    return case_of(tiny_course.source(), restored, limit)
 
 
 def test_right_answers_pass(judge):
@@ -570,7 +570,7 @@ def test_nothing_that_one_question_leaves_reaches_the_next(judge):
 
 def test_only_the_instructors_names_become_stand_ins(released):
     notebook = tiny_course.answered(tiny_course.solved(released), double="check = launch = 1")
-    made = plan(tiny_course.source(), notebook)
+    made = case_of(tiny_course.source(), notebook)
     assert made.stand_ins == ["double", "total"]
     with pytest.raises(TypeError, match="double runs only on ranks"):
         StandIn("double")(21)

@@ -9,7 +9,7 @@ import html
 import pytest
 import sample_class
 
-from autograder.batch.grading import Options, grade
+from autograder.batch.grading import GradeOptions, grade
 from autograder.batch.queue import cores
 from autograder.grade.verdicts import PASSED
 from autograder.places import COURSE, Places
@@ -28,7 +28,9 @@ def graded(tmp_path_factory):
     """Judgements and feedback pages by (student, assignment)."""
     where = Places(COURSE, tmp_path_factory.mktemp("sample") / "class")
     sample_class.write_class(where.submitted, CASES)
-    options = Options(sandboxed=not why_no_sandbox(), limit=LIMIT, progress=False, jobs=cores())
+    options = GradeOptions(
+        sandboxed=not why_no_sandbox(), limit=LIMIT, progress=False, jobs=cores()
+    )
     outcome = grade(where, STEMS, [], options)
     assert outcome.failures == []
     pages = {p.parts[-3]: html.unescape(p.read_text()) for p in write_feedback(where, STEMS, [])}

@@ -59,10 +59,10 @@ with check.part("other numbers"):
 OURS = """
 import json, sys
 from pathlib import Path
-from autograder.batch.grading import Options, grade
+from autograder.batch.grading import GradeOptions, grade
 from autograder.places import Places
 where = Places(Path(sys.argv[1]), Path(sys.argv[2]))
-options = Options(sandboxed=json.loads(sys.argv[4]), progress=False, jobs=int(sys.argv[3]))
+options = GradeOptions(sandboxed=json.loads(sys.argv[4]), progress=False, jobs=int(sys.argv[3]))
 sys.exit("\\n".join(grade(where, where.assignments(), options=options).failures) or 0)
 """
 THEIRS = """

@@ -41,7 +41,7 @@ def write_class(submitted):
 @pytest.fixture(autouse=True)
 def one_worker(monkeypatch):
     """Each worker imports torch, and here there is little for two."""
-    monkeypatch.setattr(course, "cores", lambda: 1)
+    monkeypatch.setattr(course, "at_once", lambda: 1)
 
 
 @pytest.fixture(scope="module")
@@ -116,11 +116,12 @@ def test_on_a_terminal_pip_speaks_for_itself_and_torch_may_be_small(tmp_path):
     assert "torch+cpu is not everywhere: PIP_EXTRA_INDEX_URL=" in said
 
 
-def test_lectures_are_run_and_their_pages_lie_in_build(where):
+def test_lectures_are_run_and_their_pages_lie_in_build(where, capsys):
     row = course.run_lectures(where.course / "lectures", where.course / "build")
     assert (row.what, row.problems) == ("lectures run: 1 of 1", [])
     (page,) = (where.course / "build").rglob("01_tiny.html")
     assert "a lecture" in page.read_text()
+    assert "01_tiny.html is there to read\n" in capsys.readouterr().out
     again = course.run_lectures(where.course / "lectures", where.course / "build")
     assert again.what == "lectures run: 1 of 1, 1 of them before, and nothing changed since"
     notebook(where.course / "lectures" / "01_tiny.ipynb", "print('a better lecture')")
@@ -165,6 +166,15 @@ def test_a_submission_that_is_not_worth_what_was_said_is_a_problem(points, worth
     got = f"ada, 01_tiny got {points} points, not {worth}: test-ring failed got 1"
     assert sentence.startswith(got)
     assert course.surprises([judgement("ada", points)], {("ada", "01_tiny"): points}) == []
+
+
+def test_only_a_submission_that_is_not_worth_what_was_said_is_in_doubt():
+    timed_out = SimpleNamespace(is_doubtful=lambda line: True)
+    samples = course._Samples(timed_out, {("eve", "01_tiny"): 1})
+    lines = {points: judgement("eve", points).as_line().decode() for points in (0, 1)}
+    assert [samples.is_doubtful(lines[points]) for points in (0, 1)] == [True, False]
+    solved = judgement(course.SOLVED, points=2).as_line().decode()
+    assert not samples.is_doubtful(solved), "a solution is worth all points"
 
 
 def test_the_table_ends_with_what_failed():

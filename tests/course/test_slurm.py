@@ -24,8 +24,8 @@ from waiting import wait_until
 import byhand
 from autograder.batch import slurm
 from autograder.batch.commands import run
-from autograder.batch.grading import Options, grade
-from autograder.batch.judging import Judging
+from autograder.batch.grade_work import GradeWork
+from autograder.batch.grading import GradeOptions, grade
 from autograder.batch.slurm import Request
 from autograder.cli import main
 from autograder.places import CourseError
@@ -39,7 +39,7 @@ from byhand.runtime.walls import isolation
 pytestmark = pytest.mark.slurm
 SANDBOXED = not isolation.why_no_sandbox()
 NAME = [tiny_course.ASSIGNMENT]
-OPTIONS = Options(sandboxed=SANDBOXED, progress=False)
+OPTIONS = GradeOptions(sandboxed=SANDBOXED, progress=False)
 
 
 @pytest.fixture(scope="module")
@@ -430,7 +430,7 @@ def asked_for_nothing(work, items):
 
 def test_a_node_with_another_environment_judges_nothing(tmp_path):
     where = tiny_course.make_course(tmp_path)
-    work = Judging(where, {"sandboxed": False, "seed": None, "limit": None}, "torch 1.0")
+    work = GradeWork(where, {"sandboxed": False, "seed": None, "limit": None}, "torch 1.0")
     told = r"this node has .* has torch 1\.0: use one environment"
     with pytest.raises(CourseError, match=told), work.worker():
         pass

@@ -98,10 +98,10 @@ def grade_corpus(folder: Path, names: list[str], jobs: int) -> dict:
 
 def _graded(where, exercises: list[str], jobs: int) -> tuple[list, list[str]]:
     """Judgements made now, and failures: the arena at LIMIT, real exercises at their own limits."""
-    from autograder.batch.grading import Options, grade
+    from autograder.batch.grading import GradeOptions, grade
     from byhand.runtime.walls.isolation import why_no_sandbox
 
-    options = Options(again=True, sandboxed=not why_no_sandbox(), progress=False, jobs=jobs)
+    options = GradeOptions(again=True, sandboxed=not why_no_sandbox(), progress=False, jobs=jobs)
     judgements, failures = [], []
     for names, limit in (([arena.ASSIGNMENT], LIMIT), (exercises, None)):
         if any(where.submitted.glob(f"*/{name}") for name in names):

@@ -451,7 +451,7 @@ def test_the_explorers_first_choice_is_the_fastest_that_the_simulator_finds(name
     model, machine, _, num_sequences = CLUSTERS[name]
     first = next(iter(fastest(*CLUSTERS[name])))
     best, least = simulated_fastest(*CLUSTERS[name])
-    took = simulated(model, first, machine, num_sequences)
+    took = least if first == best else simulated(model, first, machine, num_sequences)
     assert took <= 1.1 * least, f"{first}, but {best} takes {least:.2f} s"
 
 

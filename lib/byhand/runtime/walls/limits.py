@@ -101,7 +101,7 @@ class Walls(Place):
             resource.setrlimit(_LIMITS[name], (limit, limit))
 
     def load(self, data: bytes) -> Any:
-        """On a rank: the call in what a Question made, where the notebook is."""
+        """On a rank: the call in what a QuestionLauncher made, where the notebook is."""
         notebook, call = pickle.loads(data)
         if notebook:
             unpack(notebook)

@@ -39,7 +39,7 @@ class Sandbox(Launcher):
         notebook: Notebook | Snapshot | None = None,
         limits: Mapping[str, int] | None = None,
         seconds: float | None = None,
-    ) -> Question:
+    ) -> QuestionLauncher:
         """A launcher for one question, in milliseconds: `limits` are those of Walls.
 
         Raises:
@@ -54,7 +54,7 @@ class Sandbox(Launcher):
         client = self.client_in(walls)
         if self.cgroup:
             walls = replace(walls, cgroup=self.cgroup, held_before=self.cgroup.held() or 0)
-        return Question(client, walls, notebook, seconds)
+        return QuestionLauncher(client, walls, notebook, seconds)
 
     def start(self) -> None:
         """Start the fork server, in the cgroup, unless it runs."""
@@ -85,7 +85,7 @@ class Sandbox(Launcher):
         return None
 
 
-class Question(Launcher):
+class QuestionLauncher(Launcher):
     """Launches behind the walls of one question, of functions that name a notebook's.
 
     All its launches together take no more than `seconds`, of those that its ranks really had.

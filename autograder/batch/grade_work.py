@@ -11,11 +11,11 @@ from autograder.grade.journal import Judgement
 from autograder.grade.verdicts import RESOURCE, TIMEOUT
 from autograder.places import CourseError, Places
 
-Place = tuple[str, str]  # student, assignment
+HandIn = tuple[str, str]  # student, assignment
 
 
 @dataclass(frozen=True)
-class Judging:
+class GradeWork:
     """Work for the queue: items are (student, assignment), results the lines of a journal.
 
     `engine` is what each Grader is made with, `means` those of the one that sends the work.
@@ -40,7 +40,7 @@ class Judging:
                     " and one sandbox"
                 )
             yield (
-                lambda place: grader.judge(grader.take_in(*place)).as_line().decode(),
+                lambda hand_in: grader.new_judgement(grader.take_in(*hand_in)).as_line().decode(),
                 grader.kernel.kernel.kill,  # from any thread: judge nothing more
             )
 

@@ -1,6 +1,6 @@
 """One submission judged by papermill: a notebook of the source's test cells, run by a warm kernel.
 
-The notebook holds nothing of the student's: their cells go into a plan file, and from there to
+The notebook holds nothing of the student's: their cells go into a case file, and from there to
 the sandbox. Its verdicts come back as displays of a MIME type of our own, one for each test cell.
 """
 
@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.cells import defined_names, is_grade, is_locked, is_solution
-from autograder.grade.judge import LIMIT_SECONDS, MIME, Plan, Question
+from autograder.grade.judge import LIMIT_SECONDS, MIME, Case, Question
 from autograder.grade.verdicts import INFRASTRUCTURE, Verdict
 from autograder.kernel import Kernel, kernel_folder
 from autograder.places import CourseError
@@ -26,7 +26,7 @@ SPARE_SECONDS = 600  # starting torch, the student's cells, and what the judge i
 
 
 @dataclass(frozen=True)
-class Judged:
+class Verdicts:
     """The verdicts on one submission, and what was noticed while its cells ran."""
 
     verdicts: list[Verdict]
@@ -42,19 +42,19 @@ class WarmKernel(contextlib.AbstractContextManager):
         folder = self._held.enter_context(kernel_folder())
         self.kernel = self._held.enter_context(Kernel(folder))
 
-    def judge(self, plan: Plan, seed: int) -> Judged:
+    def judge(self, case: Case, seed: int) -> Verdicts:
         """Verdicts on one submission; one that cannot be judged is tried with another kernel.
 
         Raises:
             CourseError, or what a dead kernel makes papermill raise: it cannot be judged, through
                 no fault of its own.
         """
-        plan = replace(plan, seed=seed, **self.means)
+        case = replace(case, seed=seed, **self.means)
         try:
-            return self._run(plan)
+            return self._run(case)
         except Exception:  # a dead kernel has many faces
             self.kernel.close()
-            return self._run(plan)
+            return self._run(case)
 
     def close(self) -> None:
         """End the kernel, its sandbox, and everything in it."""
@@ -63,24 +63,24 @@ class WarmKernel(contextlib.AbstractContextManager):
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def _run(self, plan: Plan) -> Judged:
-        empty, plan_file = self.kernel.folder / "empty", self.kernel.folder / "plan"
+    def _run(self, case: Case) -> Verdicts:
+        empty, case_file = self.kernel.folder / "empty", self.kernel.folder / "case"
         empty.mkdir(exist_ok=True)
-        plan_file.write_bytes(pickle.dumps(plan))
+        case_file.write_bytes(pickle.dumps(case))
         done = self.kernel.execute(
-            judge_notebook(plan),
-            parameters={"plan_file": str(plan_file)},
+            judge_notebook(case),
+            parameters={"case_file": str(case_file)},
             cwd=empty,
             log=self.kernel.folder / "log",
-            seconds=SLOWEST * (sum(question.limit for question in plan.questions) + SPARE_SECONDS),
+            seconds=SLOWEST * (sum(question.limit for question in case.questions) + SPARE_SECONDS),
             environment={"IPYTHONDIR": str(empty), "PYTHONDONTWRITEBYTECODE": "1"},
         )
-        return _judged(done, plan)
+        return _read_verdicts(done, case)
 
 
-def plan(
+def case_of(
     source: NotebookNode, student: NotebookNode, limit: float | None = None, gpus: Gpus = NO_GPUS
-) -> Plan:
+) -> Case:
     """The questions of a source notebook, each with the cells of a restored submission.
 
     Only names that the source's solution cells define become stand-ins. `limit` overrides each
@@ -101,7 +101,7 @@ def plan(
             questions.append(Question(cell.id, points, cell.source, before, limit or usual, own))
         elif is_locked(cell):
             preparation.append(cell.source)
-    return Plan(list(dict.fromkeys(names)), preparation, questions)
+    return Case(list(dict.fromkeys(names)), preparation, questions)
 
 
 def cells_before(student: NotebookNode, test: str) -> list[tuple[str, str]]:
@@ -115,19 +115,19 @@ def cells_before(student: NotebookNode, test: str) -> list[tuple[str, str]]:
     return [cell for cell in cells if cell[1].strip()]
 
 
-def judge_notebook(plan: Plan) -> NotebookNode:
+def judge_notebook(case: Case) -> NotebookNode:
     """The notebook that papermill runs for one submission."""
-    begin = "from autograder.grade.judge import begin\nbegin(plan_file)"
-    texts = {"parameters": "plan_file = ''", "begin": begin}
-    texts |= {f"preparation-{number}": text for number, text in enumerate(plan.preparation)}
-    texts |= {q.name: f"%%question {q.name}\n{q.source}" for q in plan.questions}
+    begin = "from autograder.grade.judge import begin\nbegin(case_file)"
+    texts = {"parameters": "case_file = ''", "begin": begin}
+    texts |= {f"preparation-{number}": text for number, text in enumerate(case.preparation)}
+    texts |= {q.name: f"%%question {q.name}\n{q.source}" for q in case.questions}
     cells = [new_code_cell(text, id=name) for name, text in texts.items()]
     cells[0].metadata["tags"] = ["parameters"]
     return new_notebook(cells=cells, metadata={"kernelspec": dict(KERNELSPEC)})
 
 
-def _judged(notebook: NotebookNode, plan: Plan) -> Judged:
-    """What the executed notebook shows: one verdict for each question, in the plan's order.
+def _read_verdicts(notebook: NotebookNode, case: Case) -> Verdicts:
+    """What the executed notebook shows: one verdict for each question, in the order of the case.
 
     Raises:
         ValueError: it does not show exactly those.
@@ -136,9 +136,9 @@ def _judged(notebook: NotebookNode, plan: Plan) -> Judged:
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     said = [output.data[MIME] for output in outputs if MIME in output.get("data", {})]
     found = [Verdict(**one["verdict"]) for one in said]
-    if [v.question for v in found] != [question.name for question in plan.questions]:
+    if [v.question for v in found] != [question.name for question in case.questions]:
         raise ValueError(f"the judge gave verdicts on {[v.question for v in found]}")
     for verdict in found:
         if verdict.verdict == INFRASTRUCTURE:
             raise CourseError(verdict.message)
-    return Judged(found, said[-1]["notes"] if said else [])
+    return Verdicts(found, said[-1]["notes"] if said else [])
