@@ -358,9 +358,8 @@ def train(rank, world_size, weights, some, cases):
         lists = rank_groups(world_size, tp=tp, cp=cp, pp=pp)
         groups = groups_for_this_rank(lists, CONTEXT_GROUPS)
         schedule = one_forward_one_backward(pp, 2)
-        model = ContextHybrid(
-            chunks_of(weights, groups), groups, schedule, MOMENTUM, 0.3, layout=layout
-        )
+        chunks, shape = chunks_of(weights, groups), weights.positions.shape
+        model = ContextHybrid(chunks, groups, schedule, shape, MOMENTUM, 0.3, layout=layout)
         losses = [float(model.step(x, targets).loss) for x, targets in some]
         there = [p for chunk in chunks_of(expected, groups) for p in chunk.parameters()]
         pairs = zip(model.parameters(), there, strict=True)

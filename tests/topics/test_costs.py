@@ -129,7 +129,7 @@ def hybrid(layout: Layout, schedule: Schedule | None) -> dict[str, int]:
     equal = [0.0, *[1.0] * (2 * BLOCKS), 0.0, 0.0]
     here = chunks_of(weights, groups, layout.chunks, equal)
     make = HybridParallel if layout.cp == 1 else ContextHybrid
-    model = make(here, groups, schedule)
+    model = make(here, groups, schedule, (S, D))
     weighed = Weighed(model.pipeline.chunks)
     dist.barrier()
     model.step(tokens, tokens)
@@ -278,7 +278,7 @@ def named(case: Any) -> str:
 
 def counted(run: Any, rank: int, groups: dict[str, list[list[int]]]) -> dict[str, dict[str, int]]:
     """By group and op: what a rank sent since its last barrier. Not counted: numbers alone, such
-    as norms and losses, and whole numbers: tokens, shapes, how many rows are to come."""
+    as norms and losses, and whole numbers: tokens, how many rows are to come."""
     found: dict[str, dict[str, int]] = {}
     for call in stretches(run, rank)[-1].calls:
         alone = call.op == "all_reduce" and call.shape == ()
