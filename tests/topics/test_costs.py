@@ -223,7 +223,7 @@ def experts_model() -> Model:
         by_token=2 * D + NUM_EXPERTS * D,
         experts=NUM_EXPERTS * each,
         # float32: x normed; x, the router's choice; rows that went and came back; both sides of the
-        # GELU. Whole numbers of eight bytes: the choice, and a plan of three for each row.
+        # GELU. Whole numbers of eight bytes: the choice, and an exchange's three for each row.
         saved=(0, 4 * (2 * D + 1 + NUM_EXPERTS + k + 2 * k * (D + WIDTH)) + 8 * 4 * k),
         routed=k,
         half=True,

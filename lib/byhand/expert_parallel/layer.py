@@ -19,15 +19,15 @@ Source: Lepikhin et al. 2020, arXiv:2006.16668; Dai et al. 2024, arXiv:2401.0606
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from byhand.expert_parallel.dispatch import combine, combine_backward, dispatch, dispatch_backward
-from byhand.expert_parallel.placement import in_order
-from byhand.expert_parallel.plan import Placement, capacity, make_plan
+from byhand.expert_parallel.exchange import Exchange, capacity, make_exchange
+from byhand.expert_parallel.placement import Placement, in_order
 from byhand.expert_parallel.router import Router
 from byhand.model.layer import Layer
 from byhand.model.mlp import GELU, MLP
@@ -37,14 +37,23 @@ Group = dist.ProcessGroup | None
 Weights = Sequence[Sequence[tuple[Tensor, Tensor]]]  # of each expert: (weight, bias) pairs
 
 
+class OfEach(NamedTuple):
+    """What the three of a mixture save in forward, or keep of backward_input."""
+
+    router: Any
+    experts: Any
+    shared: Any
+
+
 class MixtureOfExperts(Layer):
     """y = Σ_j w_j · expert_{e_j}(x) over a token's k experts, + shared(x)."""
 
-    def __init__(self, router: Router, experts: Layer, shared: Layer | None = None):
+    def __init__(self, router: Router, experts: Any, shared: Layer | None = None):
+        """experts: LocalExperts, Experts, or byhand.expert_parallel.HostExperts."""
         self.router, self.experts, self.shared = router, experts, shared
         self.layers = [router, experts, *([shared] if shared else [])]
 
-    def forward(self, x: Tensor) -> tuple[Tensor, tuple]:
+    def forward(self, x: Tensor) -> tuple[Tensor, OfEach]:
         """x [..., D] -> y [..., D]. Sends what router and experts send."""
         flat = x.flatten(0, -2)
         (weights, chosen), routed = self.router.forward(flat)
@@ -53,25 +62,25 @@ class MixtureOfExperts(Layer):
         if self.shared:
             more, shared = self.shared.forward(flat)
             y = y + more
-        return y.view(x.shape), (routed, saved, shared)
+        return y.view(x.shape), OfEach(routed, saved, shared)
 
-    def backward_input(self, grad_y: Tensor, saved: tuple) -> tuple[Tensor, tuple]:
+    def backward_input(self, grad_y: Tensor, saved: OfEach) -> tuple[Tensor, OfEach]:
         """grad_y [..., D] -> grad_x [..., D]: through the experts, the router, the shared one."""
-        routed, inner, shared = saved
-        flat = grad_y.flatten(0, -2)
-        (grad_x, grad_weights), kept = self.experts.backward_input(flat, inner)
-        more, kept_router = self.router.backward_input(grad_weights, routed)
+        flat, shared = grad_y.flatten(0, -2), None
+        (grad_x, grad_weights), experts = self.experts.backward_input(flat, saved.experts)
+        more, router = self.router.backward_input(grad_weights, saved.router)
         grad_x = grad_x + more
-        kept_shared = None
         if self.shared:
-            more, kept_shared = self.shared.backward_input(flat, shared)
+            more, shared = self.shared.backward_input(flat, saved.shared)
             grad_x = grad_x + more
-        return grad_x.view(grad_y.shape), (kept_router, kept, kept_shared)
+        return grad_x.view(grad_y.shape), OfEach(router, experts, shared)
 
-    def backward_weight(self, kept: tuple) -> None:
+    def backward_weight(self, kept: OfEach) -> None:
         """Add to all gradients."""
-        for layer, item in zip(self.layers, kept, strict=False):
-            layer.backward_weight(item)
+        self.router.backward_weight(kept.router)
+        self.experts.backward_weight(kept.experts)
+        if self.shared:
+            self.shared.backward_weight(kept.shared)
 
 
 class LocalExperts(Layer):
@@ -107,6 +116,15 @@ class LocalExperts(Layer):
         """Add to every expert's gradients."""
         for expert, item in zip(self.layers, kept, strict=True):
             expert.backward_weight(item)
+
+
+class Visit(NamedTuple):
+    """What `Experts` saves: the exchange, weights [T, k], the rows that came back, experts' own."""
+
+    exchange: Exchange
+    weights: Tensor
+    returned: Tensor
+    saved: list
 
 
 class Experts(Layer):
@@ -153,19 +171,19 @@ class Experts(Layer):
                 f"is {[list(numbers) for numbers in placement]}"
             )
 
-    def forward(self, x: Tensor, weights: Tensor, chosen: Tensor) -> tuple[Tensor, tuple]:
+    def forward(self, x: Tensor, weights: Tensor, chosen: Tensor) -> tuple[Tensor, Visit]:
         """x [T, D], weights and chosen [T, k], of this rank's tokens -> y [T, D].
 
         Sends each row for an expert elsewhere, and returns those that came: 2 all-to-alls, and
-        the small one of make_plan. -1 in chosen goes nowhere.
+        the small one of make_exchange. -1 in chosen goes nowhere.
         """
         limit = self.capacity_factor
         if limit is not None:
             limit = capacity(*chosen.shape, self.num_experts, limit)
-        plan = make_plan(chosen, self.placement, self.group, limit)
-        rows, saved = self._visit(dispatch(x, plan), plan.loads)
-        y, returned = combine(rows, weights, plan)
-        return y, (plan, weights, returned, saved)
+        exchange = make_exchange(chosen, self.placement, self.group, limit)
+        rows, saved = self._visit(dispatch(x, exchange), exchange.loads)
+        y, returned = combine(rows, weights, exchange)
+        return y, Visit(exchange, weights, returned, saved)
 
     def _visit(self, rows: Tensor, loads: Sequence[int]) -> tuple[Tensor, list]:
         """Each expert computes its rows; one without rows computes none."""
@@ -173,14 +191,14 @@ class Experts(Layer):
         both = [e.forward(part) for e, part in zip(self.layers, parts, strict=True)]
         return torch.cat([rows[:0], *(made for made, _ in both)]), [saved for _, saved in both]
 
-    def backward_input(self, grad_y: Tensor, saved: tuple) -> tuple[tuple[Tensor, Tensor], list]:
+    def backward_input(self, grad_y: Tensor, saved: Visit) -> tuple[tuple[Tensor, Tensor], list]:
         """grad_y [T, D] -> (grad_x [T, D], grad_weights [T, k]). Sends what forward sends."""
-        plan, weights, returned, inner = saved
-        grad_rows, grad_weights = combine_backward(grad_y, weights, returned, plan)
-        parts = zip(self.layers, grad_rows.split(plan.loads), inner, strict=True)
+        exchange, weights, returned, inner = saved
+        grad_rows, grad_weights = combine_backward(grad_y, weights, returned, exchange)
+        parts = zip(self.layers, grad_rows.split(exchange.loads), inner, strict=True)
         both = [expert.backward_input(part, item) for expert, part, item in parts]
         grad_rows = torch.cat([grad_rows[:0], *(grad for grad, _ in both)])
-        return (dispatch_backward(grad_rows, plan), grad_weights), [kept for _, kept in both]
+        return (dispatch_backward(grad_rows, exchange), grad_weights), [kept for _, kept in both]
 
     def backward_weight(self, kept: list) -> None:
         """Add to the gradients of this rank's experts: complete, over all ranks' tokens."""

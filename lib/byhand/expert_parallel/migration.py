@@ -22,8 +22,7 @@ from torch import Tensor
 
 from byhand.data_parallel.replicas import copy_back, pieces
 from byhand.expert_parallel.layer import Experts
-from byhand.expert_parallel.placement import moves
-from byhand.expert_parallel.plan import Placement
+from byhand.expert_parallel.placement import Placement, moves
 
 Group = dist.ProcessGroup | None
 
