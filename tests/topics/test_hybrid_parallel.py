@@ -30,7 +30,7 @@ from byhand.hybrid_parallel.cluster import (
     bytes_held,
     degrees,
     fastest,
-    plans,
+    layouts_that_fit,
     simulated,
 )
 from byhand.hybrid_parallel.cost import SCALARS, held_bytes, predict, sent_bytes
@@ -423,9 +423,9 @@ CLUSTERS = {
 
 
 def simulated_fastest(model, machine, num_ranks, num_sequences) -> tuple[Layout, float]:
-    """Of all plans that fit, the one with the shortest simulated step, and its seconds.
+    """Of all layouts that fit, the one with the shortest simulated step, and its seconds.
 
-    A plan is left out only where no simulation of it can be shorter: a stage waits for the first
+    A layout is left out only where no simulation of it can be shorter: a stage waits for the first
     micro-batch, computes all, and the stages before it still have the last one's backward to do.
     """
     best, least = None, math.inf
@@ -490,7 +490,7 @@ def test_the_head_makes_a_deep_pipeline_lose_for_a_small_model():
 
 def test_what_does_not_fit_into_memory_is_never_advised():
     model, machine, num_ranks, num_sequences = CLUSTERS["146 B"]
-    found = plans(model, machine, num_ranks, num_sequences)
+    found = layouts_that_fit(model, machine, num_ranks, num_sequences)
     assert {layout.dp for layout in found}.isdisjoint({1536, 768, 384})
     assert all(bytes_held(model, at, num_sequences) <= 0.9 * machine.memory for at in found)
     with pytest.raises(ValueError, match="1536 ranks of 1 GB cannot hold"):
