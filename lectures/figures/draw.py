@@ -24,7 +24,7 @@ import torch
 import torch.distributed as dist
 
 from byhand import VirtualNetwork, launch
-from byhand.all_reduce.lab import PLANS, compare_on_hosts
+from byhand.all_reduce.lab import ALGORITHMS, compare_on_hosts
 from byhand.communication_cost.lab import formula_race
 from byhand.costs import Machine
 from byhand.figures import (
@@ -76,7 +76,7 @@ def draw_two_hosts(path: Path) -> None:
     if (why := why_no_network()) is not None:
         print(f"{path} stays as it is: {why}")
         return
-    network, names = VirtualNetwork(2, 2, bytes_per_second=10e6), tuple(PLANS)[-2:]
+    network, names = VirtualNetwork(2, 2, bytes_per_second=10e6), tuple(ALGORITHMS)[-2:]
     compared = compare_on_hosts(network, 1 << 22, ("ring", *names))
     save_svg(compared.picture(), path)
     print(f"{path}:\n{compared}")

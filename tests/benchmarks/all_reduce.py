@@ -23,7 +23,7 @@ import torch
 import torch.distributed as dist
 
 from byhand import VirtualNetwork, all_reduce, device, launch
-from byhand.all_reduce import plans, trees
+from byhand.all_reduce import algorithms, trees
 from byhand.communication_cost import cost
 from byhand.communication_cost.fit import fit
 from byhand.communication_cost.timing import take_turns
@@ -34,9 +34,9 @@ SIZES = [4 << 2 * i for i in range(13)]  # 4 B to 64 MiB
 LINK = 25e6  # bytes per second
 HOST_SIZES = [1 << 22, 1 << 24, 1 << 26]
 MODEL_SIZES = [4 << 2 * i for i in range(11)]  # to 4 MiB
-PLANS = {
-    "ring": plans.ring,
-    "double_ring": plans.double_ring,
+ALGORITHMS = {
+    "ring": algorithms.ring,
+    "double_ring": algorithms.double_ring,
     "tree": trees.tree,
     "double_tree": trees.double_tree,
     "recursive_doubling": trees.recursive_doubling,
@@ -57,7 +57,7 @@ def calls(tensor, ranks_per_host, own):
         return total
 
     found = {own: torchs}
-    for name in PLANS:
+    for name in ALGORITHMS:
         found[name] = partial(getattr(all_reduce, f"{name}_all_reduce"), tensor)
     whole = partial(all_reduce.hierarchical_all_reduce, tensor, ranks_per_host=ranks_per_host)
     return found | {"hierarchical": whole}
@@ -158,7 +158,7 @@ def often(num_bytes):
 
 def choose(times, sizes):
     """What lines fitted to every second size choose at each; also the lines, by algorithm."""
-    costs = {name: {size: cost(name, WORLD_SIZE, size) for size in sizes} for name in PLANS}
+    costs = {name: {size: cost(name, WORLD_SIZE, size) for size in sizes} for name in ALGORITHMS}
     known = sizes[::2]
     lines = {}
     for name, found in costs.items():
@@ -178,7 +178,7 @@ def four_hosts():
     network = VirtualNetwork(WORLD_SIZE, 1, LINK)
     times = {}
     for size in MODEL_SIZES:
-        row = on_all(size, often(size), tuple(PLANS), network, 1)
+        row = on_all(size, often(size), tuple(ALGORITHMS), network, 1)
         times[size] = {name: timing for name, (timing, _) in row.items()}
     lines, chosen = choose(times, MODEL_SIZES)
     print(f"\n{WORLD_SIZE} hosts of one rank, {LINK / 1e6:g} MB/s: a line for each algorithm,")

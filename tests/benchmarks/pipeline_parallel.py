@@ -35,7 +35,7 @@ def by_hand(rank, world_size, weights, x, labels, name):
     """One step of byhand's Pipeline."""
     layers = MLP.from_weights(weights, ReLU).layers
     stage = MLP([layers[i] for i in partition(len(layers), world_size)[rank]])
-    pipeline = Pipeline([stage], SCHEDULES[name](world_size, MICRO_BATCHES))
+    pipeline = Pipeline([stage], SCHEDULES[name](world_size, MICRO_BATCHES), x.shape[1:])
     micro_batches, targets = cut(x, MICRO_BATCHES), cut(labels, MICRO_BATCHES)
 
     def step():
@@ -145,7 +145,7 @@ def compute(rank, world_size, weights, x, schedule):
     layers = MLP.from_weights(weights, ReLU).layers
     stage = MLP([*layers[4 * rank : 4 * rank + 3], ReLU()])
     stage.backward_first = stage.backward
-    pipeline, micro_batches = Pipeline([stage], schedule), cut(x, 4)
+    pipeline, micro_batches = Pipeline([stage], schedule, x.shape[1:]), cut(x, 4)
     targets = cut(torch.zeros(len(x), dtype=torch.long), 4)
     return [pipeline.step(micro_batches, targets, softmax_cross_entropy) for _ in range(3)][2]
 

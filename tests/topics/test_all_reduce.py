@@ -12,13 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byhand import DeadlockError, PerRank, all_reduce, device, launch
-from byhand.all_reduce import plans, trees
+from byhand.all_reduce import algorithms, trees
+from byhand.all_reduce.algorithms import AlgorithmError
 from byhand.all_reduce.rings import MOST_BLOCKS
 from byhand.all_reduce.running import run_rounds
 
-PLANS = {
-    "ring": plans.ring,
-    "double_ring": plans.double_ring,
+ALGORITHMS = {
+    "ring": algorithms.ring,
+    "double_ring": algorithms.double_ring,
     "tree": trees.tree,
     "double_tree": trees.double_tree,
     "recursive_doubling": trees.recursive_doubling,
@@ -33,41 +34,41 @@ def ranks_per_host(world_size):
 
 def each_algorithm(world_size):
     """Every all-reduce, by name."""
-    found = {name: getattr(all_reduce, f"{name}_all_reduce") for name in PLANS}
+    found = {name: getattr(all_reduce, f"{name}_all_reduce") for name in ALGORITHMS}
     whole = partial(all_reduce.hierarchical_all_reduce, ranks_per_host=ranks_per_host(world_size))
     return found | {"hierarchical": whole}
 
 
-def plan(name, world_size):
+def algorithm(name, world_size):
     if name == "hierarchical":
-        return plans.hierarchical(world_size, ranks_per_host(world_size))
-    return PLANS[name](world_size)
+        return algorithms.hierarchical(world_size, ranks_per_host(world_size))
+    return ALGORITHMS[name](world_size)
 
 
-NAMES = (*PLANS, "hierarchical")
+NAMES = (*ALGORITHMS, "hierarchical")
 
 
-# Plans, without a process
+# Algorithms, without a process
 
 
 @given(st.integers(1, 40))
-def test_every_plan_adds_every_term_once_and_leaves_all_ranks_with_the_total(num_ranks):
-    for make in PLANS.values():
-        plans.check(make(num_ranks))
+def test_every_algorithm_adds_every_term_once_and_leaves_all_ranks_with_the_total(num_ranks):
+    for make in ALGORITHMS.values():
+        algorithms.check(make(num_ranks))
     for size in (size for size in range(1, num_ranks + 1) if num_ranks % size == 0):
-        plans.check(plans.hierarchical(num_ranks, size))
+        algorithms.check(algorithms.hierarchical(num_ranks, size))
 
 
-def test_a_plan_that_is_wrong_says_where():
-    good = plans.ring(3)
-    with pytest.raises(plans.PlanError, match="piece 0 on rank 0 ends without the term of rank 1"):
-        plans.check(plans.Plan(3, 3, good.rounds[:1]))
-    with pytest.raises(plans.PlanError, match="round 5: rank 1 would add the term of rank"):
-        plans.check(plans.Plan(3, 3, good.rounds + good.rounds[:1]))
+def test_an_algorithm_that_is_wrong_says_where():
+    good = algorithms.ring(3)
+    with pytest.raises(AlgorithmError, match="piece 0 on rank 0 ends without the term of rank 1"):
+        algorithms.check(algorithms.Algorithm(3, 3, good.rounds[:1]))
+    with pytest.raises(AlgorithmError, match="round 5: rank 1 would add the term of rank"):
+        algorithms.check(algorithms.Algorithm(3, 3, good.rounds + good.rounds[:1]))
 
 
 def formula(name, n, rank, num_bytes):
-    """Bytes sent and rounds, by the table at the head of byhand.all_reduce.plans."""
+    """Bytes sent and rounds, by the table at the head of byhand.all_reduce.algorithms."""
     p = 2 ** int(math.log2(n))
     extra, partner = rank >= p, rank < n - p
     around = 2 * (n - 1) * num_bytes // n
@@ -90,8 +91,8 @@ def formula(name, n, rank, num_bytes):
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "double_tree"])
 @pytest.mark.parametrize("num_ranks", [1, 2, 3, 4, 5, 6, 8, 12, 16])
-def test_bytes_and_rounds_of_a_plan_are_those_of_its_formula(name, num_ranks):
-    made, num_elements = plan(name, num_ranks), 16 * num_ranks
+def test_bytes_and_rounds_of_an_algorithm_are_those_of_its_formula(name, num_ranks):
+    made, num_elements = algorithm(name, num_ranks), 16 * num_ranks
     for rank in range(num_ranks):
         sent, rounds = formula(name, num_ranks, rank, num_elements)
         assert made.sent_elements(rank, num_elements) == sent, f"rank {rank}"
@@ -112,8 +113,8 @@ def test_in_two_trees_no_rank_has_children_twice_or_sends_more_than_two_tensors(
 @pytest.mark.parametrize("num_hosts", [1, 2, 3, 4])
 def test_hierarchical_sends_no_more_across_hosts_than_a_ring_of_the_hosts(num_hosts):
     local, num_elements = 3, 144
-    made = plans.hierarchical(num_hosts * local, local)
-    bounds = plans.cut(num_elements, made.num_pieces)
+    made = algorithms.hierarchical(num_hosts * local, local)
+    bounds = algorithms.cut(num_elements, made.num_pieces)
     across = Counter()
     for transfer in (t for transfers in made.rounds for t in transfers):
         if transfer.sender // local != transfer.receiver // local:
@@ -224,19 +225,19 @@ def messages_by_algorithm(world_size, num_elements):
 
 
 @pytest.mark.parametrize(("world_size", "num_elements"), [(2, 7), (3, 12), (4, 10), (5, 3)])
-def test_the_ledger_counts_the_plans_bytes_and_messages(world_size, num_elements):
+def test_the_ledger_counts_the_algorithms_bytes_and_messages(world_size, num_elements):
     for name, by_rank in messages_by_algorithm(world_size, num_elements).items():
-        made = plan(name, world_size)
+        made = algorithm(name, world_size)
         for rank, sent in enumerate(by_rank):
             want = 4 * made.sent_elements(rank, num_elements)
-            assert sum(sent) == want, f"{name}, rank {rank}: {sum(sent)} bytes, the plan: {want}"
+            assert sum(sent) == want, f"{name}, rank {rank}: {sum(sent)} bytes, expected {want}"
             planned = [t for transfers in made.rounds for t in transfers if rank == t.sender]
             assert len(sent) == len(planned), f"{name}, rank {rank}"
 
 
 def test_blocks_make_more_messages_and_no_more_bytes():
     for name, by_rank in messages_by_algorithm(4, 1 << 18).items():  # 1 MB
-        made = plan(name, 4)
+        made = algorithm(name, 4)
         for rank, sent in enumerate(by_rank):
             planned = [t for transfers in made.rounds for t in transfers if rank == t.sender]
             assert sum(sent) == 4 * made.sent_elements(rank, 1 << 18), name
@@ -353,14 +354,14 @@ def test_tensors_on_gpus_are_reduced_and_stay_there():
         assert result == [(True, [3.0 * i for i in range(10)])] * (len(NAMES) + 1)
 
 
-def ring_by_its_plan(rank, world_size):
+def ring_by_its_rounds(rank, world_size):
     total = torch.arange(11) * (rank + 1)
-    run_rounds(plans.ring(world_size), total, range(world_size))
+    run_rounds(algorithms.ring(world_size), total, range(world_size))
     return total
 
 
 def test_the_rings_plan_run_round_by_round_gives_what_the_ring_gives():
-    for total in launch(ring_by_its_plan, 3).results:
+    for total in launch(ring_by_its_rounds, 3).results:
         assert torch.equal(total, torch.arange(11) * 6)
 
 

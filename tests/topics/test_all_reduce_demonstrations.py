@@ -4,9 +4,9 @@ import pytest
 from readable import words
 
 from byhand import VirtualNetwork, all_reduce
-from byhand.all_reduce import plans, rings, trees
+from byhand.all_reduce import algorithms, rings, trees
 from byhand.all_reduce.lab import (
-    PLANS,
+    ALGORITHMS,
     all_reduce_explorer,
     by_name,
     compare_on_hosts,
@@ -26,16 +26,16 @@ def test_a_round_shows_whose_terms_are_summed_and_what_each_link_has_carried():
     assert (last.count("4"), last.count("1.5")) == (16, 4)
 
 
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("name", ALGORITHMS)
 def test_links_carry_what_the_ledger_counted(name):
     rounds = watch_rounds(name, 4, 24)
-    planned = rounds.sent(len(rounds.plan.rounds))
+    planned = rounds.sent(len(rounds.algorithm.rounds))
     counted = {}
     for event in rounds.ledger.select("send"):
         link = event.rank, event.peer
         counted[link] = counted.get(link, 0) + event.sent_bytes / (4 * 24)
     assert counted == pytest.approx(planned)
-    assert rounds.busiest == max(4 * rounds.plan.sent_elements(rank, 24) for rank in range(4))
+    assert rounds.busiest == max(4 * rounds.algorithm.sent_elements(rank, 24) for rank in range(4))
 
 
 def test_a_picture_needs_no_run():
@@ -83,12 +83,12 @@ def test_between_two_hosts_ledger_and_kernel_agree_and_two_levels_send_two_third
     assert by_bytes == [pytest.approx(s * num_bytes / 20e6, abs=0.005) for s in shares.values()]
 
 
-def test_plans_say_what_the_busiest_rank_sends_and_what_leaves_a_host():
+def test_algorithms_say_what_the_busiest_rank_sends_and_what_leaves_a_host():
     for num_ranks in (16, 64):
         around = 2 * (num_ranks - 1) / num_ranks
-        assert plans.ring(num_ranks).busiest() == around
-        assert plans.ring(num_ranks).leaving(8) == around
-        levels, hosts = plans.hierarchical(num_ranks, 8), num_ranks // 8
+        assert algorithms.ring(num_ranks).busiest() == around
+        assert algorithms.ring(num_ranks).leaving(8) == around
+        levels, hosts = algorithms.hierarchical(num_ranks, 8), num_ranks // 8
         assert levels.leaving(8) == 2 * (hosts - 1) / hosts
         assert levels.leaving(num_ranks) == 0
     assert trees.halving_doubling(64).leaving(8) == 8 * 2 * (1 / 2 + 1 / 4 + 1 / 8)
@@ -97,11 +97,11 @@ def test_plans_say_what_the_busiest_rank_sends_and_what_leaves_a_host():
 @pytest.mark.parametrize("num_ranks", [1, 3, 8, 64])
 def test_with_the_near_partner_first_halving_leaves_a_host_with_as_little_as_two_levels(num_ranks):
     near = trees.halving_doubling(num_ranks, near_first=True)
-    plans.check(near)
+    algorithms.check(near)
     assert near.busiest() == trees.halving_doubling(num_ranks).busiest()
     assert len(near.rounds) == len(trees.halving_doubling(num_ranks).rounds)
     if num_ranks == 64:
-        assert near.leaving(8) == plans.hierarchical(64, 8).leaving(8)
+        assert near.leaving(8) == algorithms.hierarchical(64, 8).leaving(8)
 
 
 def test_a_crossing_is_where_lines_through_the_points_meet():

@@ -367,8 +367,8 @@ def train(rank, world_size, weights, some, cases):
         schedule = one_forward_one_backward(pp, 2)
         parts = tensor_parallel_parts(groups["tp"])
         parts = context_parallel_parts(parts, groups["cp"], layout)
-        chunks = chunks_of(weights, groups, parts=parts)
-        model = ContextHybrid(chunks, groups, schedule, MOMENTUM, 0.3, layout=layout)
+        chunks, shape = chunks_of(weights, groups, parts=parts), weights.positions.shape
+        model = ContextHybrid(chunks, groups, schedule, shape, MOMENTUM, 0.3, layout=layout)
         losses = [float(model.step(x, targets).loss) for x, targets in some]
         there = [p for chunk in chunks_of(expected, groups) for p in chunk.parameters()]
         pairs = zip(model.parameters(), there, strict=True)

@@ -133,7 +133,7 @@ def hybrid(layout: Layout, schedule: Schedule | None) -> dict[str, int]:
         parts = context_parallel_parts(parts, groups["cp"])
     here = chunks_of(weights, groups, layout.chunks, equal, parts)
     make = HybridParallel if layout.cp == 1 else ContextHybrid
-    model = make(here, groups, schedule)
+    model = make(here, groups, schedule, (S, D))
     weighed = Weighed(model.pipeline.chunks)
     dist.barrier()
     model.step(tokens, tokens)
@@ -227,7 +227,7 @@ def experts_model() -> Model:
         by_token=2 * D + NUM_EXPERTS * D,
         experts=NUM_EXPERTS * each,
         # float32: x normed; x, the router's choice; rows that went and came back; both sides of the
-        # GELU. Whole numbers of eight bytes: the choice, and a plan of three for each row.
+        # GELU. Whole numbers of eight bytes: the choice, and an exchange's three for each row.
         saved=(0, 4 * (2 * D + 1 + NUM_EXPERTS + k + 2 * k * (D + WIDTH)) + 8 * 4 * k),
         routed=k,
         half=True,
@@ -282,7 +282,7 @@ def named(case: Any) -> str:
 
 def counted(run: Any, rank: int, groups: dict[str, list[list[int]]]) -> dict[str, dict[str, int]]:
     """By group and op: what a rank sent since its last barrier. Not counted: numbers alone, such
-    as norms and losses, and whole numbers: tokens, shapes, how many rows are to come."""
+    as norms and losses, and whole numbers: tokens, how many rows are to come."""
     found: dict[str, dict[str, int]] = {}
     for call in stretches(run, rank)[-1].calls:
         alone = call.op == "all_reduce" and call.shape == ()

@@ -20,11 +20,11 @@ from byhand.expert_parallel import (
     Router,
     capacity,
     lab,
-    make_plan,
+    make_exchange,
 )
 from byhand.expert_parallel.lab import learning, pictures
 from byhand.expert_parallel.layer import LocalExperts, dense
-from byhand.expert_parallel.moving import move, sum_copies
+from byhand.expert_parallel.migration import move, sum_copies
 from byhand.expert_parallel.placement import (
     even,
     imbalance,
@@ -269,21 +269,35 @@ def test_beyond_its_capacity_an_expert_takes_no_row_of_a_rank(factor):
     st.integers(0, 2**30),
 )
 @settings(max_examples=5)
-def test_a_plan_sends_every_choice_once_to_a_holder(tokens, top_k, limit, seed):
+def test_an_exchange_sends_every_choice_once_to_a_holder(tokens, top_k, limit, seed):
     generator = torch.Generator().manual_seed(seed)
     chosen = [torch.rand(n, 4, generator=generator).argsort(dim=1)[:, :top_k] for n in tokens]
     placement = [[0, 3], [1, 3], [2]]
 
-    def plans(rank, world_size, mine):
-        plan = make_plan(mine, placement, capacity=limit or None)
-        return plan.sends, plan.receives, plan.loads, plan.num_dropped, plan.assignments
+    def exchanges(rank, world_size, mine):
+        made = make_exchange(mine, placement, capacity=limit or None)
+        leaves = list(zip(made.tokens.tolist(), made.choices.tolist(), strict=True))
+        return made.sends, made.receives, made.loads, made.num_dropped, leaves
 
-    results = launch(plans, 3, (PerRank(chosen),)).results
+    results = launch(exchanges, 3, (PerRank(chosen),)).results
     for rank, (_, receives, loads, dropped, leaves) in enumerate(results):
         assert receives == [result[0][rank] for result in results]
         assert sum(loads) == sum(receives)
-        assert len(set(leaves.tolist())) == len(leaves) == chosen[rank].numel() - dropped
+        assert len(set(leaves)) == len(leaves) == chosen[rank].numel() - dropped
         assert limit or dropped == 0
+
+
+def example(rank, world_size):
+    """That of exchange.py's docstring, on both ranks."""
+    chosen = torch.tensor([[2, 0], [0, 1], [2, -1]])
+    return make_exchange(chosen, [[0, 1], [2]])
+
+
+def test_the_exchange_that_is_drawn_is_the_one_that_is_made():
+    for rank, made in enumerate(launch(example, 2).results):
+        assert (made.tokens + 3 * made.choices).tolist() == [1, 3, 4, 0, 2]
+        assert (made.sends, made.num_dropped) == ([3, 2], 0)
+        assert made.order.tolist() == ([0, 1, 3, 4, 2, 5], [0, 1, 2, 3])[rank]
 
 
 def expert_tp(rank, world_size, x, grad_y):
@@ -544,8 +558,8 @@ def test_refusals_name_the_numbers_that_clash():
     assert "each of 5 experts needs one host" in refuse(lambda: on_two_hosts(experts))
     assert "experts that are split" in refuse(lambda: move_split(experts))
     chosen = torch.tensor([[0, 3]])
-    assert "expert 3, which is on no rank" in refuse(lambda: make_plan(chosen, [[0], [1, 2]]))
-    assert "on 3 ranks, in a group of 2" in refuse(lambda: make_plan(chosen, [[0], [1], [3]]))
+    assert "expert 3, which is on no rank" in refuse(lambda: make_exchange(chosen, [[0], [1, 2]]))
+    assert "on 3 ranks, in a group of 2" in refuse(lambda: make_exchange(chosen, [[0], [1], [3]]))
 
 
 def test_the_labs_choices_are_as_uneven_as_asked():

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from readable import assert_readable, words
 
 from byhand import collectives, figures
-from byhand.all_reduce.lab import PLANS, watch_rounds
+from byhand.all_reduce.lab import ALGORITHMS, watch_rounds
 from byhand.all_reduce.trees import two_trees
 from byhand.collectives.lab import NAMES, collective_explorer, demonstrate, picture
 from byhand.communication_cost.lab.pictures import draw_wirings
@@ -135,7 +135,7 @@ FIGURES = {
 }
 ROUNDS = {
     f"{name} of {n}": lambda name=name, n=n: watch_rounds(name, n).picture(2)
-    for name in PLANS
+    for name in ALGORITHMS
     for n in (1, 4, 8)
 }
 

@@ -30,7 +30,7 @@ from byhand.hybrid_parallel.cluster import (
     bytes_held,
     degrees,
     fastest,
-    plans,
+    layouts_that_fit,
     simulated,
 )
 from byhand.hybrid_parallel.cost import SCALARS, held_bytes, predict, sent_bytes
@@ -92,14 +92,15 @@ def one_device(weights, some, optimizer=MOMENTUM, clip=MAX_NORM):
 
 
 def built(weights, case, groups):
+    """What HybridParallel is given first."""
     make, m, num_chunks = case
-    num_stages = dist.get_world_size(groups["pp"])
-    return chunks_of(weights, groups, num_chunks), make(num_stages, m)
+    schedule = make(dist.get_world_size(groups["pp"]), m)
+    return chunks_of(weights, groups, num_chunks), groups, schedule, weights.positions.shape
 
 
 def train(weights, some, case, groups, optimizer=MOMENTUM):
     """(loss, norm) of each step, and the model. Only those ranks have the data who need it."""
-    model = HybridParallel(*swapped(built(weights, case, groups), groups), optimizer, MAX_NORM)
+    model = HybridParallel(*built(weights, case, groups), optimizer, MAX_NORM)
     others = dist.get_rank(groups["tp"]) > 0
     told = []
     for x, targets in some:
@@ -108,11 +109,6 @@ def train(weights, some, case, groups, optimizer=MOMENTUM):
         step = model.step(x, targets)
         told.append((float(step.loss), float(step.norm)))
     return told, model
-
-
-def swapped(chunks_and_schedule, groups):
-    chunks, schedule = chunks_and_schedule
-    return chunks, groups, schedule
 
 
 def difference(model, expected):
@@ -287,8 +283,7 @@ def test_tied_tables_and_replicated_parameters_stay_equal_to_the_bit():
 def one_step_each(rank, world_size, weights, x, targets, factors):
     for _, tp, pp in factors:
         groups = groups_for_this_rank(rank_groups(world_size, tp=tp, pp=pp), GROUPS)
-        chunks, schedule = built(weights[pp == 8], (gpipe, 2, 1), groups)
-        model = HybridParallel(chunks, groups, schedule, max_norm=MAX_NORM)
+        model = HybridParallel(*built(weights[pp == 8], (gpipe, 2, 1), groups), max_norm=MAX_NORM)
         dist.barrier()  # divides the ledger
         model.step(x, targets)
 
@@ -315,7 +310,6 @@ def test_the_ledger_is_the_sum_of_the_formulas_by_group():
                 counted[name] += event.sent_bytes
         model = costs_of(models[pp == 8])
         expected = sent_bytes(model, Layout(dp, tp, pp), num_sequences=16)
-        expected["pp"] += 2 * (pp - 1) * tp * dp * 8 * (7 + 2)  # the first step's headers
         assert counted == {k: v for k, v in expected.items() if v}, (dp, tp, pp)
         assert step.sent_bytes() == sum(expected.values())
 
@@ -429,9 +423,9 @@ CLUSTERS = {
 
 
 def simulated_fastest(model, machine, num_ranks, num_sequences) -> tuple[Layout, float]:
-    """Of all plans that fit, the one with the shortest simulated step, and its seconds.
+    """Of all layouts that fit, the one with the shortest simulated step, and its seconds.
 
-    A plan is left out only where no simulation of it can be shorter: a stage waits for the first
+    A layout is left out only where no simulation of it can be shorter: a stage waits for the first
     micro-batch, computes all, and the stages before it still have the last one's backward to do.
     """
     best, least = None, math.inf
@@ -496,7 +490,7 @@ def test_the_head_makes_a_deep_pipeline_lose_for_a_small_model():
 
 def test_what_does_not_fit_into_memory_is_never_advised():
     model, machine, num_ranks, num_sequences = CLUSTERS["146 B"]
-    found = plans(model, machine, num_ranks, num_sequences)
+    found = layouts_that_fit(model, machine, num_ranks, num_sequences)
     assert {layout.dp for layout in found}.isdisjoint({1536, 768, 384})
     assert all(bytes_held(model, at, num_sequences) <= 0.9 * machine.memory for at in found)
     with pytest.raises(ValueError, match="1536 ranks of 1 GB cannot hold"):
@@ -554,8 +548,7 @@ def test_ranks_are_told_what_does_not_fit():
 
 def on_a_v(rank, world_size, weights):
     groups = groups_for_this_rank(rank_groups(world_size, pp=2), GROUPS)
-    chunks, schedule = built(weights, (zero_bubble_v, 4, 2), groups)
-    HybridParallel(chunks, groups, schedule, MOMENTUM, MAX_NORM)
+    HybridParallel(*built(weights, (zero_bubble_v, 4, 2), groups))
 
 
 def test_a_route_that_is_no_loop_is_refused_for_its_layers_would_be_others():
@@ -566,8 +559,8 @@ def test_a_route_that_is_no_loop_is_refused_for_its_layers_would_be_others():
 def on_gpu(rank, world_size, weights, some):
     groups = groups_for_this_rank(rank_groups(world_size, tp=2, pp=2), GROUPS)
     moved = moved_to(weights, torch.device("cuda"))
-    chunks, schedule = built(moved, (one_forward_one_backward, 2, 1), groups)
-    model = HybridParallel(chunks, groups, schedule, MOMENTUM, MAX_NORM)
+    case = one_forward_one_backward, 2, 1
+    model = HybridParallel(*built(moved, case, groups), MOMENTUM, MAX_NORM)
     steps = [model.step(x, targets) for x, targets in some]
     return [(float(step.loss), float(step.norm)) for step in steps]
 

@@ -21,6 +21,7 @@ from byhand.model.mlp import GELU, MLP, mean_squared_error, random_weights, soft
 from byhand.model.optimizers import AdamW
 from byhand.pipeline_parallel import Pipeline, Stage, Step, cut, partition, timeline
 from byhand.pipeline_parallel.lab import Sleep, sleep_through
+from byhand.pipeline_parallel.messages import Wire
 from byhand.pipeline_schedules import (
     Route,
     breadth_first,
@@ -37,7 +38,7 @@ from byhand.pipeline_schedules import (
 )
 from byhand.pipeline_schedules.actions import ScheduleError, incoming, makes, receiver, route_of
 
-SIZES = [6, 9, 7, 8, 11, 5, 9, 4, 5]  # 8 linear layers and 7 activations
+SIZES = [6, *[9] * 7, 5]  # 8 linear layers and 7 activations, as wide wherever one may cut
 SPLIT = {
     "gpipe": (gpipe, 1),
     "1f1b": (one_forward_one_backward, 1),
@@ -66,9 +67,15 @@ def chunks_of(weights, rank, schedule, activation=GELU):
     return [MLP([layers[i] for i in parts[place]]) for place in route.places(rank)]
 
 
+def boundary(weights):
+    """The shape and dtype of a row between two stages."""
+    bias = weights[0][1]
+    return bias.shape, bias.dtype
+
+
 def one_step(rank, world_size, weights, x, targets, schedule, loss, activation=GELU):
     chunks = chunks_of(weights, rank, schedule, activation)
-    pipeline = Pipeline(chunks, schedule)
+    pipeline = Pipeline(chunks, schedule, *boundary(weights))
     m = pipeline.num_micro_batches
     step = pipeline.step(cut(x, m), cut(targets, m), loss)
     return step, [chunk.gradients() for chunk in chunks]
@@ -138,14 +145,16 @@ def test_every_schedule_gives_the_unsplit_models_loss_and_gradients(world_size):
 
 @given(
     st.integers(1, 4),
-    st.lists(st.integers(1, 7), min_size=5, max_size=7),
+    st.tuples(*[st.integers(1, 7)] * 3, st.integers(3, 5)),
     st.integers(1, 9),
     st.sampled_from([gpipe, one_forward_one_backward, zero_bubble_h1, zero_bubble_h2]),
     st.data(),
 )
 @settings(max_examples=5)
-def test_any_shapes_and_any_number_of_micro_batches(world_size, sizes, num_rows, make, data):
+def test_any_widths_and_any_number_of_micro_batches(world_size, widths, num_rows, make, data):
     m = data.draw(st.integers(1, num_rows))
+    first, hidden, last, depth = widths
+    sizes = [first, *[hidden] * depth, last]
     weights, x, _ = digits_like(sizes, num_rows)
     target = torch.randn(num_rows, sizes[-1], dtype=torch.float64)
     args = (weights, x, target, make(world_size, m), mean_squared_error)
@@ -178,7 +187,7 @@ def test_a_stage_told_its_shape_gives_the_unsplit_models_loss_and_gradients(make
 
 def train(rank, world_size, weights, x, labels, schedule):
     chunks = chunks_of(weights, rank, schedule)
-    pipeline = Pipeline(chunks, schedule)
+    pipeline = Pipeline(chunks, schedule, *boundary(weights))
     m = pipeline.num_micro_batches
     parameters = [tensor for chunk in chunks for tensor in chunk.parameters()]
     optimizer = AdamW(parameters, lr=0.01)
@@ -211,12 +220,33 @@ def test_weights_after_three_adamw_steps_are_the_unsplit_models(world_size):
         assert_close(got, model.parameters())
 
 
+def uneven_steps(rank, world_size, weights, x, labels, schedule, some):
+    """Two steps of one pipeline, on so many rows each."""
+    chunks = chunks_of(weights, rank, schedule)
+    pipeline, found = Pipeline(chunks, schedule, *boundary(weights)), []
+    for rows in some:
+        for chunk in chunks:
+            chunk.zero_gradients()
+        step = pipeline.step(cut(x[:rows], 4), cut(labels[:rows], 4), softmax_cross_entropy)
+        found.append((step, [[g.clone() for g in chunk.gradients()] for chunk in chunks]))
+    return found
+
+
+def test_an_epochs_last_batch_may_be_smaller():
+    weights, x, labels = digits_like(SIZES, 13)
+    schedule, some = interleaved(2, 4, 2), (13, 6)
+    run = launch(uneven_steps, 2, (weights, x, labels, schedule, some))
+    for number, rows in enumerate(some):
+        expected = unsplit(weights, x[:rows], labels[:rows], softmax_cross_entropy)
+        assert_unsplit([result[number] for result in run.results], expected, schedule)
+
+
 def in_a_group(rank, world_size, weights, x, labels, schedule):
     group, reverse_group = (dist.new_group([1, 2]) for _ in range(2))
     if rank == 0:
         return None
     chunks = chunks_of(weights, rank - 1, schedule)
-    pipeline = Pipeline(chunks, schedule, group, reverse_group)
+    pipeline = Pipeline(chunks, schedule, *boundary(weights), group, reverse_group)
     step = pipeline.step(cut(x, 4), cut(labels, 4), softmax_cross_entropy)
     return step, [chunk.gradients() for chunk in chunks]
 
@@ -270,10 +300,26 @@ def test_each_boundary_carries_each_micro_batch_once_each_way():
     steps = parted(launch(many_steps, p, arguments))[1:]
     for (name, schedule), step in zip(schedules.items(), steps, strict=True):
         boundaries = sum(a != b for a, b in itertools.pairwise(route_of(schedule)))
-        headers = 8 * (7 + m)
-        assert step.count("send") == step.count("recv") == 2 * boundaries * (m + 1), name
-        assert step.count() == 4 * boundaries * (m + 1), name
-        assert step.sent_bytes() == 2 * boundaries * (8 * width * num_rows + headers), name
+        assert step.count("send") == step.count("recv") == 2 * boundaries * m, name
+        assert step.count() == 4 * boundaries * m, name
+        assert step.sent_bytes() == 2 * boundaries * 8 * width * num_rows, name
+
+
+def connect_each(rank, world_size, some):
+    """What a Pipeline does on NCCL; each begins with a barrier."""
+    for schedule in some:
+        dist.barrier()
+        Wire(None, None, torch.device("cpu")).connect(route_of(schedule))
+
+
+@pytest.mark.parametrize("world_size", [1, 2, 3, 4])
+def test_stages_meet_once_in_both_directions_at_each_boundary(world_size):
+    some = list(cases(world_size, (8,)))
+    parts = parted(launch(connect_each, world_size, (some,)))[1:]
+    for schedule, ledger in zip(some, parts, strict=True):
+        down = [pair for pair in itertools.pairwise(route_of(schedule)) if pair[0] != pair[1]]
+        met = [(event.rank, event.peer) for event in ledger.events if event.op == "send"]
+        assert sorted(met) == sorted(down + [pair[::-1] for pair in down])
 
 
 @given(st.integers(1, 5), st.integers(2, 4), st.sampled_from([*SPLIT]))
@@ -319,7 +365,7 @@ def test_two_layers_that_sleep_alike_are_two():  # zero finds a unit by its laye
 def slow_receiver(rank, world_size, schedule):
     chunk = Sleep(*[0.03 * rank] * 3)  # stage 0 makes eight messages before stage 1 takes one
     batches = [torch.zeros(1, 1000)] * 8
-    return Pipeline([chunk], schedule).step(batches, batches, mean_squared_error)
+    return Pipeline([chunk], schedule, (1000,)).step(batches, batches, mean_squared_error)
 
 
 def test_no_stage_stands_still_for_a_send():
@@ -342,7 +388,8 @@ def hold(rank, world_size, weights, x, target, schedule):
     layers = MLP.from_weights(weights, GELU).layers
     layers.append(GELU())
     places = route_of(schedule).places(rank)
-    pipeline = Pipeline([MLP(layers[4 * place : 4 * place + 4]) for place in places], schedule)
+    chunks = [MLP(layers[4 * place : 4 * place + 4]) for place in places]
+    pipeline = Pipeline(chunks, schedule, (16,))
     m = pipeline.num_micro_batches
     pipeline.step(cut(x, m), cut(target, m), mean_squared_error)
 
@@ -405,40 +452,45 @@ def small_model():
 
 
 def wrong_stages(rank, world_size):
-    Pipeline([small_model()], gpipe(3, 2))
+    Pipeline([small_model()], gpipe(3, 2), (3,))
 
 
 def wrong_chunks(rank, world_size):
-    Pipeline([small_model(), small_model()], gpipe(1, 2))
+    Pipeline([small_model(), small_model()], gpipe(1, 2), (3,))
 
 
 def wrong_micro_batches(rank, world_size):
     x, labels = torch.ones(6, 4, dtype=torch.float64), torch.zeros(6).long()
-    pipeline = Pipeline([small_model()], gpipe(1, 2))
+    pipeline = Pipeline([small_model()], gpipe(1, 2), (3,))
     pipeline.step(cut(x, 3), cut(labels, 3), softmax_cross_entropy)
 
 
 def wrong_targets(rank, world_size):
     x, labels = torch.ones(6, 4, dtype=torch.float64), torch.zeros(6).long()
-    pipeline = Pipeline([small_model()], gpipe(1, 2))
+    pipeline = Pipeline([small_model()], gpipe(1, 2), (3,))
     pipeline.step(cut(x, 2), cut(labels, 3), softmax_cross_entropy)
 
 
 def wrong_dtype(rank, world_size):
     x, labels = torch.ones(6, 4), torch.zeros(6).long()
-    pipeline = Pipeline([small_model()], gpipe(1, 2))
+    pipeline = Pipeline([small_model()], gpipe(1, 2), (3,))
     pipeline.step(cut(x, 2), cut(labels, 2), softmax_cross_entropy)
 
 
-def other_shapes_later(rank, world_size):
-    pipeline = Pipeline([small_model()], gpipe(1, 2))
-    for rows in (6, 5):
-        x, labels = torch.ones(rows, 4, dtype=torch.float64), torch.zeros(rows).long()
-        pipeline.step(cut(x, 2), cut(labels, 2), softmax_cross_entropy)
+def another_width(rank, world_size):
+    x, labels = torch.ones(6, 4, dtype=torch.float64), torch.zeros(6).long()
+    pipeline = Pipeline([small_model()], gpipe(2, 2), (5,), torch.float64)
+    pipeline.step(cut(x, 2), cut(labels, 2), softmax_cross_entropy)
+
+
+def another_dtype(rank, world_size):
+    x, labels = torch.ones(5, 4, dtype=torch.float64), torch.zeros(5).long()
+    pipeline = Pipeline([small_model()], gpipe(2, 2), (3,))
+    pipeline.step(cut(x, 2), cut(labels, 2), softmax_cross_entropy)
 
 
 def a_schedule_that_waits_for_ever(rank, world_size):
-    Pipeline([small_model()], [gpipe(1, 2)[0][::-1]])
+    Pipeline([small_model()], [gpipe(1, 2)[0][::-1]], (3,))
 
 
 @pytest.mark.parametrize(
@@ -449,13 +501,24 @@ def a_schedule_that_waits_for_ever(rank, world_size):
         (wrong_micro_batches, "stage 0 is given 3 micro-batches, but the schedule runs 2"),
         (wrong_targets, "stage 0 is given 3 targets, but the schedule runs 2 micro-batches"),
         (wrong_dtype, "x has 4 features of torch.float32, but this layer takes 4 of torch.float64"),
-        (other_shapes_later, r"micro-batch 1 is \[2, 4\].* began with \[3, 4\]"),
         (a_schedule_that_waits_for_ever, "stage 0 cannot do its action 1, backward 1"),
     ],
 )
 def test_a_pipeline_that_cannot_run_is_refused(drive, words):
     with pytest.raises(RankError, match=words):
         launch(drive, 1)
+
+
+@pytest.mark.parametrize(
+    ("drive", "words"),
+    [
+        (another_width, r"stage 0 the output of micro-batch 0 is \[3, 3\] .* told that \[3, 5\]"),
+        (another_dtype, r"is \[3, 3\] torch.float64, .* told that \[3, 3\] torch.float32 crosses"),
+    ],
+)
+def test_what_crosses_a_boundary_has_the_shape_and_dtype_that_the_pipeline_was_told(drive, words):
+    with pytest.raises(RankError, match=words):
+        launch(drive, 2)
 
 
 # On a GPU

@@ -35,7 +35,7 @@ WORLD_SIZES = (1, 2, 3, 4)
 STAGES = {1: ShardedOptimizer, 2: ShardedGradients, 3: ShardedParameters}
 NO_PREFETCH = partial(ShardedParameters, prefetch=False)
 KEPT = partial(ShardedParameters, reshard=False)
-WAYS = {**STAGES, "3 without prefetch": NO_PREFETCH, "3 kept": KEPT}
+VARIANTS = {**STAGES, "3 without prefetch": NO_PREFETCH, "3 kept": KEPT}
 SIZES = (6, 5, 7, 3)  # 35, 42 and 24 parameters: none a multiple of 4, 24 of 2 and 3
 TIGHT = {"rtol": 1e-10, "atol": 1e-10}
 ADAM = partial(AdamW, lr=0.01)
@@ -89,9 +89,9 @@ def one_step(model, x, targets, loss, micro_batches=1):
     return total
 
 
-def train(rank, world_size, way, build, batches, loss, micro_batches=1):
+def train(rank, world_size, variant, build, batches, loss, micro_batches=1):
     """Ranks begin unequal. Shares of the losses, norms, the last step's gradients, weights."""
-    model = WAYS[way](build(rank), ADAM)
+    model = VARIANTS[variant](build(rank), ADAM)
     losses, norms = [], []
     for x, targets in batches:
         losses.append(one_step(model, x, targets, loss, micro_batches))
@@ -128,17 +128,20 @@ TRAINED = {  # by name: what is built and trained, on which data, by which loss
     ),  # 11 rows divide by none of 2, 3, 4
     "a GPT": (tiny_gpt, text(), next_token_loss),
 }
-CASES = [(way, "an MLP", n) for way in WAYS for n in WORLD_SIZES]
-CASES += [(way, "a GPT", n) for way in WAYS for n in (1, 3)]
+CASES = [(variant, "an MLP", n) for variant in VARIANTS for n in WORLD_SIZES]
+CASES += [(variant, "a GPT", n) for variant in VARIANTS for n in (1, 3)]
 
 
 @functools.cache
-def every_way(world_size):
-    """What `train` returned, [rank][way, what], all in one launch."""
-    cases = [(way, what) for way, what, n in CASES if n == world_size]
+def every_variant(world_size):
+    """What `train` returned, [rank][variant, what], all in one launch."""
+    cases = [(variant, what) for variant, what, n in CASES if n == world_size]
 
     def all_of_them(rank, world_size):
-        return {(way, what): train(rank, world_size, way, *TRAINED[what]) for way, what in cases}
+        return {
+            (variant, what): train(rank, world_size, variant, *TRAINED[what])
+            for variant, what in cases
+        }
 
     return launch(all_of_them, world_size).results
 
@@ -149,9 +152,9 @@ def trained_alone(what):
     return alone(built(0), batches, loss)
 
 
-@pytest.mark.parametrize(("way", "what", "world_size"), CASES)
-def test_clipped_steps_on_uneven_shards_equal_one_device(way, what, world_size):
-    results = [result[way, what] for result in every_way(world_size)]
+@pytest.mark.parametrize(("variant", "what", "world_size"), CASES)
+def test_clipped_steps_on_uneven_shards_equal_one_device(variant, what, world_size):
+    results = [result[variant, what] for result in every_variant(world_size)]
     assert_equals_one_device(results, trained_alone(what))
 
 
@@ -159,13 +162,13 @@ def test_clipped_steps_on_uneven_shards_equal_one_device(way, what, world_size):
     st.lists(st.integers(1, 6), min_size=2, max_size=4),
     st.integers(3, 9),
     st.integers(1, 3),
-    st.sampled_from(list(WAYS)),
+    st.sampled_from(list(VARIANTS)),
 )
 @settings(max_examples=5, derandomize=True)
-def test_any_shapes_and_micro_batches_equal_one_device(sizes, rows, micro_batches, way):
+def test_any_shapes_and_micro_batches_equal_one_device(sizes, rows, micro_batches, variant):
     batches = data(rows, (*sizes, 4), steps=1)
     made = partial(build, sizes=(*sizes, 4))
-    run = launch(train, 3, (way, made, batches, softmax_cross_entropy, micro_batches))
+    run = launch(train, 3, (variant, made, batches, softmax_cross_entropy, micro_batches))
     wanted = alone(made(0), batches, softmax_cross_entropy)
     close(sum(result[0] for result in run.results), wanted[0])
     for result in run.results:
@@ -232,12 +235,12 @@ def test_padding_does_not_count_in_the_norm_and_stays_zero():
 
 
 def steps_of(cases, world_size, sizes=(8, 16, 8)):
-    """The ledger of a step for each (way, micro-batches), all in one launch."""
+    """The ledger of a step for each (variant, micro-batches), all in one launch."""
 
     def drive(rank, world_size):
         ((x, labels),) = data(8, sizes, steps=1)
-        for way, micro_batches in cases:
-            model = WAYS[way](build(0, sizes), ADAM)
+        for variant, micro_batches in cases:
+            model = VARIANTS[variant](build(0, sizes), ADAM)
             dist.barrier()
             one_step(model, x, labels, softmax_cross_entropy, micro_batches)
             model.step(max_norm=1.0)
@@ -265,8 +268,8 @@ def test_weights_that_stay_whole_are_gathered_once():
 
 
 def test_micro_batches_that_do_not_synchronise_send_nothing():
-    def drive(rank, world_size, way, x, labels):
-        model = STAGES[way](build(rank), ADAM)
+    def drive(rank, world_size, variant, x, labels):
+        model = STAGES[variant](build(rank), ADAM)
         dist.barrier()
         for number in range(3):
             y, saved = model.forward(x)
@@ -301,7 +304,7 @@ class Marked(Linear):
 
 
 @pytest.mark.parametrize(
-    ("way", "order"),
+    ("variant", "order"),
     [
         ("3 without prefetch", "g| g| g|  g|r g|r g|r"),
         (3, "gg| g| |  gg|r g|r |r"),
@@ -310,10 +313,10 @@ class Marked(Linear):
         (1, "| | |  | | |"),
     ],
 )
-def test_the_next_units_weights_are_asked_for_before_this_one_computes(way, order):
+def test_the_next_units_weights_are_asked_for_before_this_one_computes(variant, order):
     def drive(rank, world_size):
         layers = [Marked(*pair) for pair in random_weights([4, 4, 4, 4])]
-        model = WAYS[way](layers, ADAM)
+        model = VARIANTS[variant](layers, ADAM)
         dist.reduce(torch.ones(1), 0)
         y, saved = model.forward(torch.ones(2, 4))
         model.backward(y, saved)
@@ -358,12 +361,14 @@ def test_what_is_kept_in_mixed_precision_is_what_the_papers_table_says(stage):
 WIDTH, DEPTH = 64, 8
 
 
-def peak(way, world_size=4, steps=1):
+def peak(variant, world_size=4, steps=1):
     """The most bytes held, by one rank, in units of a layer's; layers are made one by one."""
 
     def drive(rank, world_size):
         weight, bias = torch.zeros(WIDTH, WIDTH), torch.zeros(WIDTH)
-        model = WAYS[way]((Linear(weight, bias) for _ in range(DEPTH)), partial(SGD, lr=0.1))
+        model = VARIANTS[variant](
+            (Linear(weight, bias) for _ in range(DEPTH)), partial(SGD, lr=0.1)
+        )
         for _ in range(steps):
             y, saved = model.forward(torch.ones(1, WIDTH))
             model.backward(y, saved)
@@ -375,7 +380,8 @@ def peak(way, world_size=4, steps=1):
 
 def test_stage_3_holds_one_whole_unit_or_two_and_shards():
     shards = DEPTH / 4
-    held = {way: peak(way) - 1 for way in WAYS}  # less the weight that all layers copy
+    copied = 1  # the weight of which all layers have a copy
+    held = {variant: peak(variant) - copied for variant in VARIANTS}
     # Whole in backward: weights of one unit, gradients of two, and gloo's own copy of what it sums.
     assert held["3 without prefetch"] == pytest.approx(2 * shards + 1 + 2 + 1, abs=0.3)
     assert held[3] == pytest.approx(2 * shards + 2 + 2 + 1, abs=0.6)
@@ -399,10 +405,10 @@ def test_nothing_stays_whole_between_steps_of_stage_3():
 # Hybrid sharding
 
 
-def hybrid(rank, world_size, way, build, batches, loss):
+def hybrid(rank, world_size, variant, build, batches, loss):
     mesh = init_device_mesh("cpu", (2, world_size // 2), mesh_dim_names=("replicate", "shard"))
     groups = {"group": mesh["shard"].get_group(), "replicas": mesh["replicate"].get_group()}
-    model = WAYS[way](build(rank), ADAM, **groups)
+    model = VARIANTS[variant](build(rank), ADAM, **groups)
     dist.barrier()
     losses = []
     for x, targets in batches:
@@ -411,10 +417,10 @@ def hybrid(rank, world_size, way, build, batches, loss):
     return torch.stack(losses), model.parameters()
 
 
-@pytest.mark.parametrize("way", [1, 2, 3])
-def test_shards_within_and_replicas_across_equal_one_device(way):
+@pytest.mark.parametrize("variant", [1, 2, 3])
+def test_shards_within_and_replicas_across_equal_one_device(variant):
     batches = data(11, steps=3)
-    run = launch(hybrid, 4, (way, build, batches, softmax_cross_entropy))
+    run = launch(hybrid, 4, (variant, build, batches, softmax_cross_entropy))
     losses, _, parameters = alone(build(0), batches, softmax_cross_entropy)
     close(sum(result[0] for result in run.results), losses)
     for result in run.results:
@@ -469,12 +475,12 @@ def test_a_watched_step_of_stage_1_sends_after_backward():
 
 
 @pytest.mark.parametrize(
-    ("way", "seconds"), [("stage 1", 0.36), ("stage 3", 0.37), ("stage 3, no prefetch", 0.57)]
+    ("variant", "seconds"), [("stage 1", 0.36), ("stage 3", 0.37), ("stage 3, no prefetch", 0.57)]
 )
-def test_on_paper_a_step_takes_what_the_lecture_adds_up(way, seconds):
-    spans = step_on_paper(way)
+def test_on_paper_a_step_takes_what_the_lecture_adds_up(variant, seconds):
+    spans = step_on_paper(variant)
     assert max(end for *_, end in spans) == pytest.approx(seconds)
-    gathers = 6 if way == "stage 1" else 12
+    gathers = 6 if variant == "stage 1" else 12
     assert [kind for kind, *_ in spans].count("all_gather") == gathers
     assert lab.LAYER_BYTES / LINK == REDUCE
 

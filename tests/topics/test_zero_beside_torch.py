@@ -126,10 +126,10 @@ def beside_fsdp2():
     """By name: what 4 ranks returned, and the ledger after the model was built, in one launch."""
     batches, ((x, labels),) = data(12, SIZES, steps=3), data(8, SIZES, torch.float32, steps=1)
     calls = {}
-    for way, reshard in ((3, True), ("3 kept", False)):
+    for variant, reshard in ((3, True), ("3 kept", False)):
         made = partial(build, sizes=SIZES)
-        calls[way, "theirs"] = fsdp, made(0), batches, reshard
-        calls[way, "ours"] = by_hand, way, made, batches, softmax_cross_entropy
+        calls[variant, "theirs"] = fsdp, made(0), batches, reshard
+        calls[variant, "ours"] = by_hand, variant, made, batches, softmax_cross_entropy
     for reduce_dtype in (None, torch.float32):
         arguments = x, labels, reduce_dtype, build(0, SIZES, torch.float32)
         calls[reduce_dtype, "theirs"] = fsdp_in_bfloat16, *arguments
@@ -139,9 +139,9 @@ def beside_fsdp2():
     return dict(zip(calls, found, strict=True))
 
 
-@pytest.mark.parametrize("way", [3, "3 kept"])
-def test_stage_3_and_fsdp2_have_the_same_losses_calls_and_bytes(way):
-    (theirs, called), (ours, mine) = (beside_fsdp2()[way, who] for who in ("theirs", "ours"))
+@pytest.mark.parametrize("variant", [3, "3 kept"])
+def test_stage_3_and_fsdp2_have_the_same_losses_calls_and_bytes(variant):
+    (theirs, called), (ours, mine) = (beside_fsdp2()[variant, who] for who in ("theirs", "ours"))
     close(sum(theirs), sum(result[0] for result in ours))
     for op in ("all_gather", "reduce_scatter"):
         events = called.select(op, 0)

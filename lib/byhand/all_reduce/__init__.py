@@ -1,10 +1,10 @@
 """All-reduce by hand: ring, trees, doubling, and in two levels for hosts with a slow link between.
 
-rings     the ring, all of it: read this first
-plans     every algorithm as rounds of transfers, and the proof that it sums. Pure
-trees     those of a logarithmic number of rounds. Pure
-running   carries out any plan, round by round: the functions below
-lab       what lecture 03 runs, draws and lets one play with
+rings       the ring, all of it: read this first
+algorithms  every algorithm as rounds of transfers, and the proof that it sums. Pure
+trees       those of a logarithmic number of rounds. Pure
+running     carries out any algorithm, round by round: the functions below
+lab         what lecture 03 runs, draws and lets one play with
 """
 
 from byhand.all_reduce.rings import ring_all_reduce

@@ -14,8 +14,8 @@ import torch
 import torch.distributed as dist
 
 from byhand import all_reduce
-from byhand.all_reduce import plans, trees
-from byhand.all_reduce.plans import Plan, cut, history
+from byhand.all_reduce import algorithms, trees
+from byhand.all_reduce.algorithms import Algorithm, cut, history
 from byhand.runtime import Ledger, Run, VirtualNetwork, launch
 from byhand.words import counted
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of
     from byhand.figures.style import CourseFigure
 
 MOST_RANKS = 8  # that can be shown
-PLANS: dict[str, Callable[[int], Plan]] = {
-    "ring": plans.ring,
-    "double ring": plans.double_ring,
+ALGORITHMS: dict[str, Callable[[int], Algorithm]] = {
+    "ring": algorithms.ring,
+    "double ring": algorithms.double_ring,
     "tree": trees.tree,
     "double tree": trees.double_tree,
     "recursive doubling": trees.recursive_doubling,
     "halving-doubling": trees.halving_doubling,
-    "hierarchical": lambda n: plans.hierarchical(n, _half(n)),
+    "hierarchical": lambda n: algorithms.hierarchical(n, _half(n)),
 }
 
 
@@ -42,13 +42,13 @@ def _half(num_ranks: int) -> int:
 
 
 def by_name(name: str) -> Callable[..., torch.Tensor]:
-    """The function of byhand.all_reduce that `name` in PLANS means; hosts as in the plans.
+    """The function of byhand.all_reduce that `name` in ALGORITHMS means; hosts as there.
 
     Raises:
         ValueError: no such algorithm.
     """
-    if name not in PLANS:
-        raise ValueError(f"no algorithm is called {name!r}: there are {', '.join(PLANS)}")
+    if name not in ALGORITHMS:
+        raise ValueError(f"no algorithm is called {name!r}: there are {', '.join(ALGORITHMS)}")
     function = getattr(all_reduce, name.replace(" ", "_").replace("-", "_") + "_all_reduce")
     if name != "hierarchical":
         return function
@@ -57,10 +57,10 @@ def by_name(name: str) -> Callable[..., torch.Tensor]:
 
 @dataclass(frozen=True)
 class Rounds:
-    """An algorithm, planned and run: `ledger` is of a run of a tensor of `num_elements` floats."""
+    """An algorithm, and the `ledger` of its run on a tensor of `num_elements` floats."""
 
     name: str
-    plan: Plan
+    algorithm: Algorithm
     num_elements: int
     ledger: Ledger
 
@@ -68,20 +68,20 @@ class Rounds:
         """What the ranks hold after round `number`, its messages, and bytes by link until then."""
         from byhand.figures import round_picture
 
-        last = len(self.plan.rounds)
+        last = len(self.algorithm.rounds)
         number = min(number, last)
-        terms = history(self.plan)[number]
-        complete = sum(len(origins) == self.plan.num_ranks for origins in terms.values())
+        terms = history(self.algorithm)[number]
+        complete = sum(len(origins) == self.algorithm.num_ranks for origins in terms.values())
         title = f"{self.name.capitalize()}, round {number} of {last}: "
         title += f"{complete} of {len(terms)} shards are sums of all"
-        transfers = self.plan.rounds[number - 1] if number else ()
+        transfers = self.algorithm.rounds[number - 1] if number else ()
         return round_picture(terms, transfers, self.sent(number), title)
 
     def sent(self, number: int) -> dict[tuple[int, int], float]:
         """By (sender, receiver), the part of the tensor sent until round `number`."""
-        bounds = cut(self.num_elements, self.plan.num_pieces)
+        bounds = cut(self.num_elements, self.algorithm.num_pieces)
         total: dict[tuple[int, int], float] = defaultdict(float)
-        for transfer in (t for transfers in self.plan.rounds[:number] for t in transfers):
+        for transfer in (t for transfers in self.algorithm.rounds[:number] for t in transfers):
             length = bounds[transfer.stop] - bounds[transfer.start]
             total[transfer.sender, transfer.receiver] += length / self.num_elements
         return dict(total)
@@ -96,12 +96,12 @@ class Rounds:
     @property
     def busiest(self) -> int:
         """The most bytes that a rank sent, by the ledger."""
-        return max(self.ledger.sent_bytes(rank=rank) for rank in range(self.plan.num_ranks))
+        return max(self.ledger.sent_bytes(rank=rank) for rank in range(self.algorithm.num_ranks))
 
 
 @lru_cache(maxsize=32)
 def watch_rounds(name: str, num_ranks: int, num_elements: int = 1024) -> Rounds:
-    """Plan an algorithm, and run it on that many ranks.
+    """Run an algorithm on that many ranks, to be shown round by round.
 
     Raises:
         ValueError: no such algorithm, or not 1 to 8 ranks.
@@ -110,7 +110,7 @@ def watch_rounds(name: str, num_ranks: int, num_elements: int = 1024) -> Rounds:
         raise ValueError(f"1 to {MOST_RANKS} ranks can be shown, not {num_ranks}")
     by_name(name)
     run = launch(timed, num_ranks, (name, num_elements))
-    return Rounds(name, PLANS[name](num_ranks), num_elements, run.ledger)
+    return Rounds(name, ALGORITHMS[name](num_ranks), num_elements, run.ledger)
 
 
 def timed(rank: int, world_size: int, name: str, num_elements: int) -> tuple[float, float]:
@@ -205,13 +205,13 @@ def all_reduce_explorer(name: str = "ring", world_size: int = 4) -> VBox:
 
     from byhand.tools.explorer import explorer, menu, slider
 
-    algorithm = menu("algorithm", PLANS, name)
+    algorithm = menu("algorithm", ALGORITHMS, name)
     ranks = slider("ranks", world_size, 1, MOST_RANKS)
     size = menu("floats", [1, 7, 1024, 1 << 20], 1024)
     number, play = slider("round", 1, 0, 1), Play(interval=900, max=1)
 
     def drawn(name: str, num_ranks: int, num_elements: int, _: int) -> tuple[CourseFigure, str]:
-        number.max = play.max = len(PLANS[name](num_ranks).rounds)  # may lower its value
+        number.max = play.max = len(ALGORITHMS[name](num_ranks).rounds)  # may lower its value
         return draw_round(name, num_ranks, num_elements, number.value)
 
     box = explorer([[algorithm, ranks, size], [number]], drawn)

@@ -1,8 +1,8 @@
 """The ring all-reduce: the function that lecture 03 prints, and the one that runs.
 
-`shards` are flat tensors, one for each rank of the ring, and the same sizes on every rank; `around`
-and the halves change them in place. `ranks` are global ranks in the order of the ring, the caller's
-among them; `group` is what the messages go through, None for all ranks.
+`shards` are flat tensors, one for each rank of the ring, and the same sizes on every rank;
+`run_ring` and the halves change them in place. `ranks` are global ranks in the order of the ring,
+the caller's among them; `group` is what the messages go through, None for all ranks.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def ring_all_reduce(tensor: Tensor, group: Group = None) -> Tensor:
     total = sendable(tensor, group).clone(memory_format=torch.contiguous_format)
     blocks = total.view(-1).tensor_split(num_blocks(total))
     rounds = range(1, 2 * len(ranks) - 1)
-    ways = [around(block.tensor_split(len(ranks)), ranks, rounds, group) for block in blocks]
-    for _ in zip_longest(*ways):
+    rings = [run_ring(block.tensor_split(len(ranks)), ranks, rounds, group) for block in blocks]
+    for _ in zip_longest(*rings):
         pass  # each has ended a round and begun its next
     return total.to(tensor.device)
 
 
-def around(
+def run_ring(
     shards: Sequence[Tensor], ranks: Sequence[int], rounds: range, group: Group = None
 ) -> Iterator[None]:
     """Rounds 1 to n-1 are a reduce-scatter, n to 2n-2 an all-gather; a pause while they travel.
@@ -57,13 +57,13 @@ def around(
 
 def reduce_scatter_around(shards: Sequence[Tensor], ranks: Sequence[int]) -> None:
     """Shard j of rank number j becomes the sum of all ranks' shard j; others are left partial."""
-    for _ in around(shards, ranks, range(1, len(ranks))):
+    for _ in run_ring(shards, ranks, range(1, len(ranks))):
         pass
 
 
 def all_gather_around(shards: Sequence[Tensor], ranks: Sequence[int]) -> None:
     """Every shard j becomes that of rank number j of the ring: each passes on what came last."""
-    for _ in around(shards, ranks, range(len(ranks), 2 * len(ranks) - 1)):
+    for _ in run_ring(shards, ranks, range(len(ranks), 2 * len(ranks) - 1)):
         pass
 
 

@@ -1,8 +1,9 @@
-"""Carries out the plans of all-reduces, round by round: the one engine of all but the ring.
+"""Carries out the algorithms, round by round: the one engine of all but the ring.
 
 Each function takes `tensor`, partial, of any shape, and returns its sum over the ranks of `group`
 (None: all), replicated, in a new tensor. All ranks return the same bits. Rounds and bytes are those
-of the table in byhand.all_reduce.plans; a large tensor goes in blocks, in as many more messages.
+of the table in byhand.all_reduce.algorithms; a large tensor goes in blocks, in as many more
+messages.
 """
 
 from __future__ import annotations
@@ -15,31 +16,38 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand import collectives
-from byhand.all_reduce import plans, trees
-from byhand.all_reduce.plans import Plan, cut
+from byhand.all_reduce import algorithms, trees
+from byhand.all_reduce.algorithms import Algorithm, cut
 from byhand.all_reduce.rings import num_blocks, sendable
 
 Group = dist.ProcessGroup | None
 
 
 def run_rounds(
-    plan: Plan, total: Tensor, ranks: Sequence[int], group: Group = None, num_blocks: int = 1
+    algorithm: Algorithm,
+    total: Tensor,
+    ranks: Sequence[int],
+    group: Group = None,
+    num_blocks: int = 1,
 ) -> None:
-    """The plan on flat `total`, in place; `ranks` are the global ranks of the plan's 0, 1, ….
+    """The algorithm on flat `total`, in place; `ranks` are the global ranks of its 0, 1, ….
 
-    Its blocks take turns: each ends its round and begins its next one, in which it travels while
+    The blocks take turns: each ends its round and begins its next one, in which it travels while
     the others are added. All ranks go through rounds and blocks in one order, so none waits in a
     circle.
     """
-    blocks = [_rounds_of(plan, block, ranks, group) for block in total.tensor_split(num_blocks)]
+    parts = total.tensor_split(num_blocks)
+    blocks = [_rounds_of(algorithm, part, ranks, group) for part in parts]
     for _ in zip_longest(*blocks):
         pass
 
 
-def _rounds_of(plan: Plan, block: Tensor, ranks: Sequence[int], group: Group) -> Iterator[None]:
+def _rounds_of(
+    algorithm: Algorithm, block: Tensor, ranks: Sequence[int], group: Group
+) -> Iterator[None]:
     """One block's way: in each round its messages, a pause while they travel, its additions."""
-    me, bounds = ranks.index(dist.get_rank()), cut(len(block), plan.num_pieces)
-    for transfers in plan.rounds:
+    me, bounds = ranks.index(dist.get_rank()), cut(len(block), algorithm.num_pieces)
+    for transfers in algorithm.rounds:
         messages, to_add = [], []
         for sender, receiver, start, stop, reduces in transfers:
             own = block[bounds[start] : bounds[stop]]
@@ -60,27 +68,27 @@ def _rounds_of(plan: Plan, block: Tensor, ranks: Sequence[int], group: Group) ->
 
 def double_ring_all_reduce(tensor: Tensor, group: Group = None) -> Tensor:
     """Half the tensor each way round: the bytes of one ring, half of them per direction."""
-    return _by_plan(plans.double_ring(dist.get_world_size(group)), tensor, group)
+    return _by_algorithm(algorithms.double_ring(dist.get_world_size(group)), tensor, group)
 
 
 def tree_all_reduce(tensor: Tensor, group: Group = None) -> Tensor:
     """Up a binary tree and down again: 2⌊log₂ n⌋ rounds, S bytes to each neighbour."""
-    return _by_plan(trees.tree(dist.get_world_size(group)), tensor, group)
+    return _by_algorithm(trees.tree(dist.get_world_size(group)), tensor, group)
 
 
 def double_tree_all_reduce(tensor: Tensor, group: Group = None) -> Tensor:
     """Half the tensor in each of two trees, of which a rank is a leaf in one at least."""
-    return _by_plan(trees.double_tree(dist.get_world_size(group)), tensor, group)
+    return _by_algorithm(trees.double_tree(dist.get_world_size(group)), tensor, group)
 
 
 def recursive_doubling_all_reduce(tensor: Tensor, group: Group = None) -> Tensor:
     """Whole tensors between ranks at distance 1, 2, 4, …: log₂ n rounds, log₂ n · S bytes."""
-    return _by_plan(trees.recursive_doubling(dist.get_world_size(group)), tensor, group)
+    return _by_algorithm(trees.recursive_doubling(dist.get_world_size(group)), tensor, group)
 
 
 def halving_doubling_all_reduce(tensor: Tensor, group: Group = None) -> Tensor:
     """The ring's bytes in a tree's rounds, where n is a power of two: 2 log₂ n rounds."""
-    return _by_plan(trees.halving_doubling(dist.get_world_size(group)), tensor, group)
+    return _by_algorithm(trees.halving_doubling(dist.get_world_size(group)), tensor, group)
 
 
 def hierarchical_all_reduce(tensor: Tensor, group: Group = None, *, ranks_per_host: int) -> Tensor:
@@ -91,8 +99,8 @@ def hierarchical_all_reduce(tensor: Tensor, group: Group = None, *, ranks_per_ho
     Raises:
         ValueError: the ranks do not fill their hosts.
     """
-    plan = plans.hierarchical(dist.get_world_size(group), ranks_per_host)
-    return _by_plan(plan, tensor, group)
+    algorithm = algorithms.hierarchical(dist.get_world_size(group), ranks_per_host)
+    return _by_algorithm(algorithm, tensor, group)
 
 
 def ring_reduce_scatter(tensor: Tensor, group: Group = None) -> Tensor:
@@ -106,7 +114,7 @@ def ring_all_gather(shard: Tensor, group: Group = None, *, num_rows: int | None 
     return whole.to(shard.device)
 
 
-def _by_plan(plan: Plan, tensor: Tensor, group: Group) -> Tensor:
+def _by_algorithm(algorithm: Algorithm, tensor: Tensor, group: Group) -> Tensor:
     total = sendable(tensor, group).clone(memory_format=torch.contiguous_format).view(-1)
-    run_rounds(plan, total, dist.get_process_group_ranks(group), group, num_blocks(total))
+    run_rounds(algorithm, total, dist.get_process_group_ranks(group), group, num_blocks(total))
     return total.view(tensor.shape).to(tensor.device)

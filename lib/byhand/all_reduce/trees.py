@@ -1,26 +1,26 @@
 """All-reduce in a logarithmic number of rounds: trees, doubling, halving and doubling. Pure.
 
-What a plan is, and the table of rounds and bytes, are in byhand.all_reduce.plans.
+What an algorithm is, and the table of rounds and bytes, are in byhand.all_reduce.algorithms.
 Sources: Thakur, Rabenseifner & Gropp 2005 (recursive doubling, halving-doubling); Sanders, Speck &
 Träff 2009, Two-tree algorithms for full bandwidth broadcast, reduction and scan.
 """
 
 from __future__ import annotations
 
-from byhand.all_reduce.plans import Plan, Round, Rounds, Transfer, together
+from byhand.all_reduce.algorithms import Algorithm, Round, Rounds, Transfer, together
 
 
-def tree(num_ranks: int) -> Plan:
+def tree(num_ranks: int) -> Algorithm:
     """Sums climb the tree in which rank r's children are 2r+1 and 2r+2; the total descends."""
     parents = [(rank - 1) // 2 for rank in range(num_ranks)]
-    return Plan(num_ranks, 1, tuple(_up_and_down(parents, 0)))
+    return Algorithm(num_ranks, 1, tuple(_up_and_down(parents, 0)))
 
 
-def double_tree(num_ranks: int) -> Plan:
+def double_tree(num_ranks: int) -> Algorithm:
     """Half the tensor up and down each of two trees."""
     first, second = two_trees(num_ranks)
     rounds = together([_up_and_down(first, 0), _up_and_down(second, 1)])
-    return Plan(num_ranks, 2, rounds)
+    return Algorithm(num_ranks, 2, rounds)
 
 
 def two_trees(num_ranks: int) -> tuple[list[int], list[int]]:
@@ -40,7 +40,7 @@ def two_trees(num_ranks: int) -> tuple[list[int], list[int]]:
     return first, second
 
 
-def recursive_doubling(num_ranks: int) -> Plan:
+def recursive_doubling(num_ranks: int) -> Algorithm:
     """Everything to the rank at distance 1, then 2, 4, …: few rounds, many bytes."""
     power = 1 << (num_ranks.bit_length() - 1)
     rounds = []
@@ -48,10 +48,10 @@ def recursive_doubling(num_ranks: int) -> Plan:
     while distance < power:
         rounds.append(tuple(Transfer(r, r ^ distance, 0, 1, True) for r in range(power)))
         distance *= 2
-    return Plan(num_ranks, 1, _with_the_rest(rounds, num_ranks, power, 1))
+    return Algorithm(num_ranks, 1, _with_the_rest(rounds, num_ranks, power, 1))
 
 
-def halving_doubling(num_ranks: int, near_first: bool = False) -> Plan:
+def halving_doubling(num_ranks: int, near_first: bool = False) -> Algorithm:
     """A reduce-scatter that halves what it sends each round, then an all-gather that doubles it.
 
     The largest messages go to the farthest partner, or with `near_first` to the nearest.
@@ -67,7 +67,7 @@ def halving_doubling(num_ranks: int, near_first: bool = False) -> Plan:
         halving.append(tuple(Transfer(r, s, kept[s], kept[s] + length, True) for r, s in ways))
         doubling.append(tuple(Transfer(r, s, kept[r], kept[r] + length, False) for r, s in ways))
     rounds = halving + doubling[::-1]
-    return Plan(num_ranks, power, _with_the_rest(rounds, num_ranks, power, power))
+    return Algorithm(num_ranks, power, _with_the_rest(rounds, num_ranks, power, power))
 
 
 def _up_and_down(parents: list[int], piece: int) -> Rounds:

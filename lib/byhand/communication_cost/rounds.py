@@ -3,7 +3,7 @@
 A round is a list of messages that travel at once; the next begins when all have arrived. Pure
 integers and bytes: the same rounds are priced on any network (networks), added up by link, or
 drawn. n ranks, S bytes. The algorithms are those of communication_cost.cost; where
-byhand.all_reduce has a plan, its transfers are the messages.
+byhand.all_reduce has an algorithm, its transfers are the messages.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from byhand.all_reduce import plans, trees
-from byhand.all_reduce.plans import Plan
+from byhand.all_reduce import algorithms, trees
+from byhand.all_reduce.algorithms import Algorithm
 from byhand.communication_cost.model import check_counts
 
 
@@ -40,18 +40,18 @@ def rounds(algorithm: str, num_ranks: int, num_bytes: float, ranks_per_host: int
     if n == 1:
         return []
     if algorithm == "hierarchical":
-        return of_plan(plans.hierarchical(n, ranks_per_host), s)
-    if algorithm in _PLANS:
-        return of_plan(_PLANS[algorithm](n), s)
+        return of_algorithm(algorithms.hierarchical(n, ranks_per_host), s)
+    if algorithm in _ALGORITHMS:
+        return of_algorithm(_ALGORITHMS[algorithm](n), s)
     return _PLAIN[algorithm](n, s)
 
 
-def of_plan(plan: Plan, num_bytes: float) -> Rounds:
-    """A plan's transfers as messages; the pieces of a tensor of `num_bytes` are equal."""
-    piece = num_bytes / plan.num_pieces
+def of_algorithm(algorithm: Algorithm, num_bytes: float) -> Rounds:
+    """An algorithm's transfers as messages; the pieces of a tensor of `num_bytes` are equal."""
+    piece = num_bytes / algorithm.num_pieces
     return [
         [Message(t.sender, t.receiver, (t.stop - t.start) * piece) for t in transfers]
-        for transfers in plan.rounds
+        for transfers in algorithm.rounds
     ]
 
 
@@ -64,12 +64,12 @@ def _direct(n: int, s: float) -> Rounds:
     return [[message for messages in _all_to_all(n, s) for message in messages]] * 2
 
 
-_PLANS: dict[str, Callable[[int], Plan]] = {
-    "all_gather": plans.ring_all_gather,
-    "reduce_scatter": plans.ring_reduce_scatter,
-    "all_reduce": plans.ring,
-    "ring": plans.ring,
-    "double_ring": plans.double_ring,
+_ALGORITHMS: dict[str, Callable[[int], Algorithm]] = {
+    "all_gather": algorithms.ring_all_gather,
+    "reduce_scatter": algorithms.ring_reduce_scatter,
+    "all_reduce": algorithms.ring,
+    "ring": algorithms.ring,
+    "double_ring": algorithms.double_ring,
     "tree": trees.tree,
     "double_tree": trees.double_tree,
     "recursive_doubling": trees.recursive_doubling,

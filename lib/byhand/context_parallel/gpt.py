@@ -97,21 +97,24 @@ class ContextHybrid(HybridParallel):
         chunks: Sequence[Layer],
         groups: dict[str, Group],
         schedule: Schedule,
+        row_shape: tuple[int, int],
         *args: Any,
         layout: str = ZIGZAG,
     ):
         """As HybridParallel, with groups "cp" and "dp-cp" too; chunks of `context_parallel_parts`.
 
-        layout: that of the chunks' attention and embedding. Gradients are summed over dp-cp, rows
-        shared out over dp, positions over cp.
+        row_shape: of one whole sequence, (S, D). layout: that of the chunks' attention and
+        embedding. Gradients are summed over dp-cp, rows shared out over dp, positions over cp.
         """
         num_shares = dist.get_world_size(groups["cp"])
+        num_positions, num_features = row_shape
 
         def loss(logits: Tensor, tokens: Tensor, global_batch: int) -> tuple[Tensor, Tensor]:
             return next_token_loss(logits, tokens, num_shares * global_batch)
 
         sums = {**groups, "dp": groups["dp-cp"]}
-        super().__init__(chunks, sums, schedule, *args, loss=loss)
+        mine = num_positions // num_shares, num_features
+        super().__init__(chunks, sums, schedule, mine, *args, loss=loss)
         self.groups, self.layout = groups, layout
 
     def rows(self, batch: Tensor) -> Tensor:

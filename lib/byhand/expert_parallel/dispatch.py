@@ -1,7 +1,7 @@
 """Tokens travel to their experts and back: an uneven all-to-all each way, forward and backward.
 
-    rows = dispatch(x, plan)              tokens to their experts: [T, D] -> [R, D], by expert
-    y, returned = combine(out, w, plan)   rows back to their tokens, each token's k added up
+    rows = dispatch(x, exchange)              tokens to their experts: [T, D] -> [R, D], by expert
+    y, returned = combine(out, w, exchange)   rows back to their tokens, each token's k added up
 
 A token that goes to k experts leaves k times. The backward pass of a way there is the way back:
 
@@ -10,7 +10,7 @@ A token that goes to k experts leaves k times. The backward pass of a way there 
 
 So a step moves every row four times, and pads nothing: a rank sends each other one exactly the
 rows for its experts, none where there are none. How many come, and in which order they are sorted
-here and there, is the *plan*, made once for all four ways: byhand.expert_parallel.plan.
+here and there, is the *exchange*, made once for all four ways: byhand.expert_parallel.exchange.
 
 T tokens of this rank, D features, k experts a token, A assignments that leave (T·k less what is
 dropped), R rows that arrive.
@@ -23,60 +23,62 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.expert_parallel.plan import Plan
+from byhand.expert_parallel.exchange import Exchange
 
 
-def dispatch(x: Tensor, plan: Plan) -> Tensor:
+def dispatch(x: Tensor, exchange: Exchange) -> Tensor:
     """x [T, D], this rank's tokens -> rows [R, D], of this rank's experts, one after the other.
 
     Sends the rows of experts elsewhere: one all-to-all.
     """
-    return there(x[plan.tokens], plan)
+    return there(x[exchange.tokens], exchange)
 
 
-def dispatch_backward(grad_rows: Tensor, plan: Plan) -> Tensor:
+def dispatch_backward(grad_rows: Tensor, exchange: Exchange) -> Tensor:
     """grad_rows [R, D] -> grad_x [T, D]: a token's k rows each have a term of its gradient."""
-    grad_x = grad_rows.new_zeros(plan.num_tokens, grad_rows.shape[1])
-    return grad_x.index_add_(0, plan.tokens, back(grad_rows, plan))
+    grad_x = grad_rows.new_zeros(exchange.num_tokens, grad_rows.shape[1])
+    return grad_x.index_add_(0, exchange.tokens, back(grad_rows, exchange))
 
 
-def combine(rows: Tensor, weights: Tensor, plan: Plan) -> tuple[Tensor, Tensor]:
+def combine(rows: Tensor, weights: Tensor, exchange: Exchange) -> tuple[Tensor, Tensor]:
     """rows [R, D] of the experts, weights [T, k] -> y [T, D] = Σ_j weights[:, j] · row.
 
     Saves the rows that came back, [A, D]. A token of which every row was dropped has y = 0.
     """
-    returned = back(rows, plan)
-    y = rows.new_zeros(plan.num_tokens, rows.shape[1])
-    return y.index_add_(0, plan.tokens, _flat(weights, plan) * returned), returned
+    returned = back(rows, exchange)
+    y = rows.new_zeros(exchange.num_tokens, rows.shape[1])
+    y.index_add_(0, exchange.tokens, _weights(weights, exchange) * returned)
+    return y, returned
 
 
 def combine_backward(
-    grad_y: Tensor, weights: Tensor, returned: Tensor, plan: Plan
+    grad_y: Tensor, weights: Tensor, returned: Tensor, exchange: Exchange
 ) -> tuple[Tensor, Tensor]:
     """grad_y [T, D] -> grad_rows [R, D], with the experts, and grad_weights [T, k], here."""
-    grad_returned = grad_y[plan.tokens]
-    grad_weights = weights.new_zeros(weights.numel())
-    grad_weights[plan.assignments] = (grad_returned * returned).sum(dim=1)
-    grad_rows = there(_flat(weights, plan) * grad_returned, plan)
-    return grad_rows, grad_weights.view(weights.shape[1], -1).T
+    grad_returned = grad_y[exchange.tokens]
+    grad_weights = torch.zeros_like(weights)
+    grad_weights[exchange.tokens, exchange.choices] = (grad_returned * returned).sum(dim=1)
+    return there(_weights(weights, exchange) * grad_returned, exchange), grad_weights
 
 
-def there(rows: Tensor, plan: Plan) -> Tensor:
+def there(rows: Tensor, exchange: Exchange) -> Tensor:
     """rows [A, ...] as they leave -> [R, ...] with their experts."""
-    arrived = rows.new_empty(sum(plan.receives), *rows.shape[1:])
-    dist.all_to_all_single(arrived, rows, plan.receives, plan.sends, group=plan.group)
-    return arrived[plan.order]
+    arrived = rows.new_empty(sum(exchange.receives), *rows.shape[1:])
+    dist.all_to_all_single(arrived, rows, exchange.receives, exchange.sends, group=exchange.group)
+    return arrived[exchange.order]
 
 
-def back(rows: Tensor, plan: Plan) -> Tensor:
+def back(rows: Tensor, exchange: Exchange) -> Tensor:
     """rows [R, ...] with their experts -> [A, ...] as they left: the same splits, exchanged."""
     leaving = torch.empty_like(rows)
-    leaving[plan.order] = rows
-    returned = rows.new_empty(sum(plan.sends), *rows.shape[1:])
-    dist.all_to_all_single(returned, leaving, plan.sends, plan.receives, group=plan.group)
+    leaving[exchange.order] = rows
+    returned = rows.new_empty(sum(exchange.sends), *rows.shape[1:])
+    dist.all_to_all_single(
+        returned, leaving, exchange.sends, exchange.receives, group=exchange.group
+    )
     return returned
 
 
-def _flat(weights: Tensor, plan: Plan) -> Tensor:
-    """weights [T, k] -> [A, 1], in the order in which rows leave."""
-    return weights.T.flatten()[plan.assignments][:, None]
+def _weights(weights: Tensor, exchange: Exchange) -> Tensor:
+    """weights [T, k] -> [A, 1], of each row that leaves."""
+    return weights[exchange.tokens, exchange.choices, None]

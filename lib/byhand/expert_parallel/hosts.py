@@ -9,9 +9,19 @@ they make, and returns one row:
     across   one row back from each of those hosts; they add up to y
 
 So a whole host is to the outer level what an expert is to the inner one, and both use the same
-four functions of dispatch.py.
+functions of dispatch.py. What crosses is a token's row, once for each host that it wants, and
+which experts it asks for, by their numbers on that host. An example: experts 0 to 3 on host 0, 4
+to 7 on host 1, k = 3, and - for -1, which is none:
 
-T tokens, D features, k experts a token, H hosts.
+                     token 0      token 1
+    chosen [T, k]    1  4  6      0  2  3
+    their hosts      0  1  1      0  0  0
+    wanted [T, H]    0  1         0  -          three rows leave: two to host 0, one to host 1
+
+    row              token 0 to host 0      token 1 to host 0      token 0 to host 1
+    asked [A, k]     1  -  -                0  2  3                -  0  2
+
+T tokens, D features, k experts a token, H hosts, A rows that leave this rank, R that arrive.
 Simplified: nothing is dropped, and an expert's copies share a host.
 Source: DeepSeek-V3, arXiv:2412.19437, section 3.2.2 (there a token visits at most 4 hosts).
 """
@@ -27,9 +37,9 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.expert_parallel.dispatch import dispatch, dispatch_backward, there
+from byhand.expert_parallel.exchange import Exchange, make_exchange
 from byhand.expert_parallel.layer import Experts, Weights
-from byhand.expert_parallel.placement import in_order
-from byhand.expert_parallel.plan import Placement, make_plan
+from byhand.expert_parallel.placement import Placement, in_order
 from byhand.model.layer import Holder
 from byhand.model.mlp import GELU
 
@@ -61,7 +71,7 @@ class HostExperts(Holder):
         homes = [sorted(set().union(*held)) for held in by_host]
         if sorted(itertools.chain(*homes)) != list(range(len(weights))):
             raise ValueError(f"each of {len(weights)} experts needs one host: they have {homes}")
-        self.host_of, self.local = _numbered(homes, weights[0][0][0].device)
+        self.host_of, self.local = _numbered(homes, weights[0][0][0].device)  # [E], [E]
         host = dist.get_rank(across)
         inner = [[homes[host].index(expert) for expert in held] for held in by_host[host]]
         self.across = across
@@ -73,25 +83,33 @@ class HostExperts(Holder):
 
         Sends over `across` D + 2k numbers and back D for each token and other host it wants.
         """
-        hosts = self.host_of[chosen]  # [T, k]
-        every = torch.arange(self.num_hosts, device=x.device)
-        wanted = (hosts[:, :, None] == every).any(dim=1)  # [T, H]
-        plan = make_plan(every.where(wanted, -1), [[host] for host in every.tolist()], self.across)
-        target = plan.assignments.div(max(len(x), 1), rounding_mode="floor")[:, None]
-        here = hosts[plan.tokens] == target  # of the token's k experts, those on that host
-        numbers = there(self.local[chosen[plan.tokens]].where(here, -1), plan)
-        rows, gates = dispatch(torch.cat([x, weights], 1), plan).split(
-            [x.shape[1], len(chosen.T)], 1
-        )
-        y, saved = self.inner.forward(rows, gates, numbers)
-        return dispatch_backward(y, plan), (plan, saved)  # rows back, a token's added up
+        exchange = self._across(chosen)
+        num_features, k = x.shape[1], chosen.shape[1]
+        asked_here = there(self._asked(chosen, exchange), exchange)  # [R, k]
+        arrived = dispatch(torch.cat([x, weights], dim=1), exchange)
+        x_here, weights_here = arrived.split([num_features, k], dim=1)
+        y_here, saved = self.inner.forward(x_here, weights_here, asked_here)
+        return dispatch_backward(y_here, exchange), (exchange, saved)  # a token's rows added up
+
+    def _across(self, chosen: Tensor) -> Exchange:
+        """One row for each token and host that has one of its experts, however many it has."""
+        every = torch.arange(self.num_hosts, device=chosen.device)
+        has_one = (self.host_of[chosen][:, :, None] == every).any(dim=1)  # [T, H]
+        wanted = every.where(has_one, -1)  # as if hosts were experts, one on each rank of `across`
+        return make_exchange(wanted, [[host] for host in range(self.num_hosts)], self.across)
+
+    def _asked(self, chosen: Tensor, exchange: Exchange) -> Tensor:
+        """chosen [T, k] -> [A, k]: the experts that each row asks for on its host, else -1."""
+        experts = chosen[exchange.tokens]  # wherever they are
+        host = exchange.choices[:, None]  # choice h of `wanted` is host h
+        return self.local[experts].where(self.host_of[experts] == host, -1)
 
     def backward_input(self, grad_y: Tensor, saved: tuple) -> tuple[tuple[Tensor, Tensor], list]:
         """grad_y [T, D] -> (grad_x [T, D], grad_weights [T, k]). Sends as forward does."""
-        plan, inner = saved
-        grads, kept = self.inner.backward_input(dispatch(grad_y, plan), inner)
-        both = dispatch_backward(torch.cat(grads, dim=1), plan)
-        return both.tensor_split([grad_y.shape[1]], dim=1), kept
+        exchange, inner = saved
+        grads_here, kept = self.inner.backward_input(dispatch(grad_y, exchange), inner)
+        grads = dispatch_backward(torch.cat(grads_here, dim=1), exchange)
+        return grads.tensor_split([grad_y.shape[1]], dim=1), kept
 
     def backward_weight(self, kept: list) -> None:
         """Add to the gradients of this rank's experts."""
@@ -99,6 +117,8 @@ class HostExperts(Holder):
 
 
 def _numbered(homes: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
-    """For each expert: its host, and its number within the host."""
-    places = {e: (h, i) for h, home in enumerate(homes) for i, e in enumerate(home)}
-    return torch.tensor([places[e] for e in sorted(places)], device=device).unbind(dim=1)
+    """For each expert: its host, and its number there. homes: the experts of each host."""
+    found = torch.empty(2, sum(map(len, homes)), dtype=torch.int64, device=device)
+    for host, home in enumerate(homes):
+        found[0, home], found[1, home] = host, torch.arange(len(home), device=device)
+    return found[0], found[1]

@@ -26,8 +26,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.expert_parallel.dispatch import combine, combine_backward, dispatch, dispatch_backward
-from byhand.expert_parallel.placement import in_order
-from byhand.expert_parallel.plan import Placement, Plan, capacity, make_plan
+from byhand.expert_parallel.exchange import Exchange, capacity, make_exchange
+from byhand.expert_parallel.placement import Placement, in_order
 from byhand.expert_parallel.router import Router
 from byhand.model.layer import Holder, Layer
 from byhand.model.mlp import GELU, MLP
@@ -121,9 +121,9 @@ class LocalExperts(Holder):
 
 
 class Visit(NamedTuple):
-    """What `Experts` saves: the plan, weights [T, k], the rows that came back, the experts' own."""
+    """What `Experts` saves: the exchange, weights [T, k], the rows that came back, experts' own."""
 
-    plan: Plan
+    exchange: Exchange
     weights: Tensor
     returned: Tensor
     saved: list
@@ -179,15 +179,15 @@ class Experts(Holder):
         """x [T, D], weights and chosen [T, k], of this rank's tokens -> y [T, D].
 
         Sends each row for an expert elsewhere, and returns those that came: 2 all-to-alls, and
-        the small one of make_plan. -1 in chosen goes nowhere.
+        the small one of make_exchange. -1 in chosen goes nowhere.
         """
         limit = self.capacity_factor
         if limit is not None:
             limit = capacity(*chosen.shape, self.num_experts, limit)
-        plan = make_plan(chosen, self.placement, self.group, limit)
-        rows, saved = self._visit(dispatch(x, plan), plan.loads)
-        y, returned = combine(rows, weights, plan)
-        return y, Visit(plan, weights, returned, saved)
+        exchange = make_exchange(chosen, self.placement, self.group, limit)
+        rows, saved = self._visit(dispatch(x, exchange), exchange.loads)
+        y, returned = combine(rows, weights, exchange)
+        return y, Visit(exchange, weights, returned, saved)
 
     def _visit(self, rows: Tensor, loads: Sequence[int]) -> tuple[Tensor, list]:
         """Each expert computes its rows; one without rows computes none."""
@@ -197,12 +197,12 @@ class Experts(Holder):
 
     def backward_input(self, grad_y: Tensor, saved: Visit) -> tuple[tuple[Tensor, Tensor], list]:
         """grad_y [T, D] -> (grad_x [T, D], grad_weights [T, k]). Sends what forward sends."""
-        plan, weights, returned, inner = saved
-        grad_rows, grad_weights = combine_backward(grad_y, weights, returned, plan)
-        parts = zip(self.layers, grad_rows.split(plan.loads), inner, strict=True)
+        exchange, weights, returned, inner = saved
+        grad_rows, grad_weights = combine_backward(grad_y, weights, returned, exchange)
+        parts = zip(self.layers, grad_rows.split(exchange.loads), inner, strict=True)
         both = [expert.backward_input(part, item) for expert, part, item in parts]
         grad_rows = torch.cat([grad_rows[:0], *(grad for grad, _ in both)])
-        return (dispatch_backward(grad_rows, plan), grad_weights), [kept for _, kept in both]
+        return (dispatch_backward(grad_rows, exchange), grad_weights), [kept for _, kept in both]
 
     def backward_weight(self, kept: list) -> None:
         """Add to the gradients of this rank's experts: complete, over all ranks' tokens."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-Placement = Sequence[Sequence[int]]
+Placement = Sequence[Sequence[int]]  # for each rank, the experts that it holds
 
 
 def in_order(num_experts: int, num_ranks: int) -> list[list[int]]:

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from byhand.data_parallel import all_reduce_gradients_flat, shard
 from byhand.expert_parallel.layer import Weights, dense, experts_in
-from byhand.expert_parallel.moving import move, sum_copies
-from byhand.expert_parallel.plan import Placement
+from byhand.expert_parallel.migration import move, sum_copies
+from byhand.expert_parallel.placement import Placement
 from byhand.model.gpt import GPT, Parts, gpt_layers, next_token_loss
 from byhand.model.layer import Layer
 from byhand.model.mlp import MLP, random_weights

@@ -41,7 +41,9 @@ def fits(model: Model, layout: Layout, machine: Machine, num_sequences: int) -> 
     return bytes_held(model, layout, num_sequences) <= USABLE * machine.memory
 
 
-def plans(model: Model, machine: Machine, num_ranks: int, num_sequences: int) -> list[Layout]:
+def layouts_that_fit(
+    model: Model, machine: Machine, num_ranks: int, num_sequences: int
+) -> list[Layout]:
     """Every layout and micro-batch that fits, with blocks recomputed."""
     every = (
         replace(layout, rows=rows, recompute="full")
@@ -58,7 +60,8 @@ def fastest(model: Model, machine: Machine, num_ranks: int, num_sequences: int) 
         ValueError: nothing fits.
     """
     given = model, machine, num_ranks, num_sequences
-    found = {at: estimate(model, at, machine, num_sequences, STATE) for at in plans(*given)}
+    fit = layouts_that_fit(*given)
+    found = {at: estimate(model, at, machine, num_sequences, STATE) for at in fit}
     if not found:
         raise ValueError(
             f"{num_ranks} ranks of {machine.memory / 1e9:.0f} GB cannot hold this model and train "

@@ -33,8 +33,7 @@ def sent_bytes(model: Model, layout: Layout, num_sequences: int) -> dict[str, fl
     """What all ranks together send in one step on a global batch, by group: the table above.
 
     What byhand.costs counts of one rank, for all; beside it the tokens, which it leaves out, and
-    the numbers of norm and loss. Of the first step not counted: 16 · (7 + micro-batches) bytes over
-    each boundary between two ranks, which tell a pipeline its shapes.
+    the numbers of norm and loss.
 
     Raises:
         ValueError: there are more stages than halves of blocks.

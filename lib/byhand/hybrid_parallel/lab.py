@@ -64,7 +64,8 @@ def model_on_rank(weights: GPT, layout: Layout, num_sequences: int) -> HybridPar
     costs = [0.0, *[1.0] * (2 * len(weights.blocks)), 0.0, 0.0]
     parts = replace(tensor_parallel_parts(groups["tp"]), residual=Sleepy)
     chunks = chunks_of(weights, groups, costs=costs, parts=parts)
-    return HybridParallel(chunks, groups, schedule_of(layout, num_sequences))
+    schedule, row_shape = schedule_of(layout, num_sequences), weights.positions.shape
+    return HybridParallel(chunks, groups, schedule, row_shape)
 
 
 def train_on_one_device(weights: GPT, batches: Batches, lr: float = 3e-3) -> list[float]:
@@ -77,7 +78,7 @@ def train_on_one_device(weights: GPT, batches: Batches, lr: float = 3e-3) -> lis
 def group_of(event: Event, groups: Mapping[str, list[list[int]]]) -> str:
     """The name of the group that an event of a step belongs to."""
     if event.op == "send":
-        return "shapes" if event.dtype == "int64" else "pp"
+        return "pp"
     if event.shape == ():
         return SCALARS
     return next(n for n in ("tp", "dp", "embedding") if list(event.group) in groups[n])
@@ -86,10 +87,7 @@ def group_of(event: Event, groups: Mapping[str, list[list[int]]]) -> str:
 def count_bytes(
     weights: GPT, layouts: Sequence[Layout], batch: tuple[Tensor, Tensor]
 ) -> dict[Layout, dict[str, float]]:
-    """What all ranks together send in a step under each layout, by group: from the ledger.
-
-    Not counted: the few numbers that tell a pipeline its shapes, in its first step only.
-    """
+    """What all ranks together send in a step under each layout, by group: from the ledger."""
 
     def on_rank(rank: int, world_size: int) -> None:
         """A barrier and a step under each layout."""
@@ -99,13 +97,13 @@ def count_bytes(
             model.step(*batch)
 
     run = launch(on_rank, layouts[0].num_ranks, deadline=300)
-    found = {layout: dict.fromkeys(BYTES_OF, 0.0) | {"shapes": 0.0} for layout in layouts}
+    found = {layout: dict.fromkeys(BYTES_OF, 0.0) for layout in layouts}
     for rank in range(run.world_size):
         for layout, (_, _, calls) in zip(layouts, stretches(run, rank)[1:], strict=True):
             for call in calls:
                 if call.sent_bytes:
                     found[layout][group_of(call, layout.groups)] += call.sent_bytes
-    return {layout: {name: sent[name] for name in BYTES_OF} for layout, sent in found.items()}
+    return found
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,7 @@ class HybridParallel:
         chunks: Sequence[Any],
         groups: Groups,
         schedule: Schedule,
+        row_shape: tuple[int, ...],
         optimizer: Callable[[list[Tensor]], Any] = AdamW,
         max_norm: float = 1.0,
         loss: Callable[..., tuple[Tensor, Tensor]] = next_token_loss,
@@ -67,14 +68,16 @@ class HybridParallel:
 
         groups: this rank's process groups, "tp", "dp", "pp", "tp-pp" and, on the first and last
         stage, "embedding"; on NCCL also "pp-reverse", a second one of the ranks of "pp".
+        row_shape: of one sequence between two stages, (S, D); its dtype is that of the parameters.
         optimizer: made from this rank's parameters; it holds the state of no others.
 
         Raises:
             ScheduleError, ValueError: see Pipeline.
             ValueError: the schedule's route is no loop, as a V's is not.
         """
+        boundary = row_shape, chunks[0].parameters()[0].dtype
         pipes = groups["pp"], groups.get("pp-reverse")
-        self.pipeline = Pipeline(chunks, schedule, *pipes)
+        self.pipeline = Pipeline(chunks, schedule, *boundary, *pipes)
         if self.pipeline.route != loop(len(schedule), len(chunks)):
             raise ValueError(
                 "chunks_of shares the layers out in a loop, and the embedding group ties the first "
@@ -100,7 +103,7 @@ class HybridParallel:
         for chunk in self.pipeline.chunks:
             chunk.zero_gradients()
         m = self.pipeline.num_micro_batches
-        micro_batches = cut(self.rows(x), m) if self.is_first else []
+        micro_batches = cut(self.rows(x) if self.is_first else shard(x, 0, self.groups["dp"]), m)
         answers = cut(self.rows(targets), m) if self.is_last else []
         done = self.pipeline.step(micro_batches, answers, self.loss, global_batch=len(x))
         self.gradients.sum_over_ranks()

@@ -1,10 +1,9 @@
 """Pipeline parallelism: the model cut by depth, and one worker that runs any schedule.
 
 stage      Stage: one forward, one backward. Read this first
-worker     cut, and Pipeline: any schedule, several chunks, shapes that it learns
+worker     cut, and Pipeline: any schedule, several chunks, unequal micro-batches
 partition  which layers each stage gets. Pure
 messages   what stages send each other
-shapes     the messages' shapes, told once
 lab        what lecture 09 runs, draws and lets one drag
 """
 

@@ -54,9 +54,10 @@ def sleep_through(
 
     def on_rank(rank: int, world_size: int) -> Step:
         """This stage's spans."""
-        pipeline = Pipeline([Sleep(0, 0, 0) for _ in route.places(rank)], schedule)
-        inputs, spans = [torch.zeros(1, message_bytes // 4)] * pipeline.num_micro_batches, []
-        pipeline.step(inputs, inputs, mean_squared_error)  # learns shapes, and connects
+        width = message_bytes // 4
+        pipeline = Pipeline([Sleep(0, 0, 0) for _ in route.places(rank)], schedule, (width,))
+        inputs, spans = [torch.zeros(1, width)] * pipeline.num_micro_batches, []
+        pipeline.step(inputs, inputs, mean_squared_error)  # first messages are slow: not recorded
         pipeline.chunks = [Sleep(*(some[g] for some in each)) for g in route.places(rank)]
         dist.barrier()
         for _ in range(num_steps):
@@ -79,7 +80,8 @@ def held_activations(
 
     def on_rank(rank: int, world_size: int, schedule: Schedule) -> None:
         """A step."""
-        pipeline = Pipeline([MLP.from_weights(random_weights([16, 512, 16]), GELU)], schedule)
+        stage = MLP.from_weights(random_weights([16, 512, 16]), GELU)
+        pipeline = Pipeline([stage], schedule, (16,))
         inputs = [torch.zeros(64, 16)] * pipeline.num_micro_batches
         pipeline.step(inputs, inputs, mean_squared_error)
 

@@ -13,7 +13,9 @@ need a group of their own, `reverse_group`: else two stages that send to each ot
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -29,6 +31,7 @@ from byhand.pipeline_schedules.actions import (
     receiver,
     route_of,
 )
+from byhand.pipeline_schedules.routes import Route
 
 
 class Wire:
@@ -45,16 +48,16 @@ class Wire:
             ValueError: NCCL alone, without a `reverse_group`.
         """
         backend = dist.get_backend(group)
-        on_nccl = device.type == "cuda" and "nccl" in backend
-        if on_nccl and reverse_group is None and "gloo" in backend:
-            on_nccl = False
-        if on_nccl and reverse_group is None and dist.get_world_size(group) > 1:
+        self.on_nccl = device.type == "cuda" and "nccl" in backend
+        if self.on_nccl and reverse_group is None and "gloo" in backend:
+            self.on_nccl = False
+        if self.on_nccl and reverse_group is None and dist.get_world_size(group) > 1:
             raise ValueError(
                 "on NCCL a pipeline needs a reverse_group, a second group of the same ranks: "
                 "messages of one group between two ranks follow each other, in both directions"
             )
         self.stage = dist.get_rank(group)
-        self.device = device if on_nccl else torch.device("cpu")  # gloo sends from main memory
+        self.device = device if self.on_nccl else torch.device("cpu")  # gloo sends from main memory
         self._groups = (group or dist.group.WORLD, reverse_group or group or dist.group.WORLD)
 
     def isend(self, tensor: Tensor, stage: int) -> tuple[dist.Work, Tensor]:
@@ -69,15 +72,19 @@ class Wire:
         group = self._groups[self.stage < stage]
         return dist.irecv(tensor, dist.get_global_rank(group, stage), group), tensor
 
-    def send(self, tensor: Tensor, stage: int) -> None:
-        """Send, and wait until it has left."""
-        self.isend(tensor, stage)[0].wait()
+    def connect(self, route: Route) -> None:
+        """Meet every stage that this one will talk to, in both directions: a number of 4 bytes.
 
-    def receive(self, like: Tensor, stage: int) -> Tensor:
-        """Receive a tensor with the shape and dtype of `like`."""
-        work, tensor = self.irecv(tuple(like.shape), like.dtype, stage)
-        work.wait()
-        return tensor
+        NCCL connects two ranks at their first message, for which the first waits for the second. So
+        all meet in one order, down the route and up again, before a schedule has them meet in its
+        own.
+        """
+        down = [pair for pair in itertools.pairwise(route) if pair[0] != pair[1]]
+        for sender, to in [*down, *(pair[::-1] for pair in reversed(down))]:
+            if self.stage == sender:
+                self.isend(torch.zeros(1), to)[0].wait()
+            elif self.stage == to:
+                self.irecv((1,), torch.float32, sender)[0].wait()
 
 
 class Routes:
@@ -96,17 +103,16 @@ class Routes:
             if to == stage:
                 self.arriving.setdefault(self.route[product.place], []).append(product)
 
-    def boundary(self, product: Product) -> int:
-        """The global stage before which the message passes."""
-        return product.place + 1 if product.kind == "output" else product.place
-
 
 class Mailbox:
     """One stage's messages of one step."""
 
-    def __init__(self, routes: Routes, wire: Wire, shapes: Any):
-        """`shapes[boundary].of(micro_batch)` is a message's shape and dtype."""
-        self.stage, self._routes, self._wire, self._shapes = routes.stage, routes, wire, shapes
+    def __init__(
+        self, routes: Routes, wire: Wire, shapes: Sequence[tuple[int, ...]], dtype: torch.dtype
+    ):
+        """`shapes[micro_batch]`, of `dtype`, crosses every boundary, forward and back."""
+        self.stage, self._routes, self._wire = routes.stage, routes, wire
+        self._shapes, self._dtype = shapes, dtype
         self._expected = {sender: deque(some) for sender, some in routes.arriving.items()}
         self._posted: dict[Product, tuple[dist.Work, Tensor]] = {}
         self._sent: dict[Product, tuple[dist.Work, Tensor]] = {}
@@ -115,11 +121,16 @@ class Mailbox:
             self._post_next(sender)
 
     def send(self, product: Product, tensor: Tensor) -> None:
-        """Begin to send to the stage that needs it, if one does, and return at once."""
+        """Begin to send to the stage that needs it, if one does, and return at once.
+
+        Raises:
+            ValueError: it is not of the shape and dtype that the other stage expects.
+        """
         to = receiver(product, self._routes.route)
         if to == self.stage:
             self._own[product] = tensor
         elif to is not None:
+            self._check(product, tensor)
             self._sent[product] = self._wire.isend(tensor, to)
 
     def receive(self, product: Product) -> Tensor:
@@ -145,8 +156,17 @@ class Mailbox:
     def _post_next(self, sender: int) -> None:
         if self._expected[sender]:
             product = self._expected[sender].popleft()
-            shape = self._shapes[self._routes.boundary(product)].of(product.micro_batch)
-            self._posted[product] = self._wire.irecv(*shape, sender)
+            shape = self._shapes[product.micro_batch]
+            self._posted[product] = self._wire.irecv(shape, self._dtype, sender)
+
+    def _check(self, product: Product, tensor: Tensor) -> None:
+        shape = self._shapes[product.micro_batch]
+        if (tuple(tensor.shape), tensor.dtype) != (shape, self._dtype):
+            raise ValueError(
+                f"on stage {self.stage} the {product.kind} of micro-batch {product.micro_batch} is "
+                f"{list(tensor.shape)} {tensor.dtype}, but its Pipeline was told that "
+                f"{list(shape)} {self._dtype} crosses every boundary: see row_shape and dtype"
+            )
 
     def _release(self, arrived: Product) -> None:
         """Let go of the sends that the sender of `arrived` must have received by then."""

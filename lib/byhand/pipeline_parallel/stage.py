@@ -2,7 +2,8 @@
 
 The order of the calls is the schedule, and it is the caller's: three loops make 1F1B, as lecture
 09 writes them. The shape that crosses a boundary is told by the caller, and all micro-batches have
-it. `worker` learns shapes, posts receives ahead, and splits a stage into chunks.
+it. `worker` takes micro-batches of unequal size, posts receives ahead, and splits a stage into
+chunks.
 
 A loss is the mean over the *global* batch, so the gradients of the micro-batches add up.
 """

@@ -23,7 +23,6 @@ from torch import Tensor
 
 from byhand.model.layer import Layer
 from byhand.pipeline_parallel.messages import Mailbox, Routes, Wire
-from byhand.pipeline_parallel.shapes import Shape, check_shapes, learn_shapes
 from byhand.pipeline_schedules import Span, Timeline
 from byhand.pipeline_schedules.actions import Action, Schedule, check, incoming, makes, route_of
 from byhand.words import counted
@@ -73,10 +72,15 @@ class Pipeline:
         self,
         chunks: Sequence[Layer],
         schedule: Schedule,
+        row_shape: tuple[int, ...],
+        dtype: torch.dtype = torch.float32,
         group: dist.ProcessGroup | None = None,
         reverse_group: dist.ProcessGroup | None = None,
     ):
         """This rank's chunks; the same schedule on every rank. `reverse_group`: see Wire.
+
+        row_shape, dtype: of one row of what crosses a boundary, the same at all of them and either
+        way: (D,) between layers of an MLP, (S, D) in a GPT.
 
         Raises:
             ScheduleError: the schedule cannot run.
@@ -97,9 +101,11 @@ class Pipeline:
         self.num_micro_batches = 1 + max(action.micro_batch for action in schedule[0])
         parameters = [tensor for chunk in self.chunks for tensor in chunk.parameters()]
         self.device = parameters[0].device if parameters else torch.device("cpu")
+        self.row_shape, self.dtype = tuple(row_shape), dtype
         self._wire = Wire(group, reverse_group, self.device)
         self._routes = Routes(schedule, self.stage)
-        self._shapes: dict[int, Shape] = {}
+        if self._wire.on_nccl:
+            self._wire.connect(self.route)
 
     def step(
         self,
@@ -110,39 +116,34 @@ class Pipeline:
     ) -> Step:
         """Forward and backward of one batch: adds to the chunks' gradients.
 
-        micro_batches: counts on the route's first stage; targets: on its last one; both may be
-        empty elsewhere.
+        micro_batches: with the same numbers of rows on every stage; what is in the rows counts on
+        the route's first one. Those numbers may differ from one to the next, and from step to step.
+        targets: count on the route's last stage, and may be missing elsewhere.
         loss(y, target, global_batch) -> (share of the loss, grad_y), as those in `mlp`.
         global_batch: all rows of all data-parallel replicas; the rows of this step when None.
 
-        The first step also sends two headers over each boundary, to tell all stages the shapes;
-        later steps must have the same ones.
-
         Raises:
-            ValueError: not the schedule's number of micro-batches, or shapes that have changed.
+            ValueError: not the schedule's number of micro-batches; or a chunk makes what is not of
+                `row_shape` and `dtype`.
         """
         self._check(micro_batches, targets)
-        if not self._shapes:
-            known = self.route, self.num_micro_batches
-            self._shapes = learn_shapes(self.chunks, *known, self._wire, self.device, micro_batches)
-        shape = self._shapes[self.route.index(self.stage)]
-        if self.is_first:
-            check_shapes(micro_batches, shape)
-        num_rows = sum(shape.rows) if global_batch is None else global_batch
+        rows = [len(micro_batch) for micro_batch in micro_batches]
+        num_rows = sum(rows) if global_batch is None else global_batch
 
         def score(micro_batch: int, y: Tensor) -> tuple[Tensor, Tensor]:
             return loss(y, targets[micro_batch], num_rows)
 
-        mail = Mailbox(self._routes, self._wire, self._shapes)
+        shapes = [(count, *self.row_shape) for count in rows]
+        mail = Mailbox(self._routes, self._wire, shapes, self.dtype)
         work = _Work(mail, micro_batches, score)
         spans = [self._do(action, work) for action in self.schedule[self.stage]]
         mail.close()
         return Step(torch.stack(work.losses).sum() if work.losses else None, spans)
 
     def _check(self, micro_batches: Sequence[Tensor], targets: Sequence[Tensor]) -> None:
-        given = ("micro-batches", self.is_first, micro_batches), ("targets", self.is_last, targets)
-        for name, counts, tensors in given:
-            if counts and len(tensors) != self.num_micro_batches:
+        given = {"micro-batches": micro_batches} | ({"targets": targets} if self.is_last else {})
+        for name, tensors in given.items():
+            if len(tensors) != self.num_micro_batches:
                 raise ValueError(
                     f"stage {self.stage} is given {len(tensors)} {name}, but the schedule runs "
                     f"{counted(self.num_micro_batches, 'micro-batch')}"

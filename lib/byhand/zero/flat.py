@@ -48,7 +48,23 @@ class Flat:
     whole [n · k]        everybody's parameters, in the dtype that is computed in; or None
     grad_whole [n · k]   this rank's gradient of all of them: a term of the sum; or None
 
-    The unit's parameters and gradients are views into whole and grad_whole, or empty tensors.
+    Its parameters and its gradient go through three states each:
+
+    parameters   whole       arriving    the unit computes with
+    sharded      None        None        empty tensors          start_gather, fetch -> gathering
+    gathering    [n · k]     a work      what it had before     finish_gather -> whole
+    whole        [n · k]     None        views of whole         start_gather -> gathering
+                                                                free -> sharded
+
+    gradient     grad_whole  sending     the unit adds to
+    none         None        None        empty tensors          make_grad -> whole
+    whole        [n · k]     None        views of grad_whole    start_reduce -> summing
+                                                                free_grad -> none
+    summing      [n · k],    a work,     views of it, or empty  free_grad lets go of grad_whole;
+                 or None     a sum [k]   tensors                finish_reduce -> whole, or none
+
+    finish_reduce adds the sum to grad_shard, and the optimizer's step forgets that. Between two
+    steps parameters and gradient are whole in stage 1, parameters alone in stage 2, neither in 3.
     """
 
     def __init__(self, unit: Layer, group: Group, replicas: Group, dtype, reduce_dtype):
@@ -65,7 +81,7 @@ class Flat:
         self.dtype = dtype or whole.dtype
         self.reduce_dtype = reduce_dtype or self.dtype
         self.whole = self.grad_whole = self.grad_shard = None
-        self.arriving = self.sending = None  # what is under way
+        self.arriving = self.sending = None
         self.empty = whole.new_empty(0, dtype=self.dtype)
         unit.keep_parameters_in(repeat(self.empty))
         unit.keep_gradients_in(repeat(self.empty))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of
     from byhand.figures.bars import Bars
     from byhand.figures.style import CourseFigure
 
-WAYS = {
+VARIANTS = {
     "stage 1": ShardedOptimizer,
     "stage 2": ShardedGradients,
     "stage 3": ShardedParameters,
@@ -48,10 +48,10 @@ def states(world_size: int, backend: str = "auto") -> tuple[Bars, Bars]:
     stage; the first is one rank alone, whose shards are the whole.
     """
 
-    def count(rank: int, world_size: int, way: str) -> dict[str, int]:
+    def count(rank: int, world_size: int, variant: str) -> dict[str, int]:
         """What this rank holds after a backward."""
         layers = MLP.from_weights(random_weights(SIZES)).layers
-        model = WAYS[way](layers, AdamW, dtype=torch.bfloat16)
+        model = VARIANTS[variant](layers, AdamW, dtype=torch.bfloat16)
         y, saved = model.forward(torch.ones(8, SIZES[0], dtype=torch.bfloat16))
         model.backward(y, saved)
         return held(model)
@@ -60,8 +60,8 @@ def states(world_size: int, backend: str = "auto") -> tuple[Bars, Bars]:
     predicted, counted = {}, {}
     for stage, name in enumerate(["no stage", "stage 1", "stage 2", "stage 3"]):
         predicted[name] = bytes_held(stage, num_parameters, world_size)
-        way, ranks = (name, world_size) if stage else ("stage 1", 1)
-        counted[name] = launch(count, ranks, (way,), backend=backend).results[0]
+        variant, ranks = (name, world_size) if stage else ("stage 1", 1)
+        counted[name] = launch(count, ranks, (variant,), backend=backend).results[0]
     return predicted, counted
 
 
@@ -80,7 +80,7 @@ def _bytes(tensor: Tensor | None) -> int:
     return 0 if tensor is None else tensor.nbytes
 
 
-def peaks(way: str, world_size: int, width: int = 128, depth: int = 12) -> float:
+def peaks(variant: str, world_size: int, width: int = 128, depth: int = 12) -> float:
     """The most that a rank holds in two steps of AdamW, over all its layers' weights, measured.
 
     Float32; the layers are made one by one, and eight rows of activations hardly count.
@@ -89,7 +89,7 @@ def peaks(way: str, world_size: int, width: int = 128, depth: int = 12) -> float
     def two_steps(rank: int, world_size: int) -> None:
         """What is measured."""
         weights = ((torch.zeros(width, width), torch.zeros(width)) for _ in range(depth))
-        model = WAYS[way]((Linear(*pair) for pair in weights), AdamW)
+        model = VARIANTS[variant]((Linear(*pair) for pair in weights), AdamW)
         for _ in range(2):
             y, saved = model.forward(torch.ones(8, width))
             model.backward(y, saved)
@@ -135,7 +135,7 @@ class WatchedStep:
     spans: as `byhand.figures.lanes` draws them. held: bytes, at each of the computing spans.
     """
 
-    way: str
+    variant: str
     spans: list[Span]
     held: list[int]
     run: Run
@@ -153,13 +153,13 @@ class WatchedStep:
 
     def __repr__(self) -> str:
         exposed = f"{self.exposed / self.seconds:.0%} of it exposed"
-        return f"{self.way}: {1e3 * self.seconds:.0f} ms, {exposed} communication"
+        return f"{self.variant}: {1e3 * self.seconds:.0f} ms, {exposed} communication"
 
 
 def watch(
-    way: str, world_size: int = 2, network: VirtualNetwork | None = None, num_steps: int = 3
+    variant: str, world_size: int = 2, network: VirtualNetwork | None = None, num_steps: int = 3
 ) -> WatchedStep:
-    """The fastest of `num_steps` steps of six layers that sleep, under one of WAYS.
+    """The fastest of `num_steps` steps of six layers that sleep, under one of VARIANTS.
 
     The step of the optimizer is left out of stage 3, for it sends nothing; stages 1 and 2 end
     with it.
@@ -169,14 +169,14 @@ def watch(
         """The diary of each step, whose moments count from the barrier at its start."""
         diary, model, diaries = [], [], []
         layers = [WatchedLayer(number, diary, model) for number in range(NUM_LAYERS)]
-        model.append(WAYS[way](layers, partial(SGD, lr=0.1)))
+        model.append(VARIANTS[variant](layers, partial(SGD, lr=0.1)))
         for _ in range(num_steps + 1):
             diary.clear()
             dist.barrier()
             zero = time.monotonic()
             y, saved = model[0].forward(torch.zeros(1))
             model[0].backward(y, saved)
-            if not way.startswith("stage 3"):
+            if not variant.startswith("stage 3"):
                 model[0].step()
             diaries.append([(kind, n, a - zero, b - zero, held) for kind, n, a, b, held in diary])
             for flat in model[0].flats:
@@ -184,11 +184,11 @@ def watch(
         return diaries
 
     run = launch(on_rank, world_size, network=network)
-    steps = [_step(run, way, number) for number in range(1, num_steps + 1)]  # 0: ranks connect
+    steps = [_step(run, variant, number) for number in range(1, num_steps + 1)]  # 0: ranks connect
     return min(steps, key=lambda step: step.seconds)
 
 
-def _step(run: Run, way: str, number: int) -> WatchedStep:
+def _step(run: Run, variant: str, number: int) -> WatchedStep:
     """Rank 0's step of this number: its diary, and the ledger's calls since the step's barrier."""
     from byhand.figures import Span
 
@@ -196,30 +196,30 @@ def _step(run: Run, way: str, number: int) -> WatchedStep:
     spans = [Span(*entry[:4]) for entry in diary]
     for op in ("all_gather", "reduce_scatter"):
         own = [call for call in calls if call.op == op]
-        for unit, call in zip(_order(op, len(own), way), own, strict=True):
+        for unit, call in zip(_order(op, len(own), variant), own, strict=True):
             spans.append(Span(op, unit, call.start - zero, call.end - zero))
-    return WatchedStep(way, spans, [entry[4] for entry in diary], run)
+    return WatchedStep(variant, spans, [entry[4] for entry in diary], run)
 
 
-def _order(op: str, count: int, way: str) -> list[int]:
+def _order(op: str, count: int, variant: str) -> list[int]:
     """Which unit each of a step's calls is for: forward, then backward."""
     down, up = list(range(NUM_LAYERS)), list(reversed(range(NUM_LAYERS)))
-    return (up if op == "reduce_scatter" and way != "stage 1" else down + up)[:count]
+    return (up if op == "reduce_scatter" and variant != "stage 1" else down + up)[:count]
 
 
-def step_explorer(way: str = "stage 3", world_size: int = 2) -> ipywidgets.VBox:
+def step_explorer(variant: str = "stage 3", world_size: int = 2) -> ipywidgets.VBox:
     """Choose a stage and the number of ranks; see one real step, and what it held."""
     from byhand.tools.explorer import explorer, menu, slider
 
-    which = menu("way", WAYS, way)
+    which = menu("variant", VARIANTS, variant)
     return explorer([[which, slider("ranks", world_size, 1, 4)]], draw_step)
 
 
-def draw_step(way: str, world_size: int) -> tuple[CourseFigure, str]:
+def draw_step(variant: str, world_size: int) -> tuple[CourseFigure, str]:
     """A step's picture, and what it took."""
     from byhand.figures import lanes
 
-    step = watch(way, world_size, slow_link(world_size))
+    step = watch(variant, world_size, slow_link(world_size))
     whole = max(step.held) / LAYER_BYTES
     sentence = f"At most {whole:.0f} layers' weights and gradients were whole at once."
     return lanes({"rank 0": step.spans}, repr(step)), sentence

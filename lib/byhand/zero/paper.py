@@ -10,17 +10,17 @@ NUM_LAYERS, FORWARD, BACKWARD = 6, 0.015, 0.04  # seconds a layer
 GATHER, REDUCE = 0.01, 0.02  # seconds of the link a layer
 
 
-def step_on_paper(way: str) -> list[tuple[str, int, float, float]]:
+def step_on_paper(variant: str) -> list[tuple[str, int, float, float]]:
     """What one rank computes, and what travels: the fields of `byhand.figures.Span`.
 
-    way: "stage 3", "stage 3, no prefetch", or "stage 1" as frameworks run it, which gathers while
-    the next forward begins, and reduces in backward.
+    variant: "stage 3", "stage 3, no prefetch", or "stage 1" as frameworks run it, which gathers
+    while the next forward begins, and reduces in backward.
     """
-    ahead, spans = 1 if way == "stage 3, no prefetch" else 2, []
+    ahead, spans = 1 if variant == "stage 3, no prefetch" else 2, []
     clock = link = 0.0
     layers = list(range(NUM_LAYERS))
     for kind, seconds, order in ("forward", FORWARD, layers), ("backward", BACKWARD, layers[::-1]):
-        ready = dict.fromkeys(layers, 0.0) if (way, kind) == ("stage 1", "backward") else {}
+        ready = dict.fromkeys(layers, 0.0) if (variant, kind) == ("stage 1", "backward") else {}
         for place, layer in enumerate(order):
             for wanted in order[place : place + ahead]:
                 if wanted not in ready:

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from byhand.expert_parallel.hosts import HostExperts
 from byhand.expert_parallel.layer import Experts
-from byhand.expert_parallel.moving import move
-from byhand.expert_parallel.plan import Placement
+from byhand.expert_parallel.migration import move
+from byhand.expert_parallel.placement import Placement
 from byhand.expert_parallel.training import random_experts
 from byhand.model.layer import Layer
 from byhand.model.mlp import MLP

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from byhand.expert_parallel.layer import ExpertParallelMLP, LocalExperts, MixtureOfExperts
-from byhand.expert_parallel.placement import imbalance, relabelled, replicated
-from byhand.expert_parallel.plan import Placement
+from byhand.expert_parallel.placement import Placement, imbalance, relabelled, replicated
 from byhand.expert_parallel.router import Router
 from byhand.expert_parallel.training import ExpertParallelTraining, random_experts, with_mixtures
 from byhand.model.gpt import GPT, next_token_loss

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from byhand.expert_parallel.lab import Watched, loads_of, popular
-from byhand.expert_parallel.placement import imbalance, in_order, replicated
-from byhand.expert_parallel.plan import Placement
+from byhand.expert_parallel.placement import Placement, imbalance, in_order, replicated
 from byhand.figures import Block, expert_loads, panel_stack, timeline
 from byhand.tools.asleep import from_zero, stretches
 

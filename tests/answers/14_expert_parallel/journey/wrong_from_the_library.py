@@ -2,13 +2,13 @@
 
 
 def to_experts(x, chosen, home):
-    from byhand.expert_parallel import dispatch, make_plan
+    from byhand.expert_parallel import dispatch, make_exchange
 
     n = dist.get_world_size()
     placement = [(home == rank).nonzero()[:, 0].tolist() for rank in range(n)]
-    plan = make_plan(chosen, placement)
+    exchange = make_exchange(chosen, placement)
     mine = torch.tensor(placement[dist.get_rank()], dtype=torch.int64)
-    return dispatch(x, plan), mine.repeat_interleave(torch.tensor(plan.loads)), plan
+    return dispatch(x, exchange), mine.repeat_interleave(torch.tensor(exchange.loads)), exchange
 
 
 def from_experts(made, weights, saved):

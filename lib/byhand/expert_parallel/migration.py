@@ -21,8 +21,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.expert_parallel.layer import Experts
-from byhand.expert_parallel.placement import moves
-from byhand.expert_parallel.plan import Placement
+from byhand.expert_parallel.placement import Placement, moves
 from byhand.model.shards import copy_back, views
 
 Group = dist.ProcessGroup | None

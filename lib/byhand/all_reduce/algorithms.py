@@ -44,12 +44,12 @@ Round = tuple[Transfer, ...]
 Rounds = list[Round]
 
 
-class PlanError(ValueError):
-    """A plan does not do what it is for; the message names the first transfer that is wrong."""
+class AlgorithmError(ValueError):
+    """An algorithm does not do what it is for; the message names the first wrong transfer."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class Algorithm:
     """Rounds of transfers among `num_ranks` ranks of a tensor of `num_pieces` pieces."""
 
     num_ranks: int
@@ -91,34 +91,34 @@ def cut(num_elements: int, num_pieces: int) -> list[int]:
     return [piece * length + min(piece, longer) for piece in range(num_pieces + 1)]
 
 
-def ring(num_ranks: int) -> Plan:
+def ring(num_ranks: int) -> Algorithm:
     """Reduce-scatter, then all-gather, both around the ring 0 → 1 → … → n-1 → 0."""
     ranks, pieces = range(num_ranks), _each(num_ranks)
     rounds = reduce_scatter_rounds(ranks, pieces) + all_gather_rounds(ranks, pieces)
-    return Plan(num_ranks, num_ranks, tuple(rounds))
+    return Algorithm(num_ranks, num_ranks, tuple(rounds))
 
 
-def ring_reduce_scatter(num_ranks: int) -> Plan:
+def ring_reduce_scatter(num_ranks: int) -> Algorithm:
     """n-1 rounds; rank j is left with the sum of piece j."""
     rounds = reduce_scatter_rounds(range(num_ranks), _each(num_ranks))
-    return Plan(num_ranks, num_ranks, tuple(rounds))
+    return Algorithm(num_ranks, num_ranks, tuple(rounds))
 
 
-def ring_all_gather(num_ranks: int) -> Plan:
+def ring_all_gather(num_ranks: int) -> Algorithm:
     """n-1 rounds; rank j begins with piece j."""
     rounds = all_gather_rounds(range(num_ranks), _each(num_ranks))
-    return Plan(num_ranks, num_ranks, tuple(rounds))
+    return Algorithm(num_ranks, num_ranks, tuple(rounds))
 
 
-def double_ring(num_ranks: int) -> Plan:
+def double_ring(num_ranks: int) -> Algorithm:
     """Two rings at once: the first n pieces go one way round, the others the other way."""
     ranks, pieces = range(num_ranks), _each(2 * num_ranks)
     rings = [(ranks, pieces[:num_ranks]), (ranks[::-1], pieces[num_ranks:])]
-    ways = [reduce_scatter_rounds(*way) + all_gather_rounds(*way) for way in rings]
-    return Plan(num_ranks, 2 * num_ranks, together(ways))
+    both = [reduce_scatter_rounds(*ring) + all_gather_rounds(*ring) for ring in rings]
+    return Algorithm(num_ranks, 2 * num_ranks, together(both))
 
 
-def hierarchical(num_ranks: int, ranks_per_host: int) -> Plan:
+def hierarchical(num_ranks: int, ranks_per_host: int) -> Algorithm:
     """Reduce-scatter inside each host, a ring across hosts for every shard, all-gather inside.
 
     Rank r is on host r // ranks_per_host. All ranks of a host are active across hosts.
@@ -142,38 +142,40 @@ def hierarchical(num_ranks: int, ranks_per_host: int) -> Plan:
     inside = [reduce_scatter_rounds(host, shards) for host in hosts]
     inside_again = [all_gather_rounds(host, shards) for host in hosts]
     rounds = together(inside) + together(across) + together(inside_again)
-    return Plan(num_ranks, num_ranks, rounds)
+    return Algorithm(num_ranks, num_ranks, rounds)
 
 
-def check(plan: Plan) -> None:
-    """Prove that the plan is an all-reduce: every rank ends with every rank's term, once.
+def check(algorithm: Algorithm) -> None:
+    """Prove that the algorithm is an all-reduce: every rank ends with every rank's term, once.
 
     Raises:
-        PlanError: a term would be added twice, or is missing at the end; says where.
+        AlgorithmError: a term would be added twice, or is missing at the end; says where.
     """
-    everyone = set(range(plan.num_ranks))
-    for (rank, piece), found in history(plan)[-1].items():
+    everyone = set(range(algorithm.num_ranks))
+    for (rank, piece), found in history(algorithm)[-1].items():
         if found != everyone:
             missing = min(everyone - found)
-            raise PlanError(f"piece {piece} on rank {rank} ends without the term of rank {missing}")
+            raise AlgorithmError(
+                f"piece {piece} on rank {rank} ends without the term of rank {missing}"
+            )
 
 
-def history(plan: Plan) -> list[dict[tuple[int, int], set[int]]]:
+def history(algorithm: Algorithm) -> list[dict[tuple[int, int], set[int]]]:
     """Before the first round and after each: by (rank, piece), whose terms it is the sum of.
 
     Raises:
-        PlanError: a term would be added twice.
+        AlgorithmError: a term would be added twice.
     """
-    ranks, pieces = range(plan.num_ranks), range(plan.num_pieces)
+    ranks, pieces = range(algorithm.num_ranks), range(algorithm.num_pieces)
     moments = [{(rank, piece): {rank} for rank in ranks for piece in pieces}]
-    for number, transfers in enumerate(plan.rounds, 1):
+    for number, transfers in enumerate(algorithm.rounds, 1):
         before, terms = moments[-1], dict(moments[-1])
         for transfer in transfers:
             for piece in range(transfer.start, transfer.stop):
                 sent, place = before[transfer.sender, piece], (transfer.receiver, piece)
                 twice = sent & terms[place] if transfer.reduces else None
                 if twice:
-                    raise PlanError(
+                    raise AlgorithmError(
                         f"round {number}: rank {transfer.receiver} would add the term of rank "
                         f"{min(twice)} to piece {piece} a second time"
                     )
@@ -184,15 +186,15 @@ def history(plan: Plan) -> list[dict[tuple[int, int], set[int]]]:
 
 def reduce_scatter_rounds(ranks: Sequence[int], pieces: Sequence[tuple[int, int]]) -> Rounds:
     """n-1 rounds around `ranks`: the sum of pieces[j] starts on the rank after j, ends on j."""
-    return _around(ranks, pieces, first_step=1, reduces=True)
+    return _ring_rounds(ranks, pieces, first_step=1, reduces=True)
 
 
 def all_gather_rounds(ranks: Sequence[int], pieces: Sequence[tuple[int, int]]) -> Rounds:
     """n-1 rounds around `ranks`: each passes on what came in the round before."""
-    return _around(ranks, pieces, first_step=0, reduces=False)
+    return _ring_rounds(ranks, pieces, first_step=0, reduces=False)
 
 
-def _around(
+def _ring_rounds(
     ranks: Sequence[int], pieces: Sequence[tuple[int, int]], first_step: int, reduces: bool
 ) -> Rounds:
     n = len(ranks)
