@@ -90,7 +90,8 @@ def finished_requests(on_send: Callable[[int], None] | None = None) -> Iterator[
             arriving: list[tuple[Tensor, Tensor]] = []
             if args and method != "send" and not coalesced:
                 args = (_stand_ins(args[0], arriving), *args[1:])
-            work = original(group, *args, **kwargs)
+            with _disable_current_modes():  # or the stand-ins would be seen, and counted
+                work = original(group, *args, **kwargs)
             if isinstance(work, dist.Work) and not coalesced:
                 request = _request(method, work, group, args, arriving)
                 under_way[id(work)] = request
