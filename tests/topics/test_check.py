@@ -459,6 +459,35 @@ def test_requests_that_are_waited_for_in_any_way_pass():
         assert [result.tolist() for result in launch(ended, 2).results] == [[5.0, 5.0]] * 2
 
 
+def read_early(rank, world_size, how):
+    x, arrived = torch.ones(2), torch.empty(2)
+    after, before = (rank + 1) % world_size, (rank - 1) % world_size
+    if how == "irecv":
+        dist.isend(x, after).wait() if rank else None
+        work = dist.irecv(arrived, before)
+        dist.isend(x, after).wait() if not rank else None
+    elif how == "all_reduce":
+        arrived = -x
+        work = dist.all_reduce(arrived, async_op=True)
+    elif how == "all_gather":
+        work = dist.all_gather([torch.empty(2), arrived], x, async_op=True)
+    else:
+        work = dist.all_to_all_single(arrived, x, async_op=True)
+    dist.barrier()
+    early = arrived.clone()
+    work.get_future().wait() if how == "all_gather" else work.wait()
+    return early, arrived
+
+
+@pytest.mark.parametrize("how", ["irecv", "all_reduce", "all_gather", "all_to_all"])
+def test_nothing_has_arrived_before_its_wait(how):
+    with check.part("p"):
+        results = launch(read_early, 2, (how,)).results
+    for early, arrived in results:
+        assert early.tolist() == [-1.0, -1.0] if how == "all_reduce" else early.isnan().all()
+        assert arrived.tolist() == ([-2.0, -2.0] if how == "all_reduce" else [1.0, 1.0])
+
+
 def unwritten(rank, world_size):
     x = torch.ones(3)
     floats = torch.empty(3), torch.empty_like(x), x.new_empty(3), torch.Tensor(3), x.resize_(5)[3:]

@@ -1,4 +1,4 @@
-"""On a rank: every request ends in a wait, and what is on its way stays as it is until then."""
+"""On a rank: every request ends in a wait; until then nothing arrives, and nothing sent changes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ class ChangedError(CheckError):
 
 @dataclass
 class _Request:
-    """A request under way: `said`, and where it was made; of a send, what it sends and sent."""
+    """A request under way: `said`, and where it was made; of a send, what it sends and sent.
+
+    `arriving`: pairs of a tensor that is to be written, and what stands for it until the wait.
+    """
 
     work: dist.Work
     said: str
@@ -62,6 +65,7 @@ class _Request:
     tensors: list[Tensor]
     before: list[Tensor]
     peer: int | None
+    arriving: list[tuple[Tensor, Tensor]]
 
 
 @contextmanager
@@ -71,7 +75,8 @@ def finished_requests(on_send: Callable[[int], None] | None = None) -> Iterator[
     A request is what isend and irecv return, and a collective with async_op=True. It has ended
     after wait(), when is_completed() said True, or when its future was taken, whose holder then
     waits. A program that breaks this may send what was written later, use what has not arrived,
-    and be right by chance. on_send(peer) is called when a send to that global rank begins.
+    and be right by chance: so the result is put into the caller's tensor as the request ends, and
+    no earlier. on_send(peer) is called when a send to that global rank begins.
 
     Raises:
         UnwaitedError: a request was never waited for; it points to the line that made it.
@@ -81,10 +86,14 @@ def finished_requests(on_send: Callable[[int], None] | None = None) -> Iterator[
 
     def make(method: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def made(group: dist.ProcessGroup, *args: Any, **kwargs: Any) -> Any:
-            work = original(group, *args, **kwargs)
             coalesced = group in c10d._world.pg_coalesce_state  # one work stands for them all
+            arriving: list[tuple[Tensor, Tensor]] = []
+            if args and method != "send" and not coalesced:
+                args = (_stand_ins(args[0], arriving), *args[1:])
+            with _disable_current_modes():  # or the stand-ins would be seen, and counted
+                work = original(group, *args, **kwargs)
             if isinstance(work, dist.Work) and not coalesced:
-                request = _request(method, work, group, args)
+                request = _request(method, work, group, args, arriving)
                 under_way[id(work)] = request
                 if on_send and method == "send":
                     on_send(request.peer)
@@ -96,7 +105,11 @@ def finished_requests(on_send: Callable[[int], None] | None = None) -> Iterator[
         def ended(work: dist.Work, *args: Any, **kwargs: Any) -> Any:
             out = original(work, *args, **kwargs)
             if (method != "is_completed" or out) and id(work) in under_way:
-                _compare(under_way.pop(id(work)))
+                request = under_way.pop(id(work))
+                _compare(request)
+                if method == "get_future":
+                    return out.then(lambda future: (_arrive(request), future.value())[1])
+                _arrive(request)
             return out
 
         return ended
@@ -119,7 +132,32 @@ def _patched(owner: type, names: Any, wrapper: Callable[..., Any]) -> Iterator[N
             setattr(owner, name, original)
 
 
-def _request(method: str, work: dist.Work, group: dist.ProcessGroup, args: tuple) -> _Request:
+def _stand_ins(results: Any, arriving: list[tuple[Tensor, Tensor]]) -> Any:
+    """What a call writes instead of `results`, in memory that no count sees; noted in arriving."""
+    if isinstance(results, list | tuple):
+        return [_stand_ins(one, arriving) for one in results]
+    plain = isinstance(results, Tensor) and results.layout is torch.strided
+    if not plain or not results.is_contiguous():  # others are torch's to refuse
+        return results
+    with _disable_current_modes():
+        arriving.append((results, results.data.clone()))
+    return arriving[-1][1]
+
+
+def _arrive(request: _Request) -> None:
+    """Put what came where it belongs, as the transport itself would: past autograd."""
+    with _disable_current_modes():
+        for tensor, came in request.arriving:
+            tensor.data.copy_(came)
+
+
+def _request(
+    method: str,
+    work: dist.Work,
+    group: dist.ProcessGroup,
+    args: tuple,
+    arriving: list[tuple[Tensor, Tensor]],
+) -> _Request:
     """A request that has just been made; of a send with a copy that no count of memory sees."""
     peer = dist.get_global_rank(group, args[1]) if method in _PREPOSITIONS else None
     said = _CALLS[method]
@@ -129,7 +167,7 @@ def _request(method: str, work: dist.Work, group: dist.ProcessGroup, args: tuple
         before = [tensor.detach().clone() for tensor in tensors]
     frame = calling_frame()
     place = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
-    return _Request(work, said, place, tensors, before, peer)
+    return _Request(work, said, place, tensors, before, peer, arriving)
 
 
 def _compare(request: _Request) -> None:
