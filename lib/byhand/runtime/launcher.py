@@ -61,6 +61,7 @@ class Launcher:
                 return self._on(asked.network).run(world_size, asked, pickled)
             self.start()
             calls = pickled()
+            self._client.wait_until_ready()  # which no deadline counts
             spec = {
                 "world_size": world_size,
                 "threads": asked.threads_per_rank,

@@ -54,6 +54,7 @@ class ForkClient:
         self._parent = parent
         self._process: subprocess.Popen | None = None
         self._errors = -1
+        self._is_ready = False
         self._teams = 0
         self._exits: dict[int, dict[int, int]] = {}
         self._failed: dict[int, str] = {}  # teams of which a rank could not be forked: why
@@ -77,6 +78,15 @@ class ForkClient:
                 cwd=folder() or "/",
             )
         return client
+
+    def wait_until_ready(self) -> None:
+        """Return when the server has imported torch and takes requests.
+
+        Raises:
+            SandboxError: it is gone, or not ready after START_SECONDS.
+        """
+        if not self._is_ready:
+            self.expect("hello", START_SECONDS)
 
     @property
     def process_id(self) -> int | None:
@@ -251,6 +261,7 @@ class ForkClient:
         if not data:
             raise SandboxError(f"the fork server ended by itself; {self.last_words()}")
         message = json.loads(data)
+        self._is_ready = True  # the first is hello
         if "failed" in message and message.get("team") in self._exits:
             self._failed[message["team"]] = message["failed"]
         if "exit" in message and message["team"] in self._exits:
