@@ -39,7 +39,7 @@ RUN := autograder run --no-html --out build/test --jobs $(shell expr $$(nproc 2>
 .PHONY: help course test answers test-all lab book bench mutants soak exercises figures format \
 	sandbox network browser slurm python
 help:
-	@sed -n 's/^#   //p' Makefile
+	@sed -n '2,/^$$/s/^# \{0,3\}//p' Makefile
 
 course: $(INSTALLED) sandbox network
 	@python -m autograder.course

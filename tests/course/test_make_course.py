@@ -116,6 +116,13 @@ def test_on_a_terminal_pip_speaks_for_itself_and_torch_may_be_small(tmp_path):
     assert "torch+cpu is not everywhere: PIP_EXTRA_INDEX_URL=" in said
 
 
+def test_make_help_says_what_can_be_chosen_as_readme_promises():
+    make = ["make", "--no-print-directory", "help"]
+    said = subprocess.run(make, cwd=COURSE, capture_output=True, text=True).stdout
+    assert said.startswith("make course ")
+    assert "TORCH=cpu asks for torch without CUDA" in said
+
+
 def test_lectures_are_run_and_their_pages_lie_in_build(where, capsys):
     row = course.run_lectures(where.course / "lectures", where.course / "build")
     assert (row.what, row.problems) == ("lectures run: 1 of 1", [])

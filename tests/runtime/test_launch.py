@@ -25,8 +25,10 @@ from waiting import wait_until
 import byhand
 from byhand import PerRank, RankError, call, cleanup, launch, setup
 from byhand.runtime import DeadlineError, Launcher, LaunchError, SandboxError, messages
+from byhand.runtime import launcher as launcher_of_ranks
 from byhand.runtime.launching import IDLE_SECONDS, launch_on, named_launcher
-from byhand.runtime.process.member import Member
+from byhand.runtime.process.client import ForkClient
+from byhand.runtime.process.member import Deadline, Member
 from byhand.runtime.system import PORTABLE
 from byhand.runtime.walls.isolation import sandbox_command, why_no_sandbox
 from byhand.runtime.walls.question import Sandbox
@@ -102,6 +104,26 @@ def test_more_ranks_than_there_is_room_for_are_refused_by_name_of_what_allows_th
     monkeypatch.setenv("BYHAND_MAX_RANKS", "many")
     with pytest.raises(ValueError, match="is a number of ranks, not 'many'"):
         launch(add_up, 2)
+
+
+def test_no_deadline_counts_what_the_fork_server_takes_to_import_torch(monkeypatch):
+    order = []
+
+    class Noted(Deadline):
+        def __init__(self, seconds):
+            order.append("the deadline begins")
+            super().__init__(seconds)
+
+    def receive(client, seconds, receive=ForkClient.receive):
+        message = receive(client, seconds)
+        order.extend(["the server is ready"] if message and "hello" in message else [])
+        return message
+
+    monkeypatch.setattr(launcher_of_ranks, "Deadline", Noted)
+    monkeypatch.setattr(ForkClient, "receive", receive)
+    with Launcher() as fresh:
+        launch_on(fresh, add_up, 1, (torch.ones(1),))
+    assert order == ["the server is ready", "the deadline begins"]
 
 
 def test_an_async_function_is_told_that_nobody_awaits_it():

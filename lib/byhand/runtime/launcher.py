@@ -70,6 +70,7 @@ class Launcher:
                 return on_wires.run(world_size, replace(asked, network=None), pickled)
             self.start()
             calls = pickled()
+            self._client.wait_until_ready()  # which no deadline counts
             spec = {
                 "world_size": world_size,
                 "threads": asked.threads_per_rank,

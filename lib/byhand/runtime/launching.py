@@ -99,7 +99,8 @@ def launch(
     of tensors that each rank held at once; small operations then take several times as long. With
     `launcher="slurm"` (or BYHAND_LAUNCHER=slurm in the environment) the ranks live on the nodes of
     the Slurm allocation that this process is in.
-    No process outlives the call. The deadline is counted from when the call has been pickled.
+    No process outlives the call. The deadline is counted from when the call has been pickled and
+    the fork server, which the first launch starts, has imported torch.
 
     Raises:
         ValueError: an argument makes no sense, cannot travel, or asks for more ranks than this

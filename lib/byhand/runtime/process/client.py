@@ -60,6 +60,7 @@ class ForkClient:
         self._parent = parent
         self._process: subprocess.Popen | None = None
         self._errors = -1
+        self._is_ready = False
         self._numbers = itertools.count(1)  # of what it forks: teams, and more servers
         self._teams: dict[int, ForkedTeam] = {}
 
@@ -82,6 +83,15 @@ class ForkClient:
                 cwd=folder() or "/",
             )
         return client
+
+    def wait_until_ready(self) -> None:
+        """Return when the server has imported torch and takes requests.
+
+        Raises:
+            SandboxError: it is gone, or not ready after START_SECONDS.
+        """
+        if not self._is_ready:
+            self.expect("hello", START_SECONDS)
 
     @property
     def process_id(self) -> int | None:
@@ -228,6 +238,7 @@ class ForkClient:
         if not data:
             raise SandboxError(f"the fork server ended by itself; {self.last_words()}")
         message = json.loads(data)
+        self._is_ready = True  # the first is hello
         if (team := self._teams.get(message.get("team"))) is not None:
             team.take(message)
         return message
