@@ -84,7 +84,7 @@ def say(*command: str, cwd: Path | None = None, status: int = 0) -> str:
     """What a command says, as someone types it who activated no environment."""
     names = ("COURSE", "CLASS", "PYTHONPATH", "VIRTUAL_ENV")
     variables = {name: value for name, value in os.environ.items() if name not in names}
-    options = {"capture_output": True, "text": True, "timeout": 100, "cwd": cwd}
+    options = {"capture_output": True, "text": True, "cwd": cwd}
     done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, **options)
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr

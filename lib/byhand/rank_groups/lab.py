@@ -31,6 +31,7 @@ ORDERS = (
 GPT3 = {"num_layers": 96, "hidden": 12288, "sequence": 2048}
 GPT3_STEP = {"micro_batch": 1, "num_micro_batches": 16}
 TOLD = "A step of GPT-3, 16 micro-batches: the most that a host sends to others is"
+START_SECONDS = 600  # in which a plain process has imported torch, however busy the machine is
 
 PLAIN = """
 import os, threading
@@ -70,7 +71,7 @@ def plainly(
         scripts = [PLAIN.format(rank=rank, **told) for rank in range(world_size)]
         processes = [_start(script) for script in scripts]
         try:
-            said = [process.communicate(timeout=60)[0] for process in processes]
+            said = [process.communicate(timeout=START_SECONDS)[0] for process in processes]
         except subprocess.TimeoutExpired:
             said = ["did not begin"] * world_size
         finally:
