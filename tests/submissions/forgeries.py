@@ -43,7 +43,7 @@ def double(number):
 
 def reply(name: str, line: str, verdict: str = "lost"):
     """A case that writes its own reply instead of returning."""
-    noted = ("double names socket",)
+    noted = ("double names socket, /proc, os.pwrite",)
     return written(name, verdict, (), noted, double=f"{FRAME}    {line}\n    os._exit(0)\n")
 
 

@@ -174,7 +174,7 @@ def mlp_model() -> Model:
 def zero(layout: Layout, _: None) -> dict[str, int]:
     """A stage of ZeRO on an MLP, on real ranks."""
     layers = MLP.from_weights(random_weights(WIDTHS)).layers
-    model = zero_lab.WAYS[f"stage {layout.zero}"](layers, AdamW)
+    model = zero_lab.VARIANTS[f"stage {layout.zero}"](layers, AdamW)
     x = torch.ones(BATCH // layout.dp, D)
     dist.barrier()
     for rows in map(torch.clone, x.tensor_split(layout.num_micro_batches(BATCH))):

@@ -2,7 +2,6 @@
 
 import functools
 import importlib.util
-import inspect
 import os
 import sys
 from functools import partial
@@ -30,7 +29,7 @@ from byhand import RankError, launch
 from byhand.data_parallel import shard
 from byhand.model.mlp import Linear, softmax_cross_entropy
 from byhand.model.optimizers import SGD
-from byhand.zero import ShardedModule, ShardedParameters, hooks
+from byhand.zero import ShardedModule, ShardedParameters
 
 
 def modules_of(layers):
@@ -254,10 +253,6 @@ def test_hooks_call_as_often_as_fsdp2_and_send_as_much():
     sent = [step.sent_bytes(rank=0) for step in steps]
     assert sent[0] - rest == pytest.approx(sent[1], rel=0.02)
     assert max(ours.peak_bytes) <= 1.05 * max(theirs.peak_bytes)
-
-
-def test_the_hooks_fit_on_three_slides():
-    assert inspect.getsource(hooks).count("\n") <= 120
 
 
 def test_a_parameter_without_a_gradient_is_named():
