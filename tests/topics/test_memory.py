@@ -1,9 +1,11 @@
-"""Recomputed layers have the plain ones' gradients to the bit; the choice of layers is the best one
-there is; a loss scale agrees over ranks and with torch's; master weights take small steps."""
+"""Recomputed and offloaded layers have the plain ones' gradients to the bit; no choice of layers is
+cheaper; a loss scale agrees over ranks and with torch's; master weights take small steps."""
 
 from __future__ import annotations
 
 import itertools
+import os
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -19,6 +21,7 @@ from byhand.memory import (
     LayerCost,
     LossScale,
     MasterWeights,
+    Offloaded,
     Recomputed,
     ScaledOptimizer,
     cheapest,
@@ -26,6 +29,7 @@ from byhand.memory import (
     held_bytes,
     work,
 )
+from byhand.memory.offload import load, store
 from byhand.model.attention import Heads
 from byhand.model.gpt import Parts, gpt_layers, next_token_loss, random_gpt
 from byhand.model.layer import Layer
@@ -240,6 +244,81 @@ def test_zero_trains_recomputed_layers_and_sends_no_more(stage):
         assert_equal(recomputed, plain)
     plain, recomputed = parted(run)[:2]
     assert recomputed.sent_bytes() == plain.sent_bytes()
+
+
+# Offload
+
+
+def offloads(layer, folder):
+    return Offloaded(layer, folder)
+
+
+def offloads_inputs(layer, folder):
+    return Offloaded(Recomputed(layer), folder)
+
+
+@pytest.mark.parametrize("backward", [backward_whole, backward_halves])
+@pytest.mark.parametrize("wrap", [offloads, offloads_inputs])
+def test_what_lay_in_files_gives_the_plain_gradients_to_the_bit(wrap, backward, tmp_path):
+    tokens = torch.arange(16).view(2, 8) % 11
+    plain, offloaded, found = MLP(gpt()), MLP(gpt()), []
+    offloaded.layers[:-1] = [wrap(layer, tmp_path) for layer in offloaded.layers[:-1]]
+    for model in (plain, offloaded):
+        logits, saved = model.forward(tokens)
+        loss, grad = next_token_loss(logits, tokens)
+        backward(model, grad, saved)
+        found.append([loss, *model.gradients()])
+    assert_equal(*reversed(found))
+    assert not list(tmp_path.iterdir()), "files have no names"
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_a_file_holds_each_storage_once_and_memory_none(dtype, tmp_path):
+    layer = MLP.from_weights(random_weights(SIZES, dtype=dtype))
+    x = data(ROWS, SIZES[0])[0].to(dtype)
+    plain, saved = layer.forward(x)[1], Offloaded(layer, tmp_path).forward(x)[1]
+    assert saved_bytes(saved) == 0
+    storages_in_it = [storage.nbytes() for storage in storages(plain)]
+    assert len(storages_in_it) == 3, "a ReLU's y is the next layer's x"
+    padded = [n + -n % 64 for n in storages_in_it]
+    assert os.fstat(saved.file.fileno()).st_size == 64 + sum(padded)
+
+
+class Views(NamedTuple):
+    """Saved in a tuple with names, as ring attention does: views, an empty tensor, no tensor."""
+
+    transposed: torch.Tensor
+    sliced: torch.Tensor
+    mask: torch.Tensor
+    empty: torch.Tensor
+    name: str
+
+
+def test_views_masks_and_what_is_no_tensor_come_back_as_they_were(tmp_path):
+    (x,) = data(5, 6)
+    views = Views(x.T, x[1:4, ::2], x > 0, x[:0], "zigzag")
+    stored = store([views, (x.bfloat16(), None)], tmp_path, x.device)
+    back, (narrow, nothing) = load(stored)
+    assert isinstance(back, Views)
+    assert (back.name, nothing) == ("zigzag", None)
+    assert_equal([*back[:4], narrow], [*views[:4], x.bfloat16()])
+    assert back.transposed.stride() == x.T.stride()
+    back.sliced.zero_()
+    assert_equal(load(stored)[0][:4], views[:4])  # the file has not changed
+
+
+def test_a_layer_that_saves_nothing_and_a_folder_that_is_missing(tmp_path):
+    assert load(store(None, tmp_path, torch.device("cpu"))) is None
+    with pytest.raises(FileNotFoundError):
+        Offloaded(mlp(), tmp_path / "missing").forward(data(ROWS, SIZES[0])[0])
+
+
+@pytest.mark.gpu
+def test_random_numbers_are_replayed_and_files_come_back_on_cuda(tmp_path):
+    x = data(ROWS, 4)[0].cuda()
+    for layer in (Recomputed(Noise()), Offloaded(Noise(), tmp_path)):
+        y, saved = layer.forward(x)
+        torch.testing.assert_close(layer.backward(torch.ones_like(x), saved), y / x)
 
 
 # Which layers

@@ -87,7 +87,7 @@ def greedy(layers: Sequence[LayerCost], num_bytes: int) -> list[int]:
     Raises:
         ValueError: num_bytes is too little, whatever is recomputed.
     """
-    missing, taken = missing_bytes(layers, num_bytes), []
+    missing, taken = missing_bytes(layers, num_bytes), list[int]()
     useful = [number for number, layer in enumerate(layers) if layer.freed_bytes > 0]
     for number in sorted(useful, key=lambda n: layers[n].work / layers[n].freed_bytes):
         if missing <= 0:
