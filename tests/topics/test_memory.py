@@ -504,6 +504,26 @@ def test_shards_of_zero_skip_together(stage):
     assert not weights[2][0].equal(weights[1][0])
 
 
+def test_scaled_gradients_are_clipped_at_the_scaled_norm():
+    def on_rank(rank, world_size):
+        found = []
+        for scale in (LossScale(1.0), LossScale(2.0**12)):
+            model = ShardedOptimizer(
+                mlp().layers,
+                lambda shards, scale=scale: ScaledOptimizer(SGD(shards, lr=1.0), scale),
+            )
+            y, saved = model.forward(data(ROWS, SIZES[0])[0])
+            model.backward(scale.scale(y), saved)
+            model.step(max_norm=0.5 * scale.value)
+            found.append(model.parameters())
+        return found
+
+    plain, scaled = launch(on_rank, 2).results[0]
+    for mine, theirs in zip(scaled, plain, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-6)
+    assert not plain[0].equal(mlp().parameters()[0])
+
+
 def test_a_scale_keeps_gradients_that_fp16_would_lose():
     gradient = torch.tensor([2.0**-30])
     assert gradient.half().item() == 0

@@ -114,7 +114,10 @@ class LossScale:
 
 
 class ScaledOptimizer:
-    """An optimizer that is given gradients of the scaled loss, which it divides in place."""
+    """An optimizer that is given gradients of the scaled loss, which it divides in place.
+
+    Whoever clips them before, as ShardedOptimizer's step does, gives max_norm times the scale.
+    """
 
     def __init__(self, optimizer: Any, loss_scale: LossScale):
         self.optimizer, self.loss_scale = optimizer, loss_scale
