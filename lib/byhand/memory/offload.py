@@ -1,0 +1,134 @@
+"""Offload: what a layer saves lies in a file until its backward, in which it comes back mapped.
+
+    forward    saved ──► file        written: as many bytes as the storages that it lies in
+    backward   saved ◄── file        mapped: pages are read as backward touches them
+
+Each forward call has one file. It has no name, so the folder stays empty: the file is gone with
+what forward returned, or with the process. No number changes, so gradients equal the plain layer's
+to the bit. Nothing is sent, and the layer sends what it does.
+
+Storages that views share are written once. Found are tensors in lists and tuples, however deep;
+what lies in other objects stays in memory. Simplified: forward waits until all is written, and
+nothing is read ahead.
+Source: Rajbhandari et al. 2021, arXiv:2104.07857 (ZeRO-Infinity), section 5.1.2.
+"""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from byhand.model.layer import Layer
+
+ALIGNED = 64  # a storage begins at a multiple of so many bytes of its file
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a tensor lies: its storage begins at that byte of the file."""
+
+    begin: int
+    dtype: torch.dtype
+    shape: torch.Size
+    stride: tuple[int, ...]
+    offset: int  # within the storage, in elements
+
+
+class Stored(NamedTuple):
+    """What a layer saved, with a Place for each tensor, and the file with these."""
+
+    file: IO[bytes]
+    saved: Any
+    device: torch.device
+
+
+class Offloaded(Layer):
+    """The layer, but what it saves lies in a file. A layer like any other."""
+
+    def __init__(self, layer: Layer, folder: str | Path):
+        """folder: on the disk that files shall lie on; it must exist."""
+        self.layer, self.layers, self.folder = layer, [layer], folder
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Stored]:
+        """x -> y; saves the file. Writes what the layer saves.
+
+        Raises:
+            OSError: the folder is missing, or its disk is full.
+        """
+        y, saved = self.layer.forward(x)
+        return y, store(saved, self.folder, x.device)
+
+    def backward(self, grad_y: Tensor, saved: Stored) -> Tensor:
+        """grad_y -> grad_x. Adds to the gradients. Reads what forward wrote."""
+        return self.layer.backward(grad_y, load(saved))
+
+    def backward_first(self, grad_y: Tensor, saved: Stored) -> None:
+        self.layer.backward_first(grad_y, load(saved))
+
+    def backward_input(self, grad_y: Tensor, saved: Stored) -> tuple[Any, Any]:
+        """grad_y -> grad_x; keeps what the layer keeps, which is not offloaded."""
+        return self.layer.backward_input(grad_y, load(saved))
+
+    def backward_weight(self, kept: Any) -> None:
+        self.layer.backward_weight(kept)
+
+
+def store(saved: Any, folder: str | Path, device: torch.device) -> Stored:
+    """Write all storages, each once, into one new file. device: where the tensors shall be again.
+
+    Raises:
+        OSError: the folder is missing, or its disk is full.
+    """
+    file = tempfile.TemporaryFile(dir=folder)
+    file.write(bytes(ALIGNED))  # a file without bytes cannot be mapped
+    begins: dict[int, int] = {}  # by the storage's address
+
+    def put(tensor: Tensor) -> Place:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in begins:
+            begins[storage.data_ptr()] = append(file, storage)
+        begin, offset = begins[storage.data_ptr()], int(tensor.storage_offset())
+        return Place(begin, tensor.dtype, tensor.shape, tensor.stride(), offset)
+
+    places = replaced(saved, Tensor, put)
+    file.flush()
+    return Stored(file, places, device)
+
+
+def append(file: IO[bytes], storage: torch.UntypedStorage) -> int:
+    """Write a storage and zeros up to the next multiple of ALIGNED; where it begins."""
+    begin = file.tell()
+    content = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)
+    file.write(content.cpu().numpy().data)
+    file.write(bytes(-storage.nbytes() % ALIGNED))
+    return begin
+
+
+def load(stored: Stored) -> Any:
+    """What was stored. The pages are this process's own: who changes them changes no file."""
+    pages = mmap.mmap(stored.file.fileno(), 0, access=mmap.ACCESS_COPY)
+    storage = torch.frombuffer(pages, dtype=torch.uint8).to(stored.device).untyped_storage()
+
+    def get(place: Place) -> Tensor:
+        first = place.begin // place.dtype.itemsize + place.offset
+        like = torch.empty(0, dtype=place.dtype, device=stored.device)
+        return like.set_(storage, first, place.shape, place.stride)
+
+    return replaced(stored.saved, Place, get)
+
+
+def replaced(value: Any, kind: type, function: Callable[[Any], Any]) -> Any:
+    """The same nested lists and tuples, with function(item) for each item of that kind."""
+    if isinstance(value, kind):
+        return function(value)
+    if not isinstance(value, (list, tuple)):
+        return value
+    items = [replaced(item, kind, function) for item in value]
+    return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
