@@ -31,7 +31,7 @@ ALIGNED = 64  # a storage begins at a multiple of so many bytes of its file
 
 
 @dataclass(frozen=True)
-class Place:
+class Address:
     """Where a tensor lies: its storage begins at that byte of the file."""
 
     begin: int
@@ -42,7 +42,7 @@ class Place:
 
 
 class Stored(NamedTuple):
-    """What a layer saved, with a Place for each tensor, and the file with these."""
+    """What a layer saved, with an Address for each tensor, and the file with these."""
 
     file: IO[bytes]
     saved: Any
@@ -90,16 +90,16 @@ def store(saved: Any, folder: str | Path, device: torch.device) -> Stored:
     file.write(bytes(ALIGNED))  # a file without bytes cannot be mapped
     begins: dict[int, int] = {}  # by the storage's address
 
-    def put(tensor: Tensor) -> Place:
+    def put(tensor: Tensor) -> Address:
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in begins:
             begins[storage.data_ptr()] = append(file, storage)
         begin, offset = begins[storage.data_ptr()], int(tensor.storage_offset())
-        return Place(begin, tensor.dtype, tensor.shape, tensor.stride(), offset)
+        return Address(begin, tensor.dtype, tensor.shape, tensor.stride(), offset)
 
-    places = replaced(saved, Tensor, put)
+    addresses = replaced(saved, Tensor, put)
     file.flush()
-    return Stored(file, places, device)
+    return Stored(file, addresses, device)
 
 
 def append(file: IO[bytes], storage: torch.UntypedStorage) -> int:
@@ -116,12 +116,12 @@ def load(stored: Stored) -> Any:
     pages = mmap.mmap(stored.file.fileno(), 0, access=mmap.ACCESS_COPY)
     storage = torch.frombuffer(pages, dtype=torch.uint8).to(stored.device).untyped_storage()
 
-    def get(place: Place) -> Tensor:
-        first = place.begin // place.dtype.itemsize + place.offset
-        like = torch.empty(0, dtype=place.dtype, device=stored.device)
-        return like.set_(storage, first, place.shape, place.stride)
+    def get(address: Address) -> Tensor:
+        first = address.begin // address.dtype.itemsize + address.offset
+        like = torch.empty(0, dtype=address.dtype, device=stored.device)
+        return like.set_(storage, first, address.shape, address.stride)
 
-    return replaced(stored.saved, Place, get)
+    return replaced(stored.saved, Address, get)
 
 
 def replaced(value: Any, kind: type, function: Callable[[Any], Any]) -> Any:
