@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import importlib.metadata
 import os
 import signal
 import socket
@@ -129,8 +130,19 @@ def test_no_deadline_counts_what_the_fork_server_takes_to_import_torch(monkeypat
 def test_an_async_function_is_told_that_nobody_awaits_it():
     async def step(rank, world_size): ...
 
+    class Step:
+        async def __call__(self, rank, world_size): ...
+
     with pytest.raises(ValueError, match="launch awaits nothing, and step is an async function"):
         launch(step, 2)
+    with pytest.raises(ValueError, match=r"Step object .* is an async function"):
+        launch(Step(), 2)
+
+
+def test_the_packages_say_their_version():
+    assert byhand.__version__ == importlib.metadata.version("byhand")
+    said = subprocess.run(["autograder", "--version"], capture_output=True, text=True).stdout
+    assert byhand.__version__ in said
 
 
 def test_a_large_result_comes_back_whole_and_is_the_callers_own():

@@ -170,7 +170,7 @@ def check_arguments(fn: Any, world_size: int, args: Any, options: Options) -> No
         raise LaunchError("launch was called on a rank; only the notebook starts ranks")
     if not callable(fn):
         raise ValueError(f"launch runs a function; {fn!r} is {an(type(fn).__name__)}")
-    if inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn):
+    if any(map(_is_async, (fn, type(fn).__call__))):
         raise ValueError(
             f"launch awaits nothing, and {getattr(fn, '__name__', fn)} is an async function: give"
             " launch a plain one, which may call asyncio.run itself"
@@ -192,6 +192,10 @@ def check_arguments(fn: Any, world_size: int, args: Any, options: Options) -> No
                 f" {counted(world_size, 'rank')}: "
                 "PerRank takes one per rank"
             )
+
+
+def _is_async(fn: Any) -> bool:
+    return inspect.iscoroutinefunction(fn) or inspect.isasyncgenfunction(fn)
 
 
 def _check_network(network: Any, world_size: int) -> None:
