@@ -1,6 +1,6 @@
 """The folder of a checkpoint: how it appears at once, and how it is read.
 
-parent/step-7.NUMBER.partial/     while it is written; of a saver that died, removed by the next
+parent/step-7.NUMBER.partial/   while it is written; of a saver that died, removed by the next
     lock                  held by the program that writes
     00000.bin             what rank 0 writes: its boxes, one after another
     00000.json            that it has, or why not

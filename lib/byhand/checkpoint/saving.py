@@ -98,8 +98,14 @@ def save(
     numbers = ranks.share(lambda: next_number(Path(folder).parent) if first else 0)
     held = ranks.share(lambda: {n: (s.dtype, tuple(s.shape), s.box) for n, s in shards.items()})
     tensors = _tensors(held)
-    boxes = [{(name, box): box.count for name, (*_, box) in of.items()} for of in held]
-    mine = {name: shards[name] for name, _ in writers(boxes)[ranks.rank]}
+    num_bytes = [
+        {
+            (name, box): box.count * getattr(torch, dtype).itemsize
+            for name, (dtype, _, box) in of.items()
+        }
+        for of in held
+    ]
+    mine = {name: shards[name] for name, _ in writers(num_bytes)[ranks.rank]}
     partial = Partial(Path(folder), numbers[0])
     try:
         pickled = ranks.agree(lambda: _begin(partial, extra, keep) if first else b"")
@@ -219,8 +225,8 @@ def load(
     numbers = ranks.share(found.read)
     if len(set(numbers)) > 1:
         raise CheckpointError(
-            f"{folder} is another checkpoint on another rank "
-            f"(numbers {numbers}): one rank chooses it, and tells the others"
+            f"{folder} is another checkpoint on another rank (numbers {numbers}): let one rank "
+            "choose, and tell the others"
         )
     ranks.agree(found.fill)
     return found.extra
