@@ -5,9 +5,12 @@ from __future__ import annotations
 import itertools
 import os
 import resource
+import shutil
 import signal
+import threading
 from pathlib import Path
 
+import numpy
 import pytest
 import torch
 import torch.distributed as dist
@@ -219,6 +222,92 @@ def test_what_torch_reshards_is_what_we_do(tmp_path):
         assert torch.equal(theirs, ours)
 
 
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.randn(4, 6).t(),
+        torch.randn(4, 6)[1:3, 2:4],
+        torch.randn(4).expand(3, 4),
+        torch.randn(4, requires_grad=True),
+        torch.empty(0, 4),
+        torch.tensor([True, False]),
+        torch.randn(3, dtype=torch.complex64).conj(),
+        torch.randn(3, dtype=torch.complex64).conj().imag,
+        torch.randn(3).to(torch.float8_e4m3fn),
+    ],
+    ids=["transposed", "view", "expanded", "leaf", "empty", "bool", "conj", "negative", "float8"],
+)
+def test_a_tensor_of_any_strides_and_dtype_comes_back(tmp_path, tensor):
+    shape = tuple(tensor.shape)
+    save(tmp_path / "a", {"w": Shard(tensor, shape, (0,) * len(shape))})
+    found = torch.zeros(shape[::-1], dtype=tensor.dtype).permute(*reversed(range(len(shape))))
+    load(
+        tmp_path / "a",
+        {"w": Shard(found.requires_grad_(tensor.requires_grad), shape, (0,) * len(shape))},
+    )
+    assert torch.equal(found.to(torch.complex64), tensor.to(torch.complex64))
+
+
+NO_SHARDS = [
+    (torch.zeros(3, device="meta"), (3,), (0,), "meta, quantized or sparse is no shard"),
+    (torch.zeros(3).to_sparse(), (3,), (0,), "meta, quantized or sparse is no shard"),
+    (torch.zeros(3), (3, 1), (0,), r"a shard \[3\] that begins at \[0\] is no box of \[3, 1\]"),
+    (
+        torch.zeros(3),
+        (1, 3),
+        (0, 0),
+        r"a shard \[3\] that begins at \[0, 0\] is no box of \[1, 3\]",
+    ),
+]
+
+
+@pytest.mark.parametrize(("tensor", "shape", "starts", "sentence"), NO_SHARDS)
+def test_what_is_no_shard_is_a_sentence_when_it_is_saved_and_when_it_is_loaded(
+    tmp_path, tensor, shape, starts, sentence
+):
+    shards = {"w": Shard(tensor, shape, starts)}
+    with pytest.raises(CheckpointError, match=sentence):
+        save(tmp_path / "a", shards)
+    assert list(tmp_path.iterdir()) == []
+    save(tmp_path / "a", {"w": Shard(torch.zeros(shape), shape, (0,) * len(shape))})
+    with pytest.raises(CheckpointError, match=sentence):
+        load(tmp_path / "a", shards)
+
+
+def test_what_one_rank_cannot_describe_or_fill_is_a_sentence_on_all(tmp_path):
+    def runs(rank: int, n: int) -> list[str]:
+        save(tmp_path / "a", {"w": cut(torch.ones(8), 0, rank, n)})
+        said = []
+        expanded = torch.zeros(1).expand(4) if rank == 1 else torch.zeros(4)
+        for number, tensor in enumerate((torch.zeros(4, 1) if rank == 1 else expanded, expanded)):
+            call = (save, load)[number]
+            with pytest.raises(CheckpointError) as error:
+                call(tmp_path / "ba"[number], {"w": Shard(tensor, (8,), (4 * rank,))})
+            said.append(str(error.value))
+        return said
+
+    first, second = launch(runs, 2).results
+    assert first == second
+    assert "is no box of" in first[0]
+    assert "single memory location" in first[1]
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_group_saves_without_the_others_and_who_is_not_in_it_is_told(tmp_path):
+    def saves(rank: int, n: int) -> str:
+        group = dist.new_group([1, 2])
+        if rank == 0:
+            with pytest.raises(ValueError, match="this rank is not in the group"):
+                save(tmp_path / "a", {}, group=group)
+        else:
+            save(tmp_path / "a", {"w": cut(torch.arange(3), 0, rank - 1, 2)}, group=group)
+
+    launch(saves, 3)
+    found = Shard(torch.zeros(3, dtype=torch.int64), (3,), (0,))
+    load(tmp_path / "a", {"w": found})
+    assert found.tensor.tolist() == [0, 1, 2]
+
+
 # Whole or not at all
 
 
@@ -238,6 +327,154 @@ def test_newest_is_the_last_that_was_saved_and_keep_removes_the_oldest(tmp_path)
         save(tmp_path / name, {}, keep=2)
     assert newest(tmp_path) == tmp_path / "aa"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["aa", "c"]
+
+
+@pytest.mark.parametrize("keep", [0, -1])
+def test_to_keep_none_is_refused_before_anything_is_written(tmp_path, keep):
+    with pytest.raises(CheckpointError, match=f"keep={keep}: at least 1 is kept"):
+        save(tmp_path / "a", {}, keep=keep)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_keep_removes_no_checkpoint_through_a_link(tmp_path):
+    save(tmp_path / "elsewhere" / "a", {})
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "link").symlink_to(tmp_path / "elsewhere" / "a")
+    assert newest(tmp_path / "here") == tmp_path / "here" / "link"
+    save(tmp_path / "here" / "b", {}, keep=1)
+    assert newest(tmp_path / "elsewhere") == tmp_path / "elsewhere" / "a"
+    assert newest(tmp_path / "here") == tmp_path / "here" / "b"
+
+
+def test_newest_is_the_last_that_was_begun_where_two_savings_end_in_the_other_order(tmp_path):
+    def saves(rank: int, n: int) -> None:
+        from byhand.checkpoint.saving import Saving
+
+        written, write = threading.Event(), Saving._write
+
+        def slow(self) -> None:
+            if self.partial.final.name == "a":
+                written.wait()
+            write(self)
+
+        Saving._write = slow
+        mine = {"w": cut(torch.zeros(8), 0, rank, n)}
+        a, b = (save(tmp_path / name, mine, asynchronous=True) for name in "ab")
+        with pytest.raises(CheckpointError, match="another program is saving into"):
+            save(tmp_path / "a", mine)
+        b.wait()
+        written.set()
+        a.wait()
+        a.wait()
+
+    launch(saves, 2)
+    assert newest(tmp_path) == tmp_path / "b"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_a_rank_killed_between_gathers_is_a_sentence_on_the_others(tmp_path):
+    """Kill rank 1 before its k-th gather of a save and a load, until none is left."""
+
+    def runs(rank: int, n: int, after: int) -> None:
+        calls, gather = itertools.count(), dist.all_gather_object
+
+        def dying(*args, **kwargs):
+            if rank == 1 and next(calls) == after:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return gather(*args, **kwargs)
+
+        dist.all_gather_object = dying
+        mine = {"w": cut(torch.ones(8), 0, rank, n)}
+        try:
+            save(tmp_path / f"{after}", mine)
+            load(tmp_path / f"{after}", mine)
+        except CheckpointError as error:
+            (tmp_path / f"said-{after}-{rank}").write_text(str(error))
+
+    for after in range(50):
+        try:
+            launch(runs, 3, (after,))
+            break
+        except RankError:
+            said = [(tmp_path / f"said-{after}-{rank}").read_text() for rank in (0, 2)]
+            assert all("ended" in sentence for sentence in said)
+            assert not list(tmp_path.glob("*.partial"))
+    assert after > 5
+
+
+def test_a_saver_whose_first_rank_died_writes_nothing_into_the_next_ones(tmp_path):
+    from byhand.checkpoint.folder import Partial
+
+    dead, stale = Partial(tmp_path / "a", 1), Partial(tmp_path / "a", 1)
+    dead.begin()
+    stale.open(1)
+    dead.close()
+    _save_alone(tmp_path / "a", 1.0)
+    with pytest.raises(FileNotFoundError):
+        stale.done(1, boxes=[], num_bytes=0, checksums=[])
+    assert _load_alone(tmp_path / "a").tolist() == [1.0] * 3
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_who_comes_at_the_last_moment_leaves_a_saver_its_files(tmp_path, monkeypatch):
+    """A second program that saves the same folder just before the first one's appears."""
+    rename, others = Path.rename, []
+
+    def late(self, target):
+        if self.suffix == ".partial" and not others:
+            others.append("came")
+            with pytest.raises(CheckpointError, match="another program is saving into"):
+                _save_alone(tmp_path / "a", 2.0)
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", late)
+    _save_alone(tmp_path / "a", 1.0)
+    assert others
+    assert _load_alone(tmp_path / "a").tolist() == [1.0] * 3
+    assert sorted(path.name for path in tmp_path.rglob("*.*")) == [
+        "00000.bin",
+        "extra.pt",
+        "index.json",
+    ]
+
+
+def test_what_a_writer_meets_is_named_on_all_ranks_whatever_it_is(tmp_path):
+    def saves(rank: int, n: int) -> str:
+        from byhand.checkpoint import saving
+
+        def fails(*args):
+            raise MemoryError("no room for a copy")
+
+        saving.write = fails if rank == 1 else saving.write
+        mine = {"w": cut(torch.ones(8), 0, rank, n)}
+        running = save(tmp_path / "a", mine, asynchronous=True)
+        with pytest.raises(CheckpointError) as error:
+            running.wait()
+        return str(error.value)
+
+    for said in launch(saves, 3).results:
+        assert "rank 1 could not write" in said
+        assert "MemoryError: no room for a copy" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_save_that_is_interrupted_leaves_nothing_and_lets_go(tmp_path, monkeypatch):
+    from byhand.checkpoint import saving
+
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(saving, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            _save_alone(tmp_path / "a", 1.0)
+    assert list(tmp_path.iterdir()) == []
+    _save_alone(tmp_path / "a", 1.0)
+
+
+def test_a_name_that_newest_would_not_find_is_refused(tmp_path):
+    with pytest.raises(CheckpointError, match=r"a.partial: \.partial is the end of names"):
+        _save_alone(tmp_path / "a.partial", 1.0)
 
 
 def test_a_saver_killed_at_any_write_leaves_the_old_one_or_the_new_one(tmp_path):
@@ -298,7 +535,7 @@ def test_a_full_disk_on_one_rank_is_a_sentence_on_all_and_leaves_nothing(tmp_pat
 def test_two_programs_that_save_at_once_make_one_checkpoint(tmp_path):
     from byhand.checkpoint.folder import Partial
 
-    first = Partial(tmp_path / "a")
+    first = Partial(tmp_path / "a", 1)
     first.begin()
     with pytest.raises(CheckpointError, match="another program is saving into"):
         _save_alone(tmp_path / "a", 1.0)
@@ -312,7 +549,7 @@ def test_two_programs_that_save_at_once_make_one_checkpoint(tmp_path):
 def test_a_rank_that_ends_while_another_waits_for_its_file_is_named(tmp_path):
     from byhand.checkpoint.folder import Partial
 
-    partial = Partial(tmp_path / "a")
+    partial = Partial(tmp_path / "a", 1)
     partial.begin()
     partial.open(1).close()  # as the kernel does with a process that ends
     with pytest.raises(CheckpointError, match="rank 1 ended while it wrote"):
@@ -329,6 +566,9 @@ def test_a_rank_that_ends_while_another_waits_for_its_file_is_named(tmp_path):
         ("00000.bin", lambda b: b[:-1], r"has \d+ bytes of \d+"),
         ("extra.pt", lambda b: b[:9] + b"x" + b[10:], "has changed since it was written"),
         ("index.json", lambda b: b.replace(b'"w"', b'"v"'), "has changed since it was written"),
+        ("index.json", lambda b: b[: b.index(b"checksum")], "has changed since it was written"),
+        ("index.json", lambda b: b[:-1], "has changed since it was written"),
+        ("index.json", lambda b: b"", "has changed since it was written"),
         ("00000.bin", None, "is missing"),
         ("index.json", None, "is no whole checkpoint: it has no index.json"),
     ],
@@ -346,6 +586,7 @@ def test_a_changed_torn_or_missing_file_is_a_sentence_and_fills_nothing(
     with pytest.raises(CheckpointError, match=sentence):
         load(tmp_path / "a", {"w": shard})
     assert not shard.tensor.any()
+    assert newest(tmp_path) in (None, tmp_path / "a")
 
 
 def test_a_rank_whose_bytes_are_good_fills_nothing_where_anothers_have_changed(tmp_path):
@@ -364,6 +605,24 @@ def test_a_rank_whose_bytes_are_good_fills_nothing_where_anothers_have_changed(t
         assert filled == 0
 
 
+def test_ranks_that_name_different_checkpoints_mix_none(tmp_path):
+    for number in range(2):
+        save(tmp_path / f"{number}", {"w": Shard(torch.full((8,), 1.0 + number), (8,), (0,))})
+    shutil.copytree(tmp_path / "1", tmp_path / "copy")
+
+    def loads(rank: int, n: int) -> tuple[str, float, float]:
+        mine = cut(torch.zeros(8), 0, rank, n)
+        with pytest.raises(CheckpointError) as error:
+            load(tmp_path / f"{rank}", {"w": mine})
+        before = float(mine.tensor.sum())
+        load(tmp_path / ("1" if rank else "copy"), {"w": mine})
+        return str(error.value), before, float(mine.tensor.sum())
+
+    for said, before, after in launch(loads, 2).results:
+        assert "is another checkpoint on another rank" in said
+        assert (before, after) == (0, 8)
+
+
 @pytest.mark.parametrize(
     ("name", "shard", "sentence"),
     [
@@ -380,6 +639,19 @@ def test_a_checkpoint_of_another_model_is_a_sentence(tmp_path, name, shard, sent
 
 
 def test_what_only_code_could_read_is_no_extra(tmp_path):
-    with pytest.raises(CheckpointError, match="UnpicklingError"):
-        save(tmp_path / "a", {}, extra=Path)
+    for extra in (Path, {"loss": numpy.float64(3)}):
+        with pytest.raises(CheckpointError, match="extra holds what is read only by running code"):
+            save(tmp_path / "a", {}, extra=extra)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_ranks_that_save_no_shard_and_odd_names_are_no_special_case(tmp_path):
+    name = "a·b\n\ud800/é [0]"
+
+    def saves(rank: int, n: int) -> None:
+        save(tmp_path / "[x] é.1", {name: Shard(torch.ones(3), (3,), (0,))} if rank == 1 else {})
+
+    launch(saves, 2)
+    found = Shard(torch.zeros(3), (3,), (0,))
+    load(newest(tmp_path), {name: found})
+    assert found.tensor.tolist() == [1.0] * 3

@@ -93,7 +93,8 @@ def writers(held: Sequence[Mapping[tuple[str, Box], int]]) -> list[list[tuple[st
         for key, size in boxes.items():
             holders.setdefault(key, []).append(rank)
             num_bytes[key] = size
-    load, chosen = [0] * len(held), [[] for _ in held]
+    load = [0] * len(held)
+    chosen: list[list[tuple[str, Box]]] = [[] for _ in held]
     for key in sorted(holders, key=lambda key: (-num_bytes[key], key)):  # the largest first
         rank = min(holders[key], key=lambda rank: (load[rank], rank))
         load[rank] += num_bytes[key]

@@ -1,6 +1,6 @@
 """The folder of a checkpoint: how it appears at once, and how it is read.
 
-parent/step-7.partial/    while it is written; of a saver that died, taken over by the next
+parent/step-7.NUMBER.partial/   while it is written; of a saver that died, removed by the next
     lock                  held by the program that writes
     00000.bin             what rank 0 writes: its boxes, one after another
     00000.json            that it has, or why not
@@ -19,7 +19,7 @@ import shutil
 import time
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from byhand.checkpoint.files import Checked, CheckpointError, sync, sync_folder
 
@@ -30,38 +30,51 @@ POLL = 0.01
 
 
 class Partial:
-    """A folder that is being written."""
+    """A folder that is being written; no other saver writes there, even to the same final one.
 
-    def __init__(self, final: Path):
-        self.final = final
-        self.path = final.with_name(final.name + PARTIAL)
+    number: when this was begun; the last checkpoint is the one of the largest number.
+    """
+
+    def __init__(self, final: Path, number: int):
+        self.final, self.number = final, number
         self.begun = False  # by this process
         self._locks: list[Any] = []  # files, open for as long as they are locked
 
+    @property
+    def path(self) -> Path:
+        """Where it is until it is whole."""
+        return self.final.with_name(f"{self.final.name}.{self.number}{PARTIAL}")
+
     def begin(self) -> None:
-        """On one rank: make it, or take over what a saver that died has left.
+        """On one rank: make it, and remove what savers that died have left of the same final one.
 
         Raises:
-            CheckpointError: another program writes here, or has written.
+            CheckpointError: another program writes this checkpoint, or has written it.
         """
+        if self.final.suffix == PARTIAL:
+            raise CheckpointError(f"{self.final}: {PARTIAL} is the end of names of unfinished ones")
         if self.final.exists():
             raise CheckpointError(f"{self.final} exists: save each step in a folder of its own")
-        self.path.mkdir(parents=True, exist_ok=True)
-        lock = open(self.path / "lock", "wb")
-        if not _locked(lock):
-            lock.close()
-            raise CheckpointError(f"another program is saving into {self.final} now")
-        self._locks.append(lock)
+        self.final.parent.mkdir(parents=True, exist_ok=True)
+        for left in self.final.parent.iterdir():
+            if left.suffix == PARTIAL and left.name.rsplit(".", 2)[0] == self.final.name:
+                with open(left / "lock", "ab") as lock:
+                    if not _locked(lock):
+                        raise CheckpointError(f"another program is saving into {self.final} now")
+                    shutil.rmtree(left, ignore_errors=True)
+        self.path.mkdir()
         self.begun = True
-        for left in self.path.iterdir():
-            if left.name != "lock":
-                left.unlink()
+        self._lock("lock")
 
-    def open(self, rank: int) -> Any:
+    def open(self, rank: int) -> BinaryIO:
         """The file of a rank, locked until it has said `done`: so others see that it lives."""
-        file = open(self.path / self.file_of(rank), "wb")
-        _locked(file)
+        return self._lock(self.file_of(rank))
+
+    def _lock(self, name: str) -> BinaryIO:
+        file = open(self.path / name, "wb")
         self._locks.append(file)
+        if not _locked(file):
+            raise CheckpointError(f"another program writes {self.path / name}")
         return file
 
     def file_of(self, rank: int) -> str:
@@ -82,7 +95,7 @@ class Partial:
         """
         sayings = self.path / f"{rank:05}.json"
         while not sayings.exists():
-            with open(self.path / self.file_of(rank), "rb") as file:
+            with open(self.path / self.file_of(rank), "ab") as file:
                 if _locked(file) and not sayings.exists():
                     raise CheckpointError(f"rank {rank} ended while it wrote {self.final}")
             time.sleep(POLL)
@@ -97,14 +110,12 @@ class Partial:
         Raises:
             CheckpointError: another program was faster. OSError: a full disk, say.
         """
-        number = 1 + max((found.number for found in wholes(self.final.parent)), default=0)
-        body = json.dumps(index)
+        body = json.dumps({"number": self.number, **index})
         with open(self.path / INDEX, "w") as file:
-            file.write(f"{FORMAT} · number {number} · checksum {zlib.crc32(body.encode())}\n{body}")
+            file.write(f"{_head(body)}\n{body}")
             sync(file)
         for rank in range(num_ranks):
             (self.path / f"{rank:05}.json").unlink()
-        (self.path / "lock").unlink()
         sync_folder(self.path)
         try:
             self.path.rename(self.final)
@@ -112,6 +123,7 @@ class Partial:
             if not self.final.exists():
                 raise
             raise CheckpointError(f"another program has written {self.final} meanwhile") from error
+        (self.final / "lock").unlink()  # not before: who finds no lock may remove the folder
         sync_folder(self.final.parent)
 
     def close(self, remove: bool = False) -> None:
@@ -139,20 +151,22 @@ class Checkpoint:
                 f"{path} is no whole checkpoint: it has no {INDEX}; newest(parent) finds the last "
                 "that is whole"
             ) from None
-        name, *numbers = head.split(" · ")
-        try:
-            self.number, checksum = (int(text.split(" ")[1]) for text in numbers)
-        except ValueError:
-            checksum = None
-        if name != FORMAT or checksum != zlib.crc32(body.encode()):
+        if head != _head(body):
             raise CheckpointError(f"{path / INDEX} has changed since it was written")
         self.index: dict[str, Any] = json.loads(body)
         for file, checks in self.index["files"].items():
-            found = (path / file).stat().st_size if (path / file).exists() else None
+            try:
+                found = (path / file).stat().st_size
+            except OSError as error:
+                raise CheckpointError(f"{path / file} is missing") from error
             if found != checks["num_bytes"]:
-                has = "is missing" if found is None else f"has {found} bytes"
-                raise CheckpointError(f"{path / file} {has} of {checks['num_bytes']}")
+                raise CheckpointError(f"{path / file} has {found} bytes of {checks['num_bytes']}")
         self._open: dict[str, Checked] = {}
+
+    @property
+    def number(self) -> int:
+        """When its saving was begun; a copy of the folder has the same."""
+        return self.index["number"]
 
     @property
     def tensors(self) -> dict[str, dict[str, Any]]:
@@ -184,8 +198,13 @@ class Checkpoint:
         shutil.rmtree(self.path)
 
 
+def next_number(parent: Path) -> int:
+    """The clock's, in nanoseconds, or that after the last checkpoint's if that is larger."""
+    return max([time.time_ns(), *(found.number + 1 for found in wholes(parent))])
+
+
 def wholes(parent: Path) -> list[Checkpoint]:
-    """The checkpoints in a folder that are whole, in the order in which they were saved."""
+    """The checkpoints in a folder that are whole, in the order in which their saving was begun."""
     found = []
     for path in parent.iterdir() if parent.is_dir() else ():
         with contextlib.suppress(CheckpointError):
@@ -197,6 +216,11 @@ def _locked(file: Any) -> bool:
     """Lock a file, for as long as it is open, unless another process has."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         return False
     return True
+
+
+def _head(body: str) -> str:
+    """The first line of an index."""
+    return f"{FORMAT}, checksum {zlib.crc32(body.encode())}"

@@ -5,18 +5,19 @@ it. Each rank's file holds the boxes that it writes; the first rank's index says
 where. The index is written last, and then all of it appears by one rename. To load, a rank compares
 the boxes that it wants with those that were written, and reads what they share.
 
-What is sent: gathers of what ranks hold and how it went, some hundred bytes a tensor. No tensor is:
+What is sent: gathers of what ranks hold and how it goes, some hundred bytes a tensor. No tensor is:
 those move to the disk and from it.
 """
 
 from __future__ import annotations
 
 import io
+import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -24,7 +25,7 @@ from torch import Tensor
 
 from byhand.checkpoint.boxes import Box, check_cover, overlap, place_in, span, writers
 from byhand.checkpoint.files import CheckpointError, write
-from byhand.checkpoint.folder import EXTRA, Checkpoint, Partial, wholes
+from byhand.checkpoint.folder import EXTRA, Checkpoint, Partial, next_number, wholes
 
 ALIGNED = 64  # a box begins at a multiple of so many bytes
 
@@ -33,8 +34,8 @@ ALIGNED = 64  # a box begins at a multiple of so many bytes
 class Shard:
     """A box of a named tensor, on this rank.
 
-    tensor: what this rank holds, a shard or a copy of all. shape: of the whole. starts: the index
-    in the whole of tensor's first number, by dimension.
+    tensor: what this rank holds, a shard or a copy of all; dense, of any strides. shape: of the
+    whole. starts: the index in the whole of tensor's first number, by dimension.
     """
 
     tensor: Tensor
@@ -43,13 +44,33 @@ class Shard:
 
     @property
     def box(self) -> Box:
-        """Where it lies in the whole."""
-        return Box(tuple(self.starts), tuple(self.tensor.shape))
+        """Where it lies in the whole.
+
+        Raises:
+            CheckpointError: the dimensions do not agree, or no numbers lie in the tensor's memory.
+        """
+        sizes = tuple(self.tensor.shape)
+        if not len(self.starts) == len(self.shape) == len(sizes):
+            raise CheckpointError(
+                f"a shard {list(sizes)} that begins at {list(self.starts)} is no box of "
+                f"{list(self.shape)}: all three have as many dimensions"
+            )
+        if self.tensor.is_meta or self.tensor.is_quantized or self.tensor.layout != torch.strided:
+            raise CheckpointError("a tensor that is meta, quantized or sparse is no shard")
+        return Box(tuple(self.starts), sizes)
 
     @property
     def dtype(self) -> str:
         """As the index names it."""
         return str(self.tensor.dtype).removeprefix("torch.")
+
+    def copied(self) -> Shard:
+        """The same, of a copy on the CPU."""
+        return replace(self, tensor=self.tensor.detach().to("cpu", copy=True))
+
+    def numbers(self) -> Tensor:
+        """Its numbers row by row, on the CPU."""
+        return self.tensor.detach().cpu().resolve_conj().resolve_neg().contiguous().view(-1)
 
 
 def save(
@@ -64,29 +85,36 @@ def save(
 
     folder: a new one, where all ranks see it. extra: plain data and tensors that are no shards
     (step, position in the data, random numbers); the first rank's is kept. keep: so many
-    checkpoints in the folder above stay, the last ones. asynchronous: tensors are copied, and
-    written in a thread while training goes on; wait() of what is returned, on all ranks, says how
-    it went.
+    checkpoints in the folder above stay, the last ones; at least 1. asynchronous: tensors are
+    copied, and written in a thread while training goes on; wait() of what is returned, on all
+    ranks and before the program ends, says how it went.
 
     Raises:
-        CheckpointError, on all ranks alike: the folder exists, or a rank could not write.
+        CheckpointError, on all ranks alike: the folder exists, or a rank could not write or ended.
         ValueError, on all ranks alike: their boxes do not hold each number of a tensor once.
     """
-    ranks, partial = Ranks(group), Partial(Path(folder))
-    held = ranks.gather({name: (s.dtype, tuple(s.shape), s.box) for name, s in shards.items()})
+    ranks = Ranks(group)
+    first = ranks.rank == 0
+    numbers = ranks.share(lambda: next_number(Path(folder).parent) if first else 0)
+    held = ranks.share(lambda: {n: (s.dtype, tuple(s.shape), s.box) for n, s in shards.items()})
     tensors = _tensors(held)
-    boxes = [{(name, box): box.count for name, (*_, box) in of.items()} for of in held]
-    mine = {name: shards[name] for name, _ in writers(boxes)[ranks.rank]}
+    num_bytes = [
+        {
+            (name, box): box.count * getattr(torch, dtype).itemsize
+            for name, (dtype, _, box) in of.items()
+        }
+        for of in held
+    ]
+    mine = {name: shards[name] for name, _ in writers(num_bytes)[ranks.rank]}
+    partial = Partial(Path(folder), numbers[0])
     try:
-        extra = ranks.agree(lambda: _pickled(extra) if ranks.rank == 0 else b"")
-        ranks.agree(partial.begin if ranks.rank == 0 else lambda: None)
-        file = ranks.agree(lambda: partial.open(ranks.rank))
-    except CheckpointError:
+        pickled = ranks.agree(lambda: _begin(partial, extra, keep) if first else b"")
+        saving = ranks.agree(
+            lambda: Saving(ranks, partial, mine, tensors, pickled, keep, copied=asynchronous)
+        )
+    except BaseException:
         partial.close(remove=True)
         raise
-    if asynchronous:
-        mine = {n: Shard(s.tensor.detach().clone(), s.shape, s.starts) for n, s in mine.items()}
-    saving = Saving(ranks, partial, file, mine, tensors, extra, keep)
     if asynchronous:
         saving.start()
         return saving
@@ -102,16 +130,17 @@ class Saving:
         self,
         ranks: Ranks,
         partial: Partial,
-        file: BinaryIO,
         mine: Mapping[str, Shard],
         tensors: Mapping[str, dict[str, Any]],
         extra: bytes,
         keep: int | None,
+        copied: bool,
     ):
-        self.ranks, self.partial, self.file, self.mine = ranks, partial, file, mine
+        self.ranks, self.partial, self.file = ranks, partial, partial.open(ranks.rank)
+        self.mine = {n: s.copied() for n, s in mine.items()} if copied else mine
         self.tensors, self.extra, self.keep = tensors, extra, keep
         self._thread: threading.Thread | None = None
-        self._error: Exception | None = None
+        self._error: Exception | None = CheckpointError(f"{partial.final}: saving was interrupted")
 
     def start(self) -> None:
         """Run in a thread."""
@@ -127,15 +156,17 @@ class Saving:
             self._write()
             if self.ranks.rank == 0:
                 self._appear()
+            self._error = None
         except Exception as error:
             self._error = error
-        self.partial.close(remove=self._error is not None)
+        finally:
+            self.partial.close(remove=self._error is not None)
 
     def wait(self) -> None:
         """On all ranks: until it is on the disk.
 
         Raises:
-            CheckpointError, on all ranks alike: a rank could not write.
+            CheckpointError, on all ranks alike: a rank could not write, or ended.
         """
         if self._thread is not None:
             self._thread.join()
@@ -147,15 +178,15 @@ class Saving:
 
     def _write(self) -> None:
         places, parts, at = [], [], 0
-        for name, shard in self.mine.items():
-            numbers = shard.tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy()
-            places.append([name, at, *shard.box])
-            parts += [memoryview(numbers), memoryview(bytes(-len(numbers) % ALIGNED))]
-            at += sum(map(len, parts[-2:]))
         try:
+            for name, shard in self.mine.items():
+                places.append([name, at, *shard.box])
+                numbers = memoryview(shard.numbers().view(torch.uint8).numpy())
+                parts += [numbers, memoryview(bytes(-len(numbers) % ALIGNED))]
+                at += sum(map(len, parts[-2:]))
             checksums = write(self.file, parts)
-        except OSError as error:
-            self.partial.done(self.ranks.rank, error=str(error))
+        except Exception as error:
+            self.partial.done(self.ranks.rank, error=_sentence(error))
             raise
         self.partial.done(self.ranks.rank, boxes=places, num_bytes=at, checksums=checksums)
 
@@ -171,7 +202,8 @@ class Saving:
         index["files"][EXTRA] = {"num_bytes": len(self.extra), "checksums": checksums}
         self.partial.appear(index, self.ranks.size)
         if self.keep is not None:
-            for old in wholes(self.partial.final.parent)[: -self.keep]:
+            found = wholes(self.partial.final.parent)
+            for old in [one for one in found if not one.path.is_symlink()][: -self.keep]:
                 old.remove()
 
 
@@ -181,18 +213,23 @@ def load(
     """Fill the tensors of these shards from a checkpoint, however it was cut; its `extra`.
 
     Each rank reads the blocks of 1 MiB in which its boxes lie, and no others. Nothing is filled
-    unless all ranks of the group found their bytes as they were written.
+    unless all ranks of the group found their bytes as they were written. Tensors of `extra` are on
+    the CPU.
 
     Raises:
-        CheckpointError, on all ranks alike: the folder is no whole checkpoint, bytes have changed,
-            or it has no such tensor, of this shape and dtype.
+        CheckpointError, on all ranks alike: the folder is no whole checkpoint, or another on
+            another rank, bytes have changed, it has no such tensor, of this shape and dtype, or a
+            tensor could not be filled (then others may be).
     """
-    ranks = Ranks(group)
-    pairs, extra = ranks.agree(lambda: _read(Path(folder), shards))
-    with torch.no_grad():
-        for there, saved in pairs:
-            there.copy_(saved)
-    return extra
+    ranks, found = Ranks(group), _Reading(Path(folder), shards)
+    numbers = ranks.share(found.read)
+    if len(set(numbers)) > 1:
+        raise CheckpointError(
+            f"{folder} is another checkpoint on another rank (numbers {numbers}): let one rank "
+            "choose, and tell the others"
+        )
+    ranks.agree(found.fill)
+    return found.extra
 
 
 def newest(folder: str | Path) -> Path | None:
@@ -201,12 +238,25 @@ def newest(folder: str | Path) -> Path | None:
     return found[-1].path if found else None
 
 
-def _read(folder: Path, shards: Mapping[str, Shard]) -> tuple[list[tuple[Tensor, Tensor]], Any]:
-    """(a part of a shard's tensor, the saved numbers for it) for all parts, and the extra."""
-    checkpoint = Checkpoint(folder)
-    pairs = [pair for name, shard in shards.items() for pair in _parts(checkpoint, name, shard)]
-    extra = io.BytesIO(checkpoint.read_all(EXTRA))
-    return pairs, torch.load(extra, weights_only=True)
+class _Reading:
+    """What one rank needs of a checkpoint."""
+
+    def __init__(self, folder: Path, shards: Mapping[str, Shard]):
+        self.folder, self.shards = folder, shards
+
+    def read(self) -> int:
+        """Find, and check, all bytes that are needed; the number of the checkpoint."""
+        found = Checkpoint(self.folder)
+        self.pairs = [pair for name, s in self.shards.items() for pair in _parts(found, name, s)]
+        extra = io.BytesIO(found.read_all(EXTRA))
+        self.extra = torch.load(extra, weights_only=True, map_location="cpu")
+        return found.number
+
+    def fill(self) -> None:
+        """Copy the saved numbers into the shards' tensors."""
+        with torch.no_grad():
+            for there, saved in self.pairs:
+                there.copy_(saved)
 
 
 def _parts(checkpoint: Checkpoint, name: str, shard: Shard) -> Iterator[tuple[Tensor, Tensor]]:
@@ -260,46 +310,71 @@ def _tensors(held: list[dict[str, tuple[str, tuple[int, ...], Box]]]) -> dict[st
     return found
 
 
+def _begin(partial: Partial, extra: Any, keep: int | None) -> bytes:
+    """On the first rank: check what it alone needs, make the folder; `extra` as it is written."""
+    if keep is not None and keep < 1:
+        raise CheckpointError(f"keep={keep}: at least 1 is kept, the checkpoint that is saved")
+    pickled = _pickled(extra)
+    partial.begin()
+    return pickled
+
+
 def _pickled(extra: Any) -> bytes:
     """As load can read it, which reads no code."""
     file = io.BytesIO()
     torch.save(extra, file)
     file.seek(0)
-    torch.load(file, weights_only=True)
+    try:
+        torch.load(file, weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise CheckpointError(
+            "extra holds what is read only by running code, as numpy's numbers are: save plain "
+            "numbers, strings, lists, dictionaries and tensors"
+        ) from error
     return file.getvalue()
+
+
+def _sentence(error: Exception) -> str:
+    return str(error) if isinstance(error, CheckpointError) else f"{type(error).__name__}: {error}"
 
 
 class Ranks:
     """The ranks of a group, or one process alone: what they tell each other."""
 
     def __init__(self, group: dist.ProcessGroup | None):
+        """Raises:
+        ValueError: this rank is not in the group.
+        """
         self.group, alone = group, not dist.is_initialized()
         self.rank = 0 if alone else dist.get_rank(group)
         self.size = 1 if alone else dist.get_world_size(group)
+        if self.rank < 0:
+            raise ValueError("this rank is not in the group: only ranks of the group save and load")
 
-    def gather(self, value: Any) -> list[Any]:
-        """Every rank's value, by rank."""
-        found = [value] * self.size
-        if self.size > 1:
-            dist.all_gather_object(found, value, group=self.group)
-        return found
-
-    def agree(self, do: Callable[[], Any]) -> Any:
-        """What `do` returns here, if it fails on no rank.
+    def share(self, do: Callable[[], Any]) -> list[Any]:
+        """What `do` returns on every rank, by rank, if it fails on none.
 
         Raises:
-            CheckpointError: what the first rank met on which it failed.
+            CheckpointError: what the first rank met on which it failed, or that a rank has ended.
         """
         value, met = None, None
         try:
             value = do()
         except Exception as error:
-            met = (
-                str(error)
-                if isinstance(error, CheckpointError)
-                else f"{type(error).__name__}: {error}"
-            )
-        for error in self.gather(met):
-            if error is not None:
-                raise CheckpointError(error)
-        return value
+            met = _sentence(error)
+        found: list[Any] = [(value, met)] * self.size
+        if self.size > 1:
+            try:
+                dist.all_gather_object(found, (value, met), group=self.group)
+            except RuntimeError as error:
+                raise CheckpointError(f"a rank ended, or does not answer: {error}") from error
+        for _, met in found:
+            if met is not None:
+                raise CheckpointError(met)
+        return [value for value, _ in found]
+
+    def agree(self, do: Callable[[], Any]) -> Any:
+        """What `do` returns here, if it fails on no rank; raises as share does."""
+        value = []
+        self.share(lambda: value.append(do()))
+        return value[0]
