@@ -655,3 +655,24 @@ def test_ranks_that_save_no_shard_and_odd_names_are_no_special_case(tmp_path):
     found = Shard(torch.zeros(3), (3,), (0,))
     load(newest(tmp_path), {name: found})
     assert found.tensor.tolist() == [1.0] * 3
+
+
+def test_saving_and_loading_often_keeps_no_descriptor_no_mapping_and_no_folder(tmp_path):
+    def once(step: int) -> None:
+        mine = {"w": Shard(torch.ones(1000), (1000,), (0,))}
+        saving = save(tmp_path / str(step), mine, keep=2, asynchronous=step % 2 == 1)
+        if saving is not None:
+            saving.wait()
+        load(newest(tmp_path), mine)
+
+    def held() -> tuple[int, int]:
+        maps = Path("/proc/self/maps").read_text()
+        return len(os.listdir("/proc/self/fd")), maps.count(str(tmp_path))
+
+    for step in range(3):
+        once(step)
+    before = held()
+    for step in range(3, 103):
+        once(step)
+    assert held() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["101", "102"]
