@@ -31,10 +31,10 @@ def mountain(panels: Mapping[str, Held], title: str, on_top: str = "activations"
         for axes, (name, panel) in zip(grid[:, 0], panels.items(), strict=True):
             _draw(axes, panel, most, on_top)
             axes.set_title(name, loc="left", fontsize=style.TEXT_POINTS)
-        figure.supylabel("MB held", fontsize=style.TEXT_POINTS)
+            axes.set_ylabel("MB held")
         first = next(iter(panels.values()))
         colours = {kind: style.wire_colour(kind) for kind in first.stays} | {on_top: ON_TOP}
-        pen.key(grid[0, 0], colours, 1.12 if len(panels) > 1 else 1)
+        pen.key(grid[0, 0], colours, 1.2 if len(panels) > 1 else 1)
     return figure
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from byhand.figures.mountain import Held, mountain
+from collections.abc import Mapping, Sequence
+
+from byhand.figures import style
+from byhand.figures.cells import Cell, cells
+from byhand.figures.columns import Bar, columns
+from byhand.figures.mountain import ON_TOP, Held, mountain
 from byhand.figures.style import CourseFigure
-from byhand.memory.lab import Profile
+from byhand.memory.lab import Profile, Technique, frontier
 
 
 def mountains(profiles: dict[str, Profile], title: str) -> CourseFigure:
@@ -17,3 +22,62 @@ def held_over(one: Profile) -> Held:
     middle, end = one.marks
     phases = {"forward": middle, "backward": end, "optimizer": len(one.samples)}
     return Held(one.samples, one.state, phases)
+
+
+STATE = style.STATE_COLOURS["weights"]
+SENT, MOVED, IDLE = style.OP_COLOURS["all_reduce"], "#ddcc77", style.COMMUNICATION
+
+
+def techniques_picture(found: Mapping[str, Technique], title: str) -> CourseFigure:
+    """A row for each, from the fullest on; strong: those that no other beats in all three."""
+    first = next(iter(found.values()))
+    rows = {}
+    for name, one in sorted(found.items(), key=lambda item: -item[1].peak):
+        memory = [(one.between, STATE), (one.peak - one.between, ON_TOP)]
+        busy, whole = (value / first.operations for value in (one.operations, one.work))
+        rows[name] = (
+            Bar(memory, f"{one.peak / 1e6:.1f}"),
+            Bar([(busy, style.COMPUTE), (whole - busy, IDLE)], f"{whole:.2f}"),
+            Bar([(one.sent, SENT), (one.moved, MOVED)], f"{(one.sent + one.moved) / 1e6:.1f}"),
+        )
+    key = {"between steps": STATE, "in a step": ON_TOP, "idle": IDLE}
+    key |= {"to ranks": SENT, "to a file and back": MOVED}
+    headings = "MB held at most", "work, times dp's", "MB moved"
+    return columns(rows, headings, title, key, frontier(found))
+
+
+FORMATS = {  # bits of sign, exponent and fraction
+    "float32": (1, 8, 23),
+    "bfloat16": (1, 8, 7),
+    "float16": (1, 5, 10),
+}
+BITS = {"sign": style.FAINT, "exponent": style.RANK_COLOURS[1], "fraction": style.COMPUTE}
+
+
+def formats_picture(title: str) -> CourseFigure:
+    """The bits of each format: exponents give range, fractions give digits."""
+    filled = []
+    for row, (name, bits) in enumerate(FORMATS.items()):
+        colours = [BITS[kind] for kind, count in zip(BITS, bits, strict=True) for _ in range(count)]
+        filled += [Cell(row, column, [colour]) for column, colour in enumerate(colours)]
+    with style.plot(1.75, title) as (figure, axes):
+        from byhand.figures import pen
+
+        cells(axes, list(FORMATS), 32, filled)
+        pen.key(axes, BITS)
+    return figure
+
+
+def blocks_picture(
+    rows: Mapping[str, Sequence[str | None]], title: str, hues: Mapping[str, str]
+) -> CourseFigure:
+    """An allocator's blocks at several moments, a row for each; hues: by a name's first letter."""
+    filled = [
+        Cell(row, column, [hues[owner[0]]], owner)
+        for row, blocks in enumerate(rows.values())
+        for column, owner in enumerate(blocks)
+        if owner
+    ]
+    with style.plot(0.75 + 0.42 * len(rows), title) as (figure, axes):
+        cells(axes, list(rows), len(next(iter(rows.values()))), filled)
+    return figure
