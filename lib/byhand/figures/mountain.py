@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from byhand.figures import pen, style
 
 BINS = 400  # of a step's operations: of each, the most is drawn
-ON_TOP = "#009e73"
+ON_TOP = style.STATE_COLOURS["activations"]
 
 
 class Held(NamedTuple):

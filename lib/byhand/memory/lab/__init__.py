@@ -7,7 +7,7 @@ pictures    what it draws of these
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from tempfile import TemporaryDirectory
@@ -20,10 +20,10 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
-from byhand.costs import Layout, Model, held
+from byhand.costs import Layout, held
 from byhand.hybrid_parallel.step import GROUPS, HybridParallel, chunks_of
 from byhand.memory.offload import Offloaded
-from byhand.memory.precision import LossScale, MasterWeights
+from byhand.memory.precision import MasterWeights
 from byhand.memory.prefetch import OffloadedLayers, Tier
 from byhand.memory.recompute import Recomputed
 from byhand.model.attention import Heads
@@ -36,7 +36,7 @@ from byhand.model.text import text_batches
 from byhand.model.transformer import Residual
 from byhand.pipeline_schedules import one_forward_one_backward
 from byhand.rank_groups.process_groups import groups_for_this_rank
-from byhand.runtime import Run, held_bytes, launch
+from byhand.runtime import held_bytes, launch
 from byhand.sequence_parallel.gpt import next_token_loss as split_loss
 from byhand.sequence_parallel.gpt import sequence_parallel_gpt
 from byhand.sequence_parallel.layers import sum_partial_gradients
@@ -85,15 +85,14 @@ class Sampled(TorchDispatchMode):
 class Profile:
     """What a rank held after each operation of a step, in bytes.
 
-    state: of weights, gradients and optimizer; marks: the number of operations before backward, and
-    before the optimizer; top: held between forward and backward.
+    state: of weights, gradients and optimizer; phases: the number of the last operation of each;
+    top: held between forward and backward, but for the loss's gradient.
     """
 
     samples: list[int]
     state: dict[str, int]
-    marks: tuple[int, int]
+    phases: dict[str, int]
     top: int
-    loss: float
 
     @property
     def peak(self) -> int:
@@ -115,6 +114,19 @@ def nbytes(tensors: Sequence[Tensor]) -> int:
     return sum(tensor.nbytes for tensor in tensors)
 
 
+def step(model: MLP, optimizer: AdamW, x: Tensor, targets: Tensor) -> Iterator[str]:
+    """A training step on one device; yields the name of each phase as it ends."""
+    logits, saved = model.forward(x)  # saved: a list, one item a layer
+    _, grad = next_token_loss(logits, targets)
+    del logits
+    yield "forward"
+    for layer in reversed(model.layers):
+        grad = layer.backward(grad, saved.pop())  # pop: what was used may go
+    yield "backward"
+    optimizer.step(model.gradients())
+    yield "optimizer"
+
+
 def profile(num_sequences: int = 4, recompute: str = "none", num_blocks: int = 8) -> Profile:
     """One training step on one rank, watched. recompute: one of WAYS."""
 
@@ -127,17 +139,12 @@ def profile(num_sequences: int = 4, recompute: str = "none", num_blocks: int = 8
             "gradients": nbytes(model.gradients()),
             "optimizer": nbytes(optimizer.mean) + nbytes(optimizer.square),
         }
+        phases, tops = {}, {}
         with Sampled() as sampled:
-            logits, saved = model.forward(batch[0])
-            top = held_bytes() - logits.nbytes
-            loss, grad = next_token_loss(logits, batch[1])
-            del logits
-            middle = len(sampled.samples)
-            for layer in reversed(model.layers):
-                grad = layer.backward(grad, saved.pop())
-            end = len(sampled.samples)
-            optimizer.step(model.gradients())
-        return Profile(sampled.samples, state, (middle, end), top, float(loss))
+            for phase in step(model, optimizer, *batch):
+                phases[phase], tops[phase] = len(sampled.samples), held_bytes()
+        logits = batch[0].numel() * len(weights.table) * weights.table.element_size()
+        return Profile(sampled.samples, state, phases, tops["forward"] - logits)
 
     arguments = (model_of(num_blocks=num_blocks), batch_of(num_sequences))
     return launch(on_rank, 1, arguments, memory=True).results[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from byhand.figures import style
+from byhand.figures import pen, style
 from byhand.figures.cells import Cell, cells
 from byhand.figures.columns import Bar, columns
 from byhand.figures.mountain import ON_TOP, Held, mountain
@@ -14,14 +14,8 @@ from byhand.memory.lab import Profile, Technique, frontier
 
 def mountains(profiles: dict[str, Profile], title: str) -> CourseFigure:
     """What a rank held over a step, a panel for each."""
-    return mountain({name: held_over(one) for name, one in profiles.items()}, title)
-
-
-def held_over(one: Profile) -> Held:
-    """As a mountain has it."""
-    middle, end = one.marks
-    phases = {"forward": middle, "backward": end, "optimizer": len(one.samples)}
-    return Held(one.samples, one.state, phases)
+    held = {name: Held(one.samples, one.state, one.phases) for name, one in profiles.items()}
+    return mountain(held, title)
 
 
 STATE = style.STATE_COLOURS["weights"]
@@ -57,12 +51,10 @@ BITS = {"sign": style.FAINT, "exponent": style.RANK_COLOURS[1], "fraction": styl
 def formats_picture(title: str) -> CourseFigure:
     """The bits of each format: exponents give range, fractions give digits."""
     filled = []
-    for row, (name, bits) in enumerate(FORMATS.items()):
+    for row, bits in enumerate(FORMATS.values()):
         colours = [BITS[kind] for kind, count in zip(BITS, bits, strict=True) for _ in range(count)]
         filled += [Cell(row, column, [colour]) for column, colour in enumerate(colours)]
     with style.plot(1.75, title) as (figure, axes):
-        from byhand.figures import pen
-
         cells(axes, list(FORMATS), 32, filled)
         pen.key(axes, BITS)
     return figure
