@@ -6,6 +6,9 @@ pictures    what it draws of these
 
 from __future__ import annotations
 
+import inspect
+import re
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +25,8 @@ from torch.utils.checkpoint import checkpoint
 
 from byhand.costs import Layout, held
 from byhand.hybrid_parallel.step import GROUPS, HybridParallel, chunks_of
+from byhand.memory.choice import LayerCost, cheapest, greedy, work
+from byhand.memory.choice import held_bytes as held_by
 from byhand.memory.offload import Offloaded
 from byhand.memory.precision import MasterWeights
 from byhand.memory.prefetch import OffloadedLayers, Tier
@@ -81,18 +86,41 @@ class Sampled(TorchDispatchMode):
         return out
 
 
+PRODUCTS = {  # of matrices, and which argument is the left one
+    "mm": 0,
+    "bmm": 0,
+    "addmm": 1,
+    "addmm_": 1,
+    "baddbmm": 1,
+}
+
+
+class Watched(Sampled):
+    """Counts the operations of products, too."""
+
+    operations = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = super().__torch_dispatch__(func, types, args, kwargs)
+        name = func.overloadpacket.__name__
+        if name in PRODUCTS:
+            self.operations += 2 * out.numel() * args[PRODUCTS[name]].shape[-1]
+        return out
+
+
 @dataclass(repr=False)
 class Profile:
     """What a rank held after each operation of a step, in bytes.
 
     state: of weights, gradients and optimizer; phases: the number of the last operation of each;
-    top: held between forward and backward, but for the loss's gradient.
+    top: held between forward and backward, but for the loss's gradient; operations: of products.
     """
 
     samples: list[int]
     state: dict[str, int]
     phases: dict[str, int]
     top: int
+    operations: int
 
     @property
     def peak(self) -> int:
@@ -107,6 +135,12 @@ class Profile:
 
     def __repr__(self) -> str:
         return f"a step that held {self.peak / 1e6:.1f} MB at its peak"
+
+
+def code_of(function: Any) -> str:
+    """A function's lines, without its docstring and what it stands in."""
+    source = textwrap.dedent(inspect.getsource(function))
+    return re.sub(r'\n *""".*?"""', "", source, count=1, flags=re.DOTALL).rstrip()
 
 
 def nbytes(tensors: Sequence[Tensor]) -> int:
@@ -140,11 +174,11 @@ def profile(num_sequences: int = 4, recompute: str = "none", num_blocks: int = 8
             "optimizer": nbytes(optimizer.mean) + nbytes(optimizer.square),
         }
         phases, tops = {}, {}
-        with Sampled() as sampled:
+        with Watched() as sampled:
             for phase in step(model, optimizer, *batch):
                 phases[phase], tops[phase] = len(sampled.samples), held_bytes()
         logits = batch[0].numel() * len(weights.table) * weights.table.element_size()
-        return Profile(sampled.samples, state, phases, tops["forward"] - logits)
+        return Profile(sampled.samples, state, phases, tops["forward"] - logits, sampled.operations)
 
     arguments = (model_of(num_blocks=num_blocks), batch_of(num_sequences))
     return launch(on_rank, 1, arguments, memory=True).results[0]
@@ -158,28 +192,6 @@ def predicted(num_sequences: int = 4, recompute: str = "none", num_blocks: int =
 
 
 # The same step on n ranks, in every way that saves memory
-
-
-PRODUCTS = {  # of matrices, and which argument is the left one
-    "mm": 0,
-    "bmm": 0,
-    "addmm": 1,
-    "addmm_": 1,
-    "baddbmm": 1,
-}
-
-
-class Watched(Sampled):
-    """Counts the operations of products, too."""
-
-    operations = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = super().__torch_dispatch__(func, types, args, kwargs)
-        name = func.overloadpacket.__name__
-        if name in PRODUCTS:
-            self.operations += 2 * out.numel() * args[PRODUCTS[name]].shape[-1]
-        return out
 
 
 @dataclass(frozen=True)
@@ -385,6 +397,40 @@ def walk(
         path.append(float(weight[0, 0]))
         losses.append(float(loss))
     return path, losses
+
+
+# Which layers to recompute
+
+
+CHOOSERS = {"the first k": None, "greedy": greedy, "cheapest": cheapest}
+
+
+def chain(num_sequences: int = 4, points: int = 13) -> tuple[list[float], dict[str, list[float]]]:
+    """Caps in MB, and for each way to choose the halves of blocks that are recomputed under each
+    cap: the work, in percent of the whole forward."""
+    model, tokens = costs_of(model_of()), num_sequences * 64
+    layers = [
+        LayerCost(
+            int(tokens * (sum(part.saved) + part.scores)),
+            tokens * model.num_features * model.itemsize,
+            100 * part.flops * model.num_positions / model.flops,
+        )
+        for part in model.parts
+        if part.half
+    ]
+    most, least = held_by(layers), held_by(layers, range(len(layers)))
+    caps = [int(least + (most - least) * k / (points - 1)) for k in range(points)]
+    found = {}
+    for name, choose in CHOOSERS.items():
+        chosen = [(choose or first_that_fit)(layers, cap) for cap in caps]
+        found[name] = [work(layers, numbers) for numbers in chosen]
+    return [cap / 1e6 for cap in caps], found
+
+
+def first_that_fit(layers: Sequence[LayerCost], num_bytes: int) -> list[int]:
+    """The first layers, as few as fit."""
+    counts = range(len(layers) + 1)
+    return list(range(next(k for k in counts if held_by(layers, range(k)) <= num_bytes)))
 
 
 # Layers that sleep, and their files

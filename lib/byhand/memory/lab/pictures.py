@@ -60,12 +60,13 @@ def formats_picture(title: str) -> CourseFigure:
     return figure
 
 
-def blocks_picture(
-    rows: Mapping[str, Sequence[str | None]], title: str, hues: Mapping[str, str]
-) -> CourseFigure:
-    """An allocator's blocks at several moments, a row for each; hues: by a name's first letter."""
+OWNERS = {"t": "#e69f00", "s": style.STATE_COLOURS["activations"], "L": "#cc79a7"}
+
+
+def blocks_picture(rows: Mapping[str, Sequence[str | None]], title: str) -> CourseFigure:
+    """An allocator's blocks at several moments, a row for each; a hue by a name's first letter."""
     filled = [
-        Cell(row, column, [hues[owner[0]]], owner)
+        Cell(row, column, [OWNERS[owner[0]]], owner)
         for row, blocks in enumerate(rows.values())
         for column, owner in enumerate(blocks)
         if owner
