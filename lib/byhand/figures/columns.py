@@ -4,10 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 
 from byhand.figures import pen, style
 
-INCHES = 0.27  # of a row
+INCHES, KEY_INCHES = 0.27, 0.3  # of a row; of the key, below
 BEATEN = 0.3  # the strength of the colours of rows that are not in front
 
 
@@ -29,9 +30,10 @@ def columns(
 
     front: the rows that are drawn strong, with a bold name; all others are pale.
     """
-    height = 1.0 + INCHES * len(rows)
-    title += "\n"  # room for the key
-    with style.plot(height + 0.2, title, 1, len(headings), sharey=True) as (figure, grid):
+    inches = 1.0 + INCHES * len(rows) + KEY_INCHES * bool(key)
+    with style.plot(inches, title, 1, len(headings), sharey=True) as (figure, grid):
+        foot = KEY_INCHES * bool(key) / inches
+        figure.get_layout_engine().set(rect=(0, foot, 1, 1 - foot))
         pen.rows(grid[0], rows)
         for name, label in zip(rows, grid[0].get_yticklabels(), strict=True):
             label.set_weight("bold" if name in front else "normal")
@@ -47,6 +49,7 @@ def columns(
                 end = pen.stack(axes, y, 0.66, bars)
                 weight = "bold" if name in front else "normal"
                 pen.beside(axes, (end, y), row[number].text, 3, weight=weight)
-        pen.key(grid[0], key, 1.0 + 1.1 / len(rows))
-        grid[0].get_legend().set_in_layout(False)  # else the first column is as wide as the key
+        entries = [Patch(fc=c, ec=style.FAINT, label=name) for name, c in key.items()]
+        look = {"loc": "lower left", "bbox_to_anchor": (0.1 / style.WIDTH_INCHES, 0)}
+        figure.legend(handles=entries, ncols=max(1, len(entries)), **look)
     return figure

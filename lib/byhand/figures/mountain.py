@@ -34,7 +34,7 @@ def mountain(panels: Mapping[str, Held], title: str, on_top: str = "activations"
             axes.set_ylabel("MB held")
         first = next(iter(panels.values()))
         colours = {kind: style.wire_colour(kind) for kind in first.stays} | {on_top: ON_TOP}
-        pen.key(grid[0, 0], colours, 1.2 if len(panels) > 1 else 1)
+        pen.key(grid[0, 0], colours, 1 + any(panels) * (0.2 if len(panels) == 1 else 0.3))
     return figure
 
 

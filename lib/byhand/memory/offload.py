@@ -122,9 +122,14 @@ def load(stored: Stored, at_once: bool = False) -> Any:
 
     at_once: read all of it now, into memory.
     """
-    pages = mmap.mmap(stored.file.fileno(), 0, access=mmap.ACCESS_COPY)
-    content = torch.frombuffer(pages, dtype=torch.uint8)
-    storage = (content.clone() if at_once else content).to(stored.device).untyped_storage()
+    pages: bytearray | mmap.mmap
+    if at_once:
+        pages = bytearray(stored.num_bytes)
+        stored.file.seek(0)
+        stored.file.readinto(pages)  # type: ignore[attr-defined]
+    else:
+        pages = mmap.mmap(stored.file.fileno(), 0, access=mmap.ACCESS_COPY)
+    storage = torch.frombuffer(pages, dtype=torch.uint8).to(stored.device).untyped_storage()
 
     def get(address: Address) -> Tensor:
         first = address.begin // address.dtype.itemsize + address.offset

@@ -4,15 +4,15 @@
     file                  ──► 0      ──► 1          file       1 ◄──      0 ◄──
 
 One thread writes and reads, in the order in which it is asked: a copy stream. What the last layer
-saves is wanted at once, and stays. In memory are at most what one layer saved and what another is
-making. Everything is hidden where a layer computes for longer than its bytes take.
+saves is wanted at once, and stays. Beside that, in memory are at most what two layers save: one that
+computes, and one that comes or goes. Everything is hidden where a layer computes for longer than its bytes take.
 Source: Rajbhandari et al. 2021, arXiv:2104.07857 (ZeRO-Infinity), section 6.2 (overlap).
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -56,8 +56,8 @@ class OffloadedLayers(Layer):
 
     layers: list[Layer]
 
-    def __init__(self, layers: list[Layer], tier: Tier, ahead: bool = True):
-        self.layers, self.tier, self.ahead = layers, tier, ahead
+    def __init__(self, layers: Sequence[Layer], tier: Tier, ahead: bool = True):
+        self.layers, self.tier, self.ahead = list(layers), tier, ahead
         self.thread = ThreadPoolExecutor(1)
 
     def forward(self, x: Tensor) -> tuple[Tensor, list[Any]]:
@@ -76,6 +76,7 @@ class OffloadedLayers(Layer):
         """grad_y -> grad_x. Adds to the gradients. Reads what forward wrote."""
         for layer, item in self._read(saved):
             grad_y = layer.backward(grad_y, item)
+            del item  # its place is wanted
         return grad_y
 
     def backward_input(self, grad_y: Tensor, saved: list[Any]) -> tuple[Tensor, list[Any]]:
@@ -83,6 +84,7 @@ class OffloadedLayers(Layer):
         kept = []
         for layer, item in self._read(saved):
             grad_y, mine = layer.backward_input(grad_y, item)
+            del item
             kept.append((layer, mine))
         return grad_y, kept
 

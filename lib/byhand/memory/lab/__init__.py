@@ -46,7 +46,7 @@ from byhand.sequence_parallel.gpt import next_token_loss as split_loss
 from byhand.sequence_parallel.gpt import sequence_parallel_gpt
 from byhand.sequence_parallel.layers import sum_partial_gradients
 from byhand.tensor_parallel.gpt import tensor_parallel_parts
-from byhand.tools.asleep import Sleep, stretches
+from byhand.tools.asleep import stretches
 from byhand.zero import ShardedGradients, ShardedOptimizer, ShardedParameters
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
@@ -361,7 +361,8 @@ GLOBAL_BATCH = 2**16  # sequences: 4 million tokens, of which this rank computes
 def fp16_window(exponents: Sequence[int]) -> dict[str, list[float]]:
     """Percent of a GPT's gradients that fp16 loses, at each loss scale of 2^exponent: those that
     become 0 though float32's are not, and those that are not finite."""
-    batch, found = batch_of(2), {"become 0": [], "overflow": []}
+    batch = batch_of(2)
+    found: dict[str, list[float]] = {"become 0": [], "overflow": []}
     exact = _gradients(model_of(torch.float32, 2), batch, 1.0)
     weights = model_of(torch.float16, 2)
     for exponent in exponents:
@@ -387,7 +388,8 @@ def walk(
     model = MLP(gpt_layers(model_of(dtype, 1)))
     make = partial(AdamW, lr=lr)
     optimizer = MasterWeights(make, model.parameters()) if masters else make(model.parameters())
-    weight, path, losses = model.layers[2].layers[1].layers[0].weight, [], []
+    weight = max(model.parameters(), key=len)  # of the MLP's first layer
+    path, losses = [], []
     for x, targets in text_batches(num_steps, 4, 64):
         model.zero_gradients()
         logits, saved = model.forward(x)
@@ -400,9 +402,6 @@ def walk(
 
 
 # Which layers to recompute
-
-
-CHOOSERS = {"the first k": None, "greedy": greedy, "cheapest": cheapest}
 
 
 def chain(num_sequences: int = 4, points: int = 13) -> tuple[list[float], dict[str, list[float]]]:
@@ -420,10 +419,8 @@ def chain(num_sequences: int = 4, points: int = 13) -> tuple[list[float], dict[s
     ]
     most, least = held_by(layers), held_by(layers, range(len(layers)))
     caps = [int(least + (most - least) * k / (points - 1)) for k in range(points)]
-    found = {}
-    for name, choose in CHOOSERS.items():
-        chosen = [(choose or first_that_fit)(layers, cap) for cap in caps]
-        found[name] = [work(layers, numbers) for numbers in chosen]
+    ways = {"the first k": first_that_fit, "greedy": greedy, "cheapest": cheapest}
+    found = {n: [work(layers, way(layers, cap)) for cap in caps] for n, way in ways.items()}
     return [cap / 1e6 for cap in caps], found
 
 
@@ -440,21 +437,21 @@ SLEEPS = 0.03, 0.06  # seconds of a layer, forward and backward
 SAVED, NUM_LAYERS = 500_000, 6  # bytes that it saves; how many there are
 
 
-class Asleep(Sleep):
+class Asleep(Layer):
     """A layer that sleeps, saves so many bytes, and tells a diary when it computed."""
 
-    def __init__(self, number: int, diary: list[Span]):
-        super().__init__(*SLEEPS)
+    def __init__(self, number: int, diary: list):
         self.number, self.diary = number, diary
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """x -> x."""
-        y, _ = noted(self.diary, "forward", self.number, super().forward, x)
-        return y, torch.zeros(SAVED // 4)
+        noted(self.diary, "forward", self.number, time.sleep, SLEEPS[0])
+        return x, torch.zeros(SAVED // 4)
 
-    def backward(self, grad_y: Tensor, saved: Tensor) -> Tensor:
+    def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[Tensor, None]:
         """grad_y -> grad_y."""
-        return noted(self.diary, "backward", self.number, super().backward, grad_y, None)
+        noted(self.diary, "backward", self.number, time.sleep, SLEEPS[1])
+        return grad_y, None
 
 
 def noted(diary: list, kind: str, number: int, function: Callable[..., Any], *args: Any) -> Any:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from matplotlib.figure import Figure
+
 from byhand.figures import pen, style
 from byhand.figures.cells import Cell, cells
 from byhand.figures.columns import Bar, columns
 from byhand.figures.mountain import ON_TOP, Held, mountain
-from byhand.figures.style import CourseFigure
 from byhand.memory.lab import Profile, Technique, frontier
 
 
-def mountains(profiles: dict[str, Profile], title: str) -> CourseFigure:
+def mountains(profiles: dict[str, Profile], title: str) -> Figure:
     """What a rank held over a step, a panel for each."""
     held = {name: Held(one.samples, one.state, one.phases) for name, one in profiles.items()}
     return mountain(held, title)
@@ -22,7 +23,7 @@ STATE = style.STATE_COLOURS["weights"]
 SENT, MOVED, IDLE = style.OP_COLOURS["all_reduce"], "#ddcc77", style.COMMUNICATION
 
 
-def techniques_picture(found: Mapping[str, Technique], title: str) -> CourseFigure:
+def techniques_picture(found: Mapping[str, Technique], title: str) -> Figure:
     """A row for each, from the fullest on; strong: those that no other beats in all three."""
     first = next(iter(found.values()))
     rows = {}
@@ -48,7 +49,7 @@ FORMATS = {  # bits of sign, exponent and fraction
 BITS = {"sign": style.FAINT, "exponent": style.RANK_COLOURS[1], "fraction": style.COMPUTE}
 
 
-def formats_picture(title: str) -> CourseFigure:
+def formats_picture(title: str) -> Figure:
     """The bits of each format: exponents give range, fractions give digits."""
     filled = []
     for row, bits in enumerate(FORMATS.values()):
@@ -63,7 +64,7 @@ def formats_picture(title: str) -> CourseFigure:
 OWNERS = {"t": "#e69f00", "s": style.STATE_COLOURS["activations"], "L": "#cc79a7"}
 
 
-def blocks_picture(rows: Mapping[str, Sequence[str | None]], title: str) -> CourseFigure:
+def blocks_picture(rows: Mapping[str, Sequence[str | None]], title: str) -> Figure:
     """An allocator's blocks at several moments, a row for each; a hue by a name's first letter."""
     filled = [
         Cell(row, column, [OWNERS[owner[0]]], owner)
