@@ -4,8 +4,8 @@
     file                  ──► 0      ──► 1          file       1 ◄──      0 ◄──
 
 One thread writes and reads, in the order in which it is asked: a copy stream. What the last layer
-saves is wanted at once, and stays. Beside that, in memory are at most what two layers save: one that
-computes, and one that comes or goes. Everything is hidden where a layer computes for longer than its bytes take.
+saves is wanted at once, and stays. Beside that, memory holds at most what two layers save: one that
+computes, and one that comes or goes. All of it hides where computing a layer takes longer.
 Source: Rajbhandari et al. 2021, arXiv:2104.07857 (ZeRO-Infinity), section 6.2 (overlap).
 """
 
