@@ -33,7 +33,7 @@ def columns(
     inches = 1.0 + INCHES * len(rows) + KEY_INCHES * bool(key)
     with style.plot(inches, title, 1, len(headings), sharey=True) as (figure, grid):
         foot = KEY_INCHES * bool(key) / inches
-        figure.get_layout_engine().set(rect=(0, foot, 1, 1 - foot))
+        figure.set_layout_engine("constrained", rect=(0, foot, 1, 1 - foot))
         pen.rows(grid[0], rows)
         for name, label in zip(rows, grid[0].get_yticklabels(), strict=True):
             label.set_weight("bold" if name in front else "normal")
@@ -50,6 +50,7 @@ def columns(
                 weight = "bold" if name in front else "normal"
                 pen.beside(axes, (end, y), row[number].text, 3, weight=weight)
         entries = [Patch(fc=c, ec=style.FAINT, label=name) for name, c in key.items()]
-        look = {"loc": "lower left", "bbox_to_anchor": (0.1 / style.WIDTH_INCHES, 0)}
-        figure.legend(handles=entries, ncols=max(1, len(entries)), **look)
+        corner = 0.1 / style.WIDTH_INCHES, 0
+        across = max(1, len(entries))
+        figure.legend(handles=entries, ncols=across, loc="lower left", bbox_to_anchor=corner)
     return figure
