@@ -25,7 +25,14 @@ from waiting import wait_until
 
 import byhand
 from byhand import PerRank, RankError, call, cleanup, launch, setup
-from byhand.runtime import DeadlineError, Launcher, LaunchError, SandboxError, messages
+from byhand.runtime import (
+    DeadlineError,
+    Launcher,
+    LaunchError,
+    SandboxError,
+    held_bytes,
+    messages,
+)
 from byhand.runtime import launcher as launcher_of_ranks
 from byhand.runtime.launching import IDLE_SECONDS, launch_on, named_launcher
 from byhand.runtime.process.client import ForkClient
@@ -470,6 +477,20 @@ def holds_a_megabyte(rank, world_size):
         kept = kept * 2  # for a moment two are held
     view = kept[:10]
     return view
+
+
+def holds_more_and_less(rank, world_size):
+    before = held_bytes()
+    x = torch.zeros(250_000)
+    most = held_bytes()
+    del x
+    return most - before, held_bytes() - before
+
+
+def test_a_rank_can_ask_what_it_holds_now():
+    assert launch(holds_more_and_less, 2, memory=True).results == [(1_000_000, 0)] * 2
+    with pytest.raises(RankError, match="nobody follows memory here"):
+        launch(holds_more_and_less, 1)
 
 
 def test_peak_bytes_are_exact_and_views_are_free():

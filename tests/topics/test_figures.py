@@ -23,7 +23,9 @@ from byhand.communication_cost.model import AlphaBeta
 from byhand.figures import Block, Span, collective, style
 from byhand.figures.block import SEQUENCE, TENSOR
 from byhand.figures.cells import Cell, cells
+from byhand.figures.columns import Bar
 from byhand.figures.messages import find_messages
+from byhand.figures.mountain import Held
 from byhand.figures.schedule import COLOURS
 from byhand.figures.timeline import find_segments
 from byhand.pipeline_schedules import (
@@ -95,6 +97,8 @@ def schedule(*schedules):
     return figures.schedule_timeline(*map(simulate, schedules), unit="forwards")
 
 
+STEP = Held([3e6, 5e6, 9e6, 4e6], {"weights": 1e6, "optimizer": 2e6}, {"forward": 2, "backward": 4})
+COLUMNS = [Bar([(3, "#332288")], "3.0"), Bar([(1, "#332288"), (2, "#e69f00")], "3.0")]
 FIGURES = {
     "collective": lambda: drawn(OWN, SUMS),
     "wide collective": lambda: drawn(WIDE, WIDE),
@@ -123,6 +127,11 @@ FIGURES = {
     "wirings": lambda: draw_wirings(8, 1e9, AlphaBeta(2e-5, 1e-10)),
     "seconds": lambda: figures.seconds_by_size(
         {"a": [(9, 1, 1, 2), (99, 2, 1, 2)]}, {}, "A title", {"m": 50}
+    ),
+    "mountain": lambda: figures.mountain({"one": STEP}, "A title"),
+    "mountains": lambda: figures.mountain({"one": STEP, "two": STEP}, "A title"),
+    "columns": lambda: figures.columns(
+        {"a": COLUMNS, "b": COLUMNS}, ("MB held", "MB sent"), "A title", {"x": "#332288"}, ["a"]
     ),
     "layouts": lambda: figures.layout_seconds({n: ([1.0] * 5, 5.5) for n in ("dp 2", "tp 2")}),
     "grid": lambda: show_grid(RankGrid(32, tp=2, cp=2, ep=4, pp=2), 8),
@@ -386,6 +395,22 @@ def test_a_cell_that_nothing_fills_is_empty_and_one_of_two_colours_is_striped():
     assert faces == [to_rgb(style.PAPER)] * 4 + [to_rgb(c) for c in 2 * ["#0072b2"] + ["#e69f00"]]
     (text,) = (text for text in axes.texts if text.get_text())
     assert text.get_position() == (0.5, 1)
+
+
+def test_a_mountain_stands_on_what_stays_and_says_its_peak():
+    figure = figures.mountain({"one": STEP}, "A title")
+    (axes,) = figure.axes
+    foot, top = [band.get_paths()[0].get_extents() for band in axes.collections[-2:]]
+    assert (foot.y0, foot.y1, top.y0, top.y1) == (1, 3, 3, 9)
+    assert {"9.0 MB", "forward", "backward"} <= set(words(figure))
+
+
+def test_rows_in_front_are_bold_and_strong_all_others_pale():
+    rows = {"a": COLUMNS, "b": COLUMNS}
+    first, _ = figures.columns(rows, ("one", "two"), "A title", {}, ["b"]).axes
+    assert [label.get_weight() for label in first.get_yticklabels()] == ["normal", "bold"]
+    pale, strong = [to_rgb(patch.get_facecolor()) for patch in first.patches]
+    assert strong == to_rgb("#332288") != pale
 
 
 def test_gradients_and_their_buckets_lie_below_each_other():

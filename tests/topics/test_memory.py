@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import itertools
 import os
+import threading
+import time
+from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -17,21 +20,25 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from byhand import launch
+from byhand.costs import Layout, held
 from byhand.memory import (
     LayerCost,
     LossScale,
     MasterWeights,
     Offloaded,
+    OffloadedLayers,
     Recomputed,
     ScaledOptimizer,
+    Tier,
     cheapest,
     greedy,
     held_bytes,
+    lab,
     work,
 )
 from byhand.memory.offload import load, store
 from byhand.model.attention import Heads
-from byhand.model.gpt import Parts, gpt_layers, next_token_loss, random_gpt
+from byhand.model.gpt import Parts, costs_of, gpt_layers, next_token_loss, random_gpt
 from byhand.model.layer import Layer
 from byhand.model.mlp import GELU, MLP, random_weights, softmax_cross_entropy
 from byhand.model.optimizers import SGD, AdamW
@@ -319,6 +326,89 @@ def test_random_numbers_are_replayed_and_files_come_back_on_cuda(tmp_path):
     for layer in (Recomputed(Noise()), Offloaded(Noise(), tmp_path)):
         y, saved = layer.forward(x)
         torch.testing.assert_close(layer.backward(torch.ones_like(x), saved), y / x)
+
+
+class Gate(Tier):
+    """Its writes wait until a later layer computes."""
+
+    gate: threading.Event
+
+    def write(self, saved, device):
+        assert self.gate.wait(30), "nothing was computed while this was written"
+        return super().write(saved, device)
+
+
+class Opens(Layer):
+    """y = x: in forward it opens a gate, in backward it sees that it is shut."""
+
+    def __init__(self, gate):
+        self.gate = gate
+
+    def forward(self, x):
+        self.gate.set()
+        return x, x
+
+    def backward_input(self, grad_y, saved):
+        return grad_y, None
+
+
+@pytest.mark.parametrize("backward", [backward_whole, backward_halves])
+@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_a_row_of_offloaded_layers_gives_the_plain_gradients_to_the_bit(
+    number, ahead, backward, tmp_path
+):
+    (x,), found = data(ROWS, 6), []
+    for row in range(2):
+        layers = MLP.from_weights(random_weights([6] * (number + 1), **FLOAT64), GELU).layers
+        model = OffloadedLayers(layers, Tier(tmp_path), ahead) if row else MLP(layers)
+        y, saved = model.forward(x)
+        found.append([y, backward(model, torch.ones_like(y), saved), *model.gradients()])
+    assert_equal(*reversed(found))
+    assert not list(tmp_path.iterdir()), "files have no names"
+
+
+def test_ahead_a_layer_computes_while_the_one_before_is_written(tmp_path):
+    Gate.gate = threading.Event()
+    OffloadedLayers([Noise(), Opens(Gate.gate)], Gate(tmp_path)).forward(data(ROWS, 4)[0])
+    Gate.gate = threading.Event()
+    layers = [Noise(), Opens(Gate.gate)]
+    threading.Timer(0.2, Gate.gate.set).start()  # else it would never end
+    OffloadedLayers(layers, Gate(tmp_path), ahead=False).forward(data(ROWS, 4)[0])
+
+
+class Saves(Layer):
+    """y = x, and a megabyte is saved."""
+
+    def forward(self, x):
+        return x, torch.zeros(250_000)
+
+    def backward_input(self, grad_y, saved):
+        return grad_y + saved[0], None
+
+
+def hold(rank, world_size, folder, ahead):
+    """Forward and backward of eight layers that save a megabyte each."""
+    layers = [Saves() for _ in range(8)]
+    model = MLP(layers) if folder is None else OffloadedLayers(layers, Tier(folder), ahead)
+    y, saved = model.forward(torch.zeros(1))
+    model.backward(y, saved)
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+def test_in_memory_are_the_last_layers_bytes_and_two_others_at_most(ahead, tmp_path):
+    plain, offloaded = (launch(hold, 1, (f, ahead), memory=True) for f in (None, str(tmp_path)))
+    assert plain.peak_bytes[0] > 8e6
+    assert offloaded.peak_bytes[0] < 3.1e6
+
+
+def test_a_tier_takes_no_less_time_than_its_rate_says(tmp_path):
+    begun = time.monotonic()
+    tier = Tier(tmp_path, bytes_per_second=1e6)
+    stored = tier.write(torch.zeros(12_500), torch.device("cpu"))
+    assert time.monotonic() - begun >= 0.05
+    assert tier.read(stored).shape == (12_500,)
+    assert time.monotonic() - begun >= 0.1
 
 
 # Which layers
@@ -612,3 +702,98 @@ def test_an_mlp_learns_in_fp16_with_a_scale_and_masters_after_skipping_overflows
     assert losses[0] == losses[1], "the first step overflows, and is skipped"
     assert 2.0**10 < scale.value < 2.0**24
     assert losses[-1] < 0.5 * losses[0]
+
+
+# The lecture
+
+
+@pytest.mark.parametrize("recompute", ["none", "selective", "full"])
+def test_a_watched_step_holds_what_is_predicted_and_a_moment_more(recompute):
+    found = lab.profile(2, recompute, num_blocks=4)
+    predicted = held(
+        costs_of(lab.model_of(num_blocks=4)),
+        Layout(rows=2, recompute=recompute),
+        2,
+        state=lab.FLOAT32,
+    )
+    assert 0.97 < found.peak / sum(predicted.values()) < 1.15
+    assert sum(found.kinds.values()) == found.peak
+    assert {kind: predicted[kind] for kind in found.state} == found.state
+    if recompute != "full":  # else the block at work is counted with what is saved
+        assert found.kinds["activations"] == pytest.approx(predicted["activations"], rel=0.01)
+
+
+def test_every_technique_costs_what_its_lecture_says():
+    found = lab.techniques(2, num_sequences=4)
+    size, work = 4 * costs_of(lab.model_of()).parameters, found["dp"].operations
+    assert found["dp"].sent == pytest.approx(size, rel=0.01)  # 2 (n-1)/n
+    assert found["dp, bf16"].sent == pytest.approx(size / 2, rel=0.01)
+    assert found["ZeRO-3"].sent == pytest.approx(1.5 * size, rel=0.05)
+    assert found["ZeRO-3, recomputed"].sent == found["ZeRO-3"].sent
+    assert 1.3 < found["dp, recomputed"].operations / work < 4 / 3
+    assert found["ZeRO-1"].between == pytest.approx(3.5 * size, rel=0.01)  # and a float32 shard
+    assert found["ZeRO-3"].between == pytest.approx(1.5 * size, rel=0.01)
+    assert {name for name, one in found.items() if one.moved} == {"dp, offloaded"}
+    assert found["pp"].idle == pytest.approx(1 / 3)
+    assert "ZeRO-3, recomputed" in lab.frontier(found)
+    assert min(found, key=lambda name: found[name].peak) == "ZeRO-3, recomputed"
+
+
+def test_what_another_beats_is_not_in_front():
+    one = lab.Technique(1, 100, 10.0, 0, 50)
+    found = {"one": one, "fuller": replace(one, peak=120), "leaner": replace(one, peak=80, sent=20)}
+    assert lab.frontier(found) == ["one", "leaner"]
+    assert lab.frontier({"a": one, "b": one}) == ["a", "b"], "equals do not beat each other"
+
+
+def test_work_counts_what_an_idle_stage_could_have_done():
+    assert lab.Technique(1, 1, 1, 0, 60, idle=0.25).work == 80
+
+
+def test_float16_loses_small_gradients_without_a_scale_and_large_ones_with_too_much():
+    lost = lab.fp16_window([0, 16, 44])
+    zeros, overflows = lost["become 0"], lost["overflow"]
+    assert zeros[0] > 10 > 0.1 > zeros[1]
+    assert overflows[:2] == [0, 0]
+    assert overflows[2] > 90
+
+
+def test_a_weight_of_a_gpt_stands_still_without_a_master():
+    alone, _ = lab.walk(torch.bfloat16, False, 20, 8e-5)
+    mastered, _ = lab.walk(torch.bfloat16, True, 20, 8e-5)
+    exact, _ = lab.walk(torch.float32, False, 20, 8e-5)
+    assert len(set(alone)) == 1
+    assert abs(mastered[-1] - exact[-1]) < 3e-4 < abs(alone[-1] - exact[-1])
+
+
+def test_the_sleeping_layers_files_are_written_in_order_and_read_backwards():
+    spans = lab.offloaded_step(True, 1e9, repetitions=1)
+    files = [(span.kind, span.unit) for span in spans if "file" in span.kind]
+    written = [("to the file", n) for n in range(5)]
+    assert files == written + [("from the file", n) for n in reversed(range(5))]
+    assert lab.seconds_of(spans) >= 6 * sum(lab.SLEEPS)
+
+
+@pytest.mark.parametrize(("ahead", "rate", "ms"), [(False, 20e6, 790), (True, 20e6, 540)])
+def test_a_step_with_files_is_foretold(ahead, rate, ms):
+    assert lab.seconds_on_paper(ahead, rate) == pytest.approx(ms / 1e3)
+
+
+def test_beside_torch_gradients_agree_and_its_recomputation_stops_early():
+    found = lab.beside_torch(pairs=2, features=16, rows=64)
+    work = {name: operations for name, (_, operations, _) in found.items()}
+    assert max(apart for *_, apart in found.values()) < 1e-4
+    assert work["Recomputed"] * 3 == work["plain, by hand"] * 4
+    assert work["plain, by hand"] < work["torch's checkpoint"] < work["Recomputed"]
+
+
+def test_the_cheapest_choice_for_the_gpt_is_never_dearer_than_the_others():
+    caps, lines = lab.chain()
+    assert caps == sorted(caps)
+    for first, taken, best in zip(*lines.values(), strict=True):
+        assert best <= taken + 1e-9
+        assert best <= first + 1e-9
+
+
+def test_code_is_shown_without_its_docstring():
+    assert lab.code_of(LossScale.scale).splitlines()[1:] == ["    return grad * self.value"]

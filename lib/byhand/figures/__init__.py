@@ -13,6 +13,8 @@ curves               loss curves, and what a setting does to a time
 bucket_layout        which layer's gradient travels in which bucket
 lanes                what a rank computes, unit by unit, and what travels meanwhile
 flat_shards          parameters end to end, and the shards that ranks keep of them
+mountain             what a rank holds over a training step, by kind
+columns              what each choice costs, in several ways at once
 layout_seconds       which layout of the ranks is fastest, and what the others wait for
 schedule_timeline    which stage of a pipeline computed which micro-batch, when
 leaving_bars         what leaves a host in a step, for each order of the axes
@@ -42,6 +44,7 @@ from byhand.figures.collective import (
     collective_pictures,
     panel_stack,
 )
+from byhand.figures.columns import columns
 from byhand.figures.cube import rank_cube
 from byhand.figures.curves import curves, seconds_by_size, tradeoff
 from byhand.figures.dots import every_value, link_ladder
@@ -50,6 +53,7 @@ from byhand.figures.graphs import trees, wirings
 from byhand.figures.grid import rank_grid
 from byhand.figures.lanes import Span, lanes
 from byhand.figures.messages import message_diagram
+from byhand.figures.mountain import mountain
 from byhand.figures.recorded import recorded
 from byhand.figures.rounds import round_picture, traffic_matrices
 from byhand.figures.schedule import schedule_timeline
@@ -66,6 +70,7 @@ __all__ = [
     "bucket_layout",
     "bytes_bars",
     "collective_pictures",
+    "columns",
     "curves",
     "every_value",
     "expert_loads",
@@ -75,6 +80,7 @@ __all__ = [
     "leaving_bars",
     "link_ladder",
     "message_diagram",
+    "mountain",
     "panel_stack",
     "rank_cube",
     "rank_grid",

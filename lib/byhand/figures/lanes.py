@@ -94,6 +94,8 @@ LANES = {  # of a row: colour, top, height
     "reduce_scatter": (style.OP_COLOURS["reduce_scatter"], 0.24, 0.17),
     "waiting for another rank": (style.PAPER, 0.05, 0.3),
     "bucket in flight": (style.COMMUNICATION, 0.05, 0.3),
+    "to the file": (style.COMMUNICATION, 0.05, 0.3),
+    "from the file": ("#44aa99", 0.05, 0.3),
 }
 
 

@@ -48,7 +48,9 @@ STATE_COLOURS = {
     "weights": "#1f4e79",
     "gradients": "#d08f3a",
     "optimizer": "#9aa5b1",
-}  # what training holds besides activations
+    "activations": "#009e73",
+    "for a moment": "#a6dcc9",
+}  # what training holds
 WIDTH_INCHES = 7.0
 TEXT_POINTS, SMALL_POINTS, SCREEN_DPI = 9, 8, 110
 TITLE = {"fontsize": 10.5, "weight": "bold"}

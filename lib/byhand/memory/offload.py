@@ -8,14 +8,15 @@ what forward returned, or with the process. No number changes, so gradients equa
 to the bit. Nothing is sent, and the layer sends what it does.
 
 Storages that views share are written once. Found are tensors in lists and tuples, however deep;
-what lies in other objects stays in memory. Simplified: forward waits until all is written, and
-nothing is read ahead.
+what lies in other objects stays in memory. Here forward waits until all is written, and nothing is
+read ahead: byhand.memory.prefetch does both beside computing.
 Source: Rajbhandari et al. 2021, arXiv:2104.07857 (ZeRO-Infinity), section 5.1.2.
 """
 
 from __future__ import annotations
 
 import mmap
+import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,6 +48,11 @@ class Stored(NamedTuple):
     file: IO[bytes]
     saved: Any
     device: torch.device
+
+    @property
+    def num_bytes(self) -> int:
+        """Of the file."""
+        return os.fstat(self.file.fileno()).st_size
 
 
 class Offloaded(Layer):
@@ -111,9 +117,18 @@ def append(file: IO[bytes], storage: torch.UntypedStorage) -> int:
     return begin
 
 
-def load(stored: Stored) -> Any:
-    """What was stored. The pages are this process's own: who changes them changes no file."""
-    pages = mmap.mmap(stored.file.fileno(), 0, access=mmap.ACCESS_COPY)
+def load(stored: Stored, at_once: bool = False) -> Any:
+    """What was stored. The pages are this process's own: who changes them changes no file.
+
+    at_once: read all of it now, into memory.
+    """
+    pages: bytearray | mmap.mmap
+    if at_once:
+        pages = bytearray(stored.num_bytes)
+        stored.file.seek(0)
+        stored.file.readinto(pages)  # type: ignore[attr-defined]
+    else:
+        pages = mmap.mmap(stored.file.fileno(), 0, access=mmap.ACCESS_COPY)
     storage = torch.frombuffer(pages, dtype=torch.uint8).to(stored.device).untyped_storage()
 
     def get(address: Address) -> Tensor:

@@ -71,7 +71,8 @@ class LossScale:
         They are summed over replicas already. In float32: in fp16 the small ones would be lost.
         Sends 2 (n-1)/n · 4 bytes: one all-reduce of one number.
         """
-        overflow = torch.stack([~gradient.isfinite().all() for gradient in gradients]).any().float()
+        overflows = [~gradient.isfinite().all() for gradient in gradients]
+        overflow = torch.stack(overflows).any().float()
         torch._foreach_mul_(gradients, 1 / self.value)
         if dist.is_initialized():  # one device alone needs no process group
             dist.all_reduce(overflow, dist.ReduceOp.MAX, group=self.group)

@@ -48,7 +48,8 @@ class Recomputed(Layer):
         """
         before = states(generators(self.layer) + torchs_own(x))
         y, _ = self.layer.forward(x)
-        return y, Call(x, [(g, state) for g, state in before if not g.get_state().equal(state)])
+        drawn = [(g, state) for g, state in before if not g.get_state().equal(state)]
+        return y, Call(x, drawn)
 
     def again(self, saved: Call) -> Any:
         """What the layer's own forward saved, made a second time. Sends what forward sends."""

@@ -52,6 +52,7 @@ _ROOMS = {  # by module: the names that this package gives
     "ledger": ("Event", "Ledger"),
     "process.world": ("cleanup", "device", "setup"),
     "run": ("Run",),
+    "trace.memory": ("held_bytes",),
     "network.virtual": ("VirtualNetwork",),
     "walls.notebook": ("StandIn",),
 }

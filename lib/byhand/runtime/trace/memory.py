@@ -11,7 +11,7 @@ import weakref
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 
 
 class _Held(weakref.ref):
@@ -50,6 +50,11 @@ class HeldBytes(TorchDispatchMode):
     def __exit__(self, *exception: Any) -> None:
         super().__exit__(*exception)
         torch.UntypedStorage.resize_, threading.Thread.start = self._originals
+
+    @property
+    def held_bytes(self) -> int:
+        """What live tensors hold now."""
+        return self._held_bytes
 
     def _beside(self, run: Any) -> None:
         super().__enter__()
@@ -96,3 +101,15 @@ class HeldBytes(TorchDispatchMode):
             if self._held.get(held.key) is held:
                 del self._held[held.key]
                 self._held_bytes -= held.num_bytes
+
+
+def held_bytes() -> int:
+    """On a rank of launch(..., memory=True): the bytes that its live tensors hold now.
+
+    Raises:
+        RuntimeError: memory is not followed here.
+    """
+    for mode in _get_current_dispatch_mode_stack():
+        if isinstance(mode, HeldBytes):
+            return mode.held_bytes
+    raise RuntimeError("nobody follows memory here: ask for it by launch(..., memory=True)")
