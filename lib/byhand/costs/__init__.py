@@ -3,6 +3,7 @@
 model     Part, Model; gpt: a published model's parts
 layout    Layout: degrees, order, and what each rank does with its memory; layouts: all of them
 counting  held, sent: read this
+moments   peak: the most bytes at one moment under FSDP2, with what is whole for it
 machine   Machine: what a rank computes and holds, how its host's links carry
 timing    seconds: by the schedule's simulation; estimate: by a formula
 
