@@ -1,0 +1,74 @@
+"""What torchrun starts, again and again: a training run that goes on where its checkpoint is.
+
+    torchrun --standalone --nproc-per-node 2 --max-restarts 3 -m byhand.fault_tolerance.worker FOLDER
+
+Each rank also writes a diary, one line of JSON for each thing that it has done, by the wall clock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import torch
+from torch.distributed.elastic.multiprocessing.errors import record
+
+from byhand import cleanup, setup
+from byhand.costs.layout import Layout
+from byhand.fault_tolerance.training import Training
+from byhand.model.gpt import random_gpt
+from byhand.model.text import text_batches
+
+SECONDS = 0.03  # that a step sleeps, as if the device were slow
+
+
+class Diary:
+    """Lines {"rank", "restart", "what", "when", ...} in a file of this rank's own."""
+
+    def __init__(self, folder: Path, rank: int, restart: int):
+        self.about = {"rank": rank, "restart": restart, "pid": os.getpid()}
+        self.file = open(folder / f"diary-{rank}.jsonl", "a", buffering=1)
+
+    def note(self, what: str, when: float | None = None, **more: object) -> None:
+        """One line, on its way to the file at once: who writes it may be dead in a moment."""
+        line = {**self.about, "what": what, "when": when or time.time(), **more}
+        self.file.write(json.dumps(line) + "\n")
+
+
+def make(layout: Layout) -> Training:
+    """The run: its weights, its data, and a dropout."""
+    weights = random_gpt(128, 16, 32, 4, 2, dtype=torch.float64)
+    data = text_batches(1, 512, 16)[0]
+    return Training(weights, layout, data, dropout=0.1)
+
+
+@record
+def main(folder: Path, num_steps: int, every: int) -> None:
+    """Train, save each `every` steps, and go on from the last checkpoint if there is one."""
+    rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    diary = Diary(folder, rank, int(os.environ["TORCHELASTIC_RESTART_COUNT"]))
+    diary.note("started", psutil.Process().create_time())
+    diary.note("imported")
+    setup(rank, world_size)
+    diary.note("joined")
+    training = make(Layout(dp=world_size))
+    training.resume(folder)
+    diary.note("loaded", step=training.step)
+    try:
+        for loss in training.train(num_steps):
+            time.sleep(SECONDS)
+            diary.note("step", step=training.step, loss=loss)
+            if training.step % every == 0:
+                training.save(folder)
+    except RuntimeError:
+        diary.note("noticed")
+        raise
+    cleanup()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))
