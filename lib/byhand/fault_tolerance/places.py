@@ -5,6 +5,7 @@ the same code cut the numbers: what a rank is left with says where its weights l
 
     numbered(weights)                   the same model, whose weights are their own numbers
     shards(tensors, numbers, weights)   each tensor as a named box, for byhand.checkpoint
+    flat_shards(tensors, flats)         the same of ZeRO's flat shards, without their padding
 
 A box is known by its first and its last number: all others lie between the two. Fused queries, keys
 and values are named as three matrices [3, D, D], of each of which a rank has some rows: as one
@@ -21,6 +22,7 @@ from torch import Tensor
 
 from byhand.checkpoint import Box, Shard
 from byhand.model.gpt import GPT, Block, Pair
+from byhand.zero import Flat
 
 Change = Callable[[str, Tensor], Tensor]  # of a weight, by its name
 
@@ -91,6 +93,20 @@ def shards(tensors: Iterable[Tensor], numbers: Iterable[Tensor], weights: GPT) -
         if name in found:
             raise ValueError(f"this rank holds two tensors of {name}: give each a name of its own")
         found[name] = Shard(tensor.view(box.sizes), shape, box.starts)
+    return found
+
+
+def flat_shards(tensors: Iterable[Tensor], flats: Iterable[Flat], what: str) -> dict[str, Shard]:
+    """Each unit's flat shard, without the zeros at its end: boxes of one dimension.
+
+    tensors: the flats' own shards, or anything of their sizes, as Adam's means. what: their name.
+    """
+    found = {}
+    for number, (tensor, flat) in enumerate(zip(tensors, flats, strict=True)):
+        count = sum(shape.numel() for shape in flat.shapes)
+        start = min(flat.rank * len(tensor), count)
+        mine = tensor[: min(len(tensor), count - start)]
+        found[f"{what} of unit {number}"] = Shard(mine, (count,), (start,))
     return found
 
 

@@ -82,9 +82,7 @@ class Training:
             return Residual([*layers, Dropout(dropout, self.random)] if dropout else layers)
 
         parts = replace(tensor_parallel_parts(groups["tp"]), residual=residual)
-        chunks, twins = (
-            chunks_of(of, groups, parts=parts) for of in (weights, numbered(weights))
-        )
+        chunks, twins = (chunks_of(of, groups, parts=parts) for of in (weights, numbered(weights)))
         self.numbers = [tensor for twin in twins for tensor in twin.parameters()]
         self.adam = AdamW([tensor for chunk in chunks for tensor in chunk.parameters()], lr=lr)
         self.scale = LossScale(every=8)

@@ -1,6 +1,7 @@
 """What torchrun starts, again and again: a training run that goes on where its checkpoint is.
 
-    torchrun --standalone --nproc-per-node 2 --max-restarts 3 -m byhand.fault_tolerance.worker FOLDER
+    torchrun --standalone --nproc-per-node 2 --max-restarts 3 \\
+        -m byhand.fault_tolerance.worker FOLDER STEPS EVERY
 
 Each rank also writes a diary, one line of JSON for each thing that it has done, by the wall clock.
 """
@@ -18,6 +19,7 @@ import torch
 from torch.distributed.elastic.multiprocessing.errors import record
 
 from byhand import cleanup, setup
+from byhand.checkpoint import CheckpointError
 from byhand.costs.layout import Layout
 from byhand.fault_tolerance.training import Training
 from byhand.model.gpt import random_gpt
@@ -39,6 +41,15 @@ class Diary:
         self.file.write(json.dumps(line) + "\n")
 
 
+def began() -> float:
+    """When this process was started, by the wall clock; psutil alone knows it to a second."""
+    if sys.platform != "linux":
+        return psutil.Process().create_time()
+    ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    return time.time() - age
+
+
 def make(layout: Layout) -> Training:
     """The run: its weights, its data, and a dropout."""
     weights = random_gpt(128, 16, 32, 4, 2, dtype=torch.float64)
@@ -51,7 +62,7 @@ def main(folder: Path, num_steps: int, every: int) -> None:
     """Train, save each `every` steps, and go on from the last checkpoint if there is one."""
     rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     diary = Diary(folder, rank, int(os.environ["TORCHELASTIC_RESTART_COUNT"]))
-    diary.note("started", psutil.Process().create_time())
+    diary.note("started", began())
     diary.note("imported")
     setup(rank, world_size)
     diary.note("joined")
@@ -64,7 +75,7 @@ def main(folder: Path, num_steps: int, every: int) -> None:
             diary.note("step", step=training.step, loss=loss)
             if training.step % every == 0:
                 training.save(folder)
-    except RuntimeError:
+    except (RuntimeError, CheckpointError):
         diary.note("noticed")
         raise
     cleanup()

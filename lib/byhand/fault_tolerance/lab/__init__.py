@@ -1,0 +1,13 @@
+"""What lecture 16 runs and draws: runs that die and go on, saves killed at each write.
+
+dying      a run under torchrun of which a rank is killed: what it did, and when
+saving     a save that is killed before each of its calls to the disk: what is found afterwards
+resuming   runs that stop and go on, in another layout, or with a part of their state forgotten
+pictures   all of it, drawn
+"""
+
+from byhand.fault_tolerance.lab.dying import Death, kill_one
+from byhand.fault_tolerance.lab.resuming import boxes_held, train
+from byhand.fault_tolerance.lab.saving import killed_at_each_call
+
+__all__ = ["Death", "boxes_held", "kill_one", "killed_at_each_call", "train"]
