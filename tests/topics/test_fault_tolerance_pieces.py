@@ -17,8 +17,10 @@ from hypothesis import strategies as st
 from byhand import launch
 from byhand.fault_tolerance import (
     RATES,
+    Disk,
     Monitor,
     Neighbour,
+    PowerCut,
     best,
     between,
     daly,
@@ -318,6 +320,68 @@ def test_a_rank_that_was_killed_goes_on_from_its_neighbours_memory(tmp_path):
     total = sum(6 + 3 * step for step in range(6))  # of all gradients: 1+s + 2+s + 3+s
     ended = {tuple(map(float, out.split()[-3:])) for out, _ in said if out}
     assert ended == {(rank, 6, total * (1 + rank)) for rank in range(3)}
+
+
+# A disk on which to try a save
+
+
+def written(**given) -> Disk:
+    disk = Disk(**given)
+    disk.mkdir("a")
+    disk.sync("")
+    disk.write("a/x", b"1234")
+    disk.sync("a/x")
+    disk.sync("a")
+    disk.write("a/x", b"5678")
+    disk.rename("a/x", "a/y")
+    return disk
+
+
+def test_a_power_cut_leaves_what_was_synced_and_anything_of_the_rest():
+    disk = written()
+    assert (disk.names("a"), disk.read("a/y")) == (["y"], b"5678")
+    cuts = [disk.after_cut(seed) for seed in range(30)]
+    found = [(name, cut.read(f"a/{name}")) for cut in cuts for name in cut.names("a")]
+    assert found[:2] == [("x", b"1234"), ("y", b"5678")]
+    assert set(found) == {(name, data) for name in "xy" for data in (b"1234", b"56", b"5678")}
+    disk.sync("a")
+    disk.sync("a/y")
+    assert {disk.after_cut(seed).read("a/y") for seed in range(30)} == {b"5678"}
+
+
+def test_the_power_goes_instead_of_a_change_and_stays_off():
+    written(changes=7)
+    for changes in range(7):
+        with pytest.raises(PowerCut):
+            written(changes=changes)
+    disk = Disk(changes=0)
+    for change in (lambda: disk.mkdir("a"), lambda: disk.write("x", b""), lambda: disk.sync("")):
+        with pytest.raises(PowerCut):
+            change()
+    assert disk.names("") == []
+
+
+def test_a_disk_refuses_as_a_real_one_does():
+    disk = written(room=5)
+    refused = {
+        FileExistsError: [lambda: disk.mkdir("a"), lambda: disk.rename("b", "a")],
+        FileNotFoundError: [lambda: disk.read("a/x"), lambda: disk.write("c/x", b"")],
+        IsADirectoryError: [lambda: disk.read("a"), lambda: disk.write("a", b"")],
+        NotADirectoryError: [lambda: disk.names("a/y"), lambda: disk.mkdir("a/y/z")],
+        OSError: [lambda: disk.write("z", b"12")],
+    }
+    disk.mkdir("b")
+    for error, calls in refused.items():
+        for call_it in calls:
+            with pytest.raises(error):
+                call_it()
+    assert disk.read("z") == b""
+    disk.remove("a")
+    disk.write("z", b"12345")
+    disk.write("b/w", b"")
+    disk.rename("b/w", "z")
+    assert (disk.names(""), disk.read("z")) == (["b", "z"], b"")
+    assert not disk.exists("a/y")
 
 
 # Monitoring
