@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -57,9 +58,18 @@ def make(layout: Layout) -> Training:
     return Training(weights, layout, data, dropout=0.1)
 
 
-@record
+def go_on(training: Training, folder: Path, num_steps: int, every: int) -> Iterator[float]:
+    """Train from the last whole checkpoint, or from the beginning; the loss of each step."""
+    training.resume(folder)
+    for loss in training.train(num_steps):
+        if training.step % every == 0:
+            training.save(folder)
+        yield loss
+
+
+@record  # what it raises goes into a file, from which torchrun tells it
 def main(folder: Path, num_steps: int, every: int) -> None:
-    """Train, save each `every` steps, and go on from the last checkpoint if there is one."""
+    """This rank's part: the same at the first start and at every later one."""
     rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     diary = Diary(folder, rank, int(os.environ["TORCHELASTIC_RESTART_COUNT"]))
     diary.note("started", began())
@@ -67,14 +77,10 @@ def main(folder: Path, num_steps: int, every: int) -> None:
     setup(rank, world_size)
     diary.note("joined")
     training = make(Layout(dp=world_size))
-    training.resume(folder)
-    diary.note("loaded", step=training.step)
     try:
-        for loss in training.train(num_steps):
-            time.sleep(SECONDS)
+        for loss in go_on(training, folder, num_steps, every):
             diary.note("step", step=training.step, loss=loss)
-            if training.step % every == 0:
-                training.save(folder)
+            time.sleep(SECONDS)
     except (RuntimeError, CheckpointError):
         diary.note("noticed")
         raise

@@ -6,8 +6,8 @@ resuming   runs that stop and go on, in another layout, or with a part of their 
 pictures   all of it, drawn
 """
 
-from byhand.fault_tolerance.lab.dying import Death, kill_one
+from byhand.fault_tolerance.lab.dying import Death, kill_one, never_killed
 from byhand.fault_tolerance.lab.resuming import boxes_held, train
 from byhand.fault_tolerance.lab.saving import killed_at_each_call
 
-__all__ = ["Death", "boxes_held", "kill_one", "killed_at_each_call", "train"]
+__all__ = ["Death", "boxes_held", "kill_one", "killed_at_each_call", "never_killed", "train"]

@@ -19,6 +19,10 @@ from typing import Any
 
 import psutil
 
+from byhand.costs.layout import Layout
+from byhand.fault_tolerance.worker import make
+from byhand.runtime import launch
+
 WAIT_SECONDS = 120.0
 Entry = dict[str, Any]  # of a diary: see worker.Diary
 
@@ -49,25 +53,29 @@ class Death:
         return sorted(set(self.losses(0)) & set(self.losses(1)))
 
     @property
+    def new(self) -> int:
+        """The first step that had not been taken before."""
+        return max(self.losses(0)) + 1
+
+    @property
     def parts(self) -> dict[str, float]:
         """Seconds from the death to the first new step, by what they were spent on.
 
-        Each part ends when the last rank has done with it; the last one, with the last step that
-        had been taken before.
+        Each part ends when the last rank has done with it; that of loading, with the first step.
         """
         noticed = self.of("noticed", restart=0)  # by a survivor, if it had time to write that
         ends = {"noticed": noticed[0]["when"]} if noticed else {}
         for name, what in PARTS.items():
             ends[name] = max(e["when"] for e in self.of(what, restart=1))
-        again = self.lost[-1] if self.lost else min(self.losses(1))
-        ends["steps again"] = max(e["when"] for e in self.of("step", restart=1, step=again))
+        for name, step in ("made and loaded", min(self.losses(1))), ("steps again", self.new):
+            ends[name] = max(e["when"] for e in self.of("step", restart=1, step=step))
         seconds, before = {}, self.when
         for name, end in ends.items():
             seconds[name], before = max(0.0, end - before), max(end, before)
         return seconds
 
 
-PARTS = {"restarted": "started", "imports": "imported", "joined": "joined", "loaded": "loaded"}
+PARTS = {"restarted": "started", "imported": "imported", "joined": "joined"}
 
 
 def kill_one(
@@ -108,6 +116,15 @@ def kill_one(
     finally:
         end(started)
     return Death(diaries(folder), victim, when, every, code, log.read_text())
+
+
+def never_killed(num_steps: int = 60, num_ranks: int = 2) -> list[float]:
+    """The losses of the same run, which nobody kills."""
+    return launch(_all_of_it, num_ranks, (num_steps,)).results[0]
+
+
+def _all_of_it(rank: int, world_size: int, num_steps: int) -> list[float]:
+    return list(make(Layout(dp=world_size)).train(num_steps))
 
 
 def wait_for(folder: Path, started: subprocess.Popen, rank: int, step: int) -> Entry:

@@ -59,7 +59,7 @@ def downtime(death: Death, title: str, before: float = 1.0, after: float = 1.0) 
         for restart in (0, 1):
             mine = [e for e in death.entries if (e["rank"], e["restart"]) == (rank, restart)]
             for one, other in pairwise(mine):
-                kind = _kind(other, restart, death.lost)
+                kind = _kind(one, other, restart, death.lost)
                 ends = max(one["when"], start) - start, min(other["when"], stop) - start
                 if kind and ends[0] < ends[1]:
                     bars.append(Bar(rank, *ends, key[kind]))
@@ -70,12 +70,14 @@ def downtime(death: Death, title: str, before: float = 1.0, after: float = 1.0) 
     return figure
 
 
-def _kind(entry: Mapping, restart: int, lost: Sequence[int]) -> str:
-    """What a rank did until it noted this."""
+def _kind(before: Mapping, entry: Mapping, restart: int, lost: Sequence[int]) -> str:
+    """What a rank did between two notes; its first step is seen with what came before."""
     if entry["what"] == "step":
+        if before["what"] == "joined":
+            return "joining, loading"
         return "step again" if restart and entry["step"] in lost else "step"
     names = {"imported": "starting, importing", "joined": "joining, loading"}
-    return names.get(entry["what"], "joining, loading" if entry["what"] == "loaded" else "")
+    return names.get(entry["what"], "")
 
 
 def cut_off(ways: Mapping[str, Sequence[Moment]], title: str) -> Figure:
