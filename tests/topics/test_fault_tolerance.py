@@ -243,7 +243,7 @@ def write_over(folder: Path, value: int) -> None:
 def read(folder: Path) -> str:
     try:
         return str(int(torch.load(folder / "latest.pt")[0]))
-    except (RuntimeError, EOFError):  # torn, or empty
+    except (RuntimeError, EOFError, OSError):  # torn, or empty
         return "nothing"
 
 

@@ -7,7 +7,16 @@ pictures   all of it, drawn
 """
 
 from byhand.fault_tolerance.lab.dying import Death, kill_one, never_killed
-from byhand.fault_tolerance.lab.resuming import boxes_held, train
+from byhand.fault_tolerance.lab.resuming import LAYERS, boxes_held, files_by_layer, train
 from byhand.fault_tolerance.lab.saving import killed_at_each_call
 
-__all__ = ["Death", "boxes_held", "kill_one", "killed_at_each_call", "never_killed", "train"]
+__all__ = [
+    "LAYERS",
+    "Death",
+    "boxes_held",
+    "files_by_layer",
+    "kill_one",
+    "killed_at_each_call",
+    "never_killed",
+    "train",
+]
