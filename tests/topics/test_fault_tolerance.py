@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from functools import partial
@@ -18,7 +19,7 @@ from byhand.checkpoint import Box, Shard, load, newest, save
 from byhand.checkpoint.boxes import check_cover, place_in
 from byhand.costs.layout import Layout
 from byhand.fault_tolerance import lab
-from byhand.fault_tolerance.lab import pictures
+from byhand.fault_tolerance.lab import dying, pictures
 from byhand.fault_tolerance.places import box_of, changed, flat_shards, numbered, shapes, shards
 from byhand.fault_tolerance.training import Sampler
 from byhand.hybrid_parallel import GROUPS, chunks_of
@@ -190,7 +191,7 @@ def test_a_rank_killed_under_torchrun_costs_time_and_nothing_else(tmp_path):
     assert (min(after) - 1) % 5 == 0
     whole = dict(enumerate(lab.never_killed(24), 1))
     assert all(abs(whole[step] - loss) < 1e-10 for step, loss in (before | after).items())
-    assert {"restarted", "imported", "joined", "made and loaded", "steps again"} <= set(death.parts)
+    assert {"restarting", "making and loading", "steps again"} <= set(death.parts)
     assert pictures.downtime(death, "").axes
     assert not [p for p in psutil.process_iter() if str(tmp_path) in command(p)]
 
@@ -227,6 +228,36 @@ def test_setup_meets_again_each_time_that_torchrun_restarts_the_ranks(tmp_path):
     )
     assert done.returncode == 0, done.stderr.decode()[-2000:]
     assert [(tmp_path / f"said-{rank}").read_text() for rank in (0, 1)] == ["3", "3"]
+
+
+def test_where_one_of_two_hosts_dies_the_other_goes_on_alone(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    quick = "last_call_timeout=3,keep_alive_interval=1,keep_alive_max_attempt=2"
+    run = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1:2", "--max-restarts", "3"]
+    meet = ["--rdzv-backend", "c10d", "--rdzv-id", "x", "--rdzv-endpoint", f"127.0.0.1:{port}"]
+    worker = ["-m", "byhand.fault_tolerance.worker", str(tmp_path), "30", "5"]
+    hosts = [
+        subprocess.Popen(
+            [*run, *meet, "--rdzv-conf", f"is_host={is_host},{quick}", *worker],
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            stderr=subprocess.DEVNULL,
+        )
+        for is_host in (1, 0)
+    ]
+    try:
+        dying.wait_for(tmp_path, hosts[1], rank=1, step=12)
+        for process in (*psutil.Process(hosts[1].pid).children(recursive=True), hosts[1]):
+            process.kill()
+        assert hosts[0].wait(120) == 0
+    finally:
+        for host in hosts:
+            dying.end(host)
+    steps = [e for e in dying.diaries(tmp_path) if e["what"] == "step" and e["rank"] == 0]
+    together, alone = ([e["step"] for e in steps if e["of"] == n] for n in (2, 1))
+    assert max(together) >= 11
+    assert alone == list(range(alone[0], 31))
+    assert alone[0] - 1 in (max(together) // 5 * 5, max(together) // 5 * 5 - 5)
 
 
 # A save is cut off

@@ -37,8 +37,6 @@ import math
 import random
 from typing import NamedTuple
 
-from scipy.special import lambertw
-
 HOUR, DAY, YEAR = 3600.0, 86400.0, 365 * 86400.0
 
 
@@ -84,6 +82,8 @@ def best(save_seconds: float, seconds_between_failures: float) -> float:
 
     τ = M (1 - e^(-(τ+δ)/M)), solved by Lambert's function: W(x) e^W(x) = x.
     """
+    from scipy.special import lambertw  # a second, which every rank of a launch would pay
+
     x = -math.exp(-1 - save_seconds / seconds_between_failures)
     return float(seconds_between_failures * (1 + lambertw(x).real))
 

@@ -32,8 +32,9 @@ SECONDS = 0.03  # that a step sleeps, as if the device were slow
 class Diary:
     """Lines {"rank", "restart", "what", "when", ...} in a file of this rank's own."""
 
-    def __init__(self, folder: Path, rank: int, restart: int):
-        self.about = {"rank": rank, "restart": restart, "pid": os.getpid()}
+    def __init__(self, folder: Path, rank: int, world_size: int):
+        restart = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+        self.about = {"rank": rank, "of": world_size, "restart": restart, "pid": os.getpid()}
         self.file = open(folder / f"diary-{rank}.jsonl", "a", buffering=1)
 
     def note(self, what: str, when: float | None = None, **more: object) -> None:
@@ -71,7 +72,7 @@ def go_on(training: Training, folder: Path, num_steps: int, every: int) -> Itera
 def main(folder: Path, num_steps: int, every: int) -> None:
     """This rank's part: the same at the first start and at every later one."""
     rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    diary = Diary(folder, rank, int(os.environ["TORCHELASTIC_RESTART_COUNT"]))
+    diary = Diary(folder, rank, world_size)
     diary.note("started", began())
     diary.note("imported")
     setup(rank, world_size)

@@ -64,10 +64,10 @@ class Death:
         Each part ends when the last rank has done with it; that of loading, with the first step.
         """
         noticed = self.of("noticed", restart=0)  # by a survivor, if it had time to write that
-        ends = {"noticed": noticed[0]["when"]} if noticed else {}
+        ends = {"noticing": noticed[0]["when"]} if noticed else {}
         for name, what in PARTS.items():
             ends[name] = max(e["when"] for e in self.of(what, restart=1))
-        for name, step in ("made and loaded", min(self.losses(1))), ("steps again", self.new):
+        for name, step in ("making and loading", min(self.losses(1))), ("steps again", self.new):
             ends[name] = max(e["when"] for e in self.of("step", restart=1, step=step))
         seconds, before = {}, self.when
         for name, end in ends.items():
@@ -75,7 +75,7 @@ class Death:
         return seconds
 
 
-PARTS = {"restarted": "started", "imported": "imported", "joined": "joined"}
+PARTS = {"restarting": "started", "importing": "imported", "joining": "joined"}
 
 
 def kill_one(

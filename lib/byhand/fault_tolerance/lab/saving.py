@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from byhand.runtime import RankError, launch
+from byhand.runtime import launch
 
 CALLS = ("open", "write", "fsync", "mkdir", "rename", "unlink", "write_record", "write_end_of_file")
 
@@ -31,22 +31,29 @@ def killed_at_each_call(
     prepare: makes the folder's old checkpoint. save: the new one. find: what there is afterwards.
     The last moment is that of the process that lived.
     """
-    moments = []
-    for number in itertools.count():
+    return launch(_every_moment, 1, (save, find, prepare), setup=False).results[0]
+
+
+def _every_moment(rank: int, world_size: int, save, find, prepare) -> list[Moment]:
+    moments: list[Moment] = []
+    while not moments or moments[-1].call != "the end":
         with tempfile.TemporaryDirectory() as name:
-            folder = Path(name) / "checkpoints"
+            folder, log = Path(name) / "checkpoints", Path(name) / "last call"
             folder.mkdir()
             prepare(folder)
-            log = Path(name) / "last call"
-            try:
-                launch(_save_until, 1, (save, folder, log, number))
-                return [*moments, Moment("the end", find(folder))]
-            except RankError:
-                moments.append(Moment(log.read_text(), find(folder)))
+            child = os.fork()
+            if child == 0:
+                _save_until(save, folder, log, len(moments))
+            _, status = os.waitpid(child, 0)
+            if os.WIFEXITED(status) and os.WEXITSTATUS(status):
+                raise RuntimeError("the save failed by itself, before it was killed")
+            call = log.read_text() if os.WIFSIGNALED(status) else "the end"
+            moments.append(Moment(call, find(folder)))
+    return moments
 
 
-def _save_until(rank: int, world_size: int, save, folder: Path, log: Path, number: int) -> None:
-    """Save, and die before that call to the disk."""
+def _save_until(save: Callable[[Path], None], folder: Path, log: Path, number: int) -> None:
+    """Save, and die before that call to the disk; else end. Never returns."""
     calls = itertools.count()
 
     def watch(frame: Any, event: str, function: Any) -> None:
@@ -55,6 +62,11 @@ def _save_until(rank: int, world_size: int, save, folder: Path, log: Path, numbe
             log.write_text(name)
             os.kill(os.getpid(), signal.SIGKILL)
 
-    sys.setprofile(watch)
-    save(folder)
-    sys.setprofile(None)
+    failed = True
+    try:
+        sys.setprofile(watch)
+        save(folder)
+        failed = False
+    finally:
+        sys.setprofile(None)
+        os._exit(failed)
