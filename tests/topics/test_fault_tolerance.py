@@ -236,7 +236,7 @@ def test_where_one_of_two_hosts_dies_the_other_goes_on_alone(tmp_path):
     quick = "last_call_timeout=3,keep_alive_interval=1,keep_alive_max_attempt=2"
     run = [sys.executable, "-m", "torch.distributed.run", "--nnodes", "1:2", "--max-restarts", "3"]
     meet = ["--rdzv-backend", "c10d", "--rdzv-id", "x", "--rdzv-endpoint", f"127.0.0.1:{port}"]
-    worker = ["-m", "byhand.fault_tolerance.worker", str(tmp_path), "30", "5"]
+    worker = ["-m", "byhand.fault_tolerance.lab.worker", str(tmp_path), "30", "5"]
     hosts = [
         subprocess.Popen(
             [*run, *meet, "--rdzv-conf", f"is_host={is_host},{quick}", *worker],

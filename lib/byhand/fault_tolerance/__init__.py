@@ -8,7 +8,6 @@ disk         a disk that forgets what was not synced, when the power goes: for t
 monitor      a run's numbers for TensorBoard
 places       which box of which weight a tensor of a split model is
 training     a run that goes on from its checkpoint, in any layout
-worker       the program that torchrun starts, and starts again
 lab          what lecture 16 runs and draws
 
 Checkpoints themselves are byhand.checkpoint.

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import fields
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -35,7 +36,7 @@ def changed(weights: GPT, change: Change) -> GPT:
         return change(f"{name}.weight", weight), change(f"{name}.bias", bias)
 
     def block(number: int, of: Block) -> Block:
-        made = {}
+        made: dict[str, Any] = {}
         for field in fields(of):
             value, name = getattr(of, field.name), f"block {number}.{field.name}"
             made[field.name] = change(name, value) if field.name == "gain" else pair(name, value)

@@ -1,5 +1,6 @@
 """What lecture 16 runs and draws: runs that die and go on, saves killed at each write.
 
+worker     the program that torchrun starts, and starts again
 dying      a run under torchrun of which a rank is killed: what it did, and when
 saving     a save that is killed before each of its calls to the disk: what is found afterwards
 resuming   runs that stop and go on, in another layout, or with a part of their state forgotten

@@ -1,6 +1,6 @@
 """A run under torchrun of which one rank is killed: what it did, and when.
 
-The ranks are byhand.fault_tolerance.worker's, processes of torchrun's own. Each writes a diary;
+The ranks are byhand.fault_tolerance.lab.worker's, processes of torchrun's own. Each writes a diary;
 whoever kills reads it, waits for a step, and sends SIGKILL, which no program can catch.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 import psutil
 
 from byhand.costs.layout import Layout
-from byhand.fault_tolerance.worker import make
+from byhand.fault_tolerance.lab.worker import make
 from byhand.runtime import launch
 
 WAIT_SECONDS = 120.0
@@ -94,7 +94,7 @@ def kill_one(
         RuntimeError: the run could not start, or did not end.
     """
     run = ["--standalone", "--nproc-per-node", str(num_ranks), "--max-restarts", "1"]
-    worker = ["-m", "byhand.fault_tolerance.worker", str(folder), str(num_steps), str(every)]
+    worker = ["-m", "byhand.fault_tolerance.lab.worker", str(folder), str(num_steps), str(every)]
     command = [sys.executable, "-m", "torch.distributed.run", *run, *worker]
     log = folder / "log.txt"
     with open(log, "wb") as file:

@@ -42,12 +42,21 @@ def train(
     return launch(on_rank, layout.num_ranks).results[0]
 
 
-def _train(layout, num_steps, folder, save, dropout, without, rank: int, n: int) -> list[float]:
+def _train(
+    layout: Layout,
+    num_steps: int,
+    folder: Path | None,
+    save: bool,
+    dropout: float,
+    without: Collection[str],
+    rank: int,
+    world_size: int,
+) -> list[float]:
     training = make(layout, dropout)
     if folder is not None:
         training.resume(folder, without)
     losses = list(training.train(num_steps))
-    if save:
+    if save and folder is not None:
         training.save(folder)
     return losses
 

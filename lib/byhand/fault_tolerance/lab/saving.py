@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from byhand.runtime import launch
 
+Way = Callable[[Path], Any]
 CALLS = ("open", "write", "fsync", "mkdir", "rename", "unlink", "write_record", "write_end_of_file")
 
 
@@ -34,7 +35,7 @@ def killed_at_each_call(
     return launch(_every_moment, 1, (save, find, prepare), setup=False).results[0]
 
 
-def _every_moment(rank: int, world_size: int, save, find, prepare) -> list[Moment]:
+def _every_moment(rank: int, world_size: int, save: Way, find: Way, prepare: Way) -> list[Moment]:
     moments: list[Moment] = []
     while not moments or moments[-1].call != "the end":
         with tempfile.TemporaryDirectory() as name:

@@ -1,7 +1,7 @@
 """What torchrun starts, again and again: a training run that goes on where its checkpoint is.
 
     torchrun --standalone --nproc-per-node 2 --max-restarts 3 \\
-        -m byhand.fault_tolerance.worker FOLDER STEPS EVERY
+        -m byhand.fault_tolerance.lab.worker FOLDER STEPS EVERY
 
 Each rank also writes a diary, one line of JSON for each thing that it has done, by the wall clock.
 """
