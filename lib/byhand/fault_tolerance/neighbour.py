@@ -21,6 +21,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from byhand.fault_tolerance.agreement import gathered
 from byhand.words import ranks_text
 
 Group = dist.ProcessGroup | None
@@ -72,9 +73,8 @@ class Neighbour:
                     f"{ranks_text(dead)} died, and rank {holder} kept what rank {rank} had: load "
                     "a checkpoint from the disk"
                 )
-        counts = [torch.zeros(1, dtype=torch.int64) for _ in range(self.size)]
-        dist.all_gather(counts, torch.tensor([self.count]), group=self.group)
-        alive = {int(count) for rank, count in enumerate(counts) if rank not in dead}
+        counts = gathered(self.count, self.group)
+        alive = {count for rank, count in enumerate(counts) if rank not in dead}
         if len(alive) > 1 or 0 in alive:
             raise ValueError(
                 f"the ranks that live kept their states {sorted(alive)} times, so they are not of "
