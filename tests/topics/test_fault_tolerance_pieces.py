@@ -220,23 +220,40 @@ def test_a_planted_straggler_of_real_ranks_is_found_in_their_ledger():
 @pytest.mark.parametrize(("n", "distance", "dead"), [(2, 1, [1]), (3, 1, [0]), (4, 2, [0, 1])])
 def test_what_a_rank_lost_comes_back_from_its_neighbour_and_the_others_go_back(n, distance, dead):
     def runs(rank: int, n: int) -> tuple:
-        state = [torch.full((3,), 10.0 * rank), torch.tensor(7)]
-        memory = Neighbour(state, distance=distance)
+        columns = torch.arange(6.0).view(2, 3).t().add(10 * rank).requires_grad_()
+        state = [torch.full((3,), 10.0 * rank), torch.tensor(7), columns.detach()]
+        memory = Neighbour([*state[:2], columns], distance=distance)
         memory.keep()
         state[0] += 1  # training goes on
         state[1] += 1
+        state[2].zero_()
         if rank in dead:
-            state = [torch.zeros(3), torch.tensor(0)]
+            state = [torch.zeros(3), torch.tensor(0), torch.zeros(2, 3).t()]
             memory = Neighbour(state, distance=distance)
         memory.give_back(dead)
         again = memory.count
-        memory.keep()
-        return state[0].tolist(), int(state[1]), again
+        return state[0].tolist(), int(state[1]), again, state[2].t().flatten().tolist()
 
     run = launch(runs, n)
-    assert run.results == [([10.0 * rank] * 3, 7, 1) for rank in range(n)]
-    sent = 3 * 4 + 8
+    for rank, found in enumerate(run.results):
+        assert found == ([10.0 * rank] * 3, 7, 2, [10.0 * rank + i for i in range(6)])
+    sent = 3 * 4 + 8 + 6 * 4
     assert run.ledger.sent_bytes("send") == (2 * n + len(dead)) * sent
+
+
+def test_ranks_that_die_one_after_the_other_all_come_back():
+    def runs(rank: int, n: int) -> float:
+        state = [torch.tensor(float(rank + 1))]
+        memory = Neighbour(state)
+        memory.keep()
+        for dead in (1, 0, 2, 1):
+            if rank == dead:
+                state = [torch.tensor(0.0)]
+                memory = Neighbour(state)
+            memory.give_back([dead])
+        return float(state[0])
+
+    assert launch(runs, 3).results == [1.0, 2.0, 3.0]
 
 
 def test_two_neighbours_that_die_together_are_a_sentence_on_all():

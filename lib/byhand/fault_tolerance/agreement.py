@@ -42,7 +42,7 @@ def differing(tensors: Iterable[Tensor], group: Group = None) -> list[int]:
     All of them where no more than half agree: two ranks that differ cannot say which is wrong.
     Sends 8 (n-1) bytes a rank: one all-gather of an int64 of each.
     """
-    found = _gathered(fingerprint(tensors), group)
+    found = gathered(fingerprint(tensors), group)
     value, votes = Counter(found).most_common(1)[0]
     wrong = [rank for rank, theirs in enumerate(found) if theirs != value]
     return wrong if 2 * votes > len(found) else list(range(len(found)))
@@ -55,13 +55,12 @@ def not_finite(tensors: Iterable[Tensor], group: Group = None) -> dict[int, int]
     `differing` sends.
     """
     count = sum(int((~tensor.isfinite()).sum()) for tensor in tensors)
-    return {rank: one for rank, one in enumerate(_gathered(count, group)) if one}
+    return {rank: one for rank, one in enumerate(gathered(count, group)) if one}
 
 
-def _gathered(number: int, group: Group) -> list[int]:
+def gathered(number: int, group: Group) -> list[int]:
     """Every rank's number, by group rank."""
-    backend = dist.get_backend(group)
-    device = "cuda" if backend == "nccl" else "cpu"
+    device = "cuda" if dist.get_backend(group) == "nccl" else "cpu"
     mine = torch.tensor([number], dtype=torch.int64, device=device)
     found = [torch.empty_like(mine) for _ in range(dist.get_world_size(group))]
     dist.all_gather(found, mine, group=group)

@@ -21,6 +21,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from byhand.fault_tolerance.agreement import gathered
 from byhand.words import ranks_text
 
 Group = dist.ProcessGroup | None
@@ -40,8 +41,7 @@ class Neighbour:
             raise ValueError(
                 f"{self.size} ranks and a distance of {distance}: each would keep its own state"
             )
-        self.own = [torch.empty_like(tensor) for tensor in tensors]
-        self.kept = [torch.empty_like(tensor) for tensor in tensors]
+        self.own, self.kept = self._empty(), self._empty()
         self.count = 0  # how often something was kept
 
     def keep(self) -> None:
@@ -49,8 +49,9 @@ class Neighbour:
 
         Until all ranks have what is new, each has what was kept before, too: four states.
         """
-        own = [tensor.detach().clone() for tensor in self.tensors]
-        kept = [torch.empty_like(tensor) for tensor in own]
+        own, kept = self._empty(), self._empty()
+        for saved, tensor in zip(own, self.tensors, strict=True):
+            saved.copy_(tensor.detach())
         self._pass(own, to=self.rank + self.distance, into=kept, of=self.rank - self.distance)
         dist.barrier(self.group)
         self.own, self.kept, self.count = own, kept, self.count + 1
@@ -59,7 +60,7 @@ class Neighbour:
         """On all ranks of the new group: fill the tensors with what was kept last.
 
         dead: the group ranks that are new. Sends a state for each of them, from its neighbour, and
-        one all-gather of an int64.
+        one all-gather of an int64. Then all keep what they have: the next death may be near.
 
         Raises:
             ValueError, on all ranks alike: one died together with the rank that kept its state, or
@@ -72,9 +73,8 @@ class Neighbour:
                     f"{ranks_text(dead)} died, and rank {holder} kept what rank {rank} had: load "
                     "a checkpoint from the disk"
                 )
-        counts = [torch.zeros(1, dtype=torch.int64) for _ in range(self.size)]
-        dist.all_gather(counts, torch.tensor([self.count]), group=self.group)
-        alive = {int(count) for rank, count in enumerate(counts) if rank not in dead}
+        counts = gathered(self.count, self.group)
+        alive = {count for rank, count in enumerate(counts) if rank not in dead}
         if len(alive) > 1 or 0 in alive:
             raise ValueError(
                 f"the ranks that live kept their states {sorted(alive)} times, so they are not of "
@@ -92,6 +92,12 @@ class Neighbour:
             for tensor, saved in zip(self.tensors, self.own, strict=True):
                 tensor.copy_(saved)
         self.count = alive.pop()
+        self.keep()
+
+    def _empty(self) -> list[Tensor]:
+        """Room for a state, row by row, as messages want it."""
+        row_by_row = torch.contiguous_format
+        return [torch.empty_like(t.detach(), memory_format=row_by_row) for t in self.tensors]
 
     def _pass(self, tensors: list[Tensor], to: int, into: list[Tensor], of: int) -> None:
         """Send some to a group rank while others come from one."""
@@ -101,7 +107,7 @@ class Neighbour:
             for tag, tensor in enumerate(into)
         ]
         calls += [
-            dist.isend(tensor.contiguous(), group=self.group, group_dst=to, tag=tag)
+            dist.isend(tensor, group=self.group, group_dst=to, tag=tag)
             for tag, tensor in enumerate(tensors)
         ]
         for call in calls:
