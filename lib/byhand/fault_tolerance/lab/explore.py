@@ -8,7 +8,6 @@ from byhand.fault_tolerance.interval import RATES, best, between, goodput
 
 if TYPE_CHECKING:  # ranks import this package
     import ipywidgets
-
     from matplotlib.figure import Figure
 
 INTERVALS = 60, 3600 * 6  # seconds that are drawn, least and most
