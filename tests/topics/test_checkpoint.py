@@ -472,9 +472,31 @@ def test_a_save_that_is_interrupted_leaves_nothing_and_lets_go(tmp_path, monkeyp
     _save_alone(tmp_path / "a", 1.0)
 
 
-def test_a_name_that_newest_would_not_find_is_refused(tmp_path):
-    with pytest.raises(CheckpointError, match=r"a.partial: \.partial is the end of names"):
-        _save_alone(tmp_path / "a.partial", 1.0)
+@pytest.mark.parametrize("name", ["a.partial", "a.removed"])
+def test_a_name_that_newest_would_not_find_is_refused(tmp_path, name):
+    with pytest.raises(CheckpointError, match=f"{name}: .{name[2:]} is the end of names"):
+        _save_alone(tmp_path / name, 1.0)
+
+
+def test_a_removal_that_was_cut_off_is_no_checkpoint_and_goes_with_the_next(tmp_path):
+    def cut_off(rank: int, n: int) -> None:
+        from byhand.checkpoint import folder
+
+        def dies(path, **kwargs):
+            if path.exists():
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        folder.shutil.rmtree = dies
+        save(tmp_path / "b", {}, keep=1)
+
+    _save_alone(tmp_path / "a", 1.0)
+    with pytest.raises(RankError):
+        launch(cut_off, 1)
+    assert newest(tmp_path) == tmp_path / "b"
+    assert (tmp_path / "a.removed" / "index.json").exists(), "killed as it began to delete"
+    _save_alone(tmp_path / "a", 2.0)
+    save(tmp_path / "c", {}, keep=2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c"]
 
 
 def test_a_saver_killed_at_any_write_leaves_the_old_one_or_the_new_one(tmp_path):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -24,24 +25,24 @@ class Box(NamedTuple):
     sizes: tuple[int, ...]
 
     @property
+    def ends(self) -> tuple[int, ...]:
+        """Behind the last index, by dimension."""
+        return tuple(map(operator.add, self.starts, self.sizes))
+
+    @property
     def count(self) -> int:
         """Numbers in it."""
         return math.prod(self.sizes)
 
     def __str__(self) -> str:
-        edges = (
-            f"{start}:{start + size}" for start, size in zip(self.starts, self.sizes, strict=True)
-        )
+        edges = (f"{start}:{end}" for start, end in zip(self.starts, self.ends, strict=True))
         return f"[{', '.join(edges)}]"
 
 
 def overlap(one: Box, other: Box) -> Box | None:
     """The box that both share; None where they share nothing."""
     starts = tuple(map(max, one.starts, other.starts))
-    ends = tuple(
-        min(a + size, b + length)
-        for a, size, b, length in zip(one.starts, one.sizes, other.starts, other.sizes, strict=True)
-    )
+    ends = tuple(map(min, one.ends, other.ends))
     sizes = tuple(end - start for start, end in zip(starts, ends, strict=True))
     return Box(starts, sizes) if all(size > 0 for size in sizes) else None
 

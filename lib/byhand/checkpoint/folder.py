@@ -8,6 +8,7 @@ parent/step-7/            all of it, by one rename
     00000.bin, ...
     extra.pt              what is no shard
     index.json            which box lies where, and the checksums of every file
+parent/step-7.removed/    while it is deleted; of a program that died then, removed with the next
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from byhand.checkpoint.files import Checked, CheckpointError, sync, sync_folder
 
 FORMAT = "byhand checkpoint 1"
 INDEX, EXTRA = "index.json", "extra.pt"
-PARTIAL = ".partial"
+PARTIAL, REMOVED = ".partial", ".removed"
 POLL = 0.01
 
 
@@ -51,8 +52,10 @@ class Partial:
         Raises:
             CheckpointError: another program writes this checkpoint, or has written it.
         """
-        if self.final.suffix == PARTIAL:
-            raise CheckpointError(f"{self.final}: {PARTIAL} is the end of names of unfinished ones")
+        if self.final.suffix in (PARTIAL, REMOVED):
+            raise CheckpointError(
+                f"{self.final}: {self.final.suffix} is the end of names of unfinished ones"
+            )
         if self.final.exists():
             raise CheckpointError(f"{self.final} exists: save each step in a folder of its own")
         self.final.parent.mkdir(parents=True, exist_ok=True)
@@ -194,8 +197,19 @@ class Checkpoint:
 
     def remove(self) -> None:
         """Delete it; from the first moment on it is no checkpoint any more."""
-        (self.path / INDEX).unlink()
-        shutil.rmtree(self.path)
+        gone = self.path.with_name(self.path.name + REMOVED)
+        shutil.rmtree(gone, ignore_errors=True)
+        self.path.rename(gone)
+        shutil.rmtree(gone)
+
+
+def keep_last(parent: Path, count: int) -> None:
+    """Delete all checkpoints in a folder but the last ones, and what a program that died left."""
+    for old in [found for found in wholes(parent) if not found.path.is_symlink()][:-count]:
+        old.remove()
+    for left in parent.iterdir():
+        if left.suffix == REMOVED:
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def next_number(parent: Path) -> int:
@@ -208,7 +222,7 @@ def wholes(parent: Path) -> list[Checkpoint]:
     found = []
     for path in parent.iterdir() if parent.is_dir() else ():
         with contextlib.suppress(CheckpointError):
-            found += [Checkpoint(path)] if path.suffix != PARTIAL else []
+            found += [Checkpoint(path)] if path.suffix not in (PARTIAL, REMOVED) else []
     return sorted(found, key=lambda one: one.number)
 
 

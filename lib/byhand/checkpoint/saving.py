@@ -25,7 +25,7 @@ from torch import Tensor
 
 from byhand.checkpoint.boxes import Box, check_cover, overlap, place_in, span, writers
 from byhand.checkpoint.files import CheckpointError, write
-from byhand.checkpoint.folder import EXTRA, Checkpoint, Partial, next_number, wholes
+from byhand.checkpoint.folder import EXTRA, Checkpoint, Partial, keep_last, next_number, wholes
 
 ALIGNED = 64  # a box begins at a multiple of so many bytes
 
@@ -202,9 +202,7 @@ class Saving:
         index["files"][EXTRA] = {"num_bytes": len(self.extra), "checksums": checksums}
         self.partial.appear(index, self.ranks.size)
         if self.keep is not None:
-            found = wholes(self.partial.final.parent)
-            for old in [one for one in found if not one.path.is_symlink()][: -self.keep]:
-                old.remove()
+            keep_last(self.partial.final.parent, self.keep)
 
 
 def load(

@@ -3,7 +3,8 @@
 `setup` finds the other ranks in one of three ways:
 - under `launch` they share a file, on one machine in memory (a TCP store would ask the network for
   host names);
-- under torchrun MASTER_ADDR and MASTER_PORT are in the environment;
+- under torchrun MASTER_ADDR and MASTER_PORT are in the environment; its store lives on when ranks
+  are restarted, so those that meet agree on a new name first, under which nobody has left anything;
 - under torch.multiprocessing.spawn nothing is, but all ranks have the same parent: rank 0 opens a
   store on a free port and leaves its number in a file named after the parent.
 No port is ever fixed, so two programs never meet by accident.
@@ -16,6 +17,8 @@ import itertools
 import os
 import tempfile
 import time
+import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -25,6 +28,7 @@ from byhand.runtime.system import loopback
 from byhand.words import counted
 
 JOIN_SECONDS = 60.0
+ELASTIC_SECONDS = 600.0  # under torchrun, whose hosts may import at different speeds
 MIXED = "cpu:gloo,cuda:nccl"
 
 
@@ -57,7 +61,10 @@ def setup(rank: int, world_size: int, backend: str = "auto") -> None:
     elif "MASTER_ADDR" in os.environ:
         if os.environ["MASTER_ADDR"] in ("127.0.0.1", "localhost"):
             os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback())
-        dist.init_process_group(backend, rank=rank, world_size=world_size)
+        store, *_ = next(dist.rendezvous("env://", rank, world_size))
+        if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+            store = _fresh(store, rank, world_size)
+        dist.init_process_group(backend, store=store, rank=rank, world_size=world_size)
     else:
         os.environ.setdefault("GLOO_SOCKET_IFNAME", loopback())
         store = _siblings_store(rank, world_size)
@@ -111,6 +118,32 @@ def _launch_store(world_size: int) -> dist.Store:
     return dist.PrefixStore(f"setup {next(_setups)}", store)
 
 
+def _fresh(store: dist.Store, rank: int, world_size: int) -> dist.Store:
+    """A part of torchrun's store that these ranks alone use, whatever ranks before them have left.
+
+    Who died may have left its address under every name that one could think of. So each rank asks
+    in a name of its own, and rank 0 answers whoever asks, until as many as are in the world are in.
+    """
+    own, until = uuid.uuid4().hex, time.monotonic() + ELASTIC_SECONDS
+
+    def answer() -> None:
+        """Tell every rank that asks, and those that asked and died, the name of this meeting."""
+        for other in range(1, world_size):
+            if store.check([f"byhand/asks/{other}"]):
+                asked = store.get(f"byhand/asks/{other}").decode()
+                store.set(f"byhand/answer/{asked}", own)
+
+    if rank == 0:
+        fresh = dist.PrefixStore(own, store)
+        _wait_for_all(fresh, world_size, until, answer)
+        return fresh
+    store.set(f"byhand/asks/{rank}", own)
+    store.wait([f"byhand/answer/{own}"], datetime.timedelta(seconds=ELASTIC_SECONDS))
+    fresh = dist.PrefixStore(store.get(f"byhand/answer/{own}").decode(), store)
+    fresh.add("byhand/joined", 1)
+    return fresh
+
+
 def _siblings_store(rank: int, world_size: int) -> dist.Store:
     """A store shared by the processes that have the same parent as this one."""
     path = Path(tempfile.gettempdir()) / f"byhand-{os.getuid()}-{os.getppid()}"
@@ -142,11 +175,13 @@ def _siblings_store(rank: int, world_size: int) -> dist.Store:
     )
 
 
-def _wait_for_all(store: dist.Store, world_size: int, until: float) -> None:
+def _wait_for_all(
+    store: dist.Store, world_size: int, until: float, meanwhile: Callable[[], None] | None = None
+) -> None:
     while store.add("byhand/joined", 0) < world_size - 1:
         if time.monotonic() > until:
             joined = store.add("byhand/joined", 0) + 1
-            raise RuntimeError(
-                f"only {joined} of {world_size} ranks called setup within {JOIN_SECONDS:.0f} s"
-            )
+            raise RuntimeError(f"only {joined} of {world_size} ranks called setup in time")
+        if meanwhile is not None:
+            meanwhile()
         time.sleep(0.005)

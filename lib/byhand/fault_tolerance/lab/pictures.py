@@ -1,0 +1,151 @@
+"""The pictures of lecture 16: a death and what follows, saves that were cut off, boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from byhand.checkpoint import Box
+from byhand.checkpoint.boxes import overlap
+from byhand.fault_tolerance.lab.dying import Death
+from byhand.fault_tolerance.lab.saving import Moment
+from byhand.figures import pen, style
+from byhand.figures.cells import Cell, cells
+from byhand.figures.lanes import Bar, Panel, over_time
+
+DEAD, AGAIN, LOADING = "#b2182b", "#e69f00", "#56b4e9"
+FOUND = {"the old checkpoint": "#7fb0d6", "the new one": "#1b7a4d", "nothing": DEAD}
+
+
+def loss_after_death(death: Death, whole: Sequence[float], title: str) -> Figure:
+    """The losses of a run that nobody killed, and over them those before the death and after."""
+    before, after = death.losses(0), death.losses(1)
+    with style.plot(2.9, title) as (figure, axes):
+        axes.plot(range(1, len(whole) + 1), whole, color=style.FAINT, linewidth=7)
+        axes.plot(*zip(*before.items(), strict=True), color=style.COMPUTE, linewidth=1.8)
+        axes.plot(*zip(*after.items(), strict=True), color=AGAIN, linewidth=1.8)
+        last, loss = list(before.items())[-1]
+        axes.plot(last, loss, "X", color=DEAD, markersize=10, zorder=4)
+        first = min(after) - 1
+        for x, colour, text, points, side in (
+            (first, style.INK, f"checkpoint of step {first}", -4, "right"),
+            (last, DEAD, f"killed after step {last}", 4, "left"),
+        ):
+            axes.axvline(x, color=colour, linewidth=0.9, linestyle=(0, (3, 3)), zorder=1)
+            look = {"xycoords": axes.get_xaxis_transform(), "va": "top", "ha": side}
+            pen.beside(axes, (x, 0.97), text, points, color=colour, **look)
+        axes.set(xlabel="step", ylabel="loss", xlim=(0, len(whole) + 1))
+        axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
+        pen.key(axes, {"never killed": style.FAINT, "killed": style.COMPUTE, "gone on": AGAIN})
+    return figure
+
+
+def downtime(death: Death, title: str, before: float = 1.0, after: float = 1.0) -> Figure:
+    """What each rank did around the death, by its diary: a row for each."""
+    start = death.when - before
+    stop = death.when + sum(death.parts.values()) + after
+    key = {
+        "step": style.COMPUTE,
+        f"rank {death.victim} killed": DEAD,
+        "starting, importing": style.COMMUNICATION,
+        "joining, loading": LOADING,
+        "step again": AGAIN,
+    }
+    bars, ranks = [], sorted({entry["rank"] for entry in death.entries})
+    for rank in ranks:
+        for restart in (0, 1):
+            mine = [e for e in death.entries if (e["rank"], e["restart"]) == (rank, restart)]
+            for one, other in pairwise(mine):
+                kind = _kind(one, other, restart, death.lost)
+                ends = max(one["when"], start) - start, min(other["when"], stop) - start
+                if kind and ends[0] < ends[1]:
+                    bars.append(Bar(rank, *ends, key[kind]))
+    panel = Panel([f"rank {rank}" for rank in ranks], bars)
+    figure = over_time([panel], title, key, end=stop - start, row_inches=0.5)
+    axes = figure.axes[0]
+    axes.axvline(before, color=DEAD, linewidth=1.4)
+    return figure
+
+
+def _kind(before: Mapping, entry: Mapping, restart: int, lost: Sequence[int]) -> str:
+    """What a rank did between two notes; its first step is seen with what came before."""
+    if entry["what"] == "step":
+        if before["what"] == "joined":
+            return "joining, loading"
+        return "step again" if restart and entry["step"] in lost else "step"
+    names = {"imported": "starting, importing", "joined": "joining, loading"}
+    return names.get(entry["what"], "")
+
+
+def cut_off(ways: Mapping[str, Sequence[Moment]], title: str) -> Figure:
+    """A row for each way to save: what was found, by the call before which the saver was killed."""
+    most = max(map(len, ways.values()))
+    filled = [
+        Cell(row, place, [FOUND[moment.found]])
+        for row, moments in enumerate(ways.values())
+        for place, moment in enumerate(moments)
+    ]
+    with style.plot(0.75 + 0.42 * len(ways), title) as (figure, axes):
+        cells(axes, list(ways), most, filled)
+        axes.set_xlabel("killed before its first, second, ... call to the disk; last: not killed")
+        pen.key(axes, {f"found: {name}": colour for name, colour in FOUND.items()})
+    return figure
+
+
+def cut_boxes(
+    shape: tuple[int, int], saved: Sequence[Box], wanted: Sequence[Box], title: str
+) -> Figure:
+    """A matrix in the colours of the ranks that saved it, and outlines of what others want."""
+    with style.plot(2.6, title, 1, 3) as (figure, grid):
+        headings = "saved by 2 ranks", f"wanted by {len(wanted)}", "what they share"
+        shared = [part for want in wanted for have in saved if (part := overlap(have, want))]
+        for axes, heading, boxes in zip(grid, headings, (saved, wanted, shared), strict=True):
+            style.bare(axes, xlim=(-0.1, shape[1] + 0.1), ylim=(shape[0] + 0.1, -0.1))
+            axes.set_title(heading, fontsize=style.TEXT_POINTS)
+            for number, box in enumerate(boxes):
+                colour = _owner_colour(box, saved) if boxes is not wanted else style.PAPER
+                _draw_box(axes, box, colour, number if boxes is not shared else None)
+    return figure
+
+
+def _owner_colour(box: Box, saved: Sequence[Box]) -> str:
+    return style.rank_colour(next(r for r, have in enumerate(saved) if overlap(have, box)))
+
+
+def _draw_box(axes: Axes, box: Box, colour: str, rank: int | None) -> None:
+    (top, left), (tall, wide) = box
+    pen.box(axes, (left, top), (wide, tall), colour, style.INK, 1.2)
+    text = f"rows {top}:{top + tall}\ncols {left}:{left + wide}"
+    text = text if rank is None else f"rank {rank}\n{text}"
+    middle = left + wide / 2, top + tall / 2
+    pen.small(axes, middle, text, va="center", color=style.readable_on(colour))
+
+
+def who_reads(
+    layers: Sequence[str], worlds: Mapping[str, Sequence[Sequence[set[int]]]], title: str
+) -> Figure:
+    """By world, rank and layer, in whose files a rank's boxes lie: that rank's colour.
+
+    worlds: by heading, for each rank, for each layer, the ranks; none is an empty cell.
+    """
+    rows = [len(ranks) for ranks in worlds.values()]
+    look = {"height_ratios": rows, "squeeze": False}
+    with style.plot(0.9 + 0.27 * sum(rows) + 0.3 * len(rows), title, len(rows), 1, **look) as made:
+        figure, grid = made
+        for axes, (heading, ranks) in zip(grid[:, 0], worlds.items(), strict=True):
+            filled = [
+                Cell(rank, layer, [style.rank_colour(one) for one in sorted(files)])
+                for rank, of in enumerate(ranks)
+                for layer, files in enumerate(of)
+                if files
+            ]
+            cells(axes, pen.ranks(len(ranks)), len(layers), filled)
+            axes.set_title(heading, loc="left", fontsize=style.TEXT_POINTS, weight="bold")
+        axes.set_xticks([layer + 0.5 for layer in range(len(layers))], layers)
+        axes.tick_params(bottom=False)
+        count = max(rows)
+        pen.key(grid[0, 0], {f"rank {n}'s file": style.rank_colour(n) for n in range(count)}, 1.25)
+    return figure

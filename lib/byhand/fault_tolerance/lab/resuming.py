@@ -1,0 +1,109 @@
+"""A tiny GPT that stops and goes on: in another layout, or with a part of its state forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from byhand.checkpoint import Box
+from byhand.checkpoint.boxes import overlap
+from byhand.checkpoint.folder import Checkpoint
+from byhand.costs.layout import Layout
+from byhand.fault_tolerance.training import Training
+from byhand.model.gpt import random_gpt
+from byhand.model.text import text_batches
+from byhand.runtime import launch
+
+NUM_BLOCKS = 3
+
+
+def make(layout: Layout, dropout: float = 0.0) -> Training:
+    """One rank's part of the run: its weights and its data are always the same."""
+    weights = random_gpt(128, 8, 32, 4, NUM_BLOCKS, dtype=torch.float64)
+    return Training(weights, layout, text_batches(1, 128, 8)[0], dropout=dropout)
+
+
+def train(
+    layout: Layout,
+    num_steps: int,
+    folder: Path | None = None,
+    save: bool = False,
+    dropout: float = 0.0,
+    without: Collection[str] = (),
+) -> list[float]:
+    """The losses of a run in new processes, up to that step, from where `folder` has got to.
+
+    save: at the end, into the same folder. without: see Training.resume.
+    """
+    on_rank = partial(_train, layout, num_steps, folder, save, dropout, without)
+    return launch(on_rank, layout.num_ranks).results[0]
+
+
+def _train(
+    layout: Layout,
+    num_steps: int,
+    folder: Path | None,
+    save: bool,
+    dropout: float,
+    without: Collection[str],
+    rank: int,
+    world_size: int,
+) -> list[float]:
+    training = make(layout, dropout)
+    if folder is not None:
+        training.resume(folder, without)
+    losses = list(training.train(num_steps))
+    if save and folder is not None:
+        training.save(folder)
+    return losses
+
+
+def boxes_held(layout: Layout) -> list[dict[str, Box]]:
+    """By rank, the box that it holds of each weight."""
+
+    def on_rank(rank: int, world_size: int) -> dict[str, Box]:
+        """Its weights' boxes."""
+        return {name: shard.box for name, shard in make(layout).weights_held().items()}
+
+    return launch(on_rank, layout.num_ranks).results
+
+
+LAYERS = ["table", *(f"{half} {b}" for b in range(NUM_BLOCKS) for half in ("attn", "MLP")), "norm"]
+ENDS = {"table": 0, "positions": 0, "norm": len(LAYERS) - 1}
+Files = list[list[set[int]]]  # by rank and layer: the ranks in whose files something lies
+
+
+def layer_of(name: str) -> int:
+    """The place in LAYERS of a weight."""
+    first, _, rest = name.partition(".")
+    if not first.startswith("block "):
+        return ENDS[first]
+    of_mlp = rest.partition(".")[0] in ("mlp_norm", "up", "down")
+    return 1 + 2 * int(first.removeprefix("block ")) + of_mlp
+
+
+def files_by_layer(folder: Path, before: Layout, after: Layout) -> tuple[str, dict[str, Files]]:
+    """A finding, and by heading who wrote what of each layer, and in whose files it is read."""
+    weights = {
+        name: saved["boxes"]
+        for name, saved in Checkpoint(folder).tensors.items()
+        if name.partition(" of ")[0] not in ("mean", "mean of squares", "random numbers")
+    }
+    wrote: Files = [[set() for _ in LAYERS] for _ in range(before.num_ranks)]
+    for name, boxes in weights.items():
+        for file, *_ in boxes:
+            rank = int(file.removesuffix(".bin"))
+            wrote[rank][layer_of(name)].add(rank)
+    reads: Files = [[set() for _ in LAYERS] for _ in range(after.num_ranks)]
+    for rank, held in enumerate(boxes_held(after)):
+        for name, wanted in held.items():
+            for file, _, starts, sizes in weights[name]:
+                if overlap(Box(tuple(starts), tuple(sizes)), wanted):
+                    reads[rank][layer_of(name)].add(int(file.removesuffix(".bin")))
+    opened = [len(set().union(*layers)) for layers in reads]
+    some = f"{min(opened)} to {max(opened)}" if min(opened) < max(opened) else f"{max(opened)}"
+    title = f"Each rank of the new layout reads from {some} of the {len(wrote)} files"
+    return title, {f"saved by {before}": wrote, f"loaded by {after}": reads}

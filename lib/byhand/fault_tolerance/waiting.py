@@ -1,0 +1,69 @@
+"""Who waits for whom, from the events of a ledger alone: so a slow rank is found. Pure.
+
+All ranks of a collective leave it when the last has come. Whoever came before stood still for the
+last one, from its own wait until the last one's call:
+
+    rank 0   ──────●░░░░░░░░░░   waits for rank 2
+    rank 1   ────────●░░░░░░░░   waits for rank 2
+    rank 2   ────────────────●   the last: makes both wait
+
+A late rank need not be slow: it may have waited in another group. Rank 1 is slow, rank 0 waits for
+it in their tensor-parallel group, and so comes late to its data-parallel group, where rank 2 waits
+for rank 0. Taking what a rank waited itself from what it made others wait leaves rank 1.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+
+def waits(events: Iterable[Any]) -> dict[tuple[int, int], float]:
+    """By (rank that waited, rank that it waited for): seconds, over all events.
+
+    events: a ledger's, or anything that has their rank, op, group, group_name, peer, tag, start,
+    wait_start and wait_end. A receive waits for its send.
+    """
+    found: dict[tuple[int, int], float] = defaultdict(float)
+    for calls in meetings(events):
+        last = max(calls, key=lambda call: call.start)
+        for call in calls:
+            if call is last or call.wait_start is None or call.wait_end is None:
+                continue
+            seconds = min(call.wait_end, last.start) - call.wait_start
+            if seconds > 0:
+                found[call.rank, last.rank] += seconds
+    return dict(found)
+
+
+def stragglers(events: Iterable[Any]) -> dict[int, float]:
+    """By rank, the seconds it made others wait, less those it waited itself; the slowest first.
+
+    Of n ranks in one group, of which one is slow by s seconds a step: (n-1) s a step for that one,
+    and -s for each other.
+    """
+    events = list(events)
+    net = dict.fromkeys(sorted(event.rank for event in events), 0.0)
+    for (waiter, late), seconds in waits(events).items():
+        net[waiter] -= seconds
+        net[late] += seconds
+    return dict(sorted(net.items(), key=lambda item: -item[1]))
+
+
+def meetings(events: Iterable[Any]) -> list[list[Any]]:
+    """Calls that need each other: the k-th of every rank on a group, the k-th send and recv.
+
+    Those that lack a rank, because it died say, are left out.
+    """
+    met: dict[tuple, list[Any]] = defaultdict(list)
+    calls: dict[tuple, int] = defaultdict(int)
+    for event in sorted(events, key=lambda event: event.start):
+        key: tuple = (event.group_name, tuple(event.group))
+        needed = len(event.group)
+        if event.op in ("send", "recv"):
+            pair = (event.rank, event.peer)
+            key, needed = (*(pair if event.op == "send" else pair[::-1]), event.tag, *key), 2
+        calls[event.rank, event.op == "recv", key] += 1
+        met[*key, needed, calls[event.rank, event.op == "recv", key]].append(event)
+    return [found for (*_, needed, _), found in met.items() if len(found) == needed]

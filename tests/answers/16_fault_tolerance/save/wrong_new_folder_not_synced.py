@@ -1,0 +1,5 @@
+"""Nobody syncs the names in the new folder."""
+
+CHANGE = """
+-    disk.sync(partial)
+"""
