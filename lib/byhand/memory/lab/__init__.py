@@ -487,7 +487,7 @@ def offloaded_step(ahead: bool, bytes_per_second: float, repetitions: int = 3) -
         diary: list = []
         with TemporaryDirectory() as folder:
             tier = NotedTier(folder, bytes_per_second)
-            NotedTier.diary = diary
+            tier.diary = diary
             layers = [Asleep(number, diary) for number in range(NUM_LAYERS)]
             model, x = OffloadedLayers(layers, tier, ahead), torch.zeros(1)
             zero = time.monotonic()
