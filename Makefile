@@ -49,8 +49,10 @@ test: $(INSTALLED) sandbox network
 	ruff format --check .
 	@mypy | mypy-baseline filter || { echo "Mend these errors of types. If none is above, listed ones\
  went: .venv/bin/mypy | .venv/bin/mypy-baseline sync"; exit 1; }
-	$(PYTEST) --dist loadfile -m "not ($(LONG))"
-	$(RUN) lectures
+	@echo "Tests, and beside them a run of every lecture, of which the end tells:"
+	@mkdir -p build; { $(RUN) lectures >build/lectures.txt 2>&1; echo $$? >build/lectures.status; } & \
+	  $(PYTEST) --dist loadfile -m "not ($(LONG))"; tests=$$?; wait; sed 's/.*\r//' build/lectures.txt; \
+	  exit $$((tests ? tests : $$(cat build/lectures.status)))
 	@echo "Left to make test-all: tests marked $(LONG), and lectures on 2 ranks."
 
 answers: $(INSTALLED) sandbox

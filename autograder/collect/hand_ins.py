@@ -64,10 +64,10 @@ def collect(
                 raise CourseError(NAMESAKE.format(student))
             folder, file = where.submitted / student / assignment, notebook_of(theirs, stem)
             known[sender.number] = student
+            if sender_of((file or theirs[0]).path, assignment).late:
+                late.append(student)  # whether or not the file is a notebook
             _copy(file, folder, stem, times.get(sender.number), is_person=bool(sender.lms))
             found.append(student)
-            if sender_of(file.path, assignment).late:
-                late.append(student)
         except (CourseError, FileExistsError, NotADirectoryError, PermissionError) as why:
             left.append(f"{theirs[0].path.parts[0]}: {why}")
     if everyone:

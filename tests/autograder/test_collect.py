@@ -87,14 +87,16 @@ def test_a_canvas_zip_gives_each_students_newest_attempt(course, where, tmp_path
             "lovelaceada_1234_400_helper.ipynb": b'{"cells": []}',
             "noetheremmy_LATE_77_200_tiny.ipynb": work(course, "late"),
             "noetheremmy_LATE_77_201_notes.pdf": b"%PDF",
+            "goedelkurt_LATE_78_202_notes.pdf": b"%PDF",
             "syllabus.pdf": b"%PDF",
         },
     )
     found, left, late = collect(where, NAME, path)
     assert found == ["lovelaceada-1234", "noetheremmy-77"]
-    assert late == ["noetheremmy-77"]
+    assert late == ["goedelkurt-78", "noetheremmy-77"]
     assert answer(where, "lovelaceada-1234") == "second"
-    assert left == [f"syllabus.pdf: {NOBODYS}"]
+    no_notebook = f"goedelkurt_LATE_78_202_notes.pdf: {NO_NOTEBOOK}"
+    assert left == [f"syllabus.pdf: {NOBODYS}", no_notebook]
     assert not (where.submitted / "lovelaceada-1234" / NAME / "timestamp.txt").exists()
     assert who_is_who(where)["canvas"]["1234"] == "lovelaceada-1234"
 

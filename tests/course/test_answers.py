@@ -151,7 +151,7 @@ def test_an_unusual_right_answer_keeps_its_task(judged, answer):
     assert verdict.points == verdict.max_points, verdict
 
 
-# The one judging of each exercise in make test: half solved, half wrong.
+@pytest.mark.answers
 @pytest.mark.parametrize("stem", STEMS)
 def test_wrong_tasks_lose_their_points_and_leave_the_others_theirs(judged, stem):
     verdicts = judged["test_wrong_tasks_lose_their_points_and_leave_the_others_theirs", stem]
