@@ -96,6 +96,7 @@ def kill_one(
     run = ["--standalone", "--nproc-per-node", str(num_ranks), "--max-restarts", "1"]
     worker = ["-m", "byhand.fault_tolerance.lab.worker", str(folder), str(num_steps), str(every)]
     command = [sys.executable, "-m", "torch.distributed.run", *run, *worker]
+    folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log.txt"
     with open(log, "wb") as file:
         started = subprocess.Popen(

@@ -147,5 +147,6 @@ def who_reads(
         axes.set_xticks([layer + 0.5 for layer in range(len(layers))], layers)
         axes.tick_params(bottom=False)
         count = max(rows)
-        pen.key(grid[0, 0], {f"rank {n}'s file": style.rank_colour(n) for n in range(count)}, 1.25)
+        files = {f"rank {number}'s file": style.rank_colour(number) for number in range(count)}
+        pen.key(grid[0, 0], files, height=1 + 1 / rows[0])  # a row above: there is the heading
     return figure
