@@ -19,13 +19,14 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from byhand import launch
+from byhand import launch, runtime
 from byhand.costs import Layout, held
 from byhand.memory import (
     LayerCost,
     LossScale,
     MasterWeights,
     Offloaded,
+    OffloadedAdamW,
     OffloadedLayers,
     Recomputed,
     ScaledOptimizer,
@@ -402,6 +403,24 @@ def test_in_memory_are_the_last_layers_bytes_and_two_others_at_most(ahead, tmp_p
     assert offloaded.peak_bytes[0] < 3.1e6
 
 
+def three_steps(rank, world_size, folder):
+    """Weights after three steps, and the bytes that are held then."""
+    generator = torch.Generator().manual_seed(0)
+    weights = [torch.randn(size, generator=generator) for size in (300_000, 200_000, 100_000)]
+    adamw = AdamW(weights) if folder is None else OffloadedAdamW(weights, Tier(folder))
+    for _ in range(3):
+        adamw.step([torch.randn(w.shape, generator=generator) for w in weights])
+    return weights, runtime.held_bytes()
+
+
+def test_an_adamw_whose_means_lie_in_files_steps_as_ever_and_holds_none_between_steps(tmp_path):
+    plain, filed = (launch(three_steps, 1, (f,), memory=True) for f in (None, str(tmp_path)))
+    for expected, got in zip(plain.results[0][0], filed.results[0][0], strict=True):
+        assert torch.equal(got, expected)
+    assert plain.results[0][1] - filed.results[0][1] == 8 * 600_000
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_tier_takes_no_less_time_than_its_rate_says(tmp_path):
     begun = time.monotonic()
     tier = Tier(tmp_path, bytes_per_second=1e6)
@@ -733,7 +752,10 @@ def test_every_technique_costs_what_its_lecture_says():
     assert 1.3 < found["dp, recomputed"].operations / work < 4 / 3
     assert found["ZeRO-1"].between == pytest.approx(3.5 * size, rel=0.01)  # and a float32 shard
     assert found["ZeRO-3"].between == pytest.approx(1.5 * size, rel=0.01)
-    assert {name for name, one in found.items() if one.moved} == {"dp, offloaded"}
+    moved = {name: one.moved for name, one in found.items() if one.moved}
+    assert list(moved) == ["dp, offloaded", "dp, means offloaded"]
+    assert moved["dp, means offloaded"] == pytest.approx(4 * size, rel=0.01)
+    assert found["dp, means offloaded"].between == pytest.approx(2 * size, rel=0.01)
     assert found["pp"].idle == pytest.approx(1 / 3)
     assert "ZeRO-3, recomputed" in lab.frontier(found)
     assert min(found, key=lambda name: found[name].peak) == "ZeRO-3, recomputed"

@@ -3,7 +3,7 @@
 recompute   Recomputed: a layer that saves its input, and runs forward again: read this first
 choice      which layers of a chain to recompute under a cap, exactly and greedily. Pure
 offload     Offloaded: a layer whose saved tensors lie in a file until backward
-prefetch    OffloadedLayers: the same for a row of layers, while others compute
+prefetch    OffloadedLayers: the same for a row of layers, while others compute; OffloadedAdamW
 precision   a loss scale on which all ranks agree, and master weights
 lab         what lecture 15 runs and draws
 """
@@ -11,7 +11,7 @@ lab         what lecture 15 runs and draws
 from byhand.memory.choice import LayerCost, cheapest, greedy, held_bytes, work
 from byhand.memory.offload import Offloaded
 from byhand.memory.precision import LossScale, MasterWeights, ScaledOptimizer
-from byhand.memory.prefetch import OffloadedLayers, Tier
+from byhand.memory.prefetch import OffloadedAdamW, OffloadedLayers, Tier
 from byhand.memory.recompute import Recomputed
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "LossScale",
     "MasterWeights",
     "Offloaded",
+    "OffloadedAdamW",
     "OffloadedLayers",
     "Recomputed",
     "ScaledOptimizer",

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from byhand.memory.offload import Stored, load, store
 from byhand.model.layer import Layer
+from byhand.model.optimizers import AdamW
 
 
 class Tier(NamedTuple):
@@ -107,3 +108,31 @@ class OffloadedLayers(Layer):
         if not self.ahead:
             started.result()
         return started
+
+
+class OffloadedAdamW:
+    """AdamW whose two means lie in files, but for the parameter at work and the next one."""
+
+    def __init__(self, parameters: list[Tensor], tier: Tier, **settings: Any):
+        """settings: AdamW's own. Each parameter has an AdamW, so equals one AdamW to the bit."""
+        self.tier, self.thread, self.each, self.files = tier, ThreadPoolExecutor(1), [], []
+        for parameter in parameters:
+            optimizer = AdamW([parameter], **settings)
+            self.each.append(optimizer)
+            self.files.append(self._write(optimizer))
+
+    def step(self, gradients: list[Tensor]) -> None:
+        """Change the parameters in place. Reads 8 bytes of each float32 number, and writes 8."""
+        coming = [self.thread.submit(self.tier.read, file) for file in self.files[:1]]
+        for number, optimizer in enumerate(self.each):
+            optimizer.mean, optimizer.square = coming.pop().result()
+            for file in self.files[number + 1 : number + 2]:
+                coming.append(self.thread.submit(self.tier.read, file))
+            optimizer.step([gradients[number]])
+            self.files[number] = self._write(optimizer)
+
+    def _write(self, optimizer: AdamW) -> Stored:
+        """The two means into a file; they are kept there alone."""
+        means = optimizer.mean, optimizer.square
+        optimizer.mean = optimizer.square = []
+        return self.tier.write(means, optimizer.parameters[0].device)

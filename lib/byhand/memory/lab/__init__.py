@@ -29,7 +29,7 @@ from byhand.memory.choice import LayerCost, cheapest, greedy, work
 from byhand.memory.choice import held_bytes as held_by
 from byhand.memory.offload import Offloaded
 from byhand.memory.precision import MasterWeights
-from byhand.memory.prefetch import OffloadedLayers, Tier
+from byhand.memory.prefetch import OffloadedAdamW, OffloadedLayers, Tier
 from byhand.memory.recompute import Recomputed
 from byhand.model.attention import Heads
 from byhand.model.gpt import GPT, Parts, costs_of, gpt_layers, next_token_loss, random_gpt
@@ -295,18 +295,30 @@ class Counted(Offloaded):
         return y, stored
 
 
+class CountedTier(Tier):
+    """Counts what is written there, and will be read."""
+
+    def write(self, saved: Any, device: torch.device) -> Any:
+        """As Tier's."""
+        stored = super().write(saved, device)
+        Counted.moved += 2 * stored.num_bytes
+        return stored
+
+
 def programs(n: int, num_sequences: int, folder: str) -> dict[str, tuple[Any, float]]:
     """By technique: what makes its step of weights and a batch, and its bubble."""
     dp = partial(in_layout, Layout(dp=n, rows=num_sequences // n))
     m = num_sequences if n > 2 else num_sequences // 2
     pipeline = Layout(pp=n, rows=num_sequences // m)
     blocks, masters = WAYS["full"], partial(MasterWeights, AdamW)
+    means_in_files = partial(OffloadedAdamW, tier=CountedTier(folder))
     found = {
         "dp": dp,
         "dp, bf16": partial(dp, optimizer=masters),
         "dp, accumulated": partial(in_layout, Layout(dp=n, rows=1)),
         "dp, recomputed": partial(dp, residual=blocks.residual),
         "dp, offloaded": partial(dp, residual=lambda some: Counted(Residual(some), folder)),
+        "dp, means offloaded": partial(dp, optimizer=means_in_files),
         "ZeRO-1": partial(sharded, ShardedOptimizer),
         "ZeRO-2": partial(sharded, ShardedGradients),
         "ZeRO-3": partial(sharded, ShardedParameters),
@@ -339,9 +351,9 @@ def _every_technique(rank: int, world_size: int, weights: dict, batch: Batch) ->
     found = []
     with TemporaryDirectory() as folder:
         for name, (make, _) in programs(world_size, len(batch[0]), folder).items():
-            before, Counted.moved = held_bytes(), 0
+            before = held_bytes()
             step = make(weights[torch.bfloat16 if "bf16" in name else torch.float32], batch)
-            between = held_bytes()
+            between, Counted.moved = held_bytes(), 0
             dist.barrier()
             with Watched() as watched:
                 step()
