@@ -196,6 +196,26 @@ def test_a_rank_killed_under_torchrun_costs_time_and_nothing_else(tmp_path):
     assert not [p for p in psutil.process_iter() if str(tmp_path) in command(p)]
 
 
+def test_a_rank_that_hangs_is_left_by_a_watchdog_and_the_run_goes_on(tmp_path):
+    run = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    worker = ["-m", "byhand.fault_tolerance.lab.worker", str(tmp_path), "24", "5", "10"]
+    with open(tmp_path / "log.txt", "wb") as log:
+        started = subprocess.Popen([*run, "--max-restarts", "3", *worker], stderr=log)
+    try:
+        hung = psutil.Process(dying.wait_for(tmp_path, started, rank=1, step=11)["pid"])
+        other = psutil.Process(next(e for e in dying.diaries(tmp_path) if not e["rank"])["pid"])
+        hung.suspend()  # it neither goes on nor ends
+        other.wait(120)  # ends itself, for it waits for the one that hangs
+        hung.resume()  # which torchrun's signal now reaches
+        assert started.wait(120) == 0, (tmp_path / "log.txt").read_text()[-2000:]
+    finally:
+        dying.end(started)
+    assert "Timeout (0:00:10)!" in (tmp_path / "log.txt").read_text()
+    losses = {e["step"]: e["loss"] for e in dying.diaries(tmp_path) if e["what"] == "step"}
+    whole = dict(enumerate(lab.never_killed(24), 1))
+    assert losses == pytest.approx(whole, abs=1e-10)
+
+
 def command(process: psutil.Process) -> str:
     try:
         return " ".join(process.cmdline())

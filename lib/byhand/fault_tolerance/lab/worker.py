@@ -1,13 +1,16 @@
 """What torchrun starts, again and again: a training run that goes on where its checkpoint is.
 
     torchrun --standalone --nproc-per-node 2 --max-restarts 3 \\
-        -m byhand.fault_tolerance.lab.worker FOLDER STEPS EVERY
+        -m byhand.fault_tolerance.lab.worker FOLDER STEPS EVERY [PATIENCE]
 
-Each rank also writes a diary, one line of JSON for each thing that it has done, by the wall clock.
+A rank that takes no step for PATIENCE seconds ends itself, and says where it was: of ranks that
+hang nobody else would know. Each rank also writes a diary, one line of JSON for each thing that it
+has done, by the wall clock.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import sys
@@ -27,6 +30,7 @@ from byhand.model.gpt import random_gpt
 from byhand.model.text import text_batches
 
 SECONDS = 0.03  # that a step sleeps, as if the device were slow
+PATIENCE = 300.0  # a watchdog's, in seconds
 
 
 class Diary:
@@ -69,7 +73,7 @@ def go_on(training: Training, folder: Path, num_steps: int, every: int) -> Itera
 
 
 @record  # what it raises goes into a file, from which torchrun tells it
-def main(folder: Path, num_steps: int, every: int) -> None:
+def main(folder: Path, num_steps: int, every: int, patience: float = PATIENCE) -> None:
     """This rank's part: the same at the first start and at every later one."""
     rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     diary = Diary(folder, rank, world_size)
@@ -80,13 +84,15 @@ def main(folder: Path, num_steps: int, every: int) -> None:
     training = make(Layout(dp=world_size))
     try:
         for loss in go_on(training, folder, num_steps, every):
+            faulthandler.dump_traceback_later(patience, exit=True)  # unless the next step is sooner
             diary.note("step", step=training.step, loss=loss)
             time.sleep(SECONDS)
     except (RuntimeError, CheckpointError):
         diary.note("noticed")
         raise
+    faulthandler.cancel_dump_traceback_later()
     cleanup()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:4]), *map(float, sys.argv[4:]))
