@@ -44,6 +44,7 @@ def gather(where: Places, executed: Path, target: Path, address: str) -> None:
         notebook = nbformat.read(path, as_version=4)
         _write(folded(notebook), target / path.relative_to(where.course))
     _guide(where.course, target)
+    shutil.copy(where.course / "lectures" / "README.md", target / "lectures" / "course.md")
     names = [path.stem for path in lectures]
     exercises = [where.released(name).relative_to(where.course) for name in where.assignments()]
     reference = _reference(target / "reference")

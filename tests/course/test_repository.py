@@ -190,14 +190,30 @@ def test_a_lecture_reads_no_file_by_a_path_from_where_it_runs(path, tmp_path, mo
 # The README, and CONTRIBUTING
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "lectures/README.md"])
 def test_a_pages_links_lead_somewhere(name):
-    text = (ROOT / name).read_text()
-    links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if "://" not in link]
+    page = ROOT / name
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", page.read_text()) if "://" not in link]
     assert links
-    assert [link for link in links if not (ROOT / link).exists()] == []
+    assert [link for link in links if not (page.parent / link).exists()] == []
 
 
 def test_the_readme_lists_every_lecture_in_order():
     text = (ROOT / "README.md").read_text()
     assert re.findall(r"\(lectures/(\w+)\.ipynb\)", text) == [path.stem for path in LECTURES]
+
+
+def test_the_course_in_one_page_has_the_minutes_that_the_notebooks_say():
+    text = (ROOT / "lectures" / "README.md").read_text()
+    rows = re.findall(r"\]\((\w+)\.ipynb\) \|[^|]*\| (\d+) \| (\d+) \| (\d) \|", text)
+    said = [(path.stem, *minutes(path)[:1], *minutes(other)) for path, other in BOTH]
+    assert [(name, *map(int, numbers)) for name, *numbers in rows] == said
+
+
+BOTH = list(zip(LECTURES, SOLUTIONS, strict=True))
+
+
+def minutes(path: Path) -> list[int]:
+    """How long a notebook takes, and how difficult it is, if it says so."""
+    head = " ".join(cells(path, "markdown")[:2])
+    return list(map(int, re.findall(r"(?:Time: about |Difficulty: )(\d+)", head)))
