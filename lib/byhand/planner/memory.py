@@ -46,16 +46,23 @@ def state(case: Case, last: bool) -> dict[str, Column]:
     return found
 
 
+def masks(case: Case) -> float:
+    """Bytes a token of one dropout's mask that byhand.costs counts, and this software has not."""
+    dropped = not case.software.dropout and case.part["attention"].whole
+    return case.sizes.features if dropped else 0.0
+
+
 def saved(case: Case) -> Column:
-    """Bytes a token that one block saves, if none of it is computed again."""
+    """Bytes a token that one block saves: of all of it where its blocks are recomputed whole."""
     t, halves = case.at.tp, (case.part["attention"], case.part["mlp"])
     split = sum(half.saved[0] for half in halves)
-    whole = sum(half.saved[1] for half in halves)
-    scores = 0 if case.software.fused else 5 * case.sizes.heads * case.sizes.positions
-    kept = np.where(case.at.recompute == SELECTIVE, 0, scores)
-    if case.software.selective:
-        kept = kept - np.where(case.at.recompute == SELECTIVE, case.software.selective * split, 0)
-    return (split + kept) / t + whole / case.shared
+    whole = sum(half.saved[1] for half in halves) - 2 * masks(case)
+    some = case.at.recompute == SELECTIVE
+    if case.software.fused:  # "selective" is every second product's output, where there is such
+        kept = np.where(some & (case.software.selective > 0), 0.5, 1.0)
+        return kept * (split / t + whole / case.shared)
+    scores = np.where(some, 0, 5 * case.sizes.heads * case.sizes.positions)
+    return (split + scores) / t + whole / case.shared
 
 
 def in_flight(case: Case, last: bool) -> Column:
@@ -72,7 +79,7 @@ def activations(case: Case, last: bool) -> Column:
     full, alone = case.at.recompute == FULL, case.at.pp == 1
     entry = case.sizes.features * 2 / case.shared
     body = blocks * np.where(full, entry, saved(case))
-    first = part["embedding"].saved[1] / case.shared
+    first = (part["embedding"].saved[1] - masks(case)) / case.shared
     end = (part["norm"].saved[1] + part["head"].saved[1]) / case.shared
     ends = end if last else first
     stage = body + np.where(alone, first + end, ends)
@@ -90,8 +97,9 @@ def gathered(case: Case, last: bool) -> Column:
     """What ZeRO-3 has whole for a moment: two blocks' weights and gradients, or a whole stage's."""
     dense, experts = parameters(case, last)
     whole = dense + experts
-    each = case.software.weight_bytes + 2
-    some = np.where(case.at.pp == 1, np.minimum(1, 2 / np.maximum(case.blocks[last], 1)), 1)
+    alone, weight = case.at.pp == 1, case.software.weight_bytes
+    some = np.where(alone, np.minimum(1, 2 / np.maximum(case.blocks[last], 1)), 1)
+    each = weight + np.where(alone, weight, case.reduce_bytes)
     return np.where(case.at.zero == 3, each * some * whole, 0.0)
 
 

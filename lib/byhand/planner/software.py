@@ -35,7 +35,8 @@ class Software:
     reduce_bytes       of a gradient as it is summed
     step_seconds       of a step, whatever it computes
     For memory:
-    state              bytes a parameter; logit: bytes a logit of the loss
+    state, logit       bytes a parameter, and a logit of the loss
+    dropout            whether its masks are kept
     """
 
     name: str
@@ -62,6 +63,7 @@ class Software:
     step_seconds: float = 0.02
     state: State = field(default_factory=lambda: MEGATRON)
     logit: float = 10
+    dropout: bool = False
     error: float = 0.05
 
 
@@ -75,6 +77,7 @@ SOFTWARE = {
             operand={"bf16": 3.6},
             tensor=1.17,
             fused=False,
+            dropout=True,
             scores=8.6,
             hop=6e-4,
             optimizer=46,
@@ -88,6 +91,7 @@ SOFTWARE = {
             operand={"bf16": 3.6},
             tensor=1.17,
             fused=False,
+            dropout=True,
             scores=8.6,
             hop=6e-4,
             optimizer=46,
@@ -104,9 +108,11 @@ SOFTWARE = {
             head_cost=2.2,
             attention_backward=3.8,
             loss=25,
+            logit=6,
         ),
         Software(
             "nemo",
+            state={"weights": 2, "gradients": 2, "optimizer": 12},
             products={("h100", "bf16"): 0.7, ("h100", "fp8"): 0.573},
             attention={"h100": 0.311},
             operand={"bf16": 4.4, "fp8": 2.05},
@@ -139,6 +145,7 @@ SOFTWARE = {
                 stops_early=True,
                 selective=0.4,
                 ring_cost=0.365,
+                logit=14,
                 hides_gradients=0.92,
             )
             for name, show in (("torchtitan", 1.02), ("torchtitan-async", 0.58))
