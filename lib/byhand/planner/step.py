@@ -11,7 +11,7 @@ The seconds add up. `columns` answers for a whole table of layouts, `step` for o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,6 +28,32 @@ from byhand.planner.table import Column, table
 Parts = dict[str, Column]
 PRECISIONS = "bf16", "fp8"
 REDUCE = {"bf16": 2, "fp32": 4}
+
+
+class Row(Mapping[str, float]):
+    """One layout's numbers, by name, as it stands in the columns of many."""
+
+    __slots__ = "columns", "number"
+
+    def __init__(self, columns: Mapping[str, Column], number: int):
+        """Of that row."""
+        self.columns, self.number = columns, number
+
+    def __getitem__(self, name: str) -> float:
+        """A column's."""
+        return float(self.columns[name][self.number])
+
+    def __iter__(self) -> Iterator[str]:
+        """The columns' names."""
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.columns)
+
+    def __repr__(self) -> str:
+        """As a dict's."""
+        return repr(dict(self))
 
 
 @dataclass(frozen=True)
@@ -99,7 +125,8 @@ def step(
     layout.num_micro_batches(num_sequences)
     case = ask(model, [layout], machine, num_sequences, precision, software, compiled, reduce_dtype)
     check(case, layout)
-    return pick(case, columns(case), 0)
+    (found,) = picked(case, columns(case))
+    return found[1]
 
 
 def ask(
@@ -158,7 +185,8 @@ def columns(case: Case) -> Columns:
     """Seconds by part and bytes by kind of every layout of the case."""
     pipeline = turns(case)
     after = afterwards(case, sum(pipeline.values()))
-    return Columns(pipeline | after, memory.held(case))
+    parts = {name: np.broadcast_to(c, len(case.at)) for name, c in (pipeline | after).items()}
+    return Columns(parts, memory.held(case))
 
 
 def block(case: Case) -> Parts:
@@ -216,15 +244,12 @@ def mfu(case: Case, seconds: Column) -> Column:
     return flops / ranks / case.machine.peak[case.precision] / seconds
 
 
-def pick(case: Case, found: Columns, number: int, limit: float | None = None) -> Step:
-    """The Step of one layout of the table."""
-    parts = {name: float(np.broadcast_to(c, len(case.at))[number]) for name, c in found.parts.items()}
-    kinds = {kind: float(column[number]) for kind, column in found.memory.items()}
-    share = mfu(case.__class__(**{**vars_of(case), "at": case.at.take([number])}), sum(parts.values()))
+def picked(
+    case: Case, found: Columns, limit: float | None = None
+) -> Iterator[tuple[Layout, Step]]:
+    """Every layout of the case with its Step. limit: bytes of a rank; the machine's where None."""
     limit = case.machine.memory if limit is None else limit
-    return Step(parts, kinds, limit, float(share[0]), case.software.error)
-
-
-def vars_of(case: Case) -> dict[str, object]:
-    """The fields that a Case was made of."""
-    return {name: getattr(case, name) for name in case.__dataclass_fields__}
+    share, error = mfu(case, found.seconds), case.software.error
+    for number in range(len(case.at)):
+        parts, kinds = Row(found.parts, number), Row(found.memory, number)
+        yield case.at.layout(number), Step(parts, kinds, limit, float(share[number]), error)
