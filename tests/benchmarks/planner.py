@@ -129,7 +129,9 @@ def report(rows: list[Published], software: dict[str, Software], worst: int = 3)
         far = [abs(each) for each, _ in errors]
         bias = sum(each for each, _ in errors) / len(errors)
         mean, most = sum(far) / len(far), max(far)
-        print(f"{' '.join(key):34} {len(far):3} rows  {mean:6.1%} mean {bias:+7.1%} bias {most:6.1%}")
+        print(
+            f"{' '.join(key):34} {len(far):3} rows  {mean:6.1%} mean {bias:+7.1%} bias {most:6.1%}"
+        )
         for each, name in sorted(errors, key=lambda pair: -abs(pair[0]))[:worst]:
             print(f"{'':38} {each:+7.1%}  {name}")
 

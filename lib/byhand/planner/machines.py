@@ -44,8 +44,8 @@ H100 = {"bf16": 989e12, "fp8": 1979e12}
 MACHINES = {
     machine.name: machine
     for machine in (
-        Machine("a100-40gb", "a100", A100, 40 * GIB, 1.555e12, 300e9, 25e9),
         Machine("a100-80gb", "a100", A100, 80 * GIB, 2.039e12, 300e9, 25e9),
+        Machine("a100-40gb", "a100", A100, 40 * GIB, 1.555e12, 300e9, 25e9),
         Machine("h100-80gb", "h100", H100, 80 * GIB, 3.35e12, 450e9, 50e9),
         Machine("h100-96gb", "h100", H100, 94 * GIB, 2.4e12, 450e9, 50e9),  # HBM2e, held to 500 W
         Machine("h200", "h200", H100, 140 * GIB, 4.8e12, 450e9, 50e9),

@@ -37,7 +37,7 @@ def tensor(case: Case) -> Column:
 
 
 def context(case: Case) -> Column:
-    """Of a block over cp: keys and values round the ring, as far as attention does not hide them."""
+    """Of a block over cp: what attention does not hide of keys and values going round."""
     keys = 2 * case.sizes.keys / case.at.tp * case.tokens * 2 * case.at.cp
     there, back = attention(case)
     once = ring(case, "cp", keys)
@@ -61,7 +61,8 @@ def hop(case: Case) -> Column:
 def gradients(case: Case, dense: Column, of_experts: Column) -> Column:
     """Of all that is summed and gathered over replicas, hidden or not.
 
-    From ZeRO-2 on every block by itself and every micro-batch, but under a pipeline once.
+    From ZeRO-2 on every block by itself, for every micro-batch; but under a pipeline ZeRO-3 keeps a
+    stage whole for the step, and sums its gradients once (torchtitan's way).
     """
     at, blocks = case.at, case.blocks[0] + 1
     total = np.zeros(len(at))
@@ -69,9 +70,9 @@ def gradients(case: Case, dense: Column, of_experts: Column) -> Column:
         messages = np.where(at.zero >= 2, blocks, 1)
         reduce = ring(case, axis, count * case.reduce_bytes, messages)
         gather = ring(case, axis, count * case.software.weight_bytes, messages)
-        times = np.where(at.pp > 1, 1, case.micro_batches)
-        reduces = np.where(at.zero >= 2, times, 1)
-        gathers = np.where(at.zero == 3, 2 * times, 1)
+        whole = (at.zero < 2) | ((at.zero == 3) & (at.pp > 1))
+        reduces = np.where(whole, 1, case.micro_batches)
+        gathers = np.where((at.zero == 3) & (at.pp == 1), 2 * case.micro_batches, 1)
         found = np.where(at.zero == 0, 2 * reduce, reduces * reduce + gathers * gather)
         total = total + np.where(count > 0, found, 0)
     return total

@@ -5,8 +5,9 @@ A table beside this file, one row a run: model, layout, machine, software, secon
 Sources, by software: megatron-2021: Narayanan et al. 2021, arXiv:2104.04473, table 1 (seconds from
 its formula 3). megatron-2022: Korthikanti et al. 2022, arXiv:2205.05198, table 5. fsdp:
 mosaicml/llm-foundry, scripts/train/benchmarking/README.md. torchtitan: pytorch/torchtitan,
-benchmarks. nemo: NVIDIA/NeMo, docs/source/performance. megatron-bridge: NVIDIA-NeMo/Megatron-Bridge,
-docs/performance-summary. automodel: NVIDIA-NeMo/Automodel, docs/performance-summary.
+benchmarks. nemo: NVIDIA/NeMo, docs/source/performance. megatron-bridge:
+NVIDIA-NeMo/Megatron-Bridge, docs/performance-summary. automodel: NVIDIA-NeMo/Automodel,
+docs/performance-summary.
 Assumed where a source is silent: nothing is recomputed and gradients are summed in fp32 (nemo,
 megatron-bridge), 8192 positions and micro-batches of a p-th of the batch (torchtitan).
 Not scored, each with its reason in the table: experts, LoRA, fine-tuning, a row far off all its

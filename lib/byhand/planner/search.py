@@ -52,8 +52,8 @@ def search(
 ) -> Found:
     """All layouts that fit, each with its step, fastest first.
 
-    memory: bytes of a rank; the machine's where None. limits: the most of a degree, by name: tp, pp,
-    cp (16 where it is not named), ep, rows, chunks, zero.
+    memory: bytes of a rank; the machine's where None. limits: the most of a degree, by name: tp,
+    pp, cp (16 where it is not named), ep, rows, chunks, zero.
 
     Raises:
         ValueError: nothing divides, or nothing fits; names that are not known.
@@ -110,9 +110,7 @@ def every(case: Case, num_ranks: int, order: str, limits: Mapping[str, int]) -> 
     return Table(*degrees, sequence.astype(bool), recompute, order)
 
 
-def _grids(
-    case: Case, num_ranks: int, limits: Mapping[str, int]
-) -> Iterator[tuple[int, ...]]:
+def _grids(case: Case, num_ranks: int, limits: Mapping[str, int]) -> Iterator[tuple[int, ...]]:
     """dp, tp, pp, cp, ep, rows and chunks."""
     s, batch = case.sizes, case.num_sequences
     for tp in divisors(s.heads, limits.get("tp")):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -140,16 +140,14 @@ def ask(
     reduce_dtype: object = None,
 ) -> Case:
     """The same arguments as a Case: names looked up, and refused in a sentence."""
-    machine = find(machine, MACHINES, "machine")
-    software = find(software, SOFTWARE, "software")
-    if precision not in PRECISIONS or precision not in machine.peak:
-        raise ValueError(
-            f"precision is {precision!r}: {machine.name} has {' and '.join(machine.peak)}"
-        )
+    machine, software = find(machine, MACHINES, "machine"), find(software, SOFTWARE, "software")
+    if precision not in machine.peak:
+        has = " and ".join(machine.peak)
+        raise ValueError(f"precision is {precision!r}: {machine.name} has {has}")
     if (machine.kind, precision) not in software.products:
-        known = ", ".join(sorted(" ".join(pair) for pair in software.products))
+        known = ", ".join(sorted(" in ".join(pair) for pair in software.products))
         raise ValueError(
-            f"nothing is known of {software.name} on {machine.name} in {precision}: {known}"
+            f"nothing is known of {software.name} on {machine.kind} in {precision}, only on {known}"
         )
     name = str(reduce_dtype).removeprefix("torch.").replace("float", "fp").replace("bfp", "bf")
     if reduce_dtype is not None and name not in REDUCE:
@@ -159,13 +157,14 @@ def ask(
     return Case(model, table(layouts), *given)
 
 
-def find(asked: object, known: Mapping[str, object], what: str) -> object:
-    """The one of that name; what is no name is taken as it is."""
+def find(asked: Any, known: Mapping[str, Any], what: str) -> Any:
+    """The one of that name, or the first that has it in its name; no name is taken as it is."""
     if not isinstance(asked, str):
         return asked
-    if asked not in known:
-        raise ValueError(f"no {what} is called {asked!r}; there are {', '.join(sorted(known))}")
-    return known[asked]
+    name = asked if asked in known else next((name for name in known if asked in name), None)
+    if not asked or name is None:
+        raise ValueError(f"no {what} is called {asked!r}; there are {', '.join(known)}")
+    return known[name]
 
 
 def check(case: Case, layout: Layout) -> None:
@@ -177,7 +176,7 @@ def check(case: Case, layout: Layout) -> None:
         raise ValueError(
             f"{2 * s.blocks} halves of blocks cannot make {layout.pp * layout.chunks} chunks"
         )
-    if s.experts and s.experts % layout.ep or not s.experts and layout.ep > 1:
+    if (s.experts and s.experts % layout.ep) or (not s.experts and layout.ep > 1):
         raise ValueError(f"{s.experts} experts cannot be shared by ep {layout.ep}")
 
 
@@ -224,13 +223,11 @@ def afterwards(case: Case, pipeline: Column) -> Parts:
     dense, experts = memory.parameters(case)
     sent = messages.gradients(case, dense, experts)
     last_turn = pipeline / (case.micro_batches + (at.pp - 1) / at.chunks)
-    hidden = np.minimum(sent, np.where(at.zero == 3, pipeline, last_turn))
+    hidden = np.minimum(sent, np.where(at.zero >= 2, pipeline, last_turn))
     ranks = np.where(at.zero > 0, at.dp * at.cp, 1)
     owned = dense / ranks + experts / np.where(at.zero > 0, at.dp * at.cp // at.ep, 1)
     return {
-        "gradients": sent
-        - software.hides_gradients * hidden
-        + messages.table_of_tokens(case),
+        "gradients": sent - software.hides_gradients * hidden + messages.table_of_tokens(case),
         "optimizer": software.optimizer * owned / case.machine.memory_rate,
         "other": np.full(len(at), software.step_seconds),
     }
@@ -244,9 +241,7 @@ def mfu(case: Case, seconds: Column) -> Column:
     return flops / ranks / case.machine.peak[case.precision] / seconds
 
 
-def picked(
-    case: Case, found: Columns, limit: float | None = None
-) -> Iterator[tuple[Layout, Step]]:
+def picked(case: Case, found: Columns, limit: float | None = None) -> Iterator[tuple[Layout, Step]]:
     """Every layout of the case with its Step. limit: bytes of a rank; the machine's where None."""
     limit = case.machine.memory if limit is None else limit
     share, error = mfu(case, found.seconds), case.software.error

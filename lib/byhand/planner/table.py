@@ -74,14 +74,14 @@ class Table:
     def cards(self, axis: str, ranks_per_host: int) -> Column:
         """Network cards that a ring of such a group has on each host; infinite if it stays on one.
 
-        As many as the fewest of its ranks on one host: the test holds this against
-        byhand.costs.Machine.load, which counts them.
+        As many as the fewest of its ranks on one host, which byhand.costs.Machine.load counts; one
+        where strides do not divide a host, which may be too few.
         """
         n, stride = self.size(axis), self.stride(axis)
-        fewest = np.gcd(n * stride, ranks_per_host) // np.gcd(stride, ranks_per_host)
-        fewest = np.minimum(fewest, np.maximum(1, ranks_per_host // stride))
+        even = ranks_per_host % stride == 0
+        fewest = np.where(even, np.gcd(n * stride, ranks_per_host) // stride, 1)
         stays = (n == 1) | (ranks_per_host % (n * stride) == 0)
-        return np.where(stays, np.inf, np.minimum(fewest, n))
+        return np.where(stays, np.inf, fewest)
 
 
 def table(layouts: Sequence[Layout]) -> Table:
