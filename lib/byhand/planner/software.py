@@ -25,6 +25,7 @@ class Software:
     scores             bytes of one score's passes, forward, where attention is not fused
     head_cost          a fused kernel's work beside products, as features of a head
     attention_backward seconds of backward for one of forward
+    fp8_messages       tp's bytes in fp8, for one in bf16: 0.75 where all-gathers are in fp8
     ring_cost          what cp's ring adds to attention's seconds
     eager              element-wise bytes where nothing is compiled, for one where it is
     stops_early        recomputation leaves out a block's last product
@@ -45,6 +46,7 @@ class Software:
     operand: Mapping[str, float]
     traffic: float = 1.3
     tensor: float = 1.0
+    fp8_messages: float = 1.0
     hides_gradients: float = 0.0
     fused: bool = True
     scores: float = 0.0
@@ -141,6 +143,7 @@ SOFTWARE = {
                 attention={"h100": 0.236, "h200": 0.262},
                 operand={"bf16": 4.5, "fp8": 7.1},
                 tensor=show,
+                fp8_messages=0.75,
                 eager=3.5,
                 stops_early=True,
                 selective=0.4,
