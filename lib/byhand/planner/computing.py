@@ -33,7 +33,7 @@ def product(
     """Seconds of [m, k] @ [k, n]; weights: so many matrices [k, n], as experts have."""
     precision = precision or case.precision
     moved = case.software.operand[precision] * (m * k + weights * k * n + m * n)
-    return 2 * m * k * n / rate(case, precision) + moved / case.machine.memory_rate
+    return np.asarray(2 * m * k * n / rate(case, precision) + moved / case.machine.memory_rate)
 
 
 def last_product(case: Case) -> Column:
