@@ -15,6 +15,7 @@ lanes                what a rank computes, unit by unit, and what travels meanwh
 flat_shards          parameters end to end, and the shards that ranks keep of them
 layout_seconds       which layout of the ranks is fastest, and what the others wait for
 schedule_timeline    which stage of a pipeline computed which micro-batch, when
+bar_table            a table of numbers as bars, each column to a scale of its own
 leaving_bars         what leaves a host in a step, for each order of the axes
 rank_cube            ranks as blocks of a cube: layers, slices, rows
 rank_grid            which ranks form a group along each axis, and on which hosts
@@ -55,6 +56,7 @@ from byhand.figures.rounds import round_picture, traffic_matrices
 from byhand.figures.schedule import schedule_timeline
 from byhand.figures.shards import shard_picture
 from byhand.figures.style import save_svg
+from byhand.figures.table import bar_table
 from byhand.figures.timeline import timeline
 
 __all__ = [
@@ -62,6 +64,7 @@ __all__ = [
     "Picture",
     "Span",
     "attention_map",
+    "bar_table",
     "block_flow",
     "bucket_layout",
     "bytes_bars",

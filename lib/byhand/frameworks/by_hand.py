@@ -1,7 +1,7 @@
 """The same twenty steps by what the course wrote, in the same layouts.
 
 Layers have explicit backward passes here, so a step is not torch's loop. Losses are means over the
-global batch, so what a rank yields is its share of the loss, times the ranks that yield one.
+global batch, whoever has how many rows; a rank yields its share, times the number of ranks.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import torch.distributed as dist
 
 from byhand.costs.layout import Layout
 from byhand.data_parallel import DataParallel
-from byhand.frameworks.by_torch import LR, Batches, Losses, rows_of
+from byhand.frameworks.by_torch import LR, Batches, Losses
 from byhand.hybrid_parallel import GROUPS, HybridParallel, chunks_of
 from byhand.model.gpt import GPT, gpt_layers, next_token_loss
 from byhand.model.mlp import MLP
 from byhand.model.optimizers import AdamW
+from byhand.model.shards import shard
 from byhand.pipeline_schedules import one_forward_one_backward
 from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.zero import ShardedOptimizer, ShardedParameters
@@ -29,10 +30,10 @@ def data_parallel(weights: GPT, batches: Batches) -> Losses:
     """Lecture 05: buckets that leave during backward. What torch calls DDP."""
     model = DataParallel(MLP(gpt_layers(weights)))
     optimizer = adam(model.parameters())
-    for tokens, following in rows_of(batches):
+    for tokens, following in batches:
         model.zero_gradients()
-        logits, saved = model.forward(tokens)
-        loss, grad = next_token_loss(logits, following, len(tokens) * dist.get_world_size())
+        logits, saved = model.forward(shard(tokens))
+        loss, grad = next_token_loss(logits, shard(following), len(tokens))
         model.backward(grad, saved)
         optimizer.step(model.gradients())
         yield loss * dist.get_world_size()
@@ -41,9 +42,9 @@ def data_parallel(weights: GPT, batches: Batches) -> Losses:
 def sharded(weights: GPT, batches: Batches, way: Any) -> Losses:
     """Lecture 06, a stage of ZeRO."""
     model = way(gpt_layers(weights), adam)
-    for tokens, following in rows_of(batches):
-        logits, saved = model.forward(tokens)
-        loss, grad = next_token_loss(logits, following, len(tokens) * dist.get_world_size())
+    for tokens, following in batches:
+        logits, saved = model.forward(shard(tokens))
+        loss, grad = next_token_loss(logits, shard(following), len(tokens))
         model.backward(grad, saved)
         model.step()
         yield loss * dist.get_world_size()
@@ -55,7 +56,8 @@ zero_3 = partial(sharded, way=ShardedParameters)
 
 def hybrid(weights: GPT, batches: Batches, axis: str, num_micro_batches: int = 1) -> Losses:
     """Lecture 12, with all ranks along one axis: "tp" or "pp"."""
-    layout = Layout(**{axis: dist.get_world_size()})
+    n = dist.get_world_size()
+    layout = Layout(tp=n) if axis == "tp" else Layout(pp=n)
     groups = groups_for_this_rank(layout.groups, GROUPS)
     schedule = one_forward_one_backward(layout.pp, num_micro_batches)
     shape = tuple(weights.positions.shape)

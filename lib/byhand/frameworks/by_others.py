@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -17,7 +18,7 @@ from torch import Tensor, nn
 from torch.optim import AdamW
 
 from byhand.frameworks.by_torch import LR, Batches, Losses, next_token_loss, rows_of, train
-from byhand.frameworks.transformer import transformer
+from byhand.frameworks.transformer import Block, blocks_of, transformer
 from byhand.model.gpt import GPT
 
 
@@ -44,14 +45,18 @@ def accelerate(weights: GPT, batches: Batches) -> Losses:
         yield loss.detach()
 
 
-def deepspeed(weights: GPT, batches: Batches, stage: int = 2) -> Losses:
-    """A stage of ZeRO, by a dictionary. The engine has its own backward, step and zero_grad."""
+def deepspeed(weights: GPT, batches: Batches, stage: int = 2, clip: float | None = 0.0) -> Losses:
+    """A stage of ZeRO, by a dictionary. The engine has its own backward, step and zero_grad.
+
+    clip: 0 for never; None leaves that line out.
+    """
     config = {
         "train_micro_batch_size_per_gpu": len(rows_of(batches[:1])[0][0]),
         "optimizer": {"type": "AdamW", "params": {"lr": LR, "torch_adam": True}},
         "zero_optimization": {"stage": stage, "reduce_bucket_size": 100_000},
-        "gradient_clipping": 0.0,  # left out, it is 1.0
+        "gradient_clipping": clip,
     }
+    config = {name: value for name, value in config.items() if value is not None}
     initialize = _deepspeed().initialize
     engine, *_ = initialize(model=transformer(weights), config=config, dist_init_required=False)
     for tokens, following in rows_of(batches):
@@ -67,7 +72,7 @@ def megatron(weights: GPT, batches: Batches) -> Losses:
 
     parallel_state.initialize_model_parallel(dist.get_world_size())
     model = transformer(weights)
-    for block in model[1:-2]:
+    for block in blocks_of(model):
         _split_by_megatron(block)
     optimizer = AdamW(model.parameters(), LR)
     yield from train(model, optimizer, batches)
@@ -81,8 +86,13 @@ class Split(nn.Module):
         """With this rank's shard of the full weight, cut along `dim`: 0 by column, 1 by row."""
         super().__init__()
         self.layer = kind(
-            full.in_features, full.out_features, config=_config(), init_method=nn.init.zeros_,
-            bias=True, skip_bias_add=False, **options,
+            full.in_features,
+            full.out_features,
+            config=_config(),
+            init_method=nn.init.zeros_,
+            bias=True,
+            skip_bias_add=False,
+            **options,
         )
         rank, n = dist.get_rank(), dist.get_world_size()
         with torch.no_grad():
@@ -93,12 +103,16 @@ class Split(nn.Module):
         return self.layer(x)[0]
 
 
-def _split_by_megatron(block: nn.Module) -> None:
+def _split_by_megatron(block: Block) -> None:
     """Columns, then rows, and the sum of the gain that the heads share, as in by_torch."""
     from megatron.core.tensor_parallel import ColumnParallelLinear, RowParallelLinear
 
-    for owner, name in ((block.attention, "q"), (block.attention, "k"), (block.attention, "v"),
-                        (block, "up")):
+    for owner, name in (
+        (block.attention, "q"),
+        (block.attention, "k"),
+        (block.attention, "v"),
+        (block, "up"),
+    ):
         split = Split(ColumnParallelLinear, getattr(owner, name), 0, gather_output=False)
         setattr(owner, name, split)
     for owner, name in ((block.attention, "out"), (block, "down")):
@@ -108,14 +122,14 @@ def _split_by_megatron(block: nn.Module) -> None:
     gain.register_post_accumulate_grad_hook(lambda gain: dist.all_reduce(gain.grad))
 
 
-def _config():
+def _config() -> Any:
     from megatron.core.model_parallel_config import ModelParallelConfig
 
     n = dist.get_world_size()
     return ModelParallelConfig(tensor_model_parallel_size=n, use_cpu_initialization=True)
 
 
-def _deepspeed():
+def _deepspeed() -> Any:
     """The package, kept from compiling a helper when it is imported."""
     os.environ["DS_ACCELERATOR"] = "cpu"
     import deepspeed

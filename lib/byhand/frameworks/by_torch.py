@@ -28,7 +28,7 @@ from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import AdamW
 
-from byhand.frameworks.transformer import transformer
+from byhand.frameworks.transformer import blocks_of, transformer
 from byhand.model.gpt import GPT
 from byhand.model.shards import shard
 
@@ -83,7 +83,7 @@ def zero_redundancy(weights: GPT, batches: Batches) -> Losses:
 def fsdp2(weights: GPT, batches: Batches) -> Losses:
     """ZeRO-3: a rank has 1/n of everything, and a block's parameters while it computes."""
     model = transformer(weights)
-    for block in model[1:-2]:
+    for block in blocks_of(model):
         fully_shard(block)
     fully_shard(model)
     optimizer = AdamW(model.parameters(), LR)
@@ -104,7 +104,7 @@ def tensor_parallel(weights: GPT, batches: Batches, sum_gains: bool = True) -> L
     """Every linear layer of a block split by DTensor. The gains' sum is ours: see the lecture."""
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     model = transformer(weights)
-    for block in model[1:-2]:
+    for block in blocks_of(model):
         parallelize_module(block, mesh, PLAN)
         if sum_gains:
             gain = block.attention.norm.gain
@@ -113,9 +113,12 @@ def tensor_parallel(weights: GPT, batches: Batches, sum_gains: bool = True) -> L
     yield from train(model, optimizer, batches)
 
 
-def pipelined(weights: GPT, batches: Batches, num_micro_batches: int = 4, tie: bool = True) -> Losses:
+def pipelined(
+    weights: GPT, batches: Batches, num_micro_batches: int = 4, tie: bool = True
+) -> Losses:
     """1F1B, a stage a rank. The sum of the tied table's two gradients is ours: see the lecture."""
     model, rank, n = transformer(weights), dist.get_rank(), dist.get_world_size()
+    table = model.get_parameter("0.table")  # on two ranks two tables, from here on
     model = model[rank * len(model) // n : (rank + 1) * len(model) // n]
     stage = PipelineStage(model, rank, n, torch.device("cpu"))
     schedule = Schedule1F1B(stage, num_micro_batches, next_token_loss)
@@ -126,6 +129,6 @@ def pipelined(weights: GPT, batches: Batches, num_micro_batches: int = 4, tie: b
         given = (tokens,) if rank == 0 else ()
         schedule.step(*given, target=following if rank == n - 1 else None, losses=losses)
         if tie and rank in (0, n - 1):
-            dist.all_reduce(model[-1 if rank else 0].table.grad, group=ends)
+            dist.all_reduce(table.grad, group=ends)
         optimizer.step()
         yield torch.stack(losses).mean().detach() if losses else None

@@ -15,6 +15,8 @@ Shapes: B sequences, S positions, V tokens, D features, H heads of d features.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -23,11 +25,16 @@ from byhand.model import gpt
 from byhand.model.transformer import EPSILON
 
 
-def transformer(weights: gpt.GPT) -> nn.Sequential:
-    """The module that computes what `gpt_layers(weights)` does, from copies of its weights."""
+def transformer(weights: gpt.GPT) -> Any:
+    """The nn.Sequential that computes what `gpt_layers(weights)` does, of copies of its weights."""
     embedding = Embedding(weights.table, weights.positions)
     blocks = [Block(block, weights.num_heads) for block in weights.blocks]
     return nn.Sequential(embedding, *blocks, norm(weights.norm), TiedHead(embedding.table))
+
+
+def blocks_of(model: nn.Sequential) -> list[Block]:
+    """What lies between the embedding and the last norm, or what of it a slice of a model has."""
+    return [module for module in model if isinstance(module, Block)]
 
 
 class Embedding(nn.Module):
@@ -81,7 +88,11 @@ class Block(nn.Module):
     def __init__(self, block: gpt.Block, num_heads: int):
         super().__init__()
         self.attention_norm, self.attention = norm(block.attention_norm), Attention(block)
-        self.mlp_norm, self.up, self.down = norm(block.mlp_norm), linear(block.up), linear(block.down)
+        self.mlp_norm, self.up, self.down = (
+            norm(block.mlp_norm),
+            linear(block.up),
+            linear(block.down),
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         x = x + self.attention(self.attention_norm(x))
@@ -111,7 +122,7 @@ def norm(pair: gpt.Pair) -> nn.LayerNorm:
     return _filled(nn.LayerNorm(len(pair[0]), eps=EPSILON, dtype=pair[0].dtype), pair)
 
 
-def _filled(module, pair: gpt.Pair):
+def _filled(module: Any, pair: gpt.Pair) -> Any:
     with torch.no_grad():
         module.weight.copy_(pair[0])
         module.bias.copy_(pair[1])
