@@ -17,7 +17,15 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch.optim import AdamW
 
-from byhand.frameworks.by_torch import LR, Batches, Losses, next_token_loss, rows_of, train
+from byhand.frameworks.by_torch import (
+    LR,
+    Batches,
+    Losses,
+    next_token_loss,
+    rows_of,
+    sum_over_ranks,
+    train,
+)
 from byhand.frameworks.transformer import Block, blocks_of, transformer
 from byhand.model.gpt import GPT
 
@@ -45,20 +53,20 @@ def accelerate(weights: GPT, batches: Batches) -> Losses:
         yield loss.detach()
 
 
-def deepspeed(weights: GPT, batches: Batches, stage: int = 2, clip: float | None = 0.0) -> Losses:
-    """A stage of ZeRO, by a dictionary. The engine has its own backward, step and zero_grad.
+def deepspeed(weights: GPT, batches: Batches, clip: float | None = 0.0) -> Losses:
+    """ZeRO-2, by a dictionary. The engine has a backward and a step of its own.
 
     clip: 0 for never; None leaves that line out.
     """
     config = {
         "train_micro_batch_size_per_gpu": len(rows_of(batches[:1])[0][0]),
         "optimizer": {"type": "AdamW", "params": {"lr": LR, "torch_adam": True}},
-        "zero_optimization": {"stage": stage, "reduce_bucket_size": 100_000},
+        "zero_optimization": {"stage": 2, "reduce_bucket_size": 100_000},
         "gradient_clipping": clip,
     }
     config = {name: value for name, value in config.items() if value is not None}
-    initialize = _deepspeed().initialize
-    engine, *_ = initialize(model=transformer(weights), config=config, dist_init_required=False)
+    options = {"model": transformer(weights), "config": config, "dist_init_required": False}
+    engine, *_ = _deepspeed().initialize(**options)
     for tokens, following in rows_of(batches):
         loss = next_token_loss(engine(tokens), following)
         engine.backward(loss)
@@ -119,7 +127,7 @@ def _split_by_megatron(block: Block) -> None:
         split = Split(RowParallelLinear, getattr(owner, name), 1, input_is_parallel=True)
         setattr(owner, name, split)
     gain = block.attention.norm.gain
-    gain.register_post_accumulate_grad_hook(lambda gain: dist.all_reduce(gain.grad))
+    gain.register_post_accumulate_grad_hook(sum_over_ranks)
 
 
 def _config() -> Any:

@@ -10,7 +10,7 @@ Sources: the torch 2.13 pages of each; docs.pytorch.org.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 import torch.distributed as dist
@@ -26,7 +26,7 @@ from torch.distributed.tensor.parallel import (
 )
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
-from torch.optim import AdamW
+from torch.optim import AdamW, Optimizer
 
 from byhand.frameworks.transformer import blocks_of, transformer
 from byhand.model.gpt import GPT
@@ -44,9 +44,7 @@ def alone(weights: GPT, batches: Batches) -> Losses:
     yield from train(model, optimizer, batches)
 
 
-def train(
-    model: nn.Module, optimizer: torch.optim.Optimizer, batches: Iterable[tuple[Tensor, Tensor]]
-) -> Losses:
+def train(model: nn.Module, optimizer: Optimizer, batches: Batches) -> Losses:
     """The loop that most of them leave as it is."""
     for tokens, following in batches:
         optimizer.zero_grad()
@@ -90,6 +88,11 @@ def fsdp2(weights: GPT, batches: Batches) -> Losses:
     yield from train(model, optimizer, rows_of(batches))
 
 
+def sum_over_ranks(parameter: Tensor) -> None:
+    """partial -> replicated: its gradient, in place."""
+    dist.all_reduce(parameter.grad)
+
+
 PLAN = {
     "attention.q": ColwiseParallel(),
     "attention.k": ColwiseParallel(),
@@ -101,14 +104,14 @@ PLAN = {
 
 
 def tensor_parallel(weights: GPT, batches: Batches, sum_gains: bool = True) -> Losses:
-    """Every linear layer of a block split by DTensor. The gains' sum is ours: see the lecture."""
+    """Every linear layer of a block split by DTensor. The sum of the gains' gradients is ours."""
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     model = transformer(weights)
     for block in blocks_of(model):
         parallelize_module(block, mesh, PLAN)
         if sum_gains:
             gain = block.attention.norm.gain
-            gain.register_post_accumulate_grad_hook(lambda gain: dist.all_reduce(gain.grad))
+            gain.register_post_accumulate_grad_hook(sum_over_ranks)
     optimizer = AdamW(model.parameters(), LR)
     yield from train(model, optimizer, batches)
 
@@ -116,7 +119,7 @@ def tensor_parallel(weights: GPT, batches: Batches, sum_gains: bool = True) -> L
 def pipelined(
     weights: GPT, batches: Batches, num_micro_batches: int = 4, tie: bool = True
 ) -> Losses:
-    """1F1B, a stage a rank. The sum of the tied table's two gradients is ours: see the lecture."""
+    """1F1B, a stage a rank. The sum of the table's two gradients is ours."""
     model, rank, n = transformer(weights), dist.get_rank(), dist.get_world_size()
     table = model.get_parameter("0.table")  # on two ranks two tables, from here on
     model = model[rank * len(model) // n : (rank + 1) * len(model) // n]

@@ -27,7 +27,7 @@ from byhand.runtime import Event, Run, launch
 from byhand.tools.peaks import peaks_of
 
 if TYPE_CHECKING:
-    from byhand.figures.style import CourseFigure
+    from matplotlib.figure import Figure
 
 TORCH = {
     "DDP": by_torch.ddp,
@@ -213,13 +213,17 @@ def _code(way: Callable) -> list[str]:
 
 
 def _added(before: list[str], after: list[str]) -> list[str]:
-    return [line[2:].strip() for line in difflib.ndiff(before, after) if line.startswith("+ ")]
+    return [
+        line[2:].removeprefix(4 * " ")
+        for line in difflib.ndiff(before, after)
+        if line.startswith("+ ")
+    ]
 
 
 # Pictures
 
 
-def table(found: Mapping[str, Trained], ways: Mapping[str, Callable], title: str) -> CourseFigure:
+def table(found: Mapping[str, Trained], ways: Mapping[str, Callable], title: str) -> Figure:
     """What every way cost: a bar table, theirs in one hue and ours in another."""
     from byhand.figures import bar_table
     from byhand.figures.style import COMMUNICATION, COMPUTE, num_bytes_text
@@ -240,7 +244,7 @@ def table(found: Mapping[str, Trained], ways: Mapping[str, Callable], title: str
     return bar_table(columns, title, {n: COMPUTE if n in OURS else COMMUNICATION for n in found})
 
 
-def held_bars(title: str, memory: float = 80e9) -> CourseFigure:
+def held_bars(title: str, memory: float = 80e9) -> Figure:
     """What a rank of each real configuration holds, by kind; their GPUs have that memory."""
     from byhand.figures.bars import Line, stacked
     from byhand.figures.style import STATE_COLOURS, num_bytes_text

@@ -60,6 +60,7 @@ class Attention(nn.Module):
         self.out = linear(block.out)
 
     def forward(self, x: Tensor) -> Tensor:
+        """[B, S, D] -> [B, S, D]: all heads, mixed."""
         q, k = self.norm(self.q(x), self.k(x))
         v = self.norm.heads(self.v(x))
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -78,6 +79,7 @@ class HeadNorm(nn.Module):
         return x.unflatten(2, (-1, self.gain.shape[-1])).transpose(1, 2)
 
     def forward(self, q: Tensor, k: Tensor) -> tuple[Tensor, ...]:
+        """Queries and keys [B, S, H·d] -> both normed, [B, H, S, d]."""
         normed = (F.rms_norm(self.heads(x), (self.gain.shape[-1],), eps=EPSILON) for x in (q, k))
         return tuple(x * gain for x, gain in zip(normed, self.gain, strict=True))
 
