@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from byhand.frameworks import by_torch, lab, transformer
+from byhand.frameworks.by_others import missing
 from byhand.frameworks.configurations import CONFIGURATIONS
 from byhand.frameworks.refusals import REFUSALS
 from byhand.model.gpt import gpt_layers, next_token_loss, random_gpt
@@ -97,6 +98,12 @@ def test_lines_changed_are_those_that_one_device_has_not():
     assert lab.lines_changed(by_torch.alone) == []
     assert len(lab.lines_changed(by_torch.ddp)) == 2
     assert len(lab.lines_changed(by_torch.fsdp2)) == 4
+
+
+def test_a_framework_that_is_not_there_says_how_to_get_it():
+    sentence = "no_such_framework is not installed: pip install 'byhand[frameworks]'"
+    assert missing("no_such_framework") == sentence
+    assert missing("torch") is None
 
 
 def test_each_refuses_in_a_sentence():
