@@ -16,7 +16,7 @@ from pathlib import Path
 TOPICS = (
     "collectives all_reduce communication_cost data_parallel zero tensor_parallel "
     "sequence_parallel pipeline_schedules pipeline_parallel rank_groups hybrid_parallel "
-    "context_parallel expert_parallel memory checkpoint fault_tolerance planner"
+    "context_parallel expert_parallel memory checkpoint fault_tolerance planner frameworks"
 ).split()  # in the order in which one builds on another
 
 MAY_IMPORT = {
@@ -47,7 +47,7 @@ MAY_IMPORT = {
 }
 EVERYBODYS = "words"
 MAY_IMPORT_OF_OTHERS = {
-    "topic": {"torch"},
+    "topic": {"torch", "accelerate", "deepspeed", "megatron"},  # these three: frameworks alone
     "model": {"torch", "sklearn"},
     "pure": {"numpy", "scipy"},
     "figures": {"matplotlib", "numpy", "IPython"},

@@ -134,6 +134,11 @@ FIGURES = {
         {"a": COLUMNS, "b": COLUMNS}, ("MB held", "MB sent"), "A title", {"x": "#332288"}, ["a"]
     ),
     "layouts": lambda: figures.layout_seconds({n: ([1.0] * 5, 5.5) for n in ("dp 2", "tp 2")}),
+    "table": lambda: figures.bar_table(
+        {"calls": ({"a": 2, "b": 1}, str), "lines": ({"a": None, "b": 7}, str)},
+        "A title",
+        {"a": "#1f4e79", "b": "#9aa5b1"},
+    ),
     "grid": lambda: show_grid(RankGrid(32, tp=2, cp=2, ep=4, pp=2), 8),
     "one schedule": lambda: schedule(gpipe(3, 4)),
     "two schedules": lambda: schedule(gpipe(4, 8), one_forward_one_backward(4, 8)),

@@ -17,6 +17,7 @@ mountain             what a rank holds over a training step, by kind
 columns              what each choice costs, in several ways at once
 layout_seconds       which layout of the ranks is fastest, and what the others wait for
 schedule_timeline    which stage of a pipeline computed which micro-batch, when
+bar_table            a table of numbers as bars, each column to a scale of its own
 leaving_bars         what leaves a host in a step, for each order of the axes
 rank_cube            ranks as blocks of a cube: layers, slices, rows
 rank_grid            which ranks form a group along each axis, and on which hosts
@@ -59,6 +60,7 @@ from byhand.figures.rounds import round_picture, traffic_matrices
 from byhand.figures.schedule import schedule_timeline
 from byhand.figures.shards import shard_picture
 from byhand.figures.style import save_svg
+from byhand.figures.table import bar_table
 from byhand.figures.timeline import timeline
 
 __all__ = [
@@ -66,6 +68,7 @@ __all__ = [
     "Picture",
     "Span",
     "attention_map",
+    "bar_table",
     "block_flow",
     "bucket_layout",
     "bytes_bars",

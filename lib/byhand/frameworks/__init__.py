@@ -1,0 +1,14 @@
+"""Which tool does this for me? One tiny GPT under every framework, and under what the course wrote.
+
+transformer     the GPT as an nn.Module: what frameworks are given
+by_torch        alone, DDP, ZeroRedundancyOptimizer, FSDP2, DTensor, pipelining: read this
+by_others       Accelerate, DeepSpeed, Megatron-core, where they are installed
+by_hand         ours, in the same layouts
+refusals        what each does not do, and what it says
+configurations  five real runs' settings, line by line. Pure
+lab             what lecture 18 runs and draws
+"""
+
+from byhand.frameworks.transformer import transformer
+
+__all__ = ["transformer"]

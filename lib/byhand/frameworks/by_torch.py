@@ -1,0 +1,137 @@
+"""The same twenty steps under everything that torch ships. Read `alone` first: the rest change it.
+
+Each is a generator: full weights and the global batches in, and out comes, after each step, this
+rank's loss: of its own rows where rows are shared out, of all rows where they are not, None where
+this rank never sees it. The mean of what ranks yield is the loss of the global batch.
+
+Shapes: tokens and those that follow, [B, S] each; logits [B, S, V].
+Sources: the torch 2.13 pages of each; docs.pytorch.org.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+from torch.distributed.tensor.parallel import (
+    ColwiseParallel,
+    RowwiseParallel,
+    parallelize_module,
+)
+from torch.nn import functional as F
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim import AdamW, Optimizer
+
+from byhand.frameworks.transformer import blocks_of, transformer
+from byhand.model.gpt import GPT
+from byhand.model.shards import shard
+
+Batches = Sequence[tuple[Tensor, Tensor]]
+Losses = Iterator[Tensor | None]
+LR = 3e-3
+
+
+def alone(weights: GPT, batches: Batches) -> Losses:
+    """One device: what all others change a few lines of. Sends nothing."""
+    model = transformer(weights)
+    optimizer = AdamW(model.parameters(), LR)
+    yield from train(model, optimizer, batches)
+
+
+def train(model: nn.Module, optimizer: Optimizer, batches: Batches) -> Losses:
+    """The loop that most of them leave as it is."""
+    for tokens, following in batches:
+        optimizer.zero_grad()
+        loss = next_token_loss(model(tokens), following)
+        loss.backward()
+        optimizer.step()
+        yield loss.detach()
+
+
+def next_token_loss(logits: Tensor, following: Tensor) -> Tensor:
+    """The mean over all positions of these rows."""
+    return F.cross_entropy(logits.flatten(0, 1), following.flatten())
+
+
+def rows_of(batches: Batches) -> Batches:
+    """This rank's rows of every batch, as data parallelism shares them out."""
+    return [(shard(tokens), shard(following)) for tokens, following in batches]
+
+
+def ddp(weights: GPT, batches: Batches) -> Losses:
+    """Data parallelism: every rank has the model, and 1/n of the rows."""
+    model = DistributedDataParallel(transformer(weights))
+    optimizer = AdamW(model.parameters(), LR)
+    yield from train(model, optimizer, rows_of(batches))
+
+
+def zero_redundancy(weights: GPT, batches: Batches) -> Losses:
+    """ZeRO-1: the same, but each rank has the optimizer's state of 1/n of the parameters."""
+    model = DistributedDataParallel(transformer(weights))
+    optimizer = ZeroRedundancyOptimizer(model.parameters(), AdamW, lr=LR)
+    yield from train(model, optimizer, rows_of(batches))
+
+
+def fsdp2(weights: GPT, batches: Batches) -> Losses:
+    """ZeRO-3: a rank has 1/n of everything, and a block's parameters while it computes."""
+    model = transformer(weights)
+    for block in blocks_of(model):
+        fully_shard(block)
+    fully_shard(model)
+    optimizer = AdamW(model.parameters(), LR)
+    yield from train(model, optimizer, rows_of(batches))
+
+
+def sum_over_ranks(parameter: Tensor) -> None:
+    """partial -> replicated: its gradient, in place."""
+    dist.all_reduce(parameter.grad)
+
+
+PLAN = {
+    "attention.q": ColwiseParallel(),
+    "attention.k": ColwiseParallel(),
+    "attention.v": ColwiseParallel(),
+    "attention.out": RowwiseParallel(),
+    "up": ColwiseParallel(),
+    "down": RowwiseParallel(),
+}
+
+
+def tensor_parallel(weights: GPT, batches: Batches, sum_gains: bool = True) -> Losses:
+    """Every linear layer of a block split by DTensor. The sum of the gains' gradients is ours."""
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    model = transformer(weights)
+    for block in blocks_of(model):
+        parallelize_module(block, mesh, PLAN)
+        if sum_gains:
+            gain = block.attention.norm.gain
+            gain.register_post_accumulate_grad_hook(sum_over_ranks)
+    optimizer = AdamW(model.parameters(), LR)
+    yield from train(model, optimizer, batches)
+
+
+def pipelined(
+    weights: GPT, batches: Batches, num_micro_batches: int = 4, tie: bool = True
+) -> Losses:
+    """1F1B, a stage a rank. The sum of the table's two gradients is ours."""
+    model, rank, n = transformer(weights), dist.get_rank(), dist.get_world_size()
+    table = model.get_parameter("0.table")  # on two ranks two tables, from here on
+    model = model[rank * len(model) // n : (rank + 1) * len(model) // n]
+    stage = PipelineStage(model, rank, n, torch.device("cpu"))
+    schedule = Schedule1F1B(stage, num_micro_batches, next_token_loss)
+    optimizer, ends = AdamW(model.parameters(), LR), dist.new_group([0, n - 1])
+    for tokens, following in batches:
+        optimizer.zero_grad()
+        losses: list[Tensor] = []
+        given = (tokens,) if rank == 0 else ()
+        schedule.step(*given, target=following if rank == n - 1 else None, losses=losses)
+        if tie and rank in (0, n - 1):
+            dist.all_reduce(table.grad, group=ends)
+        optimizer.step()
+        yield torch.stack(losses).mean().detach() if losses else None

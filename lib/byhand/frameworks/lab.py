@@ -1,0 +1,260 @@
+"""What lecture 18 runs and draws: every way in one launch, measured; what each refuses; the table.
+
+All ways take the same steps from the same weights. A way is the name of a generator, as by_torch,
+by_others and by_hand have them, so that it can be sent to ranks and shown on the page.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import statistics
+import textwrap
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch.distributed as dist
+
+from byhand.frameworks import by_hand, by_others, by_torch
+from byhand.frameworks.by_torch import Batches
+from byhand.frameworks.configurations import CONFIGURATIONS
+from byhand.frameworks.refusals import REFUSALS, one_row_less, sentence_of, silences
+from byhand.model.gpt import GPT
+from byhand.runtime import Event, Run, launch
+from byhand.tools.peaks import peaks_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TORCH = {
+    "DDP": by_torch.ddp,
+    "ZeroRedundancyOptimizer": by_torch.zero_redundancy,
+    "FSDP2": by_torch.fsdp2,
+    "DTensor": by_torch.tensor_parallel,
+    "pipelining": by_torch.pipelined,
+}
+OURS = {
+    "ours, data parallel": by_hand.data_parallel,
+    "ours, ZeRO-1": by_hand.zero_1,
+    "ours, ZeRO-3": by_hand.zero_3,
+    "ours, tensor parallel": by_hand.tensor_parallel,
+    "ours, pipeline": by_hand.pipelined,
+}
+OTHERS = {
+    "Accelerate": ("accelerate", by_others.accelerate),
+    "DeepSpeed": ("deepspeed", by_others.deepspeed),
+    "Megatron-core": ("megatron", by_others.megatron),
+}
+
+
+def others() -> dict[str, Callable]:
+    """Those of the other frameworks that are installed."""
+    return {name: way for name, (package, way) in OTHERS.items() if not by_others.missing(package)}
+
+
+def absent() -> dict[str, str]:
+    """Those that are not, and why each is left out."""
+    told = {name: by_others.missing(package) for name, (package, _) in OTHERS.items()}
+    return {name: why for name, why in told.items() if why}
+
+
+@dataclass(frozen=True)
+class Trained:
+    """One way's steps: losses of the global batch; a late step's calls and bytes of rank 0; the
+    most bytes that the fullest rank held in a step; the median seconds of a step on rank 0.
+    """
+
+    losses: list[float]
+    calls: Mapping[str, int]
+    sent_bytes: float
+    peak_bytes: int
+    seconds: float
+
+    def __repr__(self) -> str:
+        calls = ", ".join(f"{count} {op}" for op, count in self.calls.items())
+        return f"{calls}; {self.sent_bytes / 1e3:,.0f} KB, {self.peak_bytes / 1e6:.2f} MB held"
+
+
+def losses_alone(weights: GPT, batches: Batches) -> list[float]:
+    """One device's."""
+    return _means([[_number(loss) for loss in by_torch.alone(weights, batches)]])
+
+
+def losses_of(
+    ways: Mapping[str, Callable], weights: GPT, batches: Batches, world_size: int = 2
+) -> dict[str, list[float]]:
+    """The losses alone, of all ways in one launch."""
+    run = launch(_losses, world_size, (list(ways.values()), weights, batches), deadline=300)
+    return dict(zip(ways, map(_means, zip(*run.results, strict=True)), strict=True))
+
+
+def train_all(
+    ways: Mapping[str, Callable], weights: GPT, batches: Batches, world_size: int = 2
+) -> dict[str, Trained]:
+    """All of these ways, one after the other, in one launch."""
+    run = launch(_measured, world_size, (list(ways.values()), weights, batches), deadline=300)
+    by_way = zip(_last_steps(run, len(batches)), zip(*run.results, strict=True), strict=True)
+    return {name: _trained(*found) for name, found in zip(ways, by_way, strict=True)}
+
+
+def _losses(
+    rank: int, world_size: int, ways: Sequence[Callable], weights: GPT, batches: Batches
+) -> list[list[float | None]]:
+    return [[_number(loss) for loss in way(weights, batches)] for way in ways]
+
+
+def _measured(
+    rank: int, world_size: int, ways: Sequence[Callable], weights: GPT, batches: Batches
+) -> list[tuple]:
+    """Of each way: the losses, each step's begin and end, and the second step's peak."""
+    found = []
+    for way in ways:
+        losses, seconds, steps = [], [], way(weights, batches)
+        for _ in batches:
+            _mark()
+            begin = time.monotonic()
+            losses.append(_number(next(steps)))
+            seconds.append(time.monotonic() - begin)
+        _mark()
+        list(steps)  # what stands behind its last yield
+        found.append((losses, seconds, list(peaks_of(way(weights, batches[:2])))[-1]))
+    return found
+
+
+def _mark() -> None:
+    """A barrier of ours: in the ledger it divides the steps, and no rank's waits for a set-up."""
+    dist.barrier()
+
+
+def _number(loss: Any) -> float | None:
+    return None if loss is None else float(loss)
+
+
+def _means(ranks: Iterable[Sequence[float | None]]) -> list[float]:
+    """Of the ranks that told a loss, step by step."""
+    steps = ([loss for loss in step if loss is not None] for step in zip(*ranks, strict=True))
+    return [statistics.fmean(told) for told in steps]
+
+
+def _last_steps(run: Run, num_steps: int) -> list[list[Event]]:
+    """What rank 0 called in the last step of each way: between the last two of its marks."""
+    steps: list[list[Event]] = []
+    for event in run.ledger.select(rank=0):
+        if event.op == "barrier" and event.source.startswith("lab.py:"):
+            steps.append([])
+        elif steps:
+            steps[-1].append(event)
+    return steps[num_steps - 1 :: num_steps + 1]
+
+
+def _trained(calls: Sequence[Event], found: Sequence[tuple]) -> Trained:
+    losses, seconds, peaks = zip(*found, strict=True)
+    counts = Counter(event.op for event in calls if event.sent_bytes)
+    sent = sum(event.sent_bytes for event in calls)
+    return Trained(_means(losses), dict(counts), sent, max(peaks), statistics.median(seconds[0]))
+
+
+# What they do not do
+
+
+def refused(weights: GPT, batches: Batches, world_size: int = 2) -> dict[str, str]:
+    """By framework that is installed: how it refuses what refusals.py asks of it, on rank 0."""
+    gone = absent()
+    asked = {name: refuse for name, refuse in REFUSALS.items() if name not in gone}
+
+    def ask(rank: int, world_size: int) -> list[str]:
+        return [sentence_of(refuse, weights, batches) for refuse in asked.values()]
+
+    return dict(zip(asked, launch(ask, world_size, deadline=300).results[0], strict=True))
+
+
+def silent(weights: GPT, batches: Batches, world_size: int = 2) -> dict[str, list[float]]:
+    """By silence: how far each step's loss is from one device's on the same rows."""
+    alone = {uneven: losses_alone(weights, given) for uneven, given in _both(batches).items()}
+    found = losses_of(silences(), weights, batches, world_size)
+    return {name: away(alone["unequal rows" in name], losses) for name, losses in found.items()}
+
+
+def _both(batches: Batches) -> dict[bool, Batches]:
+    return {False: batches, True: one_row_less(batches)}
+
+
+def away(alone: Sequence[float], losses: Sequence[float]) -> list[float]:
+    """By step, the distance of two curves of losses; at least 1e-8, so that it can be drawn."""
+    return [max(1e-8, abs(a - b)) for a, b in zip(alone, losses, strict=True)]
+
+
+# What one changes
+
+
+def lines_changed(way: Callable) -> list[str]:
+    """The lines of a way that `alone` has not, its docstring left out; Megatron's with helpers."""
+    changed = _added(_code(by_torch.alone), _code(way))
+    if way is by_torch.tensor_parallel:
+        changed += [f"{name!r}: ..." for name in by_torch.PLAN]
+    if way is by_others.megatron:
+        for helper in (by_others.Split, by_others._split_by_megatron, by_others._config):
+            changed += _code(helper)
+    return changed
+
+
+def _code(way: Callable) -> list[str]:
+    """Source lines below the signature, without docstrings, comments and what is empty."""
+    import ast
+
+    tree = ast.parse(textwrap.dedent(inspect.getsource(way)))
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and ast.get_docstring(node):
+            node.body = node.body[1:]
+    return ast.unparse(tree).splitlines()[1:]
+
+
+def _added(before: list[str], after: list[str]) -> list[str]:
+    return [
+        line[2:].removeprefix(4 * " ")
+        for line in difflib.ndiff(before, after)
+        if line.startswith("+ ")
+    ]
+
+
+# Pictures
+
+
+def table(found: Mapping[str, Trained], ways: Mapping[str, Callable], title: str) -> Figure:
+    """What every way cost: a bar table, theirs in one hue and ours in another."""
+    from byhand.figures import bar_table
+    from byhand.figures.style import COMMUNICATION, COMPUTE, num_bytes_text
+
+    def column(value: Callable[[str], float | None]) -> dict[str, float | None]:
+        return {name: value(name) for name in found}
+
+    def lines(name: str) -> float | None:
+        return None if name in OURS else len(lines_changed(ways[name]))
+
+    columns = {
+        "lines changed": (column(lines), "{:.0f}".format),
+        "calls a step": (column(lambda name: sum(found[name].calls.values())), "{:.0f}".format),
+        "sent": (column(lambda name: found[name].sent_bytes), num_bytes_text),
+        "held at most": (column(lambda name: found[name].peak_bytes), num_bytes_text),
+        "a step, gloo": (column(lambda name: 1e3 * found[name].seconds), "{:.0f} ms".format),
+    }
+    return bar_table(columns, title, {n: COMPUTE if n in OURS else COMMUNICATION for n in found})
+
+
+def held_bars(title: str, memory: float = 80e9) -> Figure:
+    """What a rank of each real configuration holds, by kind; their GPUs have that memory."""
+    from byhand.figures.bars import Line, stacked
+    from byhand.figures.style import STATE_COLOURS, num_bytes_text
+
+    rows, hues = {}, {**STATE_COLOURS, "activations": "#88ccee"}
+    for name, one in CONFIGURATIONS.items():
+        held = one.held()
+        bars = [(kind, held.get(kind, 0.0), hue) for kind, hue in hues.items()]
+        unknown = "" if one.counted else " and activations"
+        rows[name] = [Line(bars, num_bytes_text(sum(held.values())) + unknown)]
+    figure = stacked({"": rows}, title, "held by a rank of the first stage", hues, memory)
+    figure.axes[0].xaxis.set_major_formatter(lambda value, _: num_bytes_text(value))
+    return figure

@@ -1,0 +1,148 @@
+"""One tiny GPT under every framework: one device's losses; what each refuses, what none says."""
+
+import functools
+from dataclasses import replace
+
+import pytest
+import torch
+
+from byhand.frameworks import by_torch, lab, transformer
+from byhand.frameworks.by_others import missing
+from byhand.frameworks.configurations import CONFIGURATIONS
+from byhand.frameworks.refusals import REFUSALS
+from byhand.model.gpt import gpt_layers, next_token_loss, random_gpt
+from byhand.model.mlp import MLP
+from byhand.model.text import text_batches
+
+SIZES = {"num_tokens": 128, "num_positions": 16, "num_features": 32, "num_heads": 8}
+WEIGHTS = random_gpt(**SIZES, num_blocks=4)
+BATCHES = text_batches(num_steps=20, num_sequences=16, num_positions=16)
+TOLERANCE = 2e-6  # of a loss near 4, in float32: eight of its last digits
+OTHERS = [
+    pytest.param(name, marks=pytest.mark.skipif(name in lab.absent(), reason=str(lab.absent())))
+    for name in lab.OTHERS
+]
+
+
+@functools.cache
+def trained():
+    """Every way that is installed, in one launch."""
+    return lab.train_all({**lab.TORCH, **lab.others(), **lab.OURS}, WEIGHTS, BATCHES)
+
+
+@functools.cache
+def alone():
+    return lab.losses_alone(WEIGHTS, BATCHES)
+
+
+def test_the_module_has_the_layers_outputs_and_gradients():
+    weights = random_gpt(**SIZES, num_blocks=2, dtype=torch.float64)
+    tokens, following = BATCHES[0]
+    layers, module = MLP(gpt_layers(weights)), transformer(weights)
+    logits, saved = layers.forward(tokens)
+    loss, grad = next_token_loss(logits, following)
+    layers.backward_first(grad, saved)
+    theirs = by_torch.next_token_loss(module(tokens), following)
+    theirs.backward()
+    torch.testing.assert_close(theirs, loss, rtol=0, atol=1e-12)
+    grads = {"0.table": layers.layers[0].grad_table}
+    grads["1.attention.norm.gain"] = layers.layers[1].layers[2].grad_gain
+    for name, ours in grads.items():
+        grad = module.get_parameter(name).grad
+        torch.testing.assert_close(grad, ours, rtol=0, atol=1e-12, msg=name)
+
+
+@pytest.mark.parametrize("name", [*lab.TORCH, *OTHERS, *lab.OURS])
+def test_twenty_steps_on_two_ranks_have_one_devices_losses(name):
+    worst = max(lab.away(alone(), trained()[name].losses))
+    assert worst < TOLERANCE, f"{name}: a loss is {worst:.1e} from one device's"
+
+
+def test_the_losses_fall():
+    assert alone()[-1] < alone()[0] - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "calls"),
+    [
+        ("DDP", {"all_reduce": 1}),
+        ("FSDP2", {"all_gather": 2 * 4 + 1, "reduce_scatter": 4 + 1}),
+        ("DTensor", {"all_reduce": 4 * (2 + 1 + 3) + 4}),  # q, k and v each sum grad_x
+        ("pipelining", {"send": 4, "all_reduce": 1}),
+        ("ours, data parallel", {"all_reduce": 1}),
+        ("ours, tensor parallel", {"all_reduce": 4 * (2 + 2) + 3, "broadcast": 2}),
+        ("ours, pipeline", {"send": 4, "all_reduce": 3}),
+    ],
+)
+def test_a_step_makes_the_calls_that_the_lecture_explains(name, calls):
+    assert trained()[name].calls == calls
+
+
+def test_bytes_are_those_of_the_formulas():
+    weights = sum(p.nbytes for p in transformer(WEIGHTS).parameters())
+    sent = {name: found.sent_bytes / (weights / 2) for name, found in trained().items()}
+    for name, halves in (("DDP", 2), ("ours, data parallel", 2), ("ZeroRedundancyOptimizer", 3)):
+        assert sent[name] == pytest.approx(halves, rel=0.01), name
+    # An optimizer's shard after a reduce-scatter: 2 halves; FSDP2 gathers the root once.
+    assert sent["ours, ZeRO-1"] == pytest.approx(2, rel=0.01)
+    assert 2.8 < sent["FSDP2"] < 3 < sent["ours, ZeRO-3"] < 3.3
+
+
+def test_a_shard_of_everything_holds_less_than_a_replica():
+    held = {name: found.peak_bytes for name, found in trained().items()}
+    assert held["FSDP2"] < held["ZeroRedundancyOptimizer"] < held["DDP"]
+    assert held["ours, ZeRO-3"] < held["ours, ZeRO-1"] < held["ours, data parallel"]
+
+
+def test_lines_changed_are_those_that_one_device_has_not():
+    assert lab.lines_changed(by_torch.alone) == []
+    assert len(lab.lines_changed(by_torch.ddp)) == 2
+    assert len(lab.lines_changed(by_torch.fsdp2)) == 4
+
+
+def test_a_framework_that_is_not_there_says_how_to_get_it():
+    sentence = "no_such_framework is not installed: pip install 'byhand[frameworks]'"
+    assert missing("no_such_framework") == sentence
+    assert missing("torch") is None
+
+
+def test_each_refuses_in_a_sentence():
+    found = lab.refused(WEIGHTS, BATCHES)
+    assert set(found) == set(REFUSALS) - set(lab.absent())
+    quiet = [name for name, sentence in found.items() if "Error: " not in sentence]
+    assert not quiet, f"no error from {quiet}"
+    assert "1 head cannot be split over 2 ranks" in found["ours"]
+
+
+def test_a_silence_is_told_by_the_loss_alone():
+    found = {name: max(away) for name, away in lab.silent(WEIGHTS, BATCHES).items()}
+    assert found.pop("ours: unequal rows") < TOLERANCE
+    for name, worst in found.items():
+        assert worst > 10 * TOLERANCE, name
+
+
+# Real configurations
+
+
+@pytest.mark.parametrize(
+    ("name", "billions", "ranks"),
+    [
+        ("BLOOM 176B", 176.2, 384),  # the model's card says 176,247,271,424
+        ("Llama 3 405B", 405, 16384),
+        ("torchtitan 405B", 405, 128),
+        ("Mixtral 8x7B", 46.7, 32),
+        ("DeepSeek-V3", 671, 2048),
+    ],
+)
+def test_a_configuration_has_its_models_parameters_and_its_ranks(name, billions, ranks):
+    found = CONFIGURATIONS[name]
+    assert found.model.parameters / 1e9 == pytest.approx(billions, rel=0.003)
+    assert found.layout.num_ranks == ranks
+    assert found.layout.num_micro_batches(found.num_sequences) >= 1
+    assert sum(found.held().values()) < 80e9
+
+
+def test_llama_fits_only_where_its_tp_ranks_share_tokens():
+    found = CONFIGURATIONS["Llama 3 405B"]
+    whole = replace(found, layout=replace(found.layout, sequence=False))
+    assert sum(whole.held().values()) > 2 * sum(found.held().values())
