@@ -23,6 +23,7 @@ from byhand.planner import MACHINES, SOFTWARE, search, step
 from byhand.planner.__main__ import main
 from byhand.planner.computing import product
 from byhand.planner.explain import Question, degrees, explained, runner_up, turned
+from byhand.planner.flags import megatron, torchtitan, uneven
 from byhand.planner.machines import CARD
 from byhand.planner.memory import parameters
 from byhand.planner.messages import ring
@@ -341,6 +342,15 @@ def test_rules_of_thumb_lose_the_best_somewhere():
 RULES = [(4096, {"rows": 1}), (512, {"tp": 8}), (4096, {"chunks": 1}), (4096, {"zero": 0})]
 
 
+def test_most_chunks_are_not_the_fastest():
+    """A stage's blocks, each half a chunk of its own: messages cost more than the bubble saves."""
+    found = search(named("gpt3-175b"), "a100-80gb", 512, 1024, software="megatron-2022")
+    most = next(
+        each for layout, each in found if layout.pp > 1 and layout.chunks == 2 * 96 // layout.pp
+    )
+    assert most.seconds > 1.02 * found[0][1].seconds
+
+
 def test_a_trillion_on_sixteen_thousand_has_every_layout():
     found = search(
         named("gpt-1t"), "a100-80gb", 16384, 3072, software="megatron-2022", orders=ORDERS[:1]
@@ -414,6 +424,27 @@ def test_the_tools_json_is_what_search_finds():
 def test_the_tool_refuses_in_a_sentence(words, sentence, capsys):
     assert main(words) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_flags_say_what_the_layout_says():
+    layout = Layout(8, 4, 2, chunks=3, rows=2, zero=1, sequence=True, recompute="full")
+    words = megatron(named("gpt3-175b"), layout, 64)
+    for flag in (
+        "--tensor-model-parallel-size 4",
+        "--pipeline-model-parallel-size 2",
+        "--num-virtual-stages-per-pipeline-rank 3",
+        "--micro-batch-size 2",
+        "--global-batch-size 64",
+        "--sequence-parallel",
+        "--use-distributed-optimizer",
+        "--recompute-granularity full",
+    ):
+        assert flag in words
+    assert uneven(named("gpt3-175b"), layout) == ""
+    assert uneven(named("llama3-405b"), Layout(pp=8)).startswith("126 blocks do not divide by 8")
+    shards = torchtitan(named("llama3-8b"), replace(layout, chunks=1, recompute="none"), 64)
+    assert "--parallelism.data_parallel_shard_degree 8" in shards
+    assert "--parallelism.pipeline_parallel_microbatch_size 2" in shards
 
 
 def test_every_name_is_a_model():

@@ -35,6 +35,17 @@ def megatron(model: Model, layout: Layout, num_sequences: int, precision: str = 
     return " ".join(words)
 
 
+def uneven(model: Model, layout: Layout) -> str:
+    """What Megatron must be told beside its flags, where blocks do not divide; else nothing."""
+    blocks, chunks = sizes(model).blocks, layout.pp * layout.chunks
+    if blocks % chunks == 0:
+        return ""
+    return (
+        f"{blocks} blocks do not divide by {chunks} chunks: Megatron-LM asks for "
+        "--pipeline-model-parallel-layout, which names the blocks of each"
+    )
+
+
 def _recompute(layout: Layout) -> list[str]:
     return {
         "none": [],
