@@ -11,6 +11,7 @@ import statistics
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -73,7 +74,11 @@ def tool(command: str, places: int = 1) -> str:
         main(command.split())
     head, *blocks, flags = told.getvalue().strip().split("\n\n")
     lines = "\n".join([head, *blocks[:places], flags]).splitlines()
-    look = {"break_on_hyphens": False, "break_long_words": False, "subsequent_indent": "      "}
+    look: dict[str, Any] = {
+        "break_on_hyphens": False,
+        "break_long_words": False,
+        "subsequent_indent": "      ",
+    }
     return "\n".join(textwrap.fill(line, 88, **look) for line in lines)
 
 
@@ -90,9 +95,11 @@ def talking(found: Step) -> float:
 # Published rows
 
 
-def predicted(row: Published, software: str | None = None, **changes: float) -> float:
-    """Seconds of that run on paper. software: another's constants. changes: to its machine."""
-    machine = replace(MACHINES[row.machine], **changes)
+def predicted(row: Published, software: str | None = None, between: float | None = None) -> float:
+    """Seconds of that run on paper. software: another's constants. between: its cards' rate."""
+    machine = MACHINES[row.machine]
+    if between is not None:
+        machine = replace(machine, between=between)
     found = step(
         row.model,
         row.layout,
@@ -197,7 +204,7 @@ def cloud(found: Found, title: str) -> Figure:
         axes.set_ylabel("seconds of a step, by powers of ten")
         axes.grid(color=style.FAINT, linewidth=0.5)
         axes.set_axisbelow(True)
-        look = {"markersize": 2.2, "alpha": 0.16, "mew": 0, "rasterized": True}
+        look: dict[str, Any] = {"markersize": 2.2, "alpha": 0.16, "mew": 0, "rasterized": True}
         axes.plot(*points.T, "o", color=style.COMPUTE, **look)
         axes.axhline(middle, color=style.INK, linewidth=1, linestyle=(0, (3, 3)))
         paper = {"fc": style.PAPER, "ec": "none", "pad": 1.5}
@@ -216,9 +223,14 @@ def _name(axes: Axes, point: tuple[float, float], text: str) -> None:
     words = text.split(" · ")
     half = (len(words) + 1) // 2
     told = " · ".join(words[:half]) + "\n" + " · ".join(words[half:])
-    ring = {"mfc": "#e69f00", "mec": style.INK, "mew": 1.2, "zorder": 5}
+    ring: dict[str, Any] = {"mfc": "#e69f00", "mec": style.INK, "mew": 1.2, "zorder": 5}
     axes.plot(*point, "o", markersize=8, **ring)
-    look = {"xytext": (-6, -9), "textcoords": "offset points", "ha": "right", "va": "top"}
+    look: dict[str, Any] = {
+        "xytext": (-6, -9),
+        "textcoords": "offset points",
+        "ha": "right",
+        "va": "top",
+    }
     axes.annotate(told, point, fontsize=style.SMALL_POINTS, weight="bold", **look)
 
 
@@ -264,7 +276,7 @@ def ratio_dots(found: Mapping[str, Sequence[float]], title: str) -> Figure:
         axes.axvline(1, color=style.INK, linewidth=1, zorder=1)
         for row, values in enumerate(found.values()):
             shifts = np.linspace(-0.22, 0.22, len(values)) if len(values) > 1 else [0.0]
-            look = {"markersize": 5.5, "alpha": 0.6, "mew": 0}
+            look: dict[str, Any] = {"markersize": 5.5, "alpha": 0.6, "mew": 0}
             axes.plot(values, row + np.array(shifts), "o", color=style.RANK_COLOURS[0], **look)
             told = f"{len(values)} runs, {missed(values):.1%}"
             pen.at_right(axes, row, told, 6)
