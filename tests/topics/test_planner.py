@@ -328,6 +328,13 @@ def test_a_search_says_of_each_layout_what_step_says():
         assert layout.num_ranks == 16
 
 
+def test_a_long_sequence_is_shared_by_as_many_as_it_needs():
+    found = search(named("llama3-8b", 1 << 20), "h100-80gb", 64, 1)
+    assert found[0][0].cp > 16
+    with pytest.raises(ValueError, match="layouts fits"):
+        search(named("llama3-8b", 1 << 20), "h100-80gb", 64, 1, cp=1, tp=1)
+
+
 def test_rules_of_thumb_lose_the_best_somewhere():
     """One sequence a micro-batch, tp within a host, no chunks, no sharding."""
     asked = named("gpt-1t"), "a100-80gb", 16384
