@@ -10,6 +10,8 @@ import pytest
 from byhand.costs import Layout, gpt
 from byhand.figures import save_svg
 from byhand.planner import MACHINES, SOFTWARE, lab, search, step
+from byhand.planner.explain import runner_up
+from byhand.planner.models import named
 from byhand.planner.published import published, scored
 
 MODEL = gpt(4, 512, 8, 1024, 256, tied=False)
@@ -121,3 +123,63 @@ def test_pictures_name_what_they_show(found, tmp_path):
         assert any(text in each for each in texts), (name, texts)
         save_svg(figure, tmp_path / f"{name}.svg")
         assert (tmp_path / f"{name}.svg").stat().st_size < 400_000, name
+
+
+# Sentences of the lecture that no cell computes
+
+
+TRILLION = named("gpt-1t"), "a100-80gb"
+
+
+@pytest.fixture(scope="module")
+def trillion():
+    """As its first cell searches."""
+    return search(*TRILLION, 16_384, 3072, software="megatron-2022")
+
+
+def test_the_winner_and_the_second_are_those_that_the_lecture_explains(trillion):
+    best, second = trillion[0], runner_up(trillion)
+    assert lab.short(best[0]).startswith("dp 32 · tp 8 · pp 32 · cp 2 · rows 3")
+    assert (second[0].tp, second[0].pp) == (16, 16)
+    assert second[1].parts["idle"] < best[1].parts["idle"]
+    assert second[1].parts["tp"] > best[1].parts["tp"]
+    assert second[1].seconds / best[1].seconds - 1 < best[1].error
+
+
+def test_interleaving_does_not_divide_where_cp_is_1_and_the_pipeline_is_the_winners(trillion):
+    alike = [at for at, _ in trillion if (at.tp, at.pp, at.cp) == (8, 32, 1)]
+    assert alike
+    assert {at.chunks for at in alike} == {1}
+
+
+def test_rules_lose_what_the_lecture_says(trillion):
+    small = search(*TRILLION, 16_384, 512, software="megatron-2022")
+    assert lab.regret(trillion, lambda at: at.tp <= 8) == 0
+    assert 0.15 < lab.regret(small, lambda at: at.tp <= 8) < 0.25
+    for found in (trillion, small):
+        assert 0.2 < lab.regret(found, lambda at: at.recompute == "full") < 0.3
+        assert lab.regret(found, lambda at: at.zero == 1) == 0
+    asked = sum(lab.at_least(each) <= trillion[0][1].seconds for _, each in trillion)
+    assert 0.2 < asked / len(trillion) < 0.3
+
+
+def test_sequence_parallelism_selective_recomputation_and_zero_save_what_the_lecture_says():
+    deep = Layout(dp=32, tp=8, pp=64)
+    ways = [deep, replace(deep, sequence=True)]
+    ways.append(replace(ways[-1], recompute="selective"))
+    ways.append(replace(ways[-1], zero=1))
+    asked = {"machine": "a100-80gb", "num_sequences": 3072, "software": "megatron-2022"}
+    held = [step(TRILLION[0], way, **asked).num_bytes / lab.GIB for way in ways]
+    saved = [before - after for before, after in itertools.pairwise(held)]
+    assert 50 <= round(saved[0]) < 70
+    assert 50 <= round(saved[1]) < 60
+    assert 20 < saved[2] < 30
+
+
+def test_those_that_are_far_too_fast_on_paper_are_nearly_full():
+    for name, error in lab.farthest(4):
+        row = lab.run_of(name)
+        asked = {"precision": row.precision, "software": row.software}
+        each = step(row.model, row.layout, row.machine, row.num_sequences, **asked)
+        assert error < 0
+        assert each.num_bytes > 0.95 * each.limit, name

@@ -250,7 +250,7 @@ def step_bars(
 
 
 def memory_bars(steps: Mapping[str, Step], title: str, most: float | None = None) -> Figure:
-    """A bar a layout: bytes of its fullest rank by kind, cut off at `most` GiB; dashed: a card."""
+    """A bar a layout: bytes of its fullest rank by kind, cut off at `most` GiB; dashed: a GPU's memory."""
     rows = {
         name: [
             Line(
@@ -262,7 +262,9 @@ def memory_bars(steps: Mapping[str, Step], title: str, most: float | None = None
     }
     shown = [kind for kind in KINDS if any(found.memory[kind] > 0 for found in steps.values())]
     key = {kind: KINDS[kind] for kind in shown}
-    figure = stacked({"": rows}, title, "GiB of the fullest rank (dashed: the card)", key, most)
+    figure = stacked(
+        {"": rows}, title, "GiB of the fullest rank (dashed: a GPU's memory)", key, most
+    )
     limit = next(iter(steps.values())).limit / GIB
     figure.axes[0].axvline(limit, color=style.INK, linewidth=1.2, linestyle=(0, (3, 2)), zorder=2)
     return figure
