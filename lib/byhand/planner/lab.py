@@ -250,7 +250,7 @@ def step_bars(
 
 
 def memory_bars(steps: Mapping[str, Step], title: str, most: float | None = None) -> Figure:
-    """A bar a layout: bytes of its fullest rank by kind, cut off at `most` GiB; dashed: a GPU's memory."""
+    """A bar a layout: bytes of its fullest rank by kind, cut off at `most` GiB; dashed: a GPU."""
     rows = {
         name: [
             Line(
