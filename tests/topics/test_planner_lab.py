@@ -11,6 +11,7 @@ from byhand.costs import Layout, gpt
 from byhand.figures import save_svg
 from byhand.planner import MACHINES, SOFTWARE, lab, search, step
 from byhand.planner.explain import runner_up
+from byhand.planner.lab import pictures
 from byhand.planner.models import named
 from byhand.planner.published import published, scored
 
@@ -24,14 +25,15 @@ def found():
 
 
 def test_groups_are_all_parts_of_a_step_each_once(found):
-    named = list(itertools.chain.from_iterable(parts for parts, _ in lab.GROUPS.values()))
+    named = list(itertools.chain.from_iterable(lab.GROUPS.values()))
     assert sorted(named) == sorted(found[0][1].parts)
+    assert list(pictures.COLOURS) == list(lab.GROUPS)
     for _, each in found[:: len(found) // 10]:
         assert sum(lab.grouped(each).values()) == pytest.approx(each.seconds)
 
 
 def test_kinds_are_all_kinds_of_bytes(found):
-    assert set(lab.KINDS) == set(found[0][1].memory)
+    assert set(pictures.KINDS) == set(found[0][1].memory)
 
 
 def test_a_short_name_tells_layouts_apart():
@@ -113,10 +115,10 @@ def test_pictures_name_what_they_show(found, tmp_path):
     layout, best = found[0]
     steps = {"one": best, "two": found[1][1]}
     shown = {
-        "cloud": (lab.cloud(found, "A cloud"), f"{best.seconds:.1f} s: dp {layout.dp}"),
-        "steps": (lab.step_bars(steps, "Steps", {"one": 2.0}), "2.0 s ran"),
-        "memory": (lab.memory_bars(steps, "Memory"), f"{best.num_bytes / 2**30:,.0f} GiB"),
-        "ratios": (lab.ratio_dots({"some": [0.9, 1.1]}, "Ratios"), "2 runs, 10.0%"),
+        "cloud": (pictures.cloud(found, "A cloud"), f"{best.seconds:.1f} s: dp {layout.dp}"),
+        "steps": (pictures.step_bars(steps, "Steps", {"one": 2.0}), "2.0 s ran"),
+        "memory": (pictures.memory_bars(steps, "Memory"), f"{best.num_bytes / 2**30:,.0f} GiB"),
+        "ratios": (pictures.ratio_dots({"some": [0.9, 1.1]}, "Ratios"), "2 runs, 10.0%"),
     }
     for name, (figure, text) in shown.items():
         texts = [each.get_text() for axes in figure.axes for each in axes.texts]
@@ -169,7 +171,7 @@ def test_sequence_parallelism_selective_recomputation_and_zero_save_what_the_lec
     ways.append(replace(ways[-1], recompute="selective"))
     ways.append(replace(ways[-1], zero=1))
     asked = {"machine": "a100-80gb", "num_sequences": 3072, "software": "megatron-2022"}
-    held = [step(TRILLION[0], way, **asked).num_bytes / lab.GIB for way in ways]
+    held = [step(TRILLION[0], way, **asked).num_bytes / pictures.GIB for way in ways]
     saved = [before - after for before, after in itertools.pairwise(held)]
     assert 50 <= round(saved[0]) < 70
     assert 50 <= round(saved[1]) < 60
