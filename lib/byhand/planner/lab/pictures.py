@@ -1,0 +1,128 @@
+"""What lecture 17 draws: all layouts as a cloud, a step and its bytes in bars, published rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from byhand.figures import pen, style
+from byhand.figures.bars import Line, stacked
+from byhand.planner.lab import grouped, missed, short
+from byhand.planner.search import Found
+from byhand.planner.step import Step
+
+GIB = 2**30
+COLOURS = {
+    "computes": style.COMPUTE,
+    "recomputes": "#f2d49b",
+    "tp, cp, ep": style.AXIS_COLOURS["tp"],
+    "pp": style.AXIS_COLOURS["pp"],
+    "idles": style.PAPER,
+    "gradients": style.AXIS_COLOURS["dp"],
+}
+KINDS = style.STATE_COLOURS | {
+    "activations": "#009e73",
+    "loss": "#56b4e9",
+    "gathered": "#cc79a7",
+    "buffers": style.FAINT,
+}
+
+
+def cloud(found: Found, title: str) -> Figure:
+    """A dot a layout: bytes of the fullest rank, seconds of a step; the fastest is named."""
+    points = np.array([(each.num_bytes / GIB, each.seconds) for _, each in found])
+    best, winner = found[0]
+    name = f"{winner.seconds:.1f} s: {short(best)}"
+    limit = winner.limit / GIB
+    middle = float(np.median(points[:, 1]))
+    with style.plot(3.7, title) as (figure, axes):
+        axes.set(yscale="log", xlim=(0, 1.02 * limit), xlabel="GiB of the fullest rank")
+        axes.set_ylabel("seconds of a step, by powers of ten")
+        axes.grid(color=style.FAINT, linewidth=0.5)
+        axes.set_axisbelow(True)
+        look: dict[str, Any] = {"markersize": 2.2, "alpha": 0.16, "mew": 0, "rasterized": True}
+        axes.plot(*points.T, "o", color=style.COMPUTE, **look)
+        axes.axhline(middle, color=style.INK, linewidth=1, linestyle=(0, (3, 3)))
+        paper = {"fc": style.PAPER, "ec": "none", "pad": 1.5}
+        pen.beside(axes, (0, middle), f"half of them: over {middle:.0f} s", 4, bbox=paper)
+        _name(axes, (winner.num_bytes / GIB, winner.seconds), name)
+        axes.yaxis.set_major_locator(LogLocator(10))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:,.0f}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.set_ylim(bottom=winner.seconds / 2.6)
+        figure.set_dpi(2 * style.SCREEN_DPI)
+    return figure
+
+
+def _name(axes: Axes, point: tuple[float, float], text: str) -> None:
+    """A ring around the winner, and its name on two lines below, left of the edge."""
+    words = text.split(" · ")
+    half = (len(words) + 1) // 2
+    told = " · ".join(words[:half]) + "\n" + " · ".join(words[half:])
+    ring: dict[str, Any] = {"mfc": "#e69f00", "mec": style.INK, "mew": 1.2, "zorder": 5}
+    axes.plot(*point, "o", markersize=8, **ring)
+    look: dict[str, Any] = {
+        "xytext": (-6, -9),
+        "textcoords": "offset points",
+        "ha": "right",
+        "va": "top",
+    }
+    axes.annotate(told, point, fontsize=style.SMALL_POINTS, weight="bold", **look)
+
+
+def step_bars(
+    steps: Mapping[str, Step], title: str, ran: Mapping[str, float] | None = None
+) -> Figure:
+    """A bar a layout: a step's seconds by GROUPS. ran: published seconds, for some; grey."""
+    rows, known = {}, ran or {}
+    for name, found in steps.items():
+        bars = [("", seconds, COLOURS[group]) for group, seconds in grouped(found).items()]
+        rows[name] = [Line(bars, f"{found.seconds:.1f} s, MFU {found.mfu:.0%}")]
+        if name in known:
+            grey = [("", known[name], style.COMMUNICATION)]
+            rows[name].append(Line(grey, f"{known[name]:.1f} s ran"))
+    return stacked({"": rows}, title, "seconds of a step", COLOURS)
+
+
+def memory_bars(steps: Mapping[str, Step], title: str, most: float | None = None) -> Figure:
+    """A bar a layout: bytes of its fullest rank by kind, cut off at `most` GiB; dashed: a GPU."""
+    rows = {
+        name: [
+            Line(
+                [("", num_bytes / GIB, KINDS[kind]) for kind, num_bytes in found.memory.items()],
+                f"{found.num_bytes / GIB:,.0f} GiB",
+            )
+        ]
+        for name, found in steps.items()
+    }
+    shown = [kind for kind in KINDS if any(found.memory[kind] > 0 for found in steps.values())]
+    key = {kind: KINDS[kind] for kind in shown}
+    figure = stacked(
+        {"": rows}, title, "GiB of the fullest rank (dashed: a GPU's memory)", key, most
+    )
+    limit = next(iter(steps.values())).limit / GIB
+    figure.axes[0].axvline(limit, color=style.INK, linewidth=1.2, linestyle=(0, (3, 2)), zorder=2)
+    return figure
+
+
+def ratio_dots(found: Mapping[str, Sequence[float]], title: str) -> Figure:
+    """A row a software and GPU, a dot a published run: predicted over published seconds."""
+    with style.plot(1.1 + 0.31 * len(found), title) as (figure, axes):
+        pen.rows(axes, found)
+        axes.axvspan(0.95, 1.05, color=style.tint(style.FAINT, 0.55), zorder=0)
+        axes.axvline(1, color=style.INK, linewidth=1, zorder=1)
+        for row, values in enumerate(found.values()):
+            shifts = np.linspace(-0.22, 0.22, len(values)) if len(values) > 1 else [0.0]
+            look: dict[str, Any] = {"markersize": 5.5, "alpha": 0.6, "mew": 0}
+            axes.plot(values, row + np.array(shifts), "o", color=style.RANK_COLOURS[0], **look)
+            told = f"{len(values)} runs, {missed(values):.1%}"
+            pen.at_right(axes, row, told, 6)
+        axes.set(xlim=(0.78, 1.22), xlabel="seconds predicted over published (grey: within 5 %)")
+        axes.tick_params(axis="y", length=0)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda ratio, _: f"{ratio:.2f}"))
+    return figure
