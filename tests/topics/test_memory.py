@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import pytest
@@ -580,6 +581,23 @@ def test_only_ranks_of_the_group_agree():
     assert launch(on_rank, 3).results == [False, False, True]
 
 
+@pytest.mark.parametrize(
+    "optimizer", [partial(SGD, lr=0.1), partial(SGD, lr=0.1, momentum=0.9), AdamW]
+)
+def test_a_rank_without_gradients_agrees_with_those_that_have_some(optimizer):
+    def on_rank(rank, world_size):
+        scale, parameters = LossScale(), [torch.zeros(2)] * (rank != 1)
+        step, taken = MasterWeights(optimizer, parameters), []
+        for bad_rank in (None, 2, 0):
+            gradients = [torch.full((2,), float("inf" if rank == bad_rank else 1))]
+            taken.append(scale.step(step, gradients[: len(parameters)]))
+        return taken, scale.value, [p.any().item() for p in parameters]
+
+    found = launch(on_rank, 3).results
+    assert [result[:2] for result in found] == [([True, False, False], 2.0**14)] * 3
+    assert [moved for *_, moved in found] == [[True], [], [True]]
+
+
 def train_in_fp16(rank, world_size, stage, overflow_on):
     """The masters' sum, and the scale, after each of 4 steps; an overflow of one rank's rows."""
     scale, found = LossScale(2.0**10, every=100), []
@@ -640,6 +658,40 @@ def test_a_scale_keeps_gradients_that_fp16_would_lose():
     scaled = scale.scale(gradient).half().float()
     scale.step(SGD([parameter], lr=1.0), [scaled])
     assert parameter.item() == -(2.0**-30)
+
+
+def test_the_scale_is_divided_out_in_float32():
+    """2^-26 is no number of fp16: a gradient that is divided in fp16 would be 0."""
+    given = torch.tensor([2.0**-10], dtype=torch.float16)
+    [divided], finite = LossScale().unscale([given])
+    assert (divided.item(), divided.dtype, finite) == (2.0**-26, torch.float32, True)
+    assert given.item() == 2.0**-10, "a gradient was changed"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_gradients_of_enough_digits_are_divided_in_place(dtype):
+    given = torch.ones(2, dtype=dtype)
+    [divided], _ = LossScale(4.0).unscale([given])
+    assert divided is given
+    assert given.tolist() == [0.25, 0.25]
+
+
+def scaled_inside(parameters, scale):
+    make = lambda masters: ScaledOptimizer(SGD(masters, lr=1.0), scale)  # noqa: E731
+    masters = MasterWeights(make, parameters)
+    return masters, masters
+
+
+def scaled_outside(parameters, scale):
+    masters = MasterWeights(partial(SGD, lr=1.0), parameters)
+    return masters, ScaledOptimizer(masters, scale)
+
+
+@pytest.mark.parametrize("fitted", [scaled_inside, scaled_outside])
+def test_masters_are_moved_by_what_fp16_could_not_hold(fitted):
+    masters, optimizer = fitted([torch.zeros(1, dtype=torch.float16)], LossScale())
+    optimizer.step([torch.tensor([2.0**-10], dtype=torch.float16)])
+    assert masters.masters[0].item() == -(2.0**-26)
 
 
 def test_a_scale_goes_on_from_a_checkpoint_where_it_was():

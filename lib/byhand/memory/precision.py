@@ -15,7 +15,8 @@ They fit together around any optimizer, innermost first:
     MasterWeights(lambda masters: ScaledOptimizer(AdamW(masters), loss_scale), parameters)
     ShardedOptimizer(layers, lambda shards: ScaledOptimizer(AdamW(shards), loss_scale), ...)
 
-In the second ZeRO's shards are the master weights: its `dtype` says what is computed in.
+In the second ZeRO's shards are the master weights: its `dtype` says what is computed in. Wherever
+the scale stands, it is divided out in float32, so gradients in fp16 may come as they are.
 Source: Micikevicius et al. 2018, arXiv:1710.03740. The rule is torch.amp.GradScaler's.
 """
 
@@ -65,30 +66,34 @@ class LossScale:
         """The gradient of the loss, times the scale: a new tensor, with which backward begins."""
         return grad * self.value
 
-    def unscale(self, gradients: list[Tensor]) -> bool:
-        """Divide by the scale, in place; whether all gradients of all ranks are finite.
+    def unscale(self, gradients: list[Tensor]) -> tuple[list[Tensor], bool]:
+        """The gradients divided by the scale; whether those of all ranks were finite before.
 
-        They are summed over replicas already. In float32: in fp16 the small ones would be lost.
+        They are summed over replicas already; a rank may have none. Divided in float32 at least,
+        for in fp16 the small ones would be lost: in place what has so many digits, else a copy.
         Sends 2 (n-1)/n · 4 bytes: one all-reduce of one number.
         """
-        overflows = [~gradient.isfinite().all() for gradient in gradients]
+        wide = [g.to(torch.promote_types(g.dtype, torch.float32)) for g in gradients]
+        overflows = [~g.isfinite().all() for g in wide or [torch.zeros(())]]
         overflow = torch.stack(overflows).any().float()
-        torch._foreach_mul_(gradients, 1 / self.value)
         if dist.is_initialized():  # one device alone needs no process group
             dist.all_reduce(overflow, dist.ReduceOp.MAX, group=self.group)
-        return not overflow.item()
+        for gradient in wide:
+            gradient.mul_(1 / self.value)
+        return wide, not overflow.item()
 
     def step(self, optimizer: Any, gradients: list[Tensor]) -> bool:
-        """Unscale, in place; the optimizer's step, on all ranks or on none; the next scale.
+        """Unscale; the optimizer's step, on all ranks or on none; the next scale.
 
-        Returns whether the step was taken. Sends what `unscale` sends.
+        Returns whether the step was taken. The optimizer is given what `unscale` divided, so in
+        float32 at least. Sends what `unscale` sends, and the optimizer's step.
 
         Raises:
             FloatingPointError: a gradient is infinite or no number, however small the scale.
         """
-        finite = self.unscale(gradients)
+        wide, finite = self.unscale(gradients)
         if finite:
-            optimizer.step(gradients)
+            optimizer.step(wide)
         self.update(finite)
         return finite
 
@@ -115,7 +120,7 @@ class LossScale:
 
 
 class ScaledOptimizer:
-    """An optimizer that is given gradients of the scaled loss, which it divides in place.
+    """An optimizer that is given gradients of the scaled loss, which it divides in float32.
 
     Whoever clips them before, as ShardedOptimizer's step does, gives max_norm times the scale.
     """
@@ -152,4 +157,5 @@ class MasterWeights:
         """
         wide = [g.to(m.dtype, copy=True) for g, m in zip(gradients, self.masters, strict=True)]
         self.optimizer.step(wide)
-        torch._foreach_copy_(self.parameters, self.masters)
+        for parameter, master in zip(self.parameters, self.masters, strict=True):
+            parameter.copy_(master)

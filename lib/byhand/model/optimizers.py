@@ -1,7 +1,8 @@
 """SGD, momentum and AdamW, written out. Each works on a list of parameters and its gradients.
 
 An optimizer holds its state per parameter, in the parameters' order, so a rank that keeps a shard
-of the parameters keeps that shard's state and nothing else.
+of the parameters keeps that shard's state and nothing else. Both lists may be empty, on a rank that
+has no shard.
 Sources: Sutskever et al. 2013 (momentum, in torch's form); Loshchilov and Hutter 2019,
 arXiv:1711.05101, algorithm 2 (AdamW).
 """
@@ -22,10 +23,11 @@ class SGD:
     def step(self, gradients: list[Tensor]) -> None:
         """Change the parameters in place. Sends nothing."""
         if self.momentum:
-            torch._foreach_mul_(self.velocity, self.momentum)
-            torch._foreach_add_(self.velocity, gradients)
+            for velocity, gradient in zip(self.velocity, gradients, strict=True):
+                velocity.mul_(self.momentum).add_(gradient)
             gradients = self.velocity
-        torch._foreach_add_(self.parameters, gradients, alpha=-self.lr)
+        for parameter, gradient in zip(self.parameters, gradients, strict=True):
+            parameter.add_(gradient, alpha=-self.lr)
 
 
 class AdamW:
