@@ -163,7 +163,7 @@ def test_the_last_one_to_come_made_the_others_wait():
     everyone = (0, 1, 2)
     events = [call(rank, start, 9.5, everyone) for rank, start in enumerate((1.0, 9.0, 3.0))]
     assert waits(events) == {(0, 1): 8.0, (2, 1): 6.0}
-    assert stragglers(events) == {1: 14.0, 2: -6.0, 0: -8.0}
+    assert stragglers(events) == {1: 8.0, 2: -6.0, 0: -8.0}  # one collective, one wait
 
 
 def test_who_is_late_because_it_waited_itself_is_no_straggler():
@@ -171,6 +171,34 @@ def test_who_is_late_because_it_waited_itself_is_no_straggler():
     second = [call(0, 6, 6.1, (0, 2)), call(2, 2, 6.1, (0, 2))]  # rank 2 waits for rank 0
     assert waits(first + second) == {(0, 1): 4, (2, 0): 4}
     assert stragglers(first + second) == {1: 4, 0: 0, 2: -4}
+
+
+def steps_of(num_steps, groups, slow, delay=1.0):
+    """Ledger of steps in which a rank comes `delay` late, and all then meet in those groups."""
+    clock, events = dict.fromkeys(sorted(set().union(*groups)), 0.0), []
+    for _ in range(num_steps):
+        clock[slow] += delay
+        for group in groups:
+            end = max(clock[rank] for rank in group)
+            events += [call(rank, clock[rank], end, group) for rank in group]
+            clock |= dict.fromkeys(group, end)
+    return events
+
+
+def test_an_innocent_rank_nets_zero_however_many_it_makes_wait():
+    found = stragglers(steps_of(3, [(0, 1), (1, 2, 3, 4, 5)], slow=0))
+    assert found == {0: 3, 1: 0, 2: -3, 3: -3, 4: -3, 5: -3}
+
+
+@given(st.data(), st.integers(1, 4), st.integers(2, 5), st.booleans())
+def test_in_any_grid_of_groups_the_slow_rank_alone_is_above_zero(data, tall, wide, columns_first):
+    ranks = range(tall * wide)
+    rows = [tuple(ranks[wide * row : wide * (row + 1)]) for row in range(tall)]
+    columns = [tuple(ranks[column::wide]) for column in range(wide)]
+    slow = data.draw(st.sampled_from(ranks))
+    groups = [*columns, *rows] if columns_first else [*rows, *columns]
+    found = stragglers(steps_of(2, groups, slow))
+    assert [rank for rank, seconds in found.items() if seconds > 0] == [slow]
 
 
 def test_a_call_that_was_waited_for_late_or_ended_early_cost_less():

@@ -9,13 +9,18 @@ last one, from its own wait until the last one's call:
 
 A late rank need not be slow: it may have waited in another group. Rank 1 is slow, rank 0 waits for
 it in their tensor-parallel group, and so comes late to its data-parallel group, where rank 2 waits
-for rank 0. Taking what a rank waited itself from what it made others wait leaves rank 1.
+for rank 0. So what a rank waited itself is taken from what it made others wait.
+
+The rule: *a collective's wait counts once*. Whoever comes last is charged with the longest wait in
+that collective, however many ranks stood still in it. Rank 0 then caused in the second group just
+what it had waited in the first, and comes out at zero, whatever the sizes of the groups. (Counted
+once for each rank that waits, a large second group would make it seem the slow one.)
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
@@ -27,28 +32,43 @@ def waits(events: Iterable[Any]) -> dict[tuple[int, int], float]:
     """
     found: dict[tuple[int, int], float] = defaultdict(float)
     for calls in meetings(events):
-        last = max(calls, key=lambda call: call.start)
-        for call in calls:
-            if call is last or call.wait_start is None or call.wait_end is None:
-                continue
-            seconds = min(call.wait_end, last.start) - call.wait_start
-            if seconds > 0:
-                found[call.rank, last.rank] += seconds
+        late, waited = last_to_come(calls)
+        for rank, seconds in waited.items():
+            found[rank, late] += seconds
     return dict(found)
 
 
 def stragglers(events: Iterable[Any]) -> dict[int, float]:
     """By rank, the seconds it made others wait, less those it waited itself; the slowest first.
 
-    Of n ranks in one group, of which one is slow by s seconds a step: (n-1) s a step for that one,
-    and -s for each other.
+    A collective's wait counts once, for the rank that came last: it is the longest wait in that
+    collective. Of n ranks in one group, of which one is slow by s seconds a step: s a step for that
+    one, and -s for each other.
+
+    Compare ranks that are in as many groups each, as in a mesh. Who makes several groups wait, one
+    after the other and for one delay, is charged by each of them.
     """
     events = list(events)
     net = dict.fromkeys(sorted(event.rank for event in events), 0.0)
-    for (waiter, late), seconds in waits(events).items():
-        net[waiter] -= seconds
-        net[late] += seconds
+    for calls in meetings(events):
+        late, waited = last_to_come(calls)
+        net[late] += max(waited.values(), default=0.0)
+        for rank, seconds in waited.items():
+            net[rank] -= seconds
     return dict(sorted(net.items(), key=lambda item: -item[1]))
+
+
+def last_to_come(calls: Sequence[Any]) -> tuple[int, dict[int, float]]:
+    """Of calls that need each other: the last rank, and by rank the seconds it made it wait."""
+    last = max(calls, key=lambda call: call.start)
+    waited: dict[int, float] = {}
+    for call in calls:
+        if call is last or call.wait_start is None or call.wait_end is None:
+            continue
+        seconds = min(call.wait_end, last.start) - call.wait_start
+        if seconds > 0:
+            waited[call.rank] = seconds
+    return last.rank, waited
 
 
 def meetings(events: Iterable[Any]) -> list[list[Any]]:
