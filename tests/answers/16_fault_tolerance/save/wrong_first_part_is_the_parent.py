@@ -1,4 +1,4 @@
-"""Syncs the first folder of the path: in a folder of a folder it is not the one that was changed."""
+"""Syncs the first folder of the path, which in a folder of a folder is not the parent."""
 
 CHANGE = """
 -    disk.sync(folder.rpartition("/")[0])
