@@ -1,7 +1,7 @@
 """Sets of indices by dimension, and the library of torch for cutting."""
 
 
-def box_of(shape, cuts, place):
+def shard_box(shape, cuts, place):
     pieces = [
         torch.arange(size).tensor_split(count)[number].tolist()
         for size, count, number in zip(shape, cuts, place)

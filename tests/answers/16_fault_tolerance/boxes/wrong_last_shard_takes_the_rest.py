@@ -1,7 +1,7 @@
 """The rest goes to the last shard, not one by one to the first."""
 
 
-def box_of(shape, cuts, place):
+def shard_box(shape, cuts, place):
     starts, sizes = [], []
     for size, count, number in zip(shape, cuts, place):
         each = size // count

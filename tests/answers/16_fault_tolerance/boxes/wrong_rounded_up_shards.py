@@ -1,7 +1,7 @@
 """All shards but the last have the size rounded up, as torch.chunk cuts."""
 
 
-def box_of(shape, cuts, place):
+def shard_box(shape, cuts, place):
     starts, sizes = [], []
     for size, count, number in zip(shape, cuts, place):
         each = -(-size // count)

@@ -13,7 +13,7 @@ def blame(events):
         for moments in zip(*(sorted(by_rank[rank]) for rank in ranks)):
             late = ranks[moments.index(max(moments))]
             found.update({rank: moment - max(moments) for rank, moment in zip(ranks, moments)})
-            found[late] += len(ranks) * max(moments) - sum(moments)
+            found[late] += max(moments) - min(moments)
     return dict(found)
 
 

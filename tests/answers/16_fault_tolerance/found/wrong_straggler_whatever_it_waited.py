@@ -8,6 +8,6 @@ def straggler(events):
         calls.setdefault((event.group, number), []).append(event)
     found = {}
     for together in calls.values():
-        seconds = sum(together[-1].start - event.start for event in together)
+        seconds = together[-1].start - together[0].start
         found[together[-1].rank] = found.get(together[-1].rank, 0) + seconds
     return max(found, key=found.get)

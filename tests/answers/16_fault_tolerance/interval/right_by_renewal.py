@@ -28,3 +28,16 @@ def goodput(interval, save_seconds, restart_seconds, mean):
 def best_steps(step_seconds, save_seconds, restart_seconds, mean):
     tries = range(1, 10_001)
     return max(tries, key=lambda k: goodput(k * step_seconds, save_seconds, 0.0, mean))
+
+
+def lost(interval, save_seconds, restart_seconds, mean):
+    x = (interval + save_seconds) / mean
+    if x > 700:  # nothing is ever done: what is no restart is lost
+        return math.exp(-restart_seconds / mean)
+    fails = math.expm1(x)
+    try:
+        restarts = fails * mean * math.expm1(restart_seconds / mean)
+    except OverflowError:
+        return 0.0
+    tries = fails * (mean - x * mean / fails)
+    return tries / (tries + x * mean + restarts)
