@@ -1,7 +1,7 @@
 """Five real runs: lines of their configurations, and the same in this course's words. Pure.
 
-Each line is its source's, shortened where it says so; beside it stands what it means here. From the layout
-follow the groups of lecture 11, and the bytes of a rank, by `byhand.costs.held`.
+Each line is its source's, shortened where it says so; beside it stands what it means here. From
+the layout follow the groups of lecture 11, and the bytes of a rank, by `byhand.costs.held`.
 """
 
 from __future__ import annotations
