@@ -46,8 +46,9 @@ MAY_IMPORT = {
     "words": "",
 }
 EVERYBODYS = "words"
+OPTIONAL = "accelerate", "deepspeed", "megatron"  # imported where they are used: lecture 18's
 MAY_IMPORT_OF_OTHERS = {
-    "topic": {"torch", "accelerate", "deepspeed", "megatron"},  # these three: frameworks alone
+    "topic": {"torch", *OPTIONAL},
     "model": {"torch", "sklearn"},
     "pure": {"numpy", "scipy"},
     "figures": {"matplotlib", "numpy", "IPython"},

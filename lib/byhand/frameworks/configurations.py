@@ -1,7 +1,7 @@
 """Five real runs: lines of their configurations, and the same in this course's words. Pure.
 
-Each line is quoted as its source has it; what it means here stands beside it. From the layout
-follow the groups of lecture 11, and the bytes of a rank, by `byhand.costs.held`.
+Each line is its source's, shortened where it says so; beside it stands what it means here. From
+the layout follow the groups of lecture 11, and the bytes of a rank, by `byhand.costs.held`.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ CONFIGURATIONS = {
             "TP 8, CP 1, PP 16, DP 128": "tp 8, cp 1, pp 16, dp 128",
             "[TP, CP, PP, DP]": "the order: tp nearest, dp furthest",
             "Seq. Len. 8,192; Batch size/DP 16": "16 micro-batches of 1 row; 2048 sequences",
-            "no resharding after forward": "zero 2",
+            "we do not reshard after forward computation": "zero 2",
         },
         "arXiv:2407.21783, section 3.3.2, table 4",
         states(2, 4, 12),
@@ -114,7 +114,7 @@ CONFIGURATIONS = {
         Layout(dp=16, tp=8, rows=2, zero=3, sequence=True, recompute="full"),
         32,
         {
-            "# a preset for 128 H100 GPUs": "128 ranks",
+            "this toml config is a preset for 128 H100 GPUs": "128 ranks",
             "tensor_parallel_degree = 8": "tp 8, and between blocks its ranks share tokens",
             "data_parallel_shard_degree = -1": "what is left: dp 128 / 8 = 16, zero 3",
             "pipeline_parallel_degree = 1": "pp 1",
