@@ -16,7 +16,7 @@ from pathlib import Path
 TOPICS = (
     "collectives all_reduce communication_cost data_parallel zero tensor_parallel "
     "sequence_parallel pipeline_schedules pipeline_parallel rank_groups hybrid_parallel "
-    "context_parallel expert_parallel memory checkpoint"
+    "context_parallel expert_parallel memory checkpoint planner"
 ).split()  # in the order in which one builds on another
 
 MAY_IMPORT = {

@@ -1,0 +1,19 @@
+"""What would a trillion parameters need? Time and memory of a step on paper, and the best layout.
+
+step         seconds by part, bytes by kind of one layout: read this. Pure
+computing    a block's products, attention, element-wise work. Pure
+messages     what ranks send each other, by the level that a group reaches. Pure
+memory       what the fullest rank holds. Pure
+machines     GPUs, as data sheets have them. Pure
+software     what a generation of software makes of them: the fitted constants. Pure
+search       every layout of a machine, fastest first. Pure
+published    steps that were run, to fit and to score. Pure
+case, table, sizes   the question: a model's sizes, many layouts as columns. Pure
+"""
+
+from byhand.planner.machines import MACHINES, Machine
+from byhand.planner.search import search
+from byhand.planner.software import SOFTWARE, Software
+from byhand.planner.step import Step, step
+
+__all__ = ["MACHINES", "SOFTWARE", "Machine", "Software", "Step", "search", "step"]

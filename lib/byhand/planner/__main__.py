@@ -1,0 +1,148 @@
+"""The five fastest layouts of a model on a machine, why, and the flags of the first.
+
+python -m byhand.planner llama3-70b --ranks 512 --machine h100-80gb --batch 1024 --sequence 8192
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from byhand.costs.layout import Layout
+from byhand.planner import flags
+from byhand.planner.explain import WORDS, Question, bounds, degrees, explained
+from byhand.planner.machines import MACHINES
+from byhand.planner.models import NAMES, named
+from byhand.planner.search import Found
+from byhand.planner.software import SOFTWARE
+from byhand.planner.step import PRECISIONS, Step
+
+SHOWN = 5
+
+
+def parsed(words: Sequence[str] | None) -> argparse.Namespace:
+    """The command line's."""
+    parser = argparse.ArgumentParser("python -m byhand.planner", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("model", metavar="NAME", help=", ".join(NAMES))
+    parser.add_argument("--ranks", type=int, required=True, help="GPUs")
+    parser.add_argument("--machine", default="h100-80gb", help=", ".join(MACHINES))
+    parser.add_argument(
+        "--batch", type=int, required=True, help="sequences of a step, on all ranks"
+    )
+    parser.add_argument(
+        "--sequence", type=int, help="tokens of a sequence; the model's own if none"
+    )
+    parser.add_argument("--precision", default="bf16", help=" or ".join(PRECISIONS))
+    parser.add_argument("--software", help=", ".join(SOFTWARE))
+    parser.add_argument("--memory", type=float, help="GiB of a rank; the machine's if none")
+    parser.add_argument("--why", action="store_true", help="what would change the order: slower")
+    parser.add_argument("--json", action="store_true")
+    return parser.parse_args(words)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Print the plan; 2 and a sentence where there is none."""
+    asked = parsed(words)
+    try:
+        question = understood(asked)
+        found = question.found()
+        why = explained(question, found) if asked.why else []
+    except ValueError as error:
+        print(f"byhand.planner: {error}", file=sys.stderr)
+        return 2
+    if asked.json:
+        print(json.dumps(answer(question, found, why), indent=1))
+    else:
+        print(page(question, found, why))
+    return 0
+
+
+def understood(asked: argparse.Namespace) -> Question:
+    """What is asked, with names looked up.
+
+    Raises:
+        ValueError: names that are not known, counts below 1.
+    """
+    for name in ("ranks", "batch", "sequence", "memory"):
+        value = getattr(asked, name)
+        if value is not None and value < 1:
+            raise ValueError(f"--{name} is {value:g}: it must be at least 1")
+    model, memory = named(asked.model, asked.sequence), asked.memory and asked.memory * 2**30
+    software = asked.software or "nemo"
+    given = model, asked.machine, asked.ranks, asked.batch
+    return Question.of(*given, software=software, precision=asked.precision, memory=memory)
+
+
+def answer(question: Question, found: Found, why: Sequence[str]) -> dict[str, Any]:
+    """What --json prints."""
+    given = question.model, found[0][0], question.num_sequences, question.precision
+    return {
+        "machine": question.machine.name,
+        "software": question.software.name,
+        "precision": question.precision,
+        "layouts_that_fit": len(found),
+        "best": [row(layout, step) for layout, step in best(found)],
+        "why": list(why),
+        "megatron": flags.megatron(*given),
+        "torchtitan": flags.torchtitan(*given),
+    }
+
+
+def best(found: Found) -> Found:
+    """The fastest of each set of degrees: their other settings would fill the list."""
+    first: dict[tuple[int, ...], tuple[Layout, Step]] = {}
+    for layout, step in found:
+        first.setdefault(degrees(layout), (layout, step))
+    return list(first.values())[:SHOWN]
+
+
+def row(layout: Layout, step: Step) -> dict[str, Any]:
+    """One layout in plain numbers."""
+    return {
+        "layout": asdict(layout),
+        "seconds": step.seconds,
+        "error": step.error,
+        "mfu": step.mfu,
+        "parts": dict(step.parts),
+        "memory": dict(step.memory),
+        "bound_by": bounds(step)[0][0],
+    }
+
+
+def page(question: Question, found: Found, why: Sequence[str]) -> str:
+    """What is printed for people."""
+    model, machine = question.model, question.machine
+    lines = [
+        f"{model.parameters / 1e9:.1f} billion parameters, {question.num_sequences} sequences of "
+        f"{model.num_positions} tokens a step, {question.num_ranks} × {machine.name}, "
+        f"{question.precision}, {question.software.name}: {len(found)} layouts fit\n"
+    ]
+    for place, (layout, step) in enumerate(best(found), 1):
+        lines += [f"{place}. {layout}", *shown(step), ""]
+    lines += [*why, ""] if why else []
+    given = model, found[0][0], question.num_sequences, question.precision
+    lines.append(f"Megatron-LM: {flags.megatron(*given)}")
+    lines.append(f"torchtitan: {flags.torchtitan(*given)}")
+    return "\n".join(lines)
+
+
+def shown(step: Step) -> list[str]:
+    """Seconds, memory and what bounds it, a line each."""
+    kinds = ", ".join(f"{kind} {n / 2**30:.1f}" for kind, n in step.memory.items() if n > 2**26)
+    parts = ", ".join(f"{WORDS[name]} {share:.0%}" for name, share in bounds(step, 4))
+    seconds = f"{step.seconds:.3g} s ± {step.error:.0%}"
+    return [
+        f"   {seconds}, MFU {step.mfu:.1%}, {step.num_bytes / 2**30:.1f} GiB of "
+        f"{step.limit / 2**30:.0f}",
+        f"   time: {parts}",
+        f"   GiB: {kinds}",
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

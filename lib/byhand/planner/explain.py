@@ -1,0 +1,171 @@
+"""Why the fastest layout wins, what comes second, and what would change that. Pure.
+
+A reason is found by asking again: the search is run with another network, memory or batch, and with
+every constant of the software a fifth larger. What leaves the winner's degrees as they are is no
+reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from byhand.costs.layout import Layout
+from byhand.costs.model import Model
+from byhand.planner.machines import MACHINES, Machine
+from byhand.planner.search import Found, search
+from byhand.planner.software import SOFTWARE, Software
+from byhand.planner.step import Step, find
+
+MORE = 1.2  # a constant, for one that is a fifth smaller
+WORDS = {
+    "products": "the blocks' products",
+    "attention": "attention",
+    "small": "element-wise work",
+    "again": "computing again",
+    "tp": "tensor parallelism's messages",
+    "cp": "the ring of context parallelism",
+    "ep": "rows on their way to experts",
+    "head": "the head and the loss",
+    "pp": "messages between stages",
+    "idle": "the pipeline's bubble",
+    "gradients": "gradients that show",
+    "optimizer": "the optimizer",
+    "other": "the rest",
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What was searched for, so that it can be asked again in another way."""
+
+    model: Model
+    machine: Machine
+    num_ranks: int
+    num_sequences: int
+    software: Software
+    precision: str = "bf16"
+    memory: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        machine: Machine | str,
+        num_ranks: int,
+        num_sequences: int,
+        *,
+        software: Software | str = "nemo",
+        precision: str = "bf16",
+        memory: float | None = None,
+    ) -> Question:
+        """The same arguments as search takes."""
+        at, by = find(machine, MACHINES, "machine"), find(software, SOFTWARE, "software")
+        return cls(model, at, num_ranks, num_sequences, by, precision, memory)
+
+    def found(self) -> Found:
+        """All layouts that fit, fastest first."""
+        given = self.model, self.machine, self.num_ranks, self.num_sequences
+        more = {"precision": self.precision, "memory": self.memory}
+        return search(*given, software=self.software, **more)
+
+
+def degrees(layout: Layout) -> tuple[int, ...]:
+    """What makes a plan another plan: dp, tp, pp, cp and ep."""
+    return layout.dp, layout.tp, layout.pp, layout.cp, layout.ep
+
+
+def runner_up(found: Found) -> tuple[Layout, Step] | None:
+    """The fastest of other degrees than the winner's."""
+    best = degrees(found[0][0])
+    return next((each for each in found if degrees(each[0]) != best), None)
+
+
+def bounds(step: Step, most: int = 3) -> list[tuple[str, float]]:
+    """The largest parts of a step, and their shares of its seconds."""
+    shares = {name: seconds / step.seconds for name, seconds in step.parts.items()}
+    return sorted(shares.items(), key=lambda item: -item[1])[:most]
+
+
+def difference(best: Step, other: Step) -> list[tuple[str, float]]:
+    """Seconds that the other takes more of each part, the largest first, either way."""
+    more = {name: other.parts[name] - best.parts[name] for name in best.parts}
+    return sorted(more.items(), key=lambda item: -abs(item[1]))
+
+
+def changes(question: Question, found: Found) -> Iterator[tuple[str, str]]:
+    """(what is changed, what wins then), for everything that could have been otherwise."""
+    machine, batch = question.machine, question.num_sequences
+    limit = machine.memory if question.memory is None else question.memory
+    others: dict[str, Callable[[], Question]] = {
+        "cards twice as fast": lambda: _on(question, between=2 * machine.between),
+        "cards half as fast": lambda: _on(question, between=machine.between / 2),
+        "twice the memory": lambda: replace(question, memory=2 * limit),
+        "half the memory": lambda: replace(question, memory=limit / 2),
+        "twice the batch": lambda: replace(question, num_sequences=2 * batch),
+        "half the batch": lambda: replace(question, num_sequences=batch // 2),
+    }
+    for what, ask in others.items():
+        yield what, _verdict(found, ask)
+
+
+def hangs_on(question: Question, found: Found) -> list[tuple[str, float, bool]]:
+    """Of each constant: what a fifth more of it does to the winner's seconds, and to its place.
+
+    (constant, seconds of the best layout for those of before, whether other degrees win), the most
+    important first.
+    """
+    before, rows = found[0][1].seconds, []
+    for name, software in turned(question.software).items():
+        best, step = replace(question, software=software).found()[0]
+        other = degrees(best) != degrees(found[0][0])
+        rows.append((name, step.seconds / before - 1, other))
+    return sorted(rows, key=lambda row: (-row[2], -abs(row[1])))
+
+
+def turned(software: Software) -> Mapping[str, Software]:
+    """The software with each of its constants a fifth larger in turn."""
+    single = "traffic", "tensor", "hides_gradients", "attention_backward", "loss", "optimizer"
+    tables = "products", "attention", "operand"
+    found = {
+        name: replace(software, **{name: {k: MORE * v for k, v in getattr(software, name).items()}})
+        for name in tables
+    }
+    for name in single:
+        value = MORE * getattr(software, name)
+        found[name] = replace(software, **{name: min(1.0, value) if "hides" in name else value})
+    return found
+
+
+def _on(question: Question, **rates: float) -> Question:
+    return replace(question, machine=replace(question.machine, **rates))
+
+
+def _verdict(found: Found, ask: Callable[[], Question]) -> str:
+    """What wins then, in words."""
+    try:
+        best, step = ask().found()[0]
+    except ValueError as error:
+        return str(error)
+    if degrees(best) == degrees(found[0][0]):
+        return f"the same degrees, {step.seconds:.3g} s"
+    return f"{best}, {step.seconds:.3g} s"
+
+
+def explained(question: Question, found: Found) -> list[str]:
+    """The reasons, a line each."""
+    (layout, best), second = found[0], runner_up(found)
+    parts = ", ".join(f"{WORDS[name]} {share:.0%}" for name, share in bounds(best))
+    room = (best.limit - best.num_bytes) / 2**30
+    lines = [f"{layout} wins: {parts}; {room:.0f} GiB are left"]
+    if second is not None:
+        other = second[1]
+        what = [f"{WORDS[n]} {more:+.3g} s" for n, more in difference(best, other)[:2] if more]
+        late = other.seconds / best.seconds - 1
+        tie = "; closer than the planner's error" if late < best.error else ""
+        lines.append(f"second: {second[0]}, {late:.1%} slower: {', '.join(what)}{tie}")
+    lines += [f"with {what}: {verdict}" for what, verdict in changes(question, found)]
+    for name, change, other in hangs_on(question, found)[:3]:
+        place = "another layout wins" if other else "the same degrees win"
+        lines.append(f"with a fifth more of {name}: {change:+.1%} seconds, {place}")
+    return lines

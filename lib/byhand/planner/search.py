@@ -1,0 +1,178 @@
+"""Every layout of a machine for a model, and how fast each is: exhaustive. Pure.
+
+`every` writes down all layouts that divide; `search` drops those that do not fit, times the rest
+and sorts them. Nothing is sampled, and nothing is dropped for a rule of thumb: a layout is left
+out only where it cannot run, or where another of the list is as fast and holds no more:
+
+    selective recomputation where attention keeps no scores and the software chooses no products:
+        computes more and saves as much as none
+    ZeRO over one replica, sequence parallelism over one rank: the same step under another name
+
+tests/topics/test_planner.py holds the list against a plain loop over `step`.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from byhand.costs.layout import Layout
+from byhand.costs.model import Model
+from byhand.planner import memory as bytes_of
+from byhand.planner.case import FULL, NONE, SELECTIVE, Case
+from byhand.planner.machines import Machine
+from byhand.planner.software import Software
+from byhand.planner.step import Columns, Step, ask, columns, picked
+from byhand.planner.table import DEGREES, Column, Table
+from byhand.rank_groups.grid import ORDER
+
+OUTER_DP = "tp-cp-ep-pp-dp"  # stages as near as can be, replicas far
+ORDERS = ORDER, OUTER_DP
+MOST_CP = 16
+Found = list[tuple[Layout, Step]]
+
+
+def search(
+    model: Model,
+    machine: Machine | str,
+    num_ranks: int,
+    num_sequences: int,
+    *,
+    software: Software | str = "nemo",
+    precision: str = "bf16",
+    memory: float | None = None,
+    compiled: bool = True,
+    reduce_dtype: str | None = None,
+    orders: Sequence[str] = ORDERS,
+    **limits: int,
+) -> Found:
+    """All layouts that fit, each with its step, fastest first.
+
+    memory: bytes of a rank; the machine's where None. limits: the most of a degree, by name: tp,
+    pp, cp (16 where it is not named), ep, rows, chunks, zero.
+
+    Raises:
+        ValueError: nothing divides, or nothing fits; names that are not known.
+    """
+    case = ask(
+        model, [Layout()], machine, num_sequences, precision, software, compiled, reduce_dtype
+    )
+    limit = case.machine.memory if memory is None else memory
+    parts = [every(case, num_ranks, order, limits) for order in orders]
+    found = [result for at in parts if len(at) for result in fitting(replace(case, at=at), limit)]
+    if not found:
+        raise ValueError(refusal(case, num_ranks, limit, sum(map(len, parts))))
+    return in_order(found, limit)
+
+
+def refusal(case: Case, num_ranks: int, limit: float, tried: int) -> str:
+    """Why there is no layout, in a sentence."""
+    if not tried:
+        return (
+            f"{case.num_sequences} sequences of {case.sizes.positions} tokens and "
+            f"{case.sizes.heads} heads cannot be shared out over {num_ranks} ranks"
+        )
+    return (
+        f"none of {tried} layouts fits: {num_ranks} ranks of {limit / 2**30:.0f} GiB cannot hold "
+        f"{case.model.parameters / 1e9:.1f} billion parameters and train them on "
+        f"{case.num_sequences} sequences a step"
+    )
+
+
+def divisors(number: int, most: int | None = None) -> list[int]:
+    """Of a number, up to `most`."""
+    small = [each for each in range(1, int(number**0.5) + 1) if number % each == 0]
+    return sorted(d for d in {*small, *(number // each for each in small)} if not most or d <= most)
+
+
+def every(case: Case, num_ranks: int, order: str, limits: Mapping[str, int]) -> Table:
+    """All layouts whose degrees divide what they share out, as a table."""
+    names = {"tp", "pp", "cp", "ep", "rows", "chunks", "zero"}
+    if unknown := set(limits) - names:
+        raise ValueError(f"no limit is called {min(unknown)}; there are {', '.join(sorted(names))}")
+    grids = list(_grids(case, num_ranks, {"cp": MOST_CP, **limits}))
+    if order != ORDER:  # the same place for everybody where there is one stage, or one replica
+        grids = [grid for grid in grids if grid[2] > 1 and grid[0] > 1 and grid[3] == 1]
+    if not grids:
+        return Table(*[np.empty(0, int)] * 8, np.empty(0, bool), np.empty(0, int), order)
+    settings = list(_settings(case, limits))
+    numbers = np.array(grids)[:, None, :], np.array(settings)[None, :, :]
+    shape = len(grids), len(settings)
+    both = [np.broadcast_to(part, (*shape, part.shape[-1])) for part in numbers]
+    rows = np.concatenate(both, axis=-1).reshape(-1, len(DEGREES) + 2)
+    dp, tp, _, cp = rows[:, :4].T
+    runs = ((rows[:, 7] == 0) | (dp * cp > 1)) & ((rows[:, 8] == 0) | (tp > 1))
+    *degrees, sequence, recompute = rows[runs].T
+    return Table(*degrees, sequence.astype(bool), recompute, order)
+
+
+def _grids(case: Case, num_ranks: int, limits: Mapping[str, int]) -> Iterator[tuple[int, ...]]:
+    """dp, tp, pp, cp, ep, rows and chunks."""
+    s, batch = case.sizes, case.num_sequences
+    for tp in divisors(s.heads, limits.get("tp")):
+        if num_ranks % tp:
+            continue
+        for pp in divisors(num_ranks // tp, min(2 * s.blocks, limits.get("pp", num_ranks))):
+            for cp in divisors(num_ranks // tp // pp, limits["cp"]):
+                dp = num_ranks // tp // pp // cp
+                if batch % dp or (cp > 1 and s.positions % (2 * cp)):
+                    continue
+                experts = divisors(s.experts, limits.get("ep")) if s.experts else [1]
+                for ep in experts:
+                    if dp * cp % ep == 0:
+                        yield from _cuts(case, (dp, tp, pp, cp, ep), limits)
+
+
+def _cuts(
+    case: Case, degrees: tuple[int, ...], limits: Mapping[str, int]
+) -> Iterator[tuple[int, ...]]:
+    """With every micro-batch, and every number of chunks; interleaving needs m to be p's multiple.
+
+    Stages are cut into chunks as nearly equal as halves of blocks allow.
+    """
+    dp, _, pp, *_ = degrees
+    halves, each = 2 * case.sizes.blocks, case.num_sequences // dp
+    cuts = divisors(-(-halves // pp), limits.get("chunks")) if pp > 1 else [1]
+    for rows, chunks in itertools.product(divisors(each, limits.get("rows")), cuts):
+        if pp * chunks <= halves and (chunks == 1 or each // rows % pp == 0):
+            yield (*degrees, rows, chunks)
+
+
+def _settings(case: Case, limits: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
+    """ZeRO's stage, sequence parallelism, recomputation."""
+    some = not case.software.fused or case.software.selective > 0
+    again = (NONE, SELECTIVE, FULL) if some else (NONE, FULL)
+    yield from itertools.product(range(limits.get("zero", 3) + 1), (0, 1), again)
+
+
+def fitting(case: Case, limit: float) -> Iterator[tuple[Case, Columns, Column]]:
+    """Those that fit, timed; a table at a time."""
+    for start in range(0, len(case.at), BLOCK):
+        part = replace(case, at=case.at.take(slice(start, start + BLOCK)))
+        fits = sum(bytes_of.held(part).values()) <= limit
+        if fits.any():
+            part = replace(part, at=part.at.take(fits))
+            found = columns(part)
+            yield part, found, found.seconds
+
+
+BLOCK = 1 << 14  # rows of a table that stay near the processor
+
+
+def in_order(found: Sequence[tuple[Case, Columns, Column]], limit: float) -> Found:
+    """Layouts with their steps, the fastest first; equal ones in the order of the list."""
+    seconds = np.concatenate([each for _, _, each in found])
+    steps: Found = []
+    collecting = gc.isenabled()
+    gc.disable()  # thousands of small objects, none of them garbage
+    try:
+        for case, columns_, _ in found:
+            steps += picked(case, columns_, limit)
+    finally:
+        if collecting:
+            gc.enable()
+    return [steps[number] for number in np.argsort(seconds, kind="stable")]

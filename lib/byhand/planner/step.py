@@ -1,0 +1,250 @@
+"""One training step on paper: seconds by part, bytes by kind, and whether it fits. Pure.
+
+    m micro-batches pass the slowest stage one after another        products, attention, small,
+                                                                    again, head, tp, cp, ep, pp
+    the first waits for all stages before it, the last likewise     idle: (p - 1)/v of a turn
+    what gradients' messages do not hide behind computing           gradients
+    the optimizer's bytes, and what a step costs whatever it does   optimizer, other
+
+The seconds add up. `columns` answers for a whole table of layouts, `step` for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from byhand.costs.layout import Layout
+from byhand.costs.model import Model
+from byhand.planner import computing, memory, messages
+from byhand.planner.case import Case
+from byhand.planner.machines import MACHINES, Machine
+from byhand.planner.software import SOFTWARE, Software
+from byhand.planner.table import Column, table
+
+Parts = dict[str, Column]
+PRECISIONS = "bf16", "fp8"
+REDUCE = {"bf16": 2, "fp32": 4}
+
+
+class Row(Mapping[str, float]):
+    """One layout's numbers, by name, as it stands in the columns of many."""
+
+    __slots__ = "columns", "number"
+
+    def __init__(self, columns: Mapping[str, Column], number: int):
+        """Of that row."""
+        self.columns, self.number = columns, number
+
+    def __getitem__(self, name: str) -> float:
+        """A column's."""
+        return float(self.columns[name][self.number])
+
+    def __iter__(self) -> Iterator[str]:
+        """The columns' names."""
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.columns)
+
+    def __repr__(self) -> str:
+        """As a dict's."""
+        return repr(dict(self))
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of one layout. parts: seconds. memory: bytes of the fullest rank, by kind.
+
+    error: what published steps of this software that it was not fitted to missed by, on average.
+    """
+
+    parts: Mapping[str, float]
+    memory: Mapping[str, float]
+    limit: float
+    mfu: float
+    error: float
+
+    @property
+    def seconds(self) -> float:
+        """Of the whole step."""
+        return sum(self.parts.values())
+
+    @property
+    def num_bytes(self) -> float:
+        """Of the fullest rank."""
+        return sum(self.memory.values())
+
+    @property
+    def fits(self) -> bool:
+        """Whether the fullest rank has room."""
+        return self.num_bytes <= self.limit
+
+
+class Columns(NamedTuple):
+    """What a step takes and holds under each layout of a table."""
+
+    parts: Parts
+    memory: Parts
+
+    @property
+    def seconds(self) -> Column:
+        """Of whole steps."""
+        return sum(self.parts.values())
+
+    @property
+    def num_bytes(self) -> Column:
+        """Of the fullest ranks."""
+        return sum(self.memory.values())
+
+
+def step(
+    model: Model,
+    layout: Layout,
+    machine: Machine | str,
+    num_sequences: int,
+    *,
+    precision: str = "bf16",
+    software: Software | str = "nemo",
+    compiled: bool = True,
+    reduce_dtype: str | None = None,
+) -> Step:
+    """Time and memory of one training step.
+
+    machine, software: names, as MACHINES and SOFTWARE have them, or objects. reduce_dtype: of
+    gradients as they are summed, "bf16" or "fp32"; the software's own where None.
+
+    Raises:
+        ValueError: an unknown name, sequences or heads that the layout cannot share out, more
+            chunks than half blocks, a precision that the machine or the software has not.
+    """
+    layout.num_micro_batches(num_sequences)
+    case = ask(model, [layout], machine, num_sequences, precision, software, compiled, reduce_dtype)
+    check(case, layout)
+    (found,) = picked(case, columns(case))
+    return found[1]
+
+
+def ask(
+    model: Model,
+    layouts: list[Layout],
+    machine: Machine | str,
+    num_sequences: int,
+    precision: str = "bf16",
+    software: Software | str = "nemo",
+    compiled: bool = True,
+    reduce_dtype: object = None,
+) -> Case:
+    """The same arguments as a Case: names looked up, and refused in a sentence."""
+    machine, software = find(machine, MACHINES, "machine"), find(software, SOFTWARE, "software")
+    if precision not in machine.peak:
+        has = " and ".join(machine.peak)
+        raise ValueError(f"precision is {precision!r}: {machine.name} has {has}")
+    if (machine.kind, precision) not in software.products:
+        known = ", ".join(sorted(" in ".join(pair) for pair in software.products))
+        raise ValueError(
+            f"nothing is known of {software.name} on {machine.kind} in {precision}, only on {known}"
+        )
+    name = str(reduce_dtype).removeprefix("torch.").replace("float", "fp").replace("bfp", "bf")
+    if reduce_dtype is not None and name not in REDUCE:
+        raise ValueError(f"reduce_dtype is {reduce_dtype!r}; known are bf16 and fp32")
+    num_bytes = software.reduce_bytes if reduce_dtype is None else REDUCE[name]
+    given = machine, software, num_sequences, precision, compiled, num_bytes
+    return Case(model, table(layouts), *given)
+
+
+def find(asked: Any, known: Mapping[str, Any], what: str) -> Any:
+    """The one of that name, or the first that has it in its name; no name is taken as it is."""
+    if not isinstance(asked, str):
+        return asked
+    name = asked if asked in known else next((name for name in known if asked in name), None)
+    if not asked or name is None:
+        raise ValueError(f"no {what} is called {asked!r}; there are {', '.join(known)}")
+    return known[name]
+
+
+def check(case: Case, layout: Layout) -> None:
+    """Refuse what the layout cannot share out."""
+    s = case.sizes
+    if s.heads % layout.tp:
+        raise ValueError(f"{s.heads} heads cannot be shared by tp {layout.tp}: it must divide them")
+    if layout.pp * layout.chunks > 2 * s.blocks:
+        raise ValueError(
+            f"{2 * s.blocks} halves of blocks cannot make {layout.pp * layout.chunks} chunks"
+        )
+    if (s.experts and s.experts % layout.ep) or (not s.experts and layout.ep > 1):
+        raise ValueError(f"{s.experts} experts cannot be shared by ep {layout.ep}")
+
+
+def columns(case: Case) -> Columns:
+    """Seconds by part and bytes by kind of every layout of the case."""
+    pipeline = turns(case)
+    after = afterwards(case, sum(pipeline.values()))
+    parts = {name: np.broadcast_to(c, len(case.at)) for name, c in (pipeline | after).items()}
+    return Columns(parts, memory.held(case))
+
+
+def block(case: Case) -> Parts:
+    """Seconds of a micro-batch's turn, there and back, with one block."""
+    square = computing.attention(case)
+    return {
+        "products": 3 * computing.products(case),
+        "attention": square[0] + square[1],
+        "small": 2 * computing.small(case),
+        "again": computing.again(case),
+        "tp": messages.tensor(case),
+        "cp": messages.context(case),
+        "ep": messages.experts(case),
+    }
+
+
+def turns(case: Case) -> Parts:
+    """Of all micro-batches on the stage that takes longest, and how long it idles."""
+    at, m, each = case.at, case.micro_batches, block(case)
+    turn, head = sum(each.values()), computing.head(case)
+    first, last = (blocks * turn for blocks in case.blocks)
+    slow = (last + head > first) | (at.pp == 1)  # the last stage, which has the head
+    blocks = np.where(slow & (at.pp > 1), case.blocks[1], case.blocks[0])
+    busy = {name: m * blocks * seconds for name, seconds in each.items()}
+    busy["head"] = np.where(slow, m * head, 0.0)
+    show = np.where(at.chunks > 1, 1 - case.software.hides_sends, 1.0)
+    busy["pp"] = 2 * messages.hop(case) * (m * at.chunks * show + at.pp - 1)
+    mean = case.sizes.blocks / at.pp * turn
+    return busy | {"idle": (at.pp - 1) / at.chunks * mean}
+
+
+def afterwards(case: Case, pipeline: Column) -> Parts:
+    """What shows of gradients' messages, the optimizer, and the rest."""
+    at, software = case.at, case.software
+    dense, experts = memory.parameters(case)
+    sent = messages.gradients(case, dense, experts)
+    last_turn = pipeline / (case.micro_batches + (at.pp - 1) / at.chunks)
+    hidden = np.minimum(sent, np.where(at.zero >= 2, pipeline, last_turn))
+    ranks = np.where(at.zero > 0, at.dp * at.cp, 1)
+    owned = dense / ranks + experts / np.where(at.zero > 0, at.dp * at.cp // at.ep, 1)
+    return {
+        "gradients": sent - software.hides_gradients * hidden + messages.table_of_tokens(case),
+        "optimizer": software.optimizer * owned / case.machine.memory_rate,
+        "other": np.full(len(at), software.step_seconds),
+    }
+
+
+def mfu(case: Case, seconds: Column) -> Column:
+    """Model operations a second, of the peak: 3 forwards, attention over half the square."""
+    model, ranks = case.model, case.at.dp * case.at.tp * case.at.pp * case.at.cp
+    halves = sum(part.flops - part.square / 2 for part in model.parts)
+    flops = 3 * case.num_sequences * model.num_positions * halves
+    return flops / ranks / case.machine.peak[case.precision] / seconds
+
+
+def picked(case: Case, found: Columns, limit: float | None = None) -> Iterator[tuple[Layout, Step]]:
+    """Every layout of the case with its Step. limit: bytes of a rank; the machine's where None."""
+    limit = case.machine.memory if limit is None else limit
+    share, error = mfu(case, found.seconds), case.software.error
+    for number in range(len(case.at)):
+        parts, kinds = Row(found.parts, number), Row(found.memory, number)
+        yield case.at.layout(number), Step(parts, kinds, limit, float(share[number]), error)
