@@ -16,6 +16,7 @@ import numpy as np
 from byhand.planner.case import FULL, SELECTIVE, Case
 from byhand.planner.table import Column
 
+Side = Column | float
 NORMS = 20  # bytes a token and feature: two norms (4 each), two sums with the residual (6 each)
 SCORES_BACKWARD = 1.2  # bytes of scores' backward, for one of forward
 
@@ -27,12 +28,12 @@ def rate(case: Case, precision: str) -> float:
 
 
 def product(
-    case: Case, m: Column, k: Column, n: Column, precision: str = "", weights: Column | float = 1
+    case: Case, m: Side, k: Side, n: Side, precision: str = "", weights: Side = 1
 ) -> Column:
     """Seconds of [m, k] @ [k, n]; weights: so many matrices [k, n], as experts have."""
     precision = precision or case.precision
     moved = case.software.operand[precision] * (m * k + weights * k * n + m * n)
-    return 2 * m * k * n / rate(case, precision) + moved / case.machine.memory_rate
+    return np.asarray(2 * m * k * n / rate(case, precision) + moved / case.machine.memory_rate)
 
 
 def last_product(case: Case) -> Column:

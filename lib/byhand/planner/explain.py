@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from byhand.costs.layout import Layout
 from byhand.costs.model import Model
@@ -65,9 +66,15 @@ class Question:
 
     def found(self) -> Found:
         """All layouts that fit, fastest first."""
-        given = self.model, self.machine, self.num_ranks, self.num_sequences
-        more = {"precision": self.precision, "memory": self.memory}
-        return search(*given, software=self.software, **more)
+        return search(
+            self.model,
+            self.machine,
+            self.num_ranks,
+            self.num_sequences,
+            software=self.software,
+            precision=self.precision,
+            memory=self.memory,
+        )
 
 
 def degrees(layout: Layout) -> tuple[int, ...]:
@@ -98,8 +105,8 @@ def changes(question: Question, found: Found) -> Iterator[tuple[str, str]]:
     machine, batch = question.machine, question.num_sequences
     limit = machine.memory if question.memory is None else question.memory
     others: dict[str, Callable[[], Question]] = {
-        "cards twice as fast": lambda: _on(question, between=2 * machine.between),
-        "cards half as fast": lambda: _on(question, between=machine.between / 2),
+        "cards twice as fast": lambda: _on(question, 2 * machine.between),
+        "cards half as fast": lambda: _on(question, machine.between / 2),
         "twice the memory": lambda: replace(question, memory=2 * limit),
         "half the memory": lambda: replace(question, memory=limit / 2),
         "twice the batch": lambda: replace(question, num_sequences=2 * batch),
@@ -118,8 +125,8 @@ def hangs_on(question: Question, found: Found) -> list[tuple[str, float, bool]]:
     before, rows = found[0][1].seconds, []
     for name, software in turned(question.software).items():
         best, step = replace(question, software=software).found()[0]
-        other = degrees(best) != degrees(found[0][0])
-        rows.append((name, step.seconds / before - 1, other))
+        unlike = degrees(best) != degrees(found[0][0])
+        rows.append((name, step.seconds / before - 1, unlike))
     return sorted(rows, key=lambda row: (-row[2], -abs(row[1])))
 
 
@@ -127,18 +134,17 @@ def turned(software: Software) -> Mapping[str, Software]:
     """The software with each of its constants a fifth larger in turn."""
     single = "traffic", "tensor", "hides_gradients", "attention_backward", "loss", "optimizer"
     tables = "products", "attention", "operand"
-    found = {
-        name: replace(software, **{name: {k: MORE * v for k, v in getattr(software, name).items()}})
+    more: dict[str, Any] = {
+        name: {key: MORE * value for key, value in getattr(software, name).items()}
         for name in tables
     }
-    for name in single:
-        value = MORE * getattr(software, name)
-        found[name] = replace(software, **{name: min(1.0, value) if "hides" in name else value})
-    return found
+    more |= {name: MORE * getattr(software, name) for name in single}
+    more["hides_gradients"] = min(1.0, more["hides_gradients"])
+    return {name: replace(software, **{name: value}) for name, value in more.items()}
 
 
-def _on(question: Question, **rates: float) -> Question:
-    return replace(question, machine=replace(question.machine, **rates))
+def _on(question: Question, between: float) -> Question:
+    return replace(question, machine=replace(question.machine, between=between))
 
 
 def _verdict(found: Found, ask: Callable[[], Question]) -> str:
@@ -165,7 +171,7 @@ def explained(question: Question, found: Found) -> list[str]:
         tie = "; closer than the planner's error" if late < best.error else ""
         lines.append(f"second: {second[0]}, {late:.1%} slower: {', '.join(what)}{tie}")
     lines += [f"with {what}: {verdict}" for what, verdict in changes(question, found)]
-    for name, change, other in hangs_on(question, found)[:3]:
-        place = "another layout wins" if other else "the same degrees win"
+    for name, change, unlike in hangs_on(question, found)[:3]:
+        place = "another layout wins" if unlike else "the same degrees win"
         lines.append(f"with a fifth more of {name}: {change:+.1%} seconds, {place}")
     return lines

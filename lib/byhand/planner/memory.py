@@ -24,7 +24,8 @@ def parameters(case: Case, last: bool = False) -> tuple[Column, Column]:
 
     def dense(*names: str) -> Column:
         parts = [part[name] for name in names]
-        return sum(p.split / t + p.whole + p.by_token + p.partial for p in parts)
+        whole = sum(p.whole + p.by_token + p.partial for p in parts)
+        return whole + sum(p.split for p in parts) / t
 
     body = blocks * dense("attention", "mlp")
     copy = np.where(alone & part["head"].tied, 0, dense("head"))

@@ -33,7 +33,8 @@ def tensor(case: Case) -> Column:
     With sequence parallelism each is a reduce-scatter and an all-gather: as many bytes.
     """
     times = np.where(case.at.recompute == FULL, 6, 4)
-    return case.software.tensor * times * 2 * ring(case, "tp", message(case))
+    shown = case.software.tensor * (case.software.fp8_messages if case.precision == "fp8" else 1)
+    return shown * times * 2 * ring(case, "tp", message(case))
 
 
 def context(case: Case) -> Column:

@@ -42,6 +42,14 @@ def named(name: str, num_positions: int | None = None) -> Model:
     if name not in SHAPES:
         raise ValueError(f"no model is called {name!r}; there are {', '.join(NAMES)}")
     blocks, features, heads, keys, width, tokens, positions, gated = SHAPES[name]
-    tied = name.startswith(("gpt", "mpt"))
-    more = {"num_key_heads": keys, "width": width, "gated": gated, "tied": tied}
-    return gpt(blocks, features, heads, tokens, num_positions or positions, **more)
+    return gpt(
+        blocks,
+        features,
+        heads,
+        tokens,
+        num_positions or positions,
+        num_key_heads=keys,
+        width=width,
+        gated=gated,
+        tied=name.startswith(("gpt", "mpt")),
+    )

@@ -19,6 +19,7 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from byhand.costs.layout import Layout
 from byhand.costs.model import Model, gpt
@@ -67,7 +68,8 @@ def _row(row: dict[str, str]) -> Published:
         gated=bool(count["gated"]),
         tied=bool(count["tied"]),
     )
-    degrees = {name: count[name] for name in ("dp", "tp", "pp", "cp", "rows", "chunks", "zero")}
+    names = "dp", "tp", "pp", "cp", "rows", "chunks", "zero"
+    degrees: dict[str, Any] = {name: count[name] for name in names}
     layout = Layout(**degrees, sequence=bool(count["sequence"]), recompute=row["recompute"])
     return Published(
         row["id"],

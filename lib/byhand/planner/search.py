@@ -27,7 +27,7 @@ from byhand.planner.case import FULL, NONE, SELECTIVE, Case
 from byhand.planner.machines import Machine
 from byhand.planner.software import Software
 from byhand.planner.step import Columns, Step, ask, columns, picked
-from byhand.planner.table import DEGREES, Column, Table
+from byhand.planner.table import DEGREES, Column, Table, table, total
 from byhand.rank_groups.grid import ORDER
 
 OUTER_DP = "tp-cp-ep-pp-dp"  # stages as near as can be, replicas far
@@ -98,7 +98,7 @@ def every(case: Case, num_ranks: int, order: str, limits: Mapping[str, int]) -> 
     if order != ORDER:  # the same place for everybody where there is one stage, or one replica
         grids = [grid for grid in grids if grid[2] > 1 and grid[0] > 1 and grid[3] == 1]
     if not grids:
-        return Table(*[np.empty(0, int)] * 8, np.empty(0, bool), np.empty(0, int), order)
+        return table([Layout(order=order)]).take(slice(0))
     settings = list(_settings(case, limits))
     numbers = np.array(grids)[:, None, :], np.array(settings)[None, :, :]
     shape = len(grids), len(settings)
@@ -107,7 +107,8 @@ def every(case: Case, num_ranks: int, order: str, limits: Mapping[str, int]) -> 
     dp, tp, _, cp = rows[:, :4].T
     runs = ((rows[:, 7] == 0) | (dp * cp > 1)) & ((rows[:, 8] == 0) | (tp > 1))
     *degrees, sequence, recompute = rows[runs].T
-    return Table(*degrees, sequence.astype(bool), recompute, order)
+    columns = dict(zip(DEGREES, degrees, strict=True))
+    return Table(**columns, sequence=sequence.astype(bool), recompute=recompute, order=order)
 
 
 def _grids(case: Case, num_ranks: int, limits: Mapping[str, int]) -> Iterator[tuple[int, ...]]:
@@ -153,7 +154,7 @@ def fitting(case: Case, limit: float) -> Iterator[tuple[Case, Columns, Column]]:
     """Those that fit, timed; a table at a time."""
     for start in range(0, len(case.at), BLOCK):
         part = replace(case, at=case.at.take(slice(start, start + BLOCK)))
-        fits = sum(bytes_of.held(part).values()) <= limit
+        fits = total(bytes_of.held(part)) <= limit
         if fits.any():
             part = replace(part, at=part.at.take(fits))
             found = columns(part)

@@ -23,9 +23,8 @@ from byhand.planner import computing, memory, messages
 from byhand.planner.case import Case
 from byhand.planner.machines import MACHINES, Machine
 from byhand.planner.software import SOFTWARE, Software
-from byhand.planner.table import Column, table
+from byhand.planner.table import Column, Parts, table, total
 
-Parts = dict[str, Column]
 PRECISIONS = "bf16", "fp8"
 REDUCE = {"bf16": 2, "fp32": 4}
 
@@ -94,12 +93,12 @@ class Columns(NamedTuple):
     @property
     def seconds(self) -> Column:
         """Of whole steps."""
-        return sum(self.parts.values())
+        return total(self.parts)
 
     @property
     def num_bytes(self) -> Column:
         """Of the fullest ranks."""
-        return sum(self.memory.values())
+        return total(self.memory)
 
 
 def step(
@@ -140,20 +139,21 @@ def ask(
     reduce_dtype: object = None,
 ) -> Case:
     """The same arguments as a Case: names looked up, and refused in a sentence."""
-    machine, software = find(machine, MACHINES, "machine"), find(software, SOFTWARE, "software")
-    if precision not in machine.peak:
-        has = " and ".join(machine.peak)
-        raise ValueError(f"precision is {precision!r}: {machine.name} has {has}")
-    if (machine.kind, precision) not in software.products:
-        known = ", ".join(sorted(" in ".join(pair) for pair in software.products))
+    on: Machine = find(machine, MACHINES, "machine")
+    by: Software = find(software, SOFTWARE, "software")
+    if precision not in on.peak:
+        has = " and ".join(on.peak)
+        raise ValueError(f"precision is {precision!r}: {on.name} has {has}")
+    if (on.kind, precision) not in by.products:
+        known = ", ".join(sorted(" in ".join(pair) for pair in by.products))
         raise ValueError(
-            f"nothing is known of {software.name} on {machine.kind} in {precision}, only on {known}"
+            f"nothing is known of {by.name} on {on.kind} in {precision}, only on {known}"
         )
     name = str(reduce_dtype).removeprefix("torch.").replace("float", "fp").replace("bfp", "bf")
-    if reduce_dtype is not None and name not in REDUCE:
+    if reduce_dtype and name not in REDUCE:
         raise ValueError(f"reduce_dtype is {reduce_dtype!r}; known are bf16 and fp32")
-    num_bytes = software.reduce_bytes if reduce_dtype is None else REDUCE[name]
-    given = machine, software, num_sequences, precision, compiled, num_bytes
+    num_bytes = REDUCE[name] if reduce_dtype else by.reduce_bytes
+    given = on, by, num_sequences, precision, compiled, num_bytes
     return Case(model, table(layouts), *given)
 
 
@@ -183,9 +183,9 @@ def check(case: Case, layout: Layout) -> None:
 def columns(case: Case) -> Columns:
     """Seconds by part and bytes by kind of every layout of the case."""
     pipeline = turns(case)
-    after = afterwards(case, sum(pipeline.values()))
-    parts = {name: np.broadcast_to(c, len(case.at)) for name, c in (pipeline | after).items()}
-    return Columns(parts, memory.held(case))
+    parts = {**pipeline, **afterwards(case, total(pipeline))}
+    every = {name: np.broadcast_to(column, len(case.at)) for name, column in parts.items()}
+    return Columns(every, memory.held(case))
 
 
 def block(case: Case) -> Parts:
@@ -205,7 +205,7 @@ def block(case: Case) -> Parts:
 def turns(case: Case) -> Parts:
     """Of all micro-batches on the stage that takes longest, and how long it idles."""
     at, m, each = case.at, case.micro_batches, block(case)
-    turn, head = sum(each.values()), computing.head(case)
+    turn, head = total(each), computing.head(case)
     first, last = (blocks * turn for blocks in case.blocks)
     slow = (last + head > first) | (at.pp == 1)  # the last stage, which has the head
     blocks = np.where(slow & (at.pp > 1), case.blocks[1], case.blocks[0])

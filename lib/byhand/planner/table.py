@@ -6,7 +6,7 @@ the axes: the leftmost has stride 1 (byhand.rank_groups), and a host holds the n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from byhand.costs.layout import RECOMPUTE, Layout
 
 Column = np.ndarray
+Parts = Mapping[str, Column]
 DEGREES = "dp", "tp", "pp", "cp", "ep", "rows", "chunks", "zero"
 
 
@@ -37,8 +38,8 @@ class Table:
         """How many layouts."""
         return len(self.dp)
 
-    def take(self, chosen: Column) -> Table:
-        """Those rows alone: numbers of rows, or one truth a row."""
+    def take(self, chosen: Column | slice) -> Table:
+        """Those rows alone: a stretch of them, or one truth a row."""
         columns = {name: column[chosen] for name, column in self.columns.items()}
         return Table(**columns, order=self.order)
 
@@ -82,6 +83,11 @@ class Table:
         fewest = np.where(even, np.gcd(n * stride, ranks_per_host) // stride, 1)
         stays = (n == 1) | (ranks_per_host % (n * stride) == 0)
         return np.where(stays, np.inf, fewest)
+
+
+def total(parts: Parts) -> Column:
+    """Of all parts, for each layout."""
+    return np.add.reduce([*np.broadcast_arrays(*parts.values())])
 
 
 def table(layouts: Sequence[Layout]) -> Table:
