@@ -2,7 +2,8 @@
 
 python tests/benchmarks/planner.py            errors of the constants as they stand
 python tests/benchmarks/planner.py --fit      fits them again, and prints them with their intervals
-python tests/benchmarks/planner.py --across   fits without a source, or a model, and scores that
+python tests/benchmarks/planner.py --across   the same with another generation's constants, and
+                                              with a fit that had not seen the model
 
 A fit minimises the errors of log seconds, with less weight to the far ones (soft L1 at 2 %). Each
 constant has a place where it is expected, and how firmly, as a factor: 42 rows of one
@@ -12,6 +13,7 @@ machine tell little of eight others. Some minutes on one core.
 from __future__ import annotations
 
 import argparse
+import time
 from collections import defaultdict
 from dataclasses import replace
 from itertools import chain
@@ -19,9 +21,12 @@ from itertools import chain
 import numpy as np
 from scipy.optimize import least_squares
 
+from byhand.costs import Layout
+from byhand.planner.models import named
 from byhand.planner.published import Published, scored
+from byhand.planner.search import ORDERS, every, search
 from byhand.planner.software import SOFTWARE, Software
-from byhand.planner.step import step
+from byhand.planner.step import ask, step
 
 OLD, NEW = ("megatron-2021",), ("megatron-2022",)
 FSDP, NEMO, BRIDGE = ("fsdp",), ("nemo",), ("megatron-bridge",)
@@ -162,6 +167,50 @@ def across(rows: list[Published]) -> None:
         print(f"{family}: {len(left)} fits, {np.mean(missed):.1%} mean, {max(missed):.1%} worst")
 
 
+def unseen(rows: list[Published]) -> None:
+    """Each generation predicted with the constants of another one, as if it were not known."""
+    for name, other in UNSEEN:
+        borrowed = SOFTWARE | {name: SOFTWARE[other]}
+        ours = [row for row in rows if row.software == name and knows(SOFTWARE[other], row)]
+        missed = [error(row, borrowed) for row in ours]
+        mean, bias = np.mean(np.abs(missed)), np.mean(missed)
+        print(f"{name} by {other}: {len(ours)} rows, {mean:.1%} mean, {bias:+.1%} bias")
+
+
+def knows(software: Software, row: Published) -> bool:
+    """Whether it has constants for the row's machine and precision."""
+    return (row.machine.partition("-")[0], row.precision) in software.products
+
+
+UNSEEN = (
+    ("megatron-2021", "megatron-2022"),
+    ("megatron-2022", "megatron-2021"),
+    ("nemo", "megatron-bridge"),
+    ("megatron-bridge", "nemo"),
+    ("torchtitan", "fsdp"),
+    ("fsdp", "torchtitan"),
+)
+
+
+def searching() -> None:
+    """A trillion parameters on 16 384 GPUs: how many layouts, how many fit, in how many seconds."""
+    asked = named("gpt-1t"), "a100-80gb", 16384, 3072
+    case = ask(asked[0], [Layout()], *asked[1:2], asked[3], "bf16", "megatron-2022")
+    number = sum(len(every(case, asked[2], order, {})) for order in ORDERS)
+    seconds = []
+    for _ in range(5):
+        start = time.process_time()
+        found = search(*asked, software="megatron-2022")
+        seconds.append(time.process_time() - start)
+    print(
+        f"{number} layouts, {len(found)} fit: {np.median(seconds):.2f} s of one core, median of 5"
+    )
+    start = time.process_time()
+    for layout, _ in found[:1000]:
+        step(asked[0], layout, asked[1], asked[3], software="megatron-2022")
+    print(f"one after the other: {time.process_time() - start:.2f} ms each")
+
+
 def main() -> None:
     """What the flags ask for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -172,9 +221,11 @@ def main() -> None:
     if asked.fit:
         fit(rows)
     if asked.across:
+        unseen(rows)
         across(rows)
     if not asked.fit and not asked.across:
         report(rows, SOFTWARE)
+        searching()
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from byhand.planner import MACHINES, SOFTWARE, search, step
 from byhand.planner.__main__ import main
 from byhand.planner.computing import product
 from byhand.planner.explain import Question, degrees, explained, runner_up, turned
+from byhand.planner.flags import megatron, torchtitan, uneven
 from byhand.planner.machines import CARD
 from byhand.planner.memory import parameters
 from byhand.planner.messages import ring
@@ -327,6 +328,13 @@ def test_a_search_says_of_each_layout_what_step_says():
         assert layout.num_ranks == 16
 
 
+def test_a_long_sequence_is_shared_by_as_many_as_it_needs():
+    found = search(named("llama3-8b", 1 << 20), "h100-80gb", 64, 1)
+    assert found[0][0].cp > 16
+    with pytest.raises(ValueError, match="layouts fits"):
+        search(named("llama3-8b", 1 << 20), "h100-80gb", 64, 1, cp=1, tp=1)
+
+
 def test_rules_of_thumb_lose_the_best_somewhere():
     """One sequence a micro-batch, tp within a host, no chunks, no sharding."""
     asked = named("gpt-1t"), "a100-80gb", 16384
@@ -339,6 +347,15 @@ def test_rules_of_thumb_lose_the_best_somewhere():
 
 
 RULES = [(4096, {"rows": 1}), (512, {"tp": 8}), (4096, {"chunks": 1}), (4096, {"zero": 0})]
+
+
+def test_most_chunks_are_not_the_fastest():
+    """A stage's blocks, each half a chunk of its own: messages cost more than the bubble saves."""
+    found = search(named("gpt3-175b"), "a100-80gb", 512, 1024, software="megatron-2022")
+    most = next(
+        each for layout, each in found if layout.pp > 1 and layout.chunks == 2 * 96 // layout.pp
+    )
+    assert most.seconds > 1.02 * found[0][1].seconds
 
 
 def test_a_trillion_on_sixteen_thousand_has_every_layout():
@@ -414,6 +431,27 @@ def test_the_tools_json_is_what_search_finds():
 def test_the_tool_refuses_in_a_sentence(words, sentence, capsys):
     assert main(words) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_flags_say_what_the_layout_says():
+    layout = Layout(8, 4, 2, chunks=3, rows=2, zero=1, sequence=True, recompute="full")
+    words = megatron(named("gpt3-175b"), layout, 64)
+    for flag in (
+        "--tensor-model-parallel-size 4",
+        "--pipeline-model-parallel-size 2",
+        "--num-virtual-stages-per-pipeline-rank 3",
+        "--micro-batch-size 2",
+        "--global-batch-size 64",
+        "--sequence-parallel",
+        "--use-distributed-optimizer",
+        "--recompute-granularity full",
+    ):
+        assert flag in words
+    assert uneven(named("gpt3-175b"), layout) == ""
+    assert uneven(named("llama3-405b"), Layout(pp=8)).startswith("126 blocks do not divide by 8")
+    shards = torchtitan(named("llama3-8b"), replace(layout, chunks=1, recompute="none"), 64)
+    assert "--parallelism.data_parallel_shard_degree 8" in shards
+    assert "--parallelism.pipeline_parallel_microbatch_size 2" in shards
 
 
 def test_every_name_is_a_model():

@@ -7,7 +7,10 @@ memory       what the fullest rank holds. Pure
 machines     GPUs, as data sheets have them. Pure
 software     what a generation of software makes of them: the fitted constants. Pure
 search       every layout of a machine, fastest first. Pure
+explain      why the fastest wins, and what would change that. Pure
+flags        a layout as Megatron-LM's and torchtitan's flags. Pure
 published    steps that were run, to fit and to score. Pure
+models       published models by name. Pure
 case, table, sizes   the question: a model's sizes, many layouts as columns. Pure
 """
 

@@ -89,6 +89,7 @@ def answer(question: Question, found: Found, why: Sequence[str]) -> dict[str, An
         "best": [row(layout, step) for layout, step in best(found)],
         "why": list(why),
         "megatron": flags.megatron(*given),
+        "megatron_note": flags.uneven(question.model, found[0][0]),
         "torchtitan": flags.torchtitan(*given),
     }
 
@@ -127,6 +128,8 @@ def page(question: Question, found: Found, why: Sequence[str]) -> str:
     lines += [*why, ""] if why else []
     given = model, found[0][0], question.num_sequences, question.precision
     lines.append(f"Megatron-LM: {flags.megatron(*given)}")
+    if note := flags.uneven(model, found[0][0]):
+        lines.append(f"({note})")
     lines.append(f"torchtitan: {flags.torchtitan(*given)}")
     return "\n".join(lines)
 

@@ -35,6 +35,17 @@ def megatron(model: Model, layout: Layout, num_sequences: int, precision: str = 
     return " ".join(words)
 
 
+def uneven(model: Model, layout: Layout) -> str:
+    """What Megatron must be told beside its flags, where blocks do not divide; else nothing."""
+    blocks, chunks = sizes(model).blocks, layout.pp * layout.chunks
+    if blocks % chunks == 0:
+        return ""
+    return (
+        f"{blocks} blocks do not divide by {chunks} chunks: Megatron-LM asks for "
+        "--pipeline-model-parallel-layout, which names the blocks of each"
+    )
+
+
 def _recompute(layout: Layout) -> list[str]:
     return {
         "none": [],
@@ -53,7 +64,7 @@ def _sharding(layout: Layout) -> list[str]:
 
 
 def torchtitan(model: Model, layout: Layout, num_sequences: int, precision: str = "bf16") -> str:
-    """Flags of run_train.sh. It shards weights over all replicas, or over none of them."""
+    """Flags of run_train.sh. It shards all that replicas hold, or nothing: ZeRO-1 is its 2."""
     shards, replicas = (layout.dp, 1) if layout.zero else (1, layout.dp)
     flags = {
         "parallelism.data_parallel_shard_degree": shards,
@@ -72,6 +83,6 @@ def torchtitan(model: Model, layout: Layout, num_sequences: int, precision: str 
         flags["parallelism.pipeline_parallel_schedule"] = schedule
     if layout.ep > 1:
         flags["parallelism.expert_parallel_degree"] = layout.ep
-    if layout.zero == 2:
+    if layout.zero in (1, 2):
         flags["parallelism.fsdp_reshard_after_forward"] = "never"
     return " ".join(f"--{name} {value}" for name, value in flags.items())

@@ -32,7 +32,7 @@ from byhand.rank_groups.grid import ORDER
 
 OUTER_DP = "tp-cp-ep-pp-dp"  # stages as near as can be, replicas far
 ORDERS = ORDER, OUTER_DP
-MOST_CP = 16
+LEAST_TOKENS = 128  # of a sequence, that cp leaves a rank where no limit is named
 Found = list[tuple[Layout, Step]]
 
 
@@ -53,7 +53,7 @@ def search(
     """All layouts that fit, each with its step, fastest first.
 
     memory: bytes of a rank; the machine's where None. limits: the most of a degree, by name: tp,
-    pp, cp (16 where it is not named), ep, rows, chunks, zero.
+    pp, cp (128 tokens a rank where it is not named), ep, rows, chunks, zero.
 
     Raises:
         ValueError: nothing divides, or nothing fits; names that are not known.
@@ -94,7 +94,8 @@ def every(case: Case, num_ranks: int, order: str, limits: Mapping[str, int]) -> 
     names = {"tp", "pp", "cp", "ep", "rows", "chunks", "zero"}
     if unknown := set(limits) - names:
         raise ValueError(f"no limit is called {min(unknown)}; there are {', '.join(sorted(names))}")
-    grids = list(_grids(case, num_ranks, {"cp": MOST_CP, **limits}))
+    most = max(1, case.sizes.positions // LEAST_TOKENS)
+    grids = list(_grids(case, num_ranks, {"cp": most, **limits}))
     if order != ORDER:  # the same place for everybody where there is one stage, or one replica
         grids = [grid for grid in grids if grid[2] > 1 and grid[0] > 1 and grid[3] == 1]
     if not grids:

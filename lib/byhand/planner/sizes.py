@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
-from byhand.costs.model import Model, Part
+from byhand.costs.model import Model
 
 
 @dataclass(frozen=True)
@@ -36,12 +35,7 @@ def sizes(model: Model) -> Sizes:
     Raises:
         ValueError: the model is not one of gpt's.
     """
-    return _sizes(model.parts, model)
-
-
-@lru_cache(64)
-def _sizes(parts: tuple[Part, ...], model: Model) -> Sizes:
-    named = {part.name: part for part in parts}
+    named = {part.name: part for part in model.parts}
     mlp = named.get("mlp") or named.get("experts")
     if mlp is None or not {"attention", "head"} <= set(named):
         raise ValueError(
@@ -54,7 +48,7 @@ def _sizes(parts: tuple[Part, ...], model: Model) -> Sizes:
     routing = 2 * mlp.experts / max(mlp.experts, 1) * (mlp.by_token - d * (3 - up))
     inside = (mlp.flops - routing) / (2 * visited * (up + 1) * d)
     return Sizes(
-        blocks=sum(part.half for part in parts) // 2,
+        blocks=sum(part.half for part in model.parts) // 2,
         features=d,
         heads=model.num_heads,
         queries=attention.square / (4 * model.num_positions),
