@@ -26,6 +26,7 @@ BUILDS_ON = {
     "test-gpipe": "test-stage",
     "test-train": "test-one-forward-one-backward",
     "test-expert-groups": "test-groups",
+    "test-step-seconds": "test-ring-seconds",
 }
 
 

@@ -1,0 +1,6 @@
+"""The formula of chunks is used for one chunk, too."""
+
+CHANGE = """
+-        f = min(p - s, m) if v == 1 else min(2 * (p - 1 - s) + (v - 1) * p + 1, m * v) / v
++        f = min(2 * (p - 1 - s) + (v - 1) * p + 1, m * v) / v
+"""

@@ -1,0 +1,6 @@
+"""Messages cost their bytes alone."""
+
+CHANGE = """
+-    return (n - 1) * (num_bytes / n / rate + ALPHA)
++    return (n - 1) * (num_bytes / n / rate)
+"""
