@@ -12,6 +12,7 @@ flags        a layout as Megatron-LM's and torchtitan's flags. Pure
 published    steps that were run, to fit and to score. Pure
 models       published models by name. Pure
 case, table, sizes   the question: a model's sizes, many layouts as columns. Pure
+lab          what lecture 17 runs and draws
 """
 
 from byhand.planner.machines import MACHINES, Machine
