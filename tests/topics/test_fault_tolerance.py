@@ -288,7 +288,8 @@ def keep(folder: Path, value: int) -> None:
 
 
 def write_over(folder: Path, value: int) -> None:
-    torch.save(torch.full((8,), value), folder / "latest.pt")
+    with open(folder / "latest.pt", "wb") as file:
+        torch.save(torch.full((8,), value), file)
 
 
 def read(folder: Path) -> str:
@@ -298,12 +299,13 @@ def read(folder: Path) -> str:
         return "nothing"
 
 
-def test_a_save_in_place_loses_both_and_ours_neither_whenever_it_is_killed():
+def test_a_save_in_place_loses_both_once_it_is_open_and_ours_neither_whenever_it_is_killed():
     first, second = (
         lab.killed_at_each_call(partial(way, value=2), find, partial(way, value=1))
         for way, find in ((write_over, read), (keep, lambda folder: newest(folder).name))
     )
-    assert {moment.found for moment in first[:-1]} == {"nothing"}
+    assert (first[0].call, first[0].found) == ("open", "1")
+    assert {moment.found for moment in first[1:-1]} == {"nothing"}
     names = [moment.found for moment in second]
     renamed = names.index("step-2")
     assert set(names[:renamed]) == {"step-1"}

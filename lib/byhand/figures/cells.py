@@ -11,13 +11,17 @@ TALL = 0.86  # of a row's height
 
 
 class Cell(NamedTuple):
-    """What fills one cell: its colours, as stripes side by side, and its text."""
+    """What fills one cell: its colours, as stripes side by side, and its text.
+
+    shares: how wide each stripe is beside the others; none where all are equally wide.
+    """
 
     row: int
     column: int
     colours: Sequence[object]
     text: str = ""
     weight: str = "normal"
+    shares: Sequence[float] = ()
 
 
 def cells(
@@ -42,11 +46,12 @@ def cells(
         for column in range(columns):
             corner = column + gap, row - TALL / 2
             pen.box(axes, corner, (1 - 2 * gap, TALL), style.PAPER, style.FAINT)
-    for row, column, colours, text, weight in filled:
-        wide = (1 - 2 * gap) / len(colours)
-        for number, colour in enumerate(colours):
-            corner = column + gap + number * wide, row - TALL / 2
-            pen.box(axes, corner, (wide, TALL), colour, width=0)
+    for row, column, colours, text, weight, shares in filled:
+        left, shares = column + gap, shares or [1] * len(colours)
+        for colour, share in zip(colours, shares, strict=True):
+            wide = (1 - 2 * gap) * share / sum(shares)
+            pen.box(axes, (left, row - TALL / 2), (wide, TALL), colour, width=0)
+            left += wide
         look = {"color": style.readable_on(colours[0])}
         if len(colours) > 1:
             paper = {"boxstyle": "round,pad=0.15", "fc": style.PAPER, "ec": "none"}

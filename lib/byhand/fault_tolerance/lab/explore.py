@@ -1,10 +1,11 @@
-"""How often to save, in your hands."""
+"""How often to save, in your hands: a job as it is, and what shorter saves or restarts bring."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from byhand.fault_tolerance.interval import RATES, best, between, goodput
+from byhand.figures import pen, style
 
 if TYPE_CHECKING:  # ranks import this package
     import ipywidgets
@@ -12,6 +13,10 @@ if TYPE_CHECKING:  # ranks import this package
 
 INTERVALS = 60, 3600 * 6  # seconds that are drawn, least and most
 TICKS = (1, 3, 10, 30, 100, 300)  # minutes
+
+
+SHORT_SAVE, SHORT_RESTART = 4, 120  # seconds, that the other lines have
+COLOURS = style.COMPUTE, "#e69f00", "#56b4e9", "#1b7a4d"
 
 
 def interval_explorer(
@@ -27,22 +32,35 @@ def interval_explorer(
 
 
 def draw_goodput(num_gpus: int, save_seconds: float, restart_minutes: float) -> tuple[Figure, str]:
-    """The goodput over the interval, at Llama 3's rate of failures, and what is best."""
-    from byhand.figures import curves
-
+    """The goodput over the interval at Llama 3's rate of failures, and with shorter saves, ..."""
     mean, restart = between(num_gpus, RATES["Llama 3 405B"]), 60 * restart_minutes
+    jobs = {
+        f"saves of {save_seconds:g} s, restarts of {restart_minutes:g} min": (
+            save_seconds,
+            restart,
+        ),
+        f"saves of {SHORT_SAVE} s": (SHORT_SAVE, restart),
+        f"restarts of {SHORT_RESTART // 60} min": (save_seconds, SHORT_RESTART),
+        "both": (SHORT_SAVE, SHORT_RESTART),
+    }
     least, most = INTERVALS
     intervals = [least * (most / least) ** (k / 60) for k in range(61)]
-    line = [100 * goodput(each, save_seconds, restart, mean) for each in intervals]
-    at = best(save_seconds, mean)
-    top = goodput(at, save_seconds, restart, mean)
-    title = f"{num_gpus:,} GPUs, saved every {at / 60:.1f} minutes: {top:.0%} is useful"
-    minutes = [each / 60 for each in intervals]
-    look: dict[str, Any] = {"log_x": True, "from_zero": True, "widths": (2.4,)}
-    figure = curves(
-        {"goodput": line}, "minutes between saves", "goodput, %", title, minutes, **look
-    )
-    figure.axes[0].set_xticks(TICKS, [str(tick) for tick in TICKS])
-    figure.axes[0].set(ylim=(0, 100), yticks=range(0, 101, 25))
+    tops = {name: goodput(best(job[0], mean), *job, mean) for name, job in jobs.items()}
+    title = f"{num_gpus:,} GPUs: at best {next(iter(tops.values())):.0%} of the time is useful"
+    with style.plot(3.1, title) as (figure, axes):
+        for (save, wait), colour in zip(jobs.values(), COLOURS, strict=True):
+            line = [100 * goodput(each, save, wait, mean) for each in intervals]
+            axes.plot([each / 60 for each in intervals], line, color=colour, linewidth=2.2)
+            at = best(save, mean)
+            top = at / 60, 100 * goodput(at, save, wait, mean)
+            axes.plot(*top, "o", color=colour, markersize=6)
+            look = {"va": "top", "weight": "bold", "zorder": 3}
+            pen.small(axes, (top[0], top[1] - 3), f"{top[1]:.0f} %", **look)
+        axes.set(xlabel="minutes between saves", ylabel="goodput, %", xscale="log")
+        axes.set(ylim=(0, 110), yticks=range(0, 101, 25))
+        axes.set_xticks(TICKS, [str(tick) for tick in TICKS])
+        axes.set_xticks([], minor=True)
+        axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
+        pen.key(axes, dict(zip(jobs, COLOURS, strict=True)))
     text = f"One of {num_gpus:,} GPUs fails every {mean / 60:.0f} minutes, at Llama 3's rate."
     return figure, text

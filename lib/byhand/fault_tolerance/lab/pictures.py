@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from byhand.checkpoint import Box
 from byhand.checkpoint.boxes import overlap
+from byhand.fault_tolerance.interval import best, goodput, young
 from byhand.fault_tolerance.lab.dying import Death
 from byhand.fault_tolerance.lab.saving import Moment
 from byhand.figures import pen, style
@@ -90,8 +91,32 @@ def cut_off(ways: Mapping[str, Sequence[Moment]], title: str) -> Figure:
     ]
     with style.plot(0.75 + 0.42 * len(ways), title) as (figure, axes):
         cells(axes, list(ways), most, filled)
-        axes.set_xlabel("killed before its first, second, ... call to the disk; last: not killed")
+        axes.set_xlabel("killed before call 1, 2, ... to the disk; last: not killed", loc="left")
         pen.key(axes, {f"found: {name}": colour for name, colour in FOUND.items()})
+    return figure
+
+
+def a_year(found: Mapping[float, float], save: float, restart: float, mean: float) -> Figure:
+    """Goodput over the interval: Daly's line, circles of a year drawn at random, Young's interval.
+
+    found: goodput by minutes between saves. All else in seconds.
+    """
+    minutes, at, short = list(found), best(save, mean), young(save, mean) / 60
+    line = [minutes[0] * (minutes[-1] / minutes[0]) ** (k / 60) for k in range(61)]
+    title = f"Saved every {at / 60:.0f} minutes, {goodput(at, save, restart, mean):.0%} is useful"
+    with style.plot(2.9, title) as (figure, axes):
+        shares = [100 * goodput(60 * each, save, restart, mean) for each in line]
+        axes.plot(line, shares, color=style.COMPUTE, linewidth=2)
+        circles = {"color": AGAIN, "markeredgecolor": style.INK, "markersize": 7}
+        axes.plot(minutes, [100 * one for one in found.values()], "o", **circles)
+        axes.axvline(short, color=style.INK, linewidth=0.9, linestyle=(0, (3, 3)), zorder=1)
+        look = {"xycoords": axes.get_xaxis_transform(), "va": "bottom"}
+        pen.beside(axes, (short, 0.04), f"Young: {short:.1f} min", **look)
+        axes.set(xlabel="minutes between saves", ylabel="goodput, %", xscale="log")
+        axes.set_xticks(minutes, [f"{each:g}" for each in minutes])
+        axes.set_xticks([], minor=True)
+        axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
+        pen.key(axes, {"Daly's formula": style.COMPUTE, "a year at random": AGAIN})
     return figure
 
 
@@ -125,11 +150,11 @@ def _draw_box(axes: Axes, box: Box, colour: str, rank: int | None) -> None:
 
 
 def who_reads(
-    layers: Sequence[str], worlds: Mapping[str, Sequence[Sequence[set[int]]]], title: str
+    layers: Sequence[str], worlds: Mapping[str, Sequence[Sequence[Mapping[int, int]]]], title: str
 ) -> Figure:
-    """By world, rank and layer, in whose files a rank's boxes lie: that rank's colour.
+    """By world, rank and layer, in whose files a rank's bytes lie: stripes in their colours.
 
-    worlds: by heading, for each rank, for each layer, the ranks; none is an empty cell.
+    worlds: by heading, for each rank, for each layer, bytes by file; none is an empty cell.
     """
     rows = [len(ranks) for ranks in worlds.values()]
     look = {"height_ratios": rows, "squeeze": False}
@@ -137,7 +162,12 @@ def who_reads(
         figure, grid = made
         for axes, (heading, ranks) in zip(grid[:, 0], worlds.items(), strict=True):
             filled = [
-                Cell(rank, layer, [style.rank_colour(one) for one in sorted(files)])
+                Cell(
+                    rank,
+                    layer,
+                    [style.rank_colour(one) for one in sorted(files)],
+                    shares=[files[one] for one in sorted(files)],
+                )
                 for rank, of in enumerate(ranks)
                 for layer, files in enumerate(of)
                 if files

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from byhand.model.gpt import random_gpt
 from byhand.model.text import text_batches
 from byhand.runtime import launch
 
-NUM_BLOCKS = 3
+NUM_BLOCKS, NUMBER_BYTES = 3, 8
 
 
 def make(layout: Layout, dropout: float = 0.0) -> Training:
@@ -73,7 +74,7 @@ def boxes_held(layout: Layout) -> list[dict[str, Box]]:
 
 LAYERS = ["table", *(f"{half} {b}" for b in range(NUM_BLOCKS) for half in ("attn", "MLP")), "norm"]
 ENDS = {"table": 0, "positions": 0, "norm": len(LAYERS) - 1}
-Files = list[list[set[int]]]  # by rank and layer: the ranks in whose files something lies
+Files = list[list[Counter[int]]]  # by rank and layer: bytes, by the rank in whose file they lie
 
 
 def layer_of(name: str) -> int:
@@ -86,24 +87,27 @@ def layer_of(name: str) -> int:
 
 
 def files_by_layer(folder: Path, before: Layout, after: Layout) -> tuple[str, dict[str, Files]]:
-    """A finding, and by heading who wrote what of each layer, and in whose files it is read."""
+    """A finding, and by heading the bytes of each layer that ranks wrote, and that they read.
+
+    Of the weights; each in the file of the rank that wrote them.
+    """
     weights = {
         name: saved["boxes"]
         for name, saved in Checkpoint(folder).tensors.items()
         if name.partition(" of ")[0] not in ("mean", "mean of squares", "random numbers")
     }
-    wrote: Files = [[set() for _ in LAYERS] for _ in range(before.num_ranks)]
+    wrote: Files = [[Counter() for _ in LAYERS] for _ in range(before.num_ranks)]
+    reads: Files = [[Counter() for _ in LAYERS] for _ in range(after.num_ranks)]
+    held = boxes_held(after)
     for name, boxes in weights.items():
-        for file, *_ in boxes:
-            rank = int(file.removesuffix(".bin"))
-            wrote[rank][layer_of(name)].add(rank)
-    reads: Files = [[set() for _ in LAYERS] for _ in range(after.num_ranks)]
-    for rank, held in enumerate(boxes_held(after)):
-        for name, wanted in held.items():
-            for file, _, starts, sizes in weights[name]:
-                if overlap(Box(tuple(starts), tuple(sizes)), wanted):
-                    reads[rank][layer_of(name)].add(int(file.removesuffix(".bin")))
+        layer = layer_of(name)
+        for file, _, starts, sizes in boxes:
+            writer, box = int(file.removesuffix(".bin")), Box(tuple(starts), tuple(sizes))
+            wrote[writer][layer][writer] += NUMBER_BYTES * box.count
+            for rank, of in enumerate(held):
+                if name in of and (shared := overlap(box, of[name])):
+                    reads[rank][layer][writer] += NUMBER_BYTES * shared.count
     opened = [len(set().union(*layers)) for layers in reads]
     some = f"{min(opened)} to {max(opened)}" if min(opened) < max(opened) else f"{max(opened)}"
-    title = f"Each rank of the new layout reads from {some} of the {len(wrote)} files"
+    title = f"Each rank reads from {some} of the {len(wrote)} files"
     return title, {f"saved by {before}": wrote, f"loaded by {after}": reads}
