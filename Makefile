@@ -28,6 +28,7 @@ KEY := $(shell { cat pyproject.toml constraints.txt; pwd; echo "$(TORCH)"; } | c
 TORCH_VERSION := $(shell sed -n 's/^torch==//p' constraints.txt)$(TORCH:%=+%)
 INSTALLED := .venv/installed-$(KEY)
 INSTALLED_FOR_BENCH := .venv/installed-for-bench-$(KEY)
+INSTALLED_FRAMEWORKS := .venv/installed-frameworks-$(KEY)
 
 # Tests marked so take minutes each: make test leaves them to make test-all.
 LONG := answers or corpus or soak or slurm or browser
@@ -59,8 +60,9 @@ answers: $(INSTALLED) sandbox
 	$(PYTEST) --dist loadfile -m answers
 
 # Two at a time: each of these takes all cores by itself.
-test-all: $(INSTALLED) sandbox network browser slurm
+test-all: $(INSTALLED_FRAMEWORKS) sandbox network browser slurm
 	python -m pytest -n 2 --dist loadfile -m "$(LONG)"
+	$(PYTEST) --dist loadfile tests/topics/test_frameworks.py tests/topics/test_zero_beside_torch.py
 	BYHAND_PORTABLE=1 $(PYTEST) --dist worksteal tests/runtime/test_launch.py tests/runtime/test_deadlocks.py
 	$(RUN) lectures -p world_size 2
 	@echo "Left to make test: lint, all tests but those marked $(LONG), and lectures as they are."
@@ -107,6 +109,11 @@ $(INSTALLED): | python
 $(INSTALLED_FOR_BENCH): $(INSTALLED)
 	@echo "Installing accelerate and ipyparallel, which only the benchmark uses."
 	$(call pip_install,-c constraints.txt -e '.[bench]')
+	@touch $@
+
+$(INSTALLED_FRAMEWORKS): $(INSTALLED)
+	@echo "Installing DeepSpeed and Accelerate, which lecture 18 sets beside what the course wrote."
+	$(call pip_install,-c constraints.txt -e '.[frameworks]')
 	@touch $@
 
 # $(call pip_install,what): on a terminal pip speaks for itself, and shows its bars; elsewhere what
