@@ -136,6 +136,26 @@ def test_a_half_mended_step_is_told_what_is_still_broken_and_nothing_else(judged
     assert f"{len(left)} of the five errors remain" in message
 
 
+MISTAKES = {
+    "micro_batches": "but its idle share went from",
+    "cards": "summing the gradients takes",
+    "operations": "operations that count in its mfu went from",
+}
+HALF_PLANS = [
+    a for a in WRONG if a.task == "mended_plan" and a.name.endswith(("_remain", "_mended"))
+]
+
+
+@pytest.mark.answers
+@pytest.mark.parametrize("answer", HALF_PLANS, ids=str)
+def test_a_half_mended_plan_is_told_what_is_still_wrong_and_nothing_else(judged, answer):
+    remain = answer.name.endswith("_remain")
+    left = {mistake for mistake in MISTAKES if (mistake in answer.name) == remain}
+    message = judged[answer].message
+    assert {mistake for mistake, sentence in MISTAKES.items() if sentence in message} == left
+    assert f"{len(left)} of the three mistakes remain" in message
+
+
 NAN = next(a for a in WRONG if a.name == "wrong_nan_where_no_loss_is")
 
 
