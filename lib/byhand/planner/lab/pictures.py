@@ -25,7 +25,7 @@ COLOURS = {
     "idles": style.PAPER,
     "gradients": style.AXIS_COLOURS["dp"],
 }
-KINDS = style.STATE_COLOURS | {
+KINDS = {kind: style.STATE_COLOURS[kind] for kind in ("weights", "gradients", "optimizer")} | {
     "activations": "#009e73",
     "loss": "#56b4e9",
     "gathered": "#cc79a7",
