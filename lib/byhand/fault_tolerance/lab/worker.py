@@ -64,7 +64,7 @@ def make(layout: Layout) -> Training:
 
 
 def go_on(training: Training, folder: Path, num_steps: int, every: int) -> Iterator[float]:
-    """Train from the last whole checkpoint, or from the beginning; the loss of each step."""
+    """Train on from the last whole checkpoint, if any; the loss of each step."""
     training.resume(folder)
     for loss in training.train(num_steps):
         if training.step % every == 0:
