@@ -128,6 +128,23 @@ def test_what_a_run_forgets_changes_its_losses(stopped, what):
     assert found != whole[0.1][6:]
 
 
+def test_a_run_goes_on_behind_the_batches_that_it_skips(stopped):
+    def on_rank(rank: int, n: int, folder: Path | None) -> list[float]:
+        training = lab.resuming.make(DP_TP)
+        if folder is None or not training.resume(folder):
+            list(training.train(6))
+        training.skip(2)
+        rows = Sampler(len(training.data[0]), 16)
+        for _ in range(8):
+            rows.next()
+        assert (rows.epoch, rows.position) == (training.sampler.epoch, training.sampler.position)
+        return list(training.train(8))
+
+    went_on, resumed = (launch(on_rank, 4, (f,)).results[0] for f in (None, stopped[0] / "0.0"))
+    assert resumed == went_on
+    assert resumed != stopped[1][0.0][6:8]
+
+
 def test_the_loss_scale_goes_on_too(stopped):
     def on_rank(rank: int, n: int) -> tuple[float, int, int]:
         training = lab.resuming.make(DP_TP)

@@ -111,6 +111,11 @@ class Training:
             self.step += 1
             yield float(done.loss)
 
+    def skip(self, num_batches: int) -> None:
+        """Pass over the next batches, as operators do where a loss has jumped; on all ranks."""
+        for _ in range(num_batches):
+            self.sampler.next()
+
     def save(self, folder: Path, keep: int | None = 2) -> None:
         """A checkpoint in `folder`, named after the step; called on all ranks."""
         extra = {
