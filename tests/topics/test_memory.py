@@ -3,6 +3,7 @@ cheaper; a loss scale agrees over ranks and with torch's; master weights take sm
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import threading
@@ -11,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
+import psutil
 import pytest
 import torch
 import torch.distributed as dist
@@ -42,7 +44,7 @@ from byhand.memory.offload import load, store
 from byhand.model.attention import Heads
 from byhand.model.gpt import Parts, costs_of, gpt_layers, next_token_loss, random_gpt
 from byhand.model.layer import Layer
-from byhand.model.mlp import GELU, MLP, random_weights, softmax_cross_entropy
+from byhand.model.mlp import GELU, MLP, Linear, random_weights, softmax_cross_entropy
 from byhand.model.optimizers import SGD, AdamW
 from byhand.sequence_parallel import Dropout, SequenceParallelMLP
 from byhand.sequence_parallel.lab import storages
@@ -420,6 +422,28 @@ def test_an_adamw_whose_means_lie_in_files_steps_as_ever_and_holds_none_between_
         assert torch.equal(got, expected)
     assert plain.results[0][1] - filed.results[0][1] == 8 * 600_000
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_hundred_offloaded_models_leave_no_file_and_no_thread(tmp_path):
+    def once() -> None:
+        layers = [Linear(*pair) for pair in random_weights([8] * 5)]
+        model = OffloadedLayers(layers, Tier(tmp_path))
+        y, saved = model.forward(torch.ones(2, 8))
+        model.backward(y, saved)
+        OffloadedAdamW(model.parameters(), Tier(tmp_path)).step(model.gradients())
+
+    def on_rank(rank: int, world_size: int) -> list[tuple[int, int]]:
+        held = []
+        for count in (1, 100):
+            for _ in range(count):
+                once()
+            gc.collect()
+            held.append((psutil.Process().num_fds(), threading.active_count()))
+        return held
+
+    ((files, _), (files_later, threads)) = launch(on_rank, 1).results[0]
+    assert files_later == files
+    assert threads < 10  # one ends a moment after the model it worked for
 
 
 def test_a_tier_takes_no_less_time_than_its_rate_says(tmp_path):
