@@ -49,8 +49,8 @@ STATE_COLOURS = {
     "gradients": "#d08f3a",
     "optimizer": "#9aa5b1",
     "activations": "#009e73",
-    "for a moment": "#a6dcc9",
 }  # what training holds
+MOMENT_COLOURS = {"for a moment": "#a6dcc9"}  # and beside that
 WIDTH_INCHES = 7.0
 TEXT_POINTS, SMALL_POINTS, SCREEN_DPI = 9, 8, 110
 TITLE = {"fontsize": 10.5, "weight": "bold"}
@@ -160,7 +160,7 @@ def axis_colour(name: str) -> str:
 
 def wire_colour(name: str) -> str:
     """The colour of a collective, a mesh axis, or of what is held; grey for what is none."""
-    known = {**OP_COLOURS, **AXIS_COLOURS, **HELD_COLOURS, **STATE_COLOURS}
+    known = {**OP_COLOURS, **AXIS_COLOURS, **HELD_COLOURS, **STATE_COLOURS, **MOMENT_COLOURS}
     return known.get(name, COMMUNICATION)
 
 

@@ -249,7 +249,7 @@ def held_bars(title: str, memory: float = 80e9) -> Figure:
     from byhand.figures.bars import Line, stacked
     from byhand.figures.style import STATE_COLOURS, num_bytes_text
 
-    rows, hues = {}, {**STATE_COLOURS, "activations": "#88ccee"}
+    rows, hues = {}, STATE_COLOURS
     for name, one in CONFIGURATIONS.items():
         held = one.held()
         bars = [(kind, held.get(kind, 0.0), hue) for kind, hue in hues.items()]

@@ -25,8 +25,7 @@ COLOURS = {
     "idles": style.PAPER,
     "gradients": style.AXIS_COLOURS["dp"],
 }
-KINDS = {kind: style.STATE_COLOURS[kind] for kind in ("weights", "gradients", "optimizer")} | {
-    "activations": "#009e73",
+KINDS = style.STATE_COLOURS | {
     "loss": "#56b4e9",
     "gathered": "#cc79a7",
     "buffers": style.FAINT,
@@ -89,8 +88,8 @@ def step_bars(
     return stacked({"": rows}, title, "seconds of a step", COLOURS)
 
 
-def memory_bars(steps: Mapping[str, Step], title: str, most: float | None = None) -> Figure:
-    """A bar a layout: bytes of its fullest rank by kind, cut off at `most` GiB; dashed: a GPU."""
+def memory_bars(steps: Mapping[str, Step], title: str) -> Figure:
+    """A bar a layout: bytes of its fullest rank by kind; dashed: a GPU."""
     rows = {
         name: [
             Line(
@@ -102,9 +101,7 @@ def memory_bars(steps: Mapping[str, Step], title: str, most: float | None = None
     }
     shown = [kind for kind in KINDS if any(found.memory[kind] > 0 for found in steps.values())]
     key = {kind: KINDS[kind] for kind in shown}
-    figure = stacked(
-        {"": rows}, title, "GiB of the fullest rank (dashed: a GPU's memory)", key, most
-    )
+    figure = stacked({"": rows}, title, "GiB of the fullest rank (dashed: a GPU's memory)", key)
     limit = next(iter(steps.values())).limit / GIB
     figure.axes[0].axvline(limit, color=style.INK, linewidth=1.2, linestyle=(0, (3, 2)), zorder=2)
     return figure
