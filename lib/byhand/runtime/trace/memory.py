@@ -34,7 +34,7 @@ class HeldBytes(TorchDispatchMode):
     def __enter__(self) -> HeldBytes:
         resize, start = self._originals
 
-        def resize_(storage: torch.UntypedStorage, num_bytes: int) -> Any:
+        def resize_(storage: Any, num_bytes: int) -> Any:
             out = resize(storage, num_bytes)
             self._hold(storage)
             return out
@@ -44,7 +44,8 @@ class HeldBytes(TorchDispatchMode):
             thread.run = lambda: self._beside(run)
             start(thread)
 
-        torch.UntypedStorage.resize_, threading.Thread.start = resize_, start_
+        exchanged: tuple[Any, Any] = (resize_, start_)
+        torch.UntypedStorage.resize_, threading.Thread.start = exchanged
         return super().__enter__()
 
     def __exit__(self, *exception: Any) -> None:
