@@ -1,6 +1,7 @@
 # Distributed training, by hand.
 #   make course   install, run every lecture, prove the exercises, grade the sample class
-#   make test     what a change must pass: lint, tests, one run of every lecture; minutes
+#   make test     what a change must pass: lint, types, tests; minutes
+#   make lectures one run of every lecture; minutes
 #   make answers  every right and wrong answer to the exercises, judged; minutes
 #   make test-all the rest: answers, hostile hand-ins, kills, Slurm, a browser; most of an hour
 #   make lab      JupyterLab on a copy of the course to work in
@@ -37,7 +38,7 @@ LONG := answers or corpus or soak or slurm or browser
 PYTEST := python -m pytest -n 4
 RUN := autograder run --no-html --out build/test --jobs $(shell expr $$(nproc 2>/dev/null || echo 2) + 2)
 
-.PHONY: help course test answers test-all lab book bench mutants soak exercises figures format \
+.PHONY: help course test lectures answers test-all lab book bench mutants soak exercises figures format \
 	sandbox network browser slurm python
 help:
 	@sed -n '2,/^$$/s/^# \{0,3\}//p' Makefile
@@ -50,11 +51,11 @@ test: $(INSTALLED) sandbox network
 	ruff format --check .
 	@mypy | mypy-baseline filter || { echo "Mend these errors of types. If none is above, listed ones\
  went: .venv/bin/mypy | .venv/bin/mypy-baseline sync"; exit 1; }
-	@echo "Tests, and beside them a run of every lecture, of which the end tells:"
-	@mkdir -p build; { $(RUN) lectures >build/lectures.txt 2>&1; echo $$? >build/lectures.status; } & \
-	  $(PYTEST) --dist loadfile -m "not ($(LONG))"; tests=$$?; wait; sed 's/.*\r//' build/lectures.txt; \
-	  exit $$((tests ? tests : $$(cat build/lectures.status)))
-	@echo "Left to make test-all: tests marked $(LONG), and lectures on 2 ranks."
+	$(PYTEST) --dist loadfile -m "not ($(LONG))"
+	@echo "Left to make lectures: a run of each. Left to make test-all: tests marked $(LONG)."
+
+lectures: $(INSTALLED) network
+	$(RUN) lectures
 
 answers: $(INSTALLED) sandbox
 	$(PYTEST) --dist loadfile -m answers
@@ -65,7 +66,7 @@ test-all: $(INSTALLED_FRAMEWORKS) sandbox network browser slurm
 	$(PYTEST) --dist loadfile tests/topics/test_frameworks.py tests/topics/test_zero_beside_torch.py
 	BYHAND_PORTABLE=1 $(PYTEST) --dist worksteal tests/runtime/test_launch.py tests/runtime/test_deadlocks.py
 	$(RUN) lectures -p world_size 2
-	@echo "Left to make test: lint, all tests but those marked $(LONG), and lectures as they are."
+	@echo "Left to make test: lint, all tests but those marked $(LONG). To make lectures: lectures as they are."
 
 lab: $(INSTALLED) sandbox
 	@autograder lab
