@@ -21,6 +21,7 @@ from byhand.planner.lab.pictures import COLOURS, GIB, KINDS
 from byhand.planner.machines import MACHINES
 from byhand.planner.models import named
 from byhand.planner.search import Found
+from byhand.planner.software import usual
 from byhand.planner.step import Step
 from byhand.words import counted
 
@@ -46,7 +47,7 @@ STATIC = (START, ("gpt3-175b", "512", "a100-80gb", "bf16"), ("gpt-1t", "16384", 
 def explorer() -> Explorer:
     """Every state, searched for."""
     keys = list(itertools.product(MODELS, GPUS, ON, PRECISIONS))
-    with ProcessPoolExecutor(mp_context=get_context("forkserver")) as pool:
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         states = dict(zip(keys, pool.map(state, *zip(*keys, strict=True)), strict=True))
     return Explorer(NAME, selects(), templates(), states)
 
@@ -82,6 +83,7 @@ def searched(model: str, num_ranks: str, machine: str, precision: str) -> tuple[
     counts = int(num_ranks), TOKENS // sized.num_positions
     on = MACHINES[machine]
     given: dict[str, Any] = {"precision": precision, "memory": ROOM * on.memory}
+    given["software"] = usual(on.kind)
     question = Question.of(sized, on, *counts, **given)
     return question, question.found(one_each=True)[:MOST]
 
@@ -144,7 +146,7 @@ def about(question: Question, found: Found) -> list[str]:
     ties = sum(step.seconds <= best.seconds * (1 + best.error) for _, step in found)
     asked = (
         f"{model.parameters / 1e9:.1f} billion parameters, {question.num_sequences:,} sequences of "
-        f"{model.num_positions:,} tokens a step."
+        f"{model.num_positions:,} tokens a step, {question.software.name}."
     )
     told = f"{counted(ties, 'plan')} of {len(found)} within the error of the first."
     return [asked, told]
@@ -166,7 +168,8 @@ def plan_values(name: str, step: Step, slowest: float) -> list[str]:
         for kind, num_bytes in step.memory.items()
         if num_bytes >= GIB / 2
     )
-    seconds = f"{step.seconds:.3g} s ± {step.error:.0%}, MFU {step.mfu:.0%}"
+    places = 2 if step.seconds < 10 else 1 if step.seconds < 100 else 0
+    seconds = f"{step.seconds:.{places}f} s ± {step.error:.0%}, MFU {step.mfu:.0%}"
     memory = f"{step.num_bytes / GIB:.0f} GiB of {step.limit / GIB:.0f}"
     shares = [each / slowest for each in grouped(step).values()]
     shares += [step.memory[kind] / step.limit for kind in KINDS]
@@ -217,9 +220,9 @@ rank, and what both consist of.
 {keys}
 
 A step has four million tokens, and a twentieth of each GPU's memory is left to its allocator. The
-constants are those of NVIDIA's NeMo, fitted to published steps on H100 GPUs in FP8; where they are
-borrowed, from other software or for another GPU, the error says 10 %. Plans closer than the error
-are a tie. MFU counts the peak of the precision, and *v* the chunks of a stage; *sp* is sequence
-parallelism, and *stages near* puts stages, not replicas, on neighbouring ranks. For any other
-model, number or batch: `python -m byhand.planner --help`.
+constants are fitted to published steps: on A100 GPUs those of Megatron in 2022, elsewhere those of
+NVIDIA's NeMo on H100 GPUs in FP8. Where they are borrowed the error says 10 %. Plans closer than
+the error are a tie. MFU counts the peak of the precision, and *v* the chunks of a stage; *sp* is
+sequence parallelism, and *stages near* puts stages, not replicas, on neighbouring ranks. For any
+other model, number or batch: `python -m byhand.planner --help`.
 """
