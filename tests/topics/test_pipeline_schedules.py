@@ -37,7 +37,7 @@ from byhand.pipeline_schedules import (
     zero_bubble_v,
 )
 from byhand.pipeline_schedules.drafts import Draft
-from byhand.pipeline_schedules.lab import NAMED, bill, schedule_explorer
+from byhand.pipeline_schedules.lab import NAMED, as_short, bill, on_paper, schedule_explorer, words
 
 stages, batches = st.integers(1, 7), st.integers(1, 16)
 costs = st.tuples(st.floats(0.5, 2), st.floats(0.5, 2), st.floats(0.5, 2))
@@ -400,6 +400,19 @@ def test_no_schedule_at_all_is_shorter_than_the_one_that_is_found(p, m, limit):
 def test_looking_ahead_finds_what_greed_does_not():
     seconds = [simulate(find(loop(4), 8, 4, width=width)).seconds for width in (0, 2)]
     assert seconds == [29, 27]  # with 27 the last stage waits for its first input only
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_is_found_in_a_names_memory_is_no_longer_than_what_the_name_says(name):
+    named = NAMED[name](3, 6)
+    paper, found = on_paper(named), on_paper(as_short(named))
+    assert found.seconds <= paper.seconds
+    assert max(found.peak_in_flight) <= max(paper.peak_in_flight)
+
+
+def test_an_order_in_words_has_a_prime_for_each_chunk():
+    assert words(interleaved(2, 2, 2)[1]) == "F0 F1 F0' B0' F1' B1' B0 B1"
+    assert words(zero_bubble_h1(1, 2)[0]) == "F0 I0 W0 F1 I1 W1"
 
 
 def test_a_search_that_cannot_succeed_is_refused():

@@ -62,7 +62,7 @@ def over_time(
     look = {"height_ratios": tall, "sharex": True, "squeeze": False}
     with style.plot(height, title, len(panels), 1, **look) as (figure, grid):
         grid[-1, 0].set(xlim=(0, end * factor), xlabel=unit)
-        pen.key(grid[0, 0], key)
+        pen.key(grid[0, 0], key, inches=0.3 * bool(panels[0].heading))
         for axes, panel in zip(grid.flat, panels, strict=True):
             pen.rows(axes, panel.rows)
             axes.set_title(panel.heading, loc="left", **style.TITLE)

@@ -94,13 +94,20 @@ def ranks(number: int, word: str = "rank") -> list[str]:
     return [f"{word} {rank}" for rank in range(number)]
 
 
-def key(axes: Axes, colours: Mapping[str, object], height: float = 1) -> None:
-    """A box and its meaning for each colour, from the page's left edge, `height` axes up."""
+def key(axes: Axes, colours: Mapping[str, object], height: float = 1, inches: float = 0.0) -> None:
+    """A box and its meaning for each colour, from the page's left edge.
+
+    It stands `height` axes up, and these inches above that.
+    """
     if colours:
         entries = [Patch(fc=c, ec=style.FAINT, label=name) for name, c in colours.items()]
         across = blended_transform_factory(axes.figure.transFigure, axes.transAxes)
-        look = {"loc": "lower left", "bbox_to_anchor": (0.1 / style.WIDTH_INCHES, height)}
-        look |= {"bbox_transform": across, "borderaxespad": 0.3, "borderpad": 0}
+        look = {
+            "loc": "lower left",
+            "bbox_to_anchor": ((0.1 - inches) / style.WIDTH_INCHES, height),
+        }
+        pad = 0.3 + 72 * inches / style.TEXT_POINTS
+        look |= {"bbox_transform": across, "borderaxespad": pad, "borderpad": 0}
         axes.legend(handles=entries, ncols=len(entries), **look)
 
 

@@ -5,7 +5,9 @@ Numbers are micro-batches, where nearly all of them fit; where stages have sever
 model, every second chunk is paler.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -21,6 +23,7 @@ COLOURS = {
 NAMES = {"backward_input": "backward, input's half", "backward_weight": "backward, weight's half"}
 CHUNK_STRENGTHS = (1.0, 0.62)  # every second chunk is paler
 NAMED_SHARE = 0.9  # of a timeline's numbers must fit
+SMALL_INCHES = 0.17  # of a row without numbers
 
 
 def schedule_timeline(
@@ -42,6 +45,38 @@ def schedule_timeline(
     return over_time(panels, titles[0], _key(timelines), unit, named=NAMED_SHARE)
 
 
+def schedule_panels(
+    timelines: Mapping[str, Any], title: str, unit: str | None = None, paired: bool = False
+) -> Figure:
+    """Many timelines below each other, small and without numbers, each under its own heading.
+
+    paired: a forward and the whole backward that follows it at once, of another chunk, are drawn
+    one above the other, as one action.
+    """
+    panels = []
+    for heading, timeline in timelines.items():
+        rows, bars, *_ = _panel(timeline, heading)
+        bars = _side_by_side(timeline, bars) if paired else bars
+        bars = [bar._replace(name="") for bar in bars]
+        panels.append(Panel([str(stage) for stage in range(len(rows))], bars, heading))
+    return over_time(panels, title, _key(timelines.values()), unit, row_inches=SMALL_INCHES)
+
+
+def _side_by_side(timeline: Any, bars: list[Bar]) -> list[Bar]:
+    """The bars; those of a pair are half as high, and as long as both together."""
+    found = list(bars)
+    for stage in range(timeline.num_stages):
+        own = [n for n, span in enumerate(timeline.spans) if span.stage == stage]
+        for first, second in pairwise(own):
+            one, other = timeline.spans[first], timeline.spans[second]
+            kinds = one.action.kind, other.action.kind
+            if kinds == ("forward", "backward") and one.action.chunk != other.action.chunk:
+                start, end = bars[first].start, bars[second].end
+                found[first] = bars[first]._replace(end=end, height=0.43)
+                found[second] = bars[second]._replace(start=start, top=0.0, height=0.43)
+    return found
+
+
 def finding(timeline) -> str:
     """The sentence that a timeline shows."""
     shares = [idle / timeline.seconds for idle in timeline.idle_seconds]
@@ -51,14 +86,15 @@ def finding(timeline) -> str:
 
 
 def _key(timelines) -> dict[str, object]:
+    timelines = list(timelines)
     kinds = {span.action.kind for timeline in timelines for span in timeline.spans}
     if "backward" in kinds:
         kinds.discard("backward_input")  # it has the same colour
     entries = {NAMES.get(kind, kind): COLOURS[kind] for kind in COLOURS if kind in kinds}
-    paler = [str(chunk + 1) for chunk in range(1, max(map(_num_chunks, timelines)), 2)]
+    paler = [str(chunk) for chunk in range(1, max(map(_num_chunks, timelines)), 2)]
     if paler:
         tint = style.tint(COLOURS["forward"], CHUNK_STRENGTHS[1])
-        entries[f"paler: part {', '.join(paler)}"] = tint
+        entries[f"paler: chunk {', '.join(paler)}"] = tint
     return entries
 
 

@@ -62,9 +62,10 @@ class Stage:
 
     def backward(self, i: int) -> None:
         """Its gradient comes in, adds to those of the weights, and goes back one stage."""
-        grad_y = self.grad_y.pop(i) if self.rank == self.last else self.receive(self.rank + 1)
+        is_last = self.rank == self.last
+        grad_y = self.grad_y.pop(i) if is_last else self.receive(self.rank + 1)
         start = time.monotonic()
-        grad_x = self.layers.backward(grad_y, self.saved.pop(i))  # pop: its memory is free again
+        grad_x = self.layers.backward(grad_y, self.saved.pop(i))  # pop frees its memory
         self.note("backward", i, start)
         if self.rank > 0:
             self.send(grad_x, self.rank - 1)

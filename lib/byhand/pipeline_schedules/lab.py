@@ -6,8 +6,7 @@ Stages that sleep take no core, so four of them run at full speed on two: see
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,7 +15,7 @@ from torch import Tensor, nn
 from byhand.model.mlp import MLP, softmax_cross_entropy
 from byhand.pipeline_parallel import Pipeline, cut, partition
 from byhand.pipeline_parallel.lab import sleep_through
-from byhand.pipeline_schedules.actions import Schedule, messages, route_of
+from byhand.pipeline_schedules.actions import Action, Schedule, messages, route_of
 from byhand.pipeline_schedules.orders import (
     breadth_first,
     dual_pipe_v,
@@ -34,6 +33,7 @@ from byhand.runtime import launch
 
 if TYPE_CHECKING:  # ranks import this module
     import ipywidgets
+    from torch.distributed.pipelining import PipelineStage
 
     from byhand.figures.style import CourseFigure
 
@@ -67,6 +67,14 @@ def on_paper(schedule: Schedule) -> Timeline:
     return simulate(schedule, each, each, each)
 
 
+LETTERS = {"forward": "F", "backward": "B", "backward_input": "I", "backward_weight": "W"}
+
+
+def words(order: Sequence[Action]) -> str:
+    """A stage's actions, a word each: I3' is the input's half for micro-batch 3 of chunk 1."""
+    return " ".join(f"{LETTERS[a.kind]}{a.micro_batch}" + "'" * a.chunk for a in order)
+
+
 class Row(NamedTuple):
     """What a schedule costs: shares of the step, whole micro-batches, messages of a boundary."""
 
@@ -84,44 +92,24 @@ def bill(schedule: Schedule) -> Row:
     return Row(paper.idle_fraction, 1 - busy / paper.period, held, len(list(messages(schedule))))
 
 
-def measured_idle(schedule: Schedule, seconds: float, repetitions: int = 3) -> list[float]:
-    """The idle fractions of real steps, the least first; a whole stage's forward takes `seconds`.
-
-    One launch, and between two steps all ranks wait for each other.
-    """
+def real_step(schedule: Schedule, seconds: float) -> Timeline:
+    """A step of stages that sleep, recorded; a whole stage's forward takes `seconds`."""
     each = seconds / chunks_per_stage(schedule)
-    recorded = sleep_through(schedule, each, each, each, num_steps=repetitions, barrier=True)
-    found = []
-    for number in range(repetitions):
-        spans = []
-        for stage, actions in enumerate(schedule):
-            own = [span for span in recorded.spans if span.stage == stage]
-            spans += own[number * len(actions) : (number + 1) * len(actions)]
-        found.append(Timeline(spans, len(schedule)).idle_fraction)
-    return sorted(found)
+    return sleep_through(schedule, each, each, each)
 
 
-def compare(num_stages: int, num_micro_batches: int, seconds: float, repetitions: int = 3) -> str:
-    """A table of all schedules, on paper and measured: the median, the least and the most."""
-    lines = [f"{'':18}idle %: paper  measured       no barrier  held  messages"]
-    for name, make in NAMED.items():
-        schedule = make(num_stages, num_micro_batches)
-        row, found = bill(schedule), measured_idle(schedule, seconds, repetitions)
-        spread = (
-            f"{100 * statistics.median(found):.1f} ({100 * found[0]:.1f}-{100 * found[-1]:.1f})"
-        )
-        lines.append(
-            f"{name:18}{100 * row.idle:13.1f}  {spread:16}{100 * row.idle_without_barrier:9.1f}"
-            f"{row.held:6.1f}{row.messages:10}"
-        )
-    return "\n".join(lines)
+def as_short(schedule: Schedule) -> Schedule:
+    """What `find` finds with no more than this schedule's route and memory."""
+    paper, each = on_paper(schedule), 1 / chunks_per_stage(schedule)
+    m = 1 + max(action.micro_batch for action in schedule[0])
+    return find(route_of(schedule), m, max(paper.peak_in_flight), each, each, each)
 
 
 def idle_by_memory(num_stages: int, num_micro_batches: int, most: int) -> dict[str, list[float]]:
     """By route: the idle share in percent of what `find` finds with 1, 2, ... `most` held."""
     found = {}
-    for name, make in ROUTES.items():
-        route = make(num_stages)
+    for name in ("a line", "a V"):
+        route = ROUTES[name](num_stages)
         chunks = len(route) // num_stages
         limits, each = [chunks * held for held in range(1, most + 1)], 1 / chunks
         schedules = [find(route, num_micro_batches, n, each, each, each) for n in limits]
@@ -144,8 +132,18 @@ class Trained(NamedTuple):
     messages: int
 
 
-def torch_part(weights: Weights, place: int, num_places: int) -> nn.Sequential:
-    """The same for torch: one global stage's layers as modules of torch's."""
+def torch_stages(weights: Weights, rank: int, num_ranks: int) -> list[PipelineStage]:
+    """torch's two stages of this rank on the V, with these weights."""
+    from torch.distributed.pipelining import PipelineStage
+
+    places, device = there_and_back(num_ranks).places(rank), weights[0][0].device
+    parts = [_torch_part(weights, place, 2 * num_ranks) for place in places]
+    pairs = zip(parts, places, strict=True)
+    return [PipelineStage(part, place, 2 * num_ranks, device) for part, place in pairs]
+
+
+def _torch_part(weights: Weights, place: int, num_places: int) -> nn.Sequential:
+    """One global stage's layers as modules of torch's."""
     layers: list[nn.Module] = []
     for weight, bias in weights:
         linear = nn.Linear(*weight.T.shape)
