@@ -1,4 +1,4 @@
-"""Every schedule on real ranks: its idle time beside the paper's, its messages, its gradients.
+"""Every schedule on real ranks: its step beside the paper's, its messages, its gradients.
 
 Stages that sleep take no core, so four of them run at full speed on two: see
 `pipeline_parallel.lab`. Messages, gradients and losses are real.
