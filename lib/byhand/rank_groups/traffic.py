@@ -62,9 +62,7 @@ def busiest_host(grid: RankGrid, ranks_per_host: int, sent: Mapping[str, float])
     return float(sum(bytes_leaving(grid, ranks_per_host, sent).values()).max())
 
 
-def between_hosts(
-    model: Model, layout: Layout, num_sequences: int, ranks_per_host: int
-) -> float:
+def between_hosts(model: Model, layout: Layout, num_sequences: int, ranks_per_host: int) -> float:
     """The bytes that all hosts together send to others in a step, as byhand.costs counts them.
 
     Its counted twin is `run.ledger.bytes_between_hosts(ranks_per_host)`.
