@@ -38,7 +38,7 @@ def boards(judgements: Iterable[Judgement], titles: Mapping[str, str]) -> list[B
     for verdict in (verdict for judgement in judgements for verdict in judgement.verdicts):
         if verdict.verdict == PASSED and verdict.board.get("name"):
             rows = given.setdefault(verdict.question, [])
-            rows.append((verdict.board["name"], verdict.board["row"]))
+            rows.append((verdict.board["name"], dict(verdict.board["row"])))
     return [_board(titles[task], given[task]) for task in titles if task in given]
 
 

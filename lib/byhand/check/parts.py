@@ -5,7 +5,7 @@ The one place with state: which part it is, the seed that its inputs are drawn f
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -120,13 +120,16 @@ def board(pseudonym: object, **amounts: str | float) -> None:
             raise ValueError(f"{name}: {value} is no number for a board")
         print(f"{name}: {amount_text(value)}")
     name = " ".join(plain_text(pseudonym).split()) if isinstance(pseudonym, str) else ""
-    _state.board = {"name": name[:LONGEST_NAME].strip(), "row": row}
+    _state.board = {"name": name[:LONGEST_NAME].strip(), "row": [*map(list, row.items())]}
     known = _state.board["name"]
     print(f"on the class's board: as {known}" if known else "not on the class's board")
 
 
 def take_board() -> dict[str, Any]:
-    """What a test put on the open board last, once, as {"name": ..., "row": ...}; else nothing."""
+    """What a test put on the open board last, once, {} if nothing.
+
+    As {"name": ..., "row": [[column, amount], ...]}: the columns' order outlives a journal.
+    """
     taken, _state.board = _state.board, {}
     return taken if taken.get("name") else {}
 

@@ -1,4 +1,4 @@
-"""Groups in the order that comes without asking: right losses, over links that were to be spared."""
+"""Groups in the order that comes without asking: right losses, over the links that were spared."""
 
 CHANGE = """
 -    groups = groups_for_this_rank(layout.groups, GROUPS)
