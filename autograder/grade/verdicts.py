@@ -86,9 +86,8 @@ def passed(
     """All parts of the question passed; `recorded`: for the class's board, what and how much;
     `board`: for the open one."""
     what, number = recorded or ("", None)
-    about = {"seconds": round(seconds, 3), "record": number, "record_of": what}
-    about["board"] = board or {}
-    return Verdict(question, PASSED, points, points, **about)
+    verdict = Verdict(question, PASSED, points, points, seconds=round(seconds, 3))
+    return replace(verdict, record=number, record_of=what, board=board or {})
 
 
 def failed(

@@ -1,6 +1,6 @@
 """What a run sent and held against what it may: calls, messages, bytes and memory, by rank."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from byhand.check.parts import fail
@@ -81,7 +81,7 @@ def sent_bytes(
 
 def bytes_between_hosts(run: Run, ranks_per_host: int, at_most: float) -> None:
     """All hosts of so many ranks together send other hosts no more than `at_most` bytes."""
-    by_host: Counter[int] = Counter()
+    by_host: defaultdict[int, float] = defaultdict(float)
     for event in run.ledger.events:
         by_host[event.rank // ranks_per_host] += event.bytes_to_other_hosts(ranks_per_host)
     if (got := sum(by_host.values())) > at_most:

@@ -74,7 +74,8 @@ def between_hosts(model: Model, layout: Layout, num_sequences: int, ranks_per_ho
     for pipeline in grid.groups("pp").tolist():
         for stage, rank in enumerate(pipeline):
             for name, ops in sent_in_a_step(model, layout, num_sequences, stage).items():
-                shares = _shares(grid.group(name, rank).tolist(), rank, name, layout.chunks)
+                group = grid.groups_of(rank)[name].tolist()
+                shares = _shares(group, rank, name, layout.chunks)
                 leaves = (to // ranks_per_host != rank // ranks_per_host for to in shares)
                 found += sum(ops.values()) * sum(itertools.compress(shares.values(), leaves))
     return found

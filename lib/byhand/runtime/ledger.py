@@ -159,11 +159,9 @@ def sent_bytes(
 
 def receivers(event: Event) -> dict[int, float]:
     """Who gets what this rank sends in a call, as shares: see the table above."""
-    group = event.group
-    if event.op == "send":
-        return {event.peer: 1.0}
-    if event.op == "gather":
-        return {event.root: 1.0}
+    group, only = event.group, {"send": event.peer, "gather": event.root}.get(event.op)
+    if only is not None:
+        return {only: 1.0}
     if event.op in ("all_to_all", "scatter"):
         rows = event.sends if len(event.sends) == len(group) else (1,) * len(group)
         return {to: n for to, n in zip(group, rows, strict=True) if to != event.rank}

@@ -40,19 +40,21 @@ def beside_the_clock(
 
     Where no virtual network can be laid, a sentence says so, and the slow links are left out.
     """
-    reason, found = why_no_network(), {}
+    reason = why_no_network()
+    found: dict[str, tuple[list[float], float]] = {}
     for name, rate in (("slow links", machine.between), ("no limit", math.inf)):
         if rate < math.inf and reason:
             print(f"Not measured on slow links: {reason}")
             continue
-        parts = seconds(model, layout, replace(machine, between=rate), len(batches[0][0]), state)
+        on = replace(machine, between=rate)
+        parts = seconds(model, layout, on, len(batches[0][0]), state)
         took = measured(make_step, weights, batches, layout, machine.ranks_per_host, rate)
         found[name] = [parts[part] for part in PARTS], min(took)
         others = ", ".join(f"{each:.2f}" for each in sorted(took)[1:])
         print(f"{name}: modelled {sum(parts.values()):.2f} s, measured {min(took):.2f} ({others})")
     print(f"{layout.num_ranks} ranks shared {os.cpu_count()} cores.")
-    name, (parts, took) = next(iter(found.items()))
-    title = f"With {name} a step took {took:.2f} s, {took / sum(parts):.2g} times the model's"
+    name, (shares, clock) = next(iter(found.items()))
+    title = f"With {name} a step took {clock:.2f} s, {clock / sum(shares):.2g} times the model's"
     return layout_seconds(found, title)
 
 
@@ -73,7 +75,12 @@ def measured(
 
 
 def _timed(
-    rank: int, world_size: int, make_step: MakeStep, weights: GPT, layout: Layout, batches
+    rank: int,
+    world_size: int,
+    make_step: MakeStep,
+    weights: GPT,
+    layout: Layout,
+    batches: Batches,
 ) -> list[float]:
     """On a rank: the seconds of each step."""
     step, took = make_step(weights, layout, len(batches[0][0])), []
