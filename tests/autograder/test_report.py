@@ -211,7 +211,7 @@ def test_every_student_sees_the_open_board_in_the_feedback(with_board):
 
 def test_a_class_that_nobody_of_asked_for_a_board_has_none(where, page):
     assert "Class board" not in page
-    assert "board" not in write_feedback(where, [NAME], ["ada"])[0].read_text()
+    assert "class's board" not in text_of(write_feedback(where, [NAME], ["ada"])[0].read_text())
 
 
 def test_an_ungraded_class_is_answered_with_a_sentence(course, tmp_path):
