@@ -13,7 +13,7 @@ A submission's way, a file for each step:
     grade/verdicts.py     what became of it, in words that a student may read
     grade/journal.py      the judgement, on the disk before anything else happens
     grade/gradebook.py    nbgrader's own code enters the points
-    report/feedback.py    a page for the student
+    report/feedback.py    a page for the student, with the board that students asked to be on
 
 A `Case` is one submission as the `Judge` in the kernel gets it; what the kernel shows are its
 `Verdicts`; a `Judgement` is a line of the journal, which `WriteVerdicts` enters into a notebook of

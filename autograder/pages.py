@@ -11,7 +11,7 @@ from markupsafe import Markup
 from nbformat import NotebookNode
 
 from autograder.cells import is_grade, is_solution
-from byhand.words import counted, plain_text
+from byhand.words import amount_text, counted, plain_text
 
 TEMPLATES = Path(__file__).parent / "templates"
 _POINTS = re.compile(r"\s*\(\d+ points?\b[^)]*\)")
@@ -27,7 +27,7 @@ def render(template: str, **values: Any) -> str:
         lstrip_blocks=True,
         finalize=_plain,
     )
-    environment.globals["counted"] = counted
+    environment.globals |= {"counted": counted, "amount_text": amount_text}
     style = Markup((TEMPLATES / "style.css").read_text())
     return environment.get_template(template).render(style=style, **values)
 

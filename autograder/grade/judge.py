@@ -180,10 +180,12 @@ class Judge:
         began = time.monotonic()
         before, runs = set_default(sandbox), sandbox.runs
         check.take_record()  # of another test
+        check.take_board()
         try:
             exec(compile(question.source, f"<{question.name}>", "exec"), self.namespace)
             seconds = time.monotonic() - began
-            verdict = verdicts.passed(question.name, question.points, seconds, check.take_record())
+            kept = check.take_record(), check.take_board()
+            verdict = verdicts.passed(question.name, question.points, seconds, *kept)
         except Exception as error:
             verdict = verdicts.failed(
                 question.name,

@@ -6,7 +6,8 @@ hidden inputs.
 """
 
 import traceback
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from autograder.collect.door import FOREIGN, UNREADABLE
 from autograder.release.rules import END_HIDDEN, HIDDEN
@@ -57,6 +58,7 @@ class Verdict:
 
     `suspicion` is a sentence for the instructor, of its launches.
     `record`: a number for the class's board, of what `record_of` says; from a test that passed.
+    `board`: a row of the open one, as check.board made it; from a test that passed.
     """
 
     question: str
@@ -71,15 +73,21 @@ class Verdict:
     suspicion: str = ""
     record: float | None = None
     record_of: str = ""
+    board: dict[str, Any] = field(default_factory=dict)
 
 
 def passed(
-    question: str, points: int, seconds: float, recorded: tuple[str, float] | None = None
+    question: str,
+    points: int,
+    seconds: float,
+    recorded: tuple[str, float] | None = None,
+    board: dict[str, Any] | None = None,
 ) -> Verdict:
-    """All parts of the question passed; `recorded`: for the class's board, what and how much."""
+    """All parts of the question passed; `recorded`: for the class's board, what and how much;
+    `board`: for the open one."""
     what, number = recorded or ("", None)
-    about = {"seconds": round(seconds, 3), "record": number, "record_of": what}
-    return Verdict(question, PASSED, points, points, **about)
+    verdict = Verdict(question, PASSED, points, points, seconds=round(seconds, 3))
+    return replace(verdict, record=number, record_of=what, board=board or {})
 
 
 def failed(

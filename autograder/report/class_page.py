@@ -33,6 +33,7 @@ from autograder.grade.verdicts import (
 )
 from autograder.pages import render, task_cells, task_titles, title_of, write_page
 from autograder.places import Places
+from autograder.report.board import boards
 from autograder.report.feedback import page_path
 
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|[-+]?(?<![A-Za-z_\d])\d+(?:\.\d*)?(?:e[-+]?\d+)?j?")
@@ -90,6 +91,7 @@ def _sheet(
         "counts": {number: points.count(number) for number in range(best + 1)},
         "tasks": sorted(tasks, key=lambda task: task["passed"]),
         "boards": [_board(titles[q], q, rows.values()) for q in given],
+        "open_boards": boards(judgements, titles),
         "questions": titles,
         "rows": rows,
         "alike": [

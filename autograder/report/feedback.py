@@ -1,5 +1,6 @@
 """A page for each student and assignment: verdicts first, then each task with its message."""
 
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from autograder.grade.marks import Marks, everyone, read_marks
 from autograder.grade.verdicts import FOREIGN, INFRASTRUCTURE, NO_ANSWER, UNREADABLE
 from autograder.pages import render, task_cells, task_titles, title_of, write_page
 from autograder.places import CourseError, Places
+from autograder.report.board import Board, boards
 
 MEANINGS = {
     "passed": "Every part of the test passed, the hidden ones included.",
@@ -43,8 +45,9 @@ def write_feedback(where: Places, assignments: list[str], students: list[str]) -
     marks, pages = read_marks(where, wanted), []
     for name, some in groupby(wanted, key=lambda judgement: judgement.assignment):
         source = nbformat.read(where.source(name), as_version=4)
+        of_class = boards([j for j in known if j.assignment == name], task_titles(source))
         for one in some:
-            html = page(one, source, marks[name, one.student])
+            html = page(one, source, marks[name, one.student], of_class)
             pages.append(write_page(page_path(where, one), html))
     return pages
 
@@ -55,8 +58,13 @@ def page_path(where: Places, judgement: Judgement) -> Path:
     return where.feedback / judgement.student / judgement.assignment / f"{stem}.html"
 
 
-def page(judgement: Judgement, source: NotebookNode, marks: Marks) -> str:
-    """One student's page as HTML, every text escaped; of the source, only headings appear."""
+def page(
+    judgement: Judgement, source: NotebookNode, marks: Marks, of_class: Sequence[Board] = ()
+) -> str:
+    """One student's page as HTML, every text escaped; of the source, only headings appear.
+
+    `of_class`: the boards that the class sees.
+    """
     is_theirs = not {FOREIGN, UNREADABLE} & {verdict.verdict for verdict in judgement.verdicts}
     written = {name: text for name, _, text in judgement.cells if is_theirs}
     cells = {test: [n for n in names if n in written] for test, names in task_cells(source).items()}
@@ -66,6 +74,7 @@ def page(judgement: Judgement, source: NotebookNode, marks: Marks) -> str:
         title=title_of(source),
         titles=task_titles(source),
         meanings=MEANINGS,
+        boards=of_class,
         never_asked=(*NO_ANSWER, INFRASTRUCTURE),
         judgement=judgement,
         marks=marks,

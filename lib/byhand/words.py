@@ -25,6 +25,17 @@ def counted(number: float, noun: str, form: str = "") -> str:
     return f"{number:{form}} {noun}{ending}"
 
 
+def amount_text(amount: str | float) -> str:
+    """A whole number whole, any other with three decimals; a text as it is.
+
+    >>> amount_text(345_792), amount_text(0.5652), amount_text("dp 2")
+    ('345,792', '0.565', 'dp 2')
+    """
+    if isinstance(amount, str):
+        return amount
+    return f"{amount:,.0f}" if float(amount).is_integer() else f"{amount:,.3f}"
+
+
 def an(noun: str) -> str:
     """A noun and its article.
 

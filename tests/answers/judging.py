@@ -27,6 +27,7 @@ BUILDS_ON = {
     "test-train": "test-one-forward-one-backward",
     "test-expert-groups": "test-groups",
     "test-step-seconds": "test-ring-seconds",
+    "test-run": "test-step",
 }
 
 

@@ -70,6 +70,17 @@ def test_what_a_test_records_stays_with_its_verdict_if_it_passed(released, judge
     assert [(v.record, v.record_of) for v in found] == [record, (None, "")]
 
 
+@pytest.mark.parametrize("last", ["", "1 / 0"])
+def test_a_row_of_the_open_board_stays_with_its_verdict_if_it_passed(released, judge, last):
+    asked = planned(released, 6)
+    first, second = asked.questions
+    source = f"{first.source}\ncheck.board('Ada', peak_bytes=9)\n{last}"
+    recording = replace(asked, questions=[replace(first, source=source), second])
+    found = judge.kernel.judge(recording, seed=0).verdicts
+    kept = {} if last else {"name": "Ada", "row": [["peak bytes", 9]]}
+    assert [verdict.board for verdict in found] == [kept, {}]
+
+
 ENDS = {
     "an exception": ("def double(n): return n.twice", "failed", "raised AttributeError"),
     "a wrong value": ("def double(n):\n    return n + 2", "failed", "ranks 0 and 1: got"),

@@ -161,6 +161,59 @@ def test_a_board_ranks_those_who_passed_a_task_that_records_and_costs_no_point(w
     assert text_of(page).partition("Every verdict")[2] == before.partition("Every verdict")[2]
 
 
+ROWS = {
+    "ada": ("Noether", "dp 2", 0.5, 900),
+    "ben": (SCRIPT[:24], "dp 1", 0.4, 1000),
+    "cem": ("Noether", "dp 2", 0.5, 800),
+    "dee": ("Euler", "dp 2", 0.5, 900),
+}
+
+
+@pytest.fixture
+def with_board(where):
+    """Ada to Dee asked to be on the board of the first task; Eli's did not pass."""
+    for own in CLASS[:4]:
+        name, layout, took, held = ROWS[own.student]
+        row = [["layout", layout], ["seconds", took], ["most bytes", held]]
+        on_it = replace(DOUBLE, board={"name": name, "row": row})
+        Journal(where.journal).append(replace(own, verdicts=[on_it, own.verdicts[1]]))
+    late = replace(CLASS[4].verdicts[0], board={"name": "Cheat", "row": [["seconds", 0.0]]})
+    Journal(where.journal).append(replace(CLASS[4], verdicts=[late, CLASS[4].verdicts[1]]))
+    return where
+
+
+TABLE = (
+    "Place Name layout seconds most bytes"
+    f" 1 {SCRIPT[:24]} dp 1 0.400 1,000"
+    " 2 Noether dp 2 0.500 800"
+    " 3 Euler dp 2 0.500 900"
+    " 3 Noether (2) dp 2 0.500 900"
+)
+
+
+def test_the_open_board_is_ordered_by_its_numbers_and_has_only_pseudonyms(with_board):
+    html = write_report(with_board, with_board.class_dir / "grades.html").read_text()
+    section = text_of(html).partition("Class board: Task 1 · Double")[2].partition("wrong answer")
+    assert TABLE in section[0]
+    assert not any(own.student in section[0].split() for own in CLASS)
+    assert "Cheat" not in html
+    assert "<script" not in html
+
+
+def test_every_student_sees_the_open_board_in_the_feedback(with_board):
+    pages = write_feedback(with_board, [NAME], ["eli"])
+    html = pages[0].read_text()
+    assert "Your class's board: Task 1 · Double" in text_of(html)
+    assert TABLE in text_of(html)
+    assert not any(own.student in text_of(html).split() for own in CLASS[:4])
+    assert "<script" not in html
+
+
+def test_a_class_that_nobody_of_asked_for_a_board_has_none(where, page):
+    assert "Class board" not in page
+    assert "class's board" not in text_of(write_feedback(where, [NAME], ["ada"])[0].read_text())
+
+
 def test_an_ungraded_class_is_answered_with_a_sentence(course, tmp_path):
     with pytest.raises(CourseError, match="nothing was graded yet"):
         write_report(Places(course.course, tmp_path), tmp_path / "grades.html")

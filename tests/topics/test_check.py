@@ -545,3 +545,55 @@ def test_what_cannot_be_ranked_is_no_record(number):
     with pytest.raises(ValueError, match="no number for a board"):
         check.record("idle, %", number)
     assert check.take_record() is None
+
+
+def on_board(pseudonym, capsys):
+    check.board(pseudonym, layout="dp 2", modelled_seconds=0.5)
+    return check.take_board(), capsys.readouterr().out
+
+
+def test_what_goes_to_the_open_board_is_printed_and_taken_once(capsys):
+    row, printed = on_board("Ada", capsys)
+    assert row == {"name": "Ada", "row": [["layout", "dp 2"], ["modelled seconds", 0.5]]}
+    assert printed == "layout: dp 2\nmodelled seconds: 0.500\non the class's board: as Ada\n"
+    assert check.take_board() == {}
+
+
+@pytest.mark.parametrize("pseudonym", ["", " \n ", None, 7, ["Ada"], b"Ada"])
+def test_without_a_pseudonym_nothing_is_kept(pseudonym, capsys):
+    row, printed = on_board(pseudonym, capsys)
+    assert row == {}
+    assert "not on the class's board" in printed
+
+
+@pytest.mark.parametrize(
+    ("pseudonym", "name"),
+    [
+        ("a\nb\t c", "a b c"),
+        ("x" * 1000, "x" * 24),
+        ("\u202eadA", "\\u202eadA"),
+        ("\x1b[31mred", "red"),
+        ("<b>", "<b>"),
+    ],
+)
+def test_a_pseudonym_is_one_short_line_that_says_what_it_shows(pseudonym, name, capsys):
+    assert on_board(pseudonym, capsys)[0]["name"] == name
+
+
+def test_a_number_that_cannot_be_ranked_is_on_no_board():
+    with pytest.raises(ValueError, match="seconds: nan is no number for a board"):
+        check.board("Ada", seconds=float("nan"))
+    assert check.take_board() == {}
+
+
+def sum_over_all(rank, world_size):
+    dist.all_reduce(torch.ones(100, dtype=torch.float64))
+
+
+def test_only_bytes_that_leave_a_host_count_as_between_hosts():
+    run = launch(sum_over_all, 4)  # each sends 2 · 3/4 · 800 bytes to the next
+    check.bytes_between_hosts(run, 4, at_most=0)
+    check.bytes_between_hosts(run, 2, at_most=2400)
+    text = message(check.bytes_between_hosts, run, 2, at_most=1200)
+    assert "2,400 bytes were sent from host to host, 1,200 are enough (2 times as many)" in text
+    assert "host 0: 1,200 bytes" in text

@@ -6,11 +6,14 @@ from dataclasses import replace
 import pytest
 import torch
 
+from byhand.communication_cost.model import AlphaBeta
+from byhand.costs import Layout, Machine
 from byhand.frameworks import by_torch, lab, transformer
 from byhand.frameworks.by_others import missing
 from byhand.frameworks.configurations import CONFIGURATIONS
+from byhand.frameworks.lab import capstone
 from byhand.frameworks.refusals import REFUSALS
-from byhand.model.gpt import gpt_layers, next_token_loss, random_gpt
+from byhand.model.gpt import costs_of, gpt_layers, next_token_loss, random_gpt
 from byhand.model.mlp import MLP
 from byhand.model.text import text_batches
 
@@ -214,3 +217,33 @@ def test_the_three_ways_are_drawn_as_long_as_the_bubble_makes_them():
     for told in ("naive, 8 times the rows: each stage idles 75%", "GPipe", "1F1B"):
         assert any(told in title for title in titles), titles
     assert sum("idles 27%" in title for title in titles) == 2
+
+
+# The capstone
+
+
+def make_idle_step(weights, layout, num_sequences):
+    """A step that sends one number to everybody, and learns nothing."""
+    return lambda tokens, following: torch.distributed.all_reduce(torch.ones(1))
+
+
+def beside_the_clock():
+    layout, machine = Layout(dp=2), Machine(AlphaBeta(1e-4, 0), 1e7, 1, flops=1e9)
+    state = {"weights": 4, "gradients": 4, "optimizer": 4}
+    on = layout, costs_of(WEIGHTS), machine, state
+    return capstone.beside_the_clock(make_idle_step, WEIGHTS, BATCHES[:3], *on)
+
+
+@pytest.mark.network
+def test_a_step_is_set_beside_the_clock_on_slow_links_and_without(capsys):
+    figure = beside_the_clock()
+    rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert rows == ["slow links", "no limit"]
+    assert capsys.readouterr().out.count("modelled") == 2
+
+
+def test_where_no_virtual_network_can_be_laid_a_sentence_says_so(capsys, monkeypatch):
+    monkeypatch.setattr(capstone, "why_no_network", lambda: "the program tc is missing")
+    figure = beside_the_clock()
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["no limit"]
+    assert "Not measured on slow links: the program tc is missing" in capsys.readouterr().out

@@ -9,10 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byhand import VirtualNetwork, launch
+from byhand.costs import Layout, gpt
+from byhand.costs.counting import sent
 from byhand.rank_groups import RankGrid, rank_groups
 from byhand.rank_groups.lab import counted_leaving
 from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.rank_groups.traffic import (
+    between_hosts,
     busiest_host,
     bytes_leaving,
     orders,
@@ -148,3 +151,63 @@ def test_the_kernel_counts_what_was_predicted():
     predicted = sum(bytes_leaving(RankGrid(4, tp=2, order="dp-tp"), 2, sent).values())
     for host, num_bytes in zip(run.traffic.hosts, predicted, strict=True):
         assert 1 <= host.sent / num_bytes < 1.05  # headers, acknowledgements, greetings
+
+
+LAYOUTS = [
+    Layout(dp=4, pp=2),
+    Layout(dp=2, tp=2, pp=2, order="tp-cp-ep-pp-dp"),
+    Layout(tp=2, cp=4, zero=3),
+    Layout(dp=2, pp=4, chunks=2, order="pp-tp-cp-ep-dp"),
+    Layout(pp=8),
+]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=str)
+def test_all_of_a_step_leaves_hosts_of_one_rank_and_nothing_the_only_host(layout):
+    model = gpt(16, 64, 8, 32, 128)
+    everything = 0.0
+    for stage in range(layout.pp):
+        ops = sent(model, layout, 8, stage).values()
+        everything += layout.num_ranks / layout.pp * sum(sum(each.values()) for each in ops)
+    assert between_hosts(model, layout, 8, 1) == pytest.approx(everything)
+    assert between_hosts(model, layout, 8, 8) == 0
+    assert 0 < between_hosts(model, layout, 8, 2) < everything
+
+
+def call_everything(rank, world_size):
+    """One call of each kind, all of them of 800 bytes or so."""
+    x, parts = torch.ones(100, dtype=torch.float64), [torch.ones(25, dtype=torch.float64)] * 4
+    dist.all_reduce(x)
+    dist.broadcast(x, 1)
+    dist.reduce(x, 2)
+    dist.all_gather([torch.empty_like(parts[0]) for _ in parts], parts[0])
+    dist.scatter(torch.empty_like(parts[0]), parts if rank == 0 else None, 0)
+    dist.gather(parts[0], [torch.empty_like(p) for p in parts] if rank == 3 else None, 3)
+    dist.all_to_all_single(torch.empty_like(x), x)
+    if rank in (0, 3):
+        dist.send(x, 1) if rank == 0 else dist.send(x, 2)
+    else:
+        dist.recv(x, 0 if rank == 1 else 3)
+    dist.barrier()
+
+
+def test_the_ledger_knows_which_bytes_leave_a_host():
+    ledger = launch(call_everything, 4).ledger
+    by_op = {op: 0.0 for op in ("all_reduce", "broadcast", "reduce", "all_gather", "scatter")}
+    by_op |= {"gather": 0.0, "all_to_all": 0.0, "send": 0.0, "recv": 0.0, "barrier": 0.0}
+    for event in ledger.events:
+        by_op[event.op] += event.bytes_to_other_hosts(2)
+    assert by_op == {
+        "all_reduce": 2 * 1200,  # ranks 1 and 3 send to another host
+        "broadcast": 2 * 800,  # the chain 1, 2, 3, 0
+        "reduce": 2 * 800,  # the chain 3, 0, 1, 2
+        "all_gather": 2 * 600,
+        "scatter": 2 * 200,
+        "gather": 2 * 200,
+        "all_to_all": 4 * 2 * 200,
+        "send": 0,
+        "recv": 0,
+        "barrier": 0,
+    }
+    assert ledger.bytes_between_hosts(2) == sum(by_op.values())
+    assert ledger.bytes_between_hosts(1) == ledger.sent_bytes()

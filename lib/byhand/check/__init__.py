@@ -16,18 +16,29 @@ time it runs with the same seed, whatever ran before it.
 from byhand.check.drivers import finished_sends, locked
 from byhand.check.errors import CheckError
 from byhand.check.parts import (
+    board,
     part,
     random,
     record,
     set_seed,
+    take_board,
     take_record,
     whole_numbers,
 )
-from byhand.check.traffic import collectives, communication, messages, peak_bytes, sent_bytes
+from byhand.check.traffic import (
+    bytes_between_hosts,
+    collectives,
+    communication,
+    messages,
+    peak_bytes,
+    sent_bytes,
+)
 from byhand.check.values import close, equal, results, that
 
 __all__ = [
     "CheckError",
+    "board",
+    "bytes_between_hosts",
     "close",
     "collectives",
     "communication",
@@ -42,6 +53,7 @@ __all__ = [
     "results",
     "sent_bytes",
     "set_seed",
+    "take_board",
     "take_record",
     "that",
     "whole_numbers",

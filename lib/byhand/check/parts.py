@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,6 +16,9 @@ from torch import Tensor
 from byhand.check.drivers import nothing_by_luck
 from byhand.check.errors import CheckError
 from byhand.runtime.pickling import set_wrapper
+from byhand.words import amount_text, plain_text
+
+LONGEST_NAME = 24  # characters of a pseudonym
 
 
 @dataclass
@@ -22,6 +26,7 @@ class _State:
     seed: int = 0
     part: str | None = None
     record: tuple[str, float] | None = None
+    board: dict[str, Any] = field(default_factory=dict)
     generator: torch.Generator = field(default_factory=lambda: torch.Generator().manual_seed(0))
 
     def restart(self) -> None:
@@ -94,6 +99,39 @@ def take_record() -> tuple[str, float] | None:
     """What a test recorded last, once: then it is forgotten."""
     taken, _state.record = _state.record, None
     return taken
+
+
+def board(pseudonym: object, **amounts: str | float) -> None:
+    """Print what an answer came to; under a pseudonym, keep it for the class's open board.
+
+    The pseudonym is the student's text: without it (empty, or no text at all) nothing is kept. It
+    is cut to 24 characters of one line. The amounts are the instructor's, by column, of what a
+    visible part of the test counted: the class sees them. The board is ordered by its numbers,
+    the first column's first, fewer before more; no points depend on it.
+
+        check.board(BOARD_NAME, layout=str(layout), modelled_seconds=0.52, peak_bytes=345_792)
+
+    Raises:
+        ValueError: a number is none that others can be set beside.
+    """
+    row = {name.replace("_", " "): value for name, value in amounts.items()}
+    for name, value in row.items():
+        if not isinstance(value, str) and not math.isfinite(value):
+            raise ValueError(f"{name}: {value} is no number for a board")
+        print(f"{name}: {amount_text(value)}")
+    name = " ".join(plain_text(pseudonym).split()) if isinstance(pseudonym, str) else ""
+    _state.board = {"name": name[:LONGEST_NAME].strip(), "row": [*map(list, row.items())]}
+    known = _state.board["name"]
+    print(f"on the class's board: as {known}" if known else "not on the class's board")
+
+
+def take_board() -> dict[str, Any]:
+    """What a test put on the open board last, once, {} if nothing.
+
+    As {"name": ..., "row": [[column, amount], ...]}: the columns' order outlives a journal.
+    """
+    taken, _state.board = _state.board, {}
+    return taken if taken.get("name") else {}
 
 
 def fail(sentence: str, lines: Iterable[str] = (), of: str = "values") -> None:

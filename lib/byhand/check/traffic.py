@@ -1,6 +1,6 @@
 """What a run sent and held against what it may: calls, messages, bytes and memory, by rank."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from byhand.check.parts import fail
@@ -79,6 +79,17 @@ def sent_bytes(
         fail(f"{got} bytes were sent in all, expected {total}{_times(got, total)}.", lines, "bytes")
 
 
+def bytes_between_hosts(run: Run, ranks_per_host: int, at_most: float) -> None:
+    """All hosts of so many ranks together send other hosts no more than `at_most` bytes."""
+    by_host: defaultdict[int, float] = defaultdict(float)
+    for event in run.ledger.events:
+        by_host[event.rank // ranks_per_host] += event.bytes_to_other_hosts(ranks_per_host)
+    if (got := sum(by_host.values())) > at_most:
+        lines = [f"host {host}: {num_bytes:,.0f} bytes" for host, num_bytes in by_host.items()]
+        enough = f"{at_most:,.0f} are enough{_times(got, at_most)}"
+        fail(f"{got:,.0f} bytes were sent from host to host, {enough}.", sorted(lines), "bytes")
+
+
 def peak_bytes(run: Run, at_most: int | Sequence[int]) -> None:
     """No rank ever held more than `at_most` bytes of tensors at one moment.
 
@@ -119,5 +130,5 @@ def _at_most(
     fail_on(run, wrong, f"too many {unit} {done} by", lines, of)
 
 
-def _times(got: int, enough: int) -> str:
+def _times(got: float, enough: float) -> str:
     return f" ({got / enough:.3g} times as many)" if enough and got >= 1.05 * enough else ""

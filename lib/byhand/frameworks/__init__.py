@@ -6,7 +6,7 @@ by_others       Accelerate, DeepSpeed, Megatron-core, where they are installed
 by_hand         ours, in the same layouts
 refusals        what each does not do, and what it says
 configurations  five real runs' settings, line by line. Pure
-lab             what lecture 18 runs and draws
+lab             what lecture 18 runs and draws, and lab.capstone what exercise 18 does
 """
 
 from byhand.frameworks.transformer import transformer

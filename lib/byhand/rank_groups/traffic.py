@@ -62,6 +62,38 @@ def busiest_host(grid: RankGrid, ranks_per_host: int, sent: Mapping[str, float])
     return float(sum(bytes_leaving(grid, ranks_per_host, sent).values()).max())
 
 
+def between_hosts(model: Model, layout: Layout, num_sequences: int, ranks_per_host: int) -> float:
+    """The bytes that all hosts together send to others in a step, as byhand.costs counts them.
+
+    Its counted twin is `run.ledger.bytes_between_hosts(ranks_per_host)`.
+
+    Raises:
+        ValueError: sequences or half blocks that the layout cannot share out.
+    """
+    grid, found = layout.grid, 0.0
+    for pipeline in grid.groups("pp").tolist():
+        for stage, rank in enumerate(pipeline):
+            for name, ops in sent_in_a_step(model, layout, num_sequences, stage).items():
+                group = grid.groups_of(rank)[name].tolist()
+                shares = _shares(group, rank, name, layout.chunks)
+                leaves = (to // ranks_per_host != rank // ranks_per_host for to in shares)
+                found += sum(ops.values()) * sum(itertools.compress(shares.values(), leaves))
+    return found
+
+
+def _shares(group: list[int], rank: int, name: str, chunks: int) -> dict[int, float]:
+    """Who gets which share of what a rank sends in its group of that name."""
+    place, n = group.index(rank), len(group)
+    after, before = group[(place + 1) % n], group[place - 1]
+    if name == "ep":
+        return {to: 1 / (n - 1) for to in group if to != rank}
+    if name != "pp":
+        return {after: 1.0}
+    forward, backward = chunks - (place == n - 1), chunks - (place == 0)
+    there, back = (count / (forward + backward) for count in (forward, backward))
+    return {after: there + back} if after == before else {after: there, before: back}
+
+
 def orders(grid: RankGrid) -> list[RankGrid]:
     """The same degrees in every order that is allowed; axes of degree 1 come last."""
     sizes = {**grid.expert_sizes, **grid.dense_sizes}

@@ -15,7 +15,8 @@ for n ranks:
     gather                                    S / n          all but the root
     send                                      S              recv and barrier 0
 
-It is a count from the call, not a measurement of the network.
+A ring and a chain send to the next rank of the group, the last one to the first; an all-to-all to
+every rank what it gets. It is a count from the call, not a measurement of the network.
 Source: NVIDIA nccl-tests, doc/PERFORMANCE.md, for the factors.
 """
 
@@ -107,6 +108,13 @@ class Event(Call):
         """Bytes that this rank sends, under the table above."""
         return sent_bytes(self.op, self.payload_bytes, self.group, self.rank, self.root, self.sends)
 
+    def bytes_to_other_hosts(self, ranks_per_host: int) -> float:
+        """Those of `sent_bytes` that leave the host, where host k has ranks k·n to (k+1)·n - 1."""
+        shares = receivers(self)
+        here = self.rank // ranks_per_host
+        leaving = sum(share for to, share in shares.items() if to // ranks_per_host != here)
+        return self.sent_bytes * leaving / (sum(shares.values()) or 1)
+
     def count_from(self, zero: float) -> None:
         """Have this event's times begin at `zero`."""
         for name in ("start", "wait_start", "wait_end", "done"):
@@ -149,6 +157,17 @@ def sent_bytes(
     raise ValueError(f"unknown op {op!r}; known are {', '.join(OPS)}")
 
 
+def receivers(event: Event) -> dict[int, float]:
+    """Who gets what this rank sends in a call, as shares: see the table above."""
+    group, only = event.group, {"send": event.peer, "gather": event.root}.get(event.op)
+    if only is not None:
+        return {only: 1.0}
+    if event.op in ("all_to_all", "scatter"):
+        rows = event.sends if len(event.sends) == len(group) else (1,) * len(group)
+        return {to: n for to, n in zip(group, rows, strict=True) if to != event.rank}
+    return {group[(group.index(event.rank) + 1) % len(group)]: 1.0}
+
+
 class Ledger:
     """All events of a run, by start. Prints as a table."""
 
@@ -172,6 +191,10 @@ class Ledger:
     def sent_bytes(self, op: str | None = None, rank: int | None = None) -> int:
         """Bytes sent under the standard algorithms: over all ranks, or by one."""
         return sum(event.sent_bytes for event in self.select(op, rank))
+
+    def bytes_between_hosts(self, ranks_per_host: int) -> float:
+        """Of those, the ones that leave a host, where each has that many ranks."""
+        return sum(event.bytes_to_other_hosts(ranks_per_host) for event in self.events)
 
     def rows(self) -> list[tuple[str, ...]]:
         """One row of text per event: what `str(ledger)` prints."""

@@ -8,16 +8,16 @@ def fits(layout, num_sequences, memory):
     return True
 
 
-def fastest_layout(num_ranks, num_sequences, memory, rate):
-    best, least = None, float("inf")
+def fastest_layout(num_ranks, num_sequences, memory, rate, ranks_per_host=1):
+    best, least, machine = None, float("inf"), machine_of(rate, ranks_per_host)
     for dp, tp, pp in itertools.product(range(1, num_ranks + 1), repeat=3):
         if dp * tp * pp != num_ranks or HEADS % tp or pp > 2 * BLOCKS or num_sequences % dp:
             continue
-        for rows in range(num_sequences // dp, 0, -1):
-            layout = Layout(dp, tp, pp, rows=rows)
+        for rows, order in itertools.product(range(num_sequences // dp, 0, -1), reversed(ORDERS)):
+            layout = Layout(dp, tp, pp, order=order, rows=rows)
             if num_sequences % (dp * rows) or not fits(layout, num_sequences, memory):
                 continue
-            took = sum(seconds(MODEL, layout, machine_of(rate), num_sequences, STATE).values())
+            took = sum(seconds(MODEL, layout, machine, num_sequences, STATE).values())
             if took < least:
                 best, least = layout, took
     if best is None:

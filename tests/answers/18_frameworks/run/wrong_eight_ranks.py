@@ -1,0 +1,5 @@
+"""Half of the machine."""
+
+
+def my_layout():
+    return Layout(pp=8)

@@ -1,0 +1,5 @@
+"""Sixteen replicas, none of which fits."""
+
+
+def my_layout():
+    return Layout(dp=16)
