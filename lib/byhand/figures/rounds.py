@@ -42,7 +42,7 @@ def round_picture(terms: Terms, transfers: Sequence, sent: Links, title: str) ->
 
 def all_rounds(
     moments: Sequence[Terms], rounds: Sequence[Sequence], title: str, hosts: int = 1
-) -> Figure:
+) -> style.CourseFigure:
     """All rounds of an all-reduce from left to right: a row per rank, its shards, the messages.
 
     A shard has a stripe for each rank whose term is in it, and an edge once all are. moments: the
@@ -71,7 +71,9 @@ def all_rounds(
     return figure
 
 
-def _draw_terms(axes: Axes, x: float, rank: int, wide: float, origins, num_ranks: int) -> None:
+def _draw_terms(
+    axes: Axes, x: float, rank: int, wide: float, origins: set[int], num_ranks: int
+) -> None:
     stripe = 0.85 * wide / num_ranks
     for origin in range(num_ranks):
         colour = style.rank_colour(origin) if origin in origins else style.tint(style.FAINT, 0.35)

@@ -105,15 +105,15 @@ def draw_crossings(line: AlphaBeta, num_ranks: Sequence[int], title: str) -> Cou
             axes.set_title(f"{ranks} ranks", loc="left", **style.TITLE)
             for name, colour in colours.items():
                 axes.plot(sizes, [line.seconds(name, ranks, s) for s in sizes], color=colour, lw=2)
-            meet = crossover(line, "ring", "recursive_doubling", ranks)
-            height = line.seconds("ring", ranks, meet)
-            axes.plot(meet, height, "o", color=style.INK, markersize=7)
-            look = {"textcoords": "offset points", "fontsize": style.TEXT_POINTS}
-            axes.annotate(style.num_bytes_text(meet), (meet, height), (-6, 8), ha="right", **look)
             axes.set_xticks([1e4, 1e6, 1e8], ["10 KB", "1 MB", "100 MB"])
             axes.yaxis.set_major_formatter(FuncFormatter(lambda one, _: style.seconds_text(one)))
             axes.grid(color=style.FAINT, linewidth=0.5)
             axes.minorticks_off()
+            if meet := crossover(line, "ring", "recursive_doubling", ranks):
+                point = meet, line.seconds("ring", ranks, meet)
+                axes.plot(*point, "o", color=style.INK, markersize=7)
+                look = {"textcoords": "offset points", "fontsize": style.TEXT_POINTS}
+                axes.annotate(style.num_bytes_text(meet), point, (-6, 8), ha="right", **look)
         for name, colour, place in zip(colours, colours.values(), (0.5, 0.06), strict=True):
             look = {"color": colour, "transform": every[0].transAxes}
             every[0].text(0.05, place, name.replace("_", " "), **look)
