@@ -7,9 +7,6 @@ first layer is waited for.
 two_hosts.svg, for readers of lecture 03 whose kernel allows no virtual network: the bytes that
 three ways to all-reduce send out of a host, by ledger and kernel.
 
-formulas.svg, for readers of lecture 04 likewise: an all-reduce on two, four and eight hosts, and
-what two formulas fitted to two hosts say of the others.
-
 animated.svg, on the book's first page: four stages of a pipeline compute eight micro-batches by
 1F1B.
 
@@ -25,7 +22,6 @@ import torch.distributed as dist
 
 from byhand import VirtualNetwork, launch
 from byhand.all_reduce.lab import ALGORITHMS, compare_on_hosts
-from byhand.communication_cost.lab import formula_race
 from byhand.costs import Machine
 from byhand.figures import (
     layout_seconds,
@@ -82,15 +78,6 @@ def draw_two_hosts(path: Path) -> None:
     print(f"{path}:\n{compared}")
 
 
-def draw_formulas(path: Path) -> None:
-    if (why := why_no_network()) is not None:
-        print(f"{path} stays as it is: {why}")
-        return
-    race = formula_race(repetitions=9)
-    save_svg(race.picture(), path)
-    print(f"{path}:\n{race}")
-
-
 def draw_animated(path: Path) -> None:
     recorded = sleep_through(one_forward_one_backward(4, 8), 0.05, 0.05, 0.05)
     figure = schedule_timeline(recorded, names=["Recorded, 1F1B"])
@@ -119,7 +106,6 @@ def draw_layouts(path: Path) -> None:
 DRAWN = {
     "timeline": draw_timeline,
     "two_hosts": draw_two_hosts,
-    "formulas": draw_formulas,
     "animated": draw_animated,
     "layouts": draw_layouts,
 }

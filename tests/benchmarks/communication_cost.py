@@ -1,4 +1,4 @@
-"""Predicted beside measured: collectives of sizes held out, and all-reduces on more hosts.
+"""Predicted beside measured: collectives of sizes held out.
 
     python tests/benchmarks/communication_cost.py [repetitions]
 
@@ -13,7 +13,7 @@ import statistics
 
 from byhand import VirtualNetwork
 from byhand.communication_cost import cost
-from byhand.communication_cost.lab import CALLS, formula_race, sweep
+from byhand.communication_cost.lab import CALLS, sweep
 from byhand.runtime import why_no_network
 
 SIZES = tuple(2**power for power in range(4, 23))
@@ -67,9 +67,6 @@ def main() -> None:
     parser.add_argument("repetitions", nargs="?", type=int, default=9)
     repetitions = parser.parse_args().repetitions
     print_collectives(repetitions)
-    if why_no_network() is None:
-        print("\n1 MB all-reduced between hosts; both formulas fitted to two of them")
-        print(formula_race(repetitions=repetitions))
 
 
 if __name__ == "__main__":

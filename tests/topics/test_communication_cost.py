@@ -33,10 +33,13 @@ from byhand.communication_cost.lab import (
     CALLS,
     SIZES,
     sweep,
+    sweep_of,
 )
 from byhand.communication_cost.lab.pictures import (
     cost_explorer,
     draw_costs,
+    draw_crossings,
+    draw_overlap,
     draw_roofline,
     draw_wirings,
 )
@@ -332,7 +335,31 @@ def test_perfettos_trace_parses_and_holds_every_call(watched, tmp_path):
     assert sum(event["args"]["sent_bytes"] for event in slices) == watched.ledger.sent_bytes()
 
 
+def test_stamps_of_all_ranks_make_a_time_from_the_last_start_to_the_last_end():
+    first, second = ([(0, 9), (1, 3), (2, 5)], [(0, 9), (2, 4), (1, 7)])
+    run = SimpleNamespace(results=[{64: first}, {64: second}], world_size=2)
+    found = sweep_of(run)
+    assert found.timings[64].seconds == (4 - 2, 7 - 2)
+    assert found.num_ranks == 2
+
+
 # What is drawn
+
+
+def test_a_picture_of_overlap_tells_when_all_is_done_and_where_the_rank_waits():
+    event = SimpleNamespace(start=1.0, end=1.05)
+    tries = [(9.0, 9.05, 9.1, 9.1), (9.0, 9.0, 9.03, 9.05)]  # call, work, its end, all done
+    ledger = SimpleNamespace(select=lambda op, rank: [event] * 2)
+    drawn = draw_overlap(SimpleNamespace(results=[tries], ledger=ledger), ("one", "two"), "t")
+    assert [axes.get_title(loc="left") for axes in drawn.axes] == ["one: 100 ms", "two: 50 ms"]
+    inside = [[text.get_text() for text in axes.texts] for axes in drawn.axes]
+    assert inside == [["waits", "computes", "all-reduce"]] * 2
+
+
+def test_crossings_are_marked_where_two_lines_meet():
+    drawn = draw_crossings(AlphaBeta(0.01, 1e-7), (4, 256), "t")
+    texts = [text.get_text() for axes in drawn.axes for text in axes.texts]
+    assert texts == ["800 KB", "ring", "recursive doubling", "8.36 MB"]
 
 
 def test_the_explorer_follows_its_sliders_and_starts_no_rank(monkeypatch):

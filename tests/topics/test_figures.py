@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from readable import assert_readable, words
 
 from byhand import collectives, figures
+from byhand.all_reduce.algorithms import history, ring
 from byhand.all_reduce.lab import ALGORITHMS, watch_rounds
 from byhand.all_reduce.trees import two_trees
 from byhand.collectives.lab import NAMES, collective_explorer, demonstrate, picture
@@ -126,6 +127,7 @@ FIGURES = {
     "held": lambda: figures.bytes_bars(HELD, HELD, "A title", "held", key=True),
     "one bucket": lambda: figures.bucket_layout([1] * 20, [list(range(20))]),
     "tradeoff": lambda: figures.tradeoff({"a": (6, 2), "b": (6, 2), "c": (9, 3)}, "A title"),
+    "all rounds": lambda: figures.all_rounds(history(ring(3)), ring(3).rounds, "A title"),
     "trees": lambda: figures.trees(two_trees(8), "A title"),
     "wirings": lambda: draw_wirings(8, 1e9, AlphaBeta(2e-5, 1e-10)),
     "seconds": lambda: figures.seconds_by_size(

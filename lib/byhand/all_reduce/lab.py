@@ -99,6 +99,13 @@ class Rounds:
         return max(self.ledger.sent_bytes(rank=rank) for rank in range(self.algorithm.num_ranks))
 
 
+def all_rounds(algorithm: Algorithm, title: str, hosts: int = 1) -> CourseFigure:
+    """Every round of the algorithm: what ranks hold, and their messages. Starts no rank."""
+    from byhand import figures
+
+    return figures.all_rounds(history(algorithm), algorithm.rounds, title, hosts)
+
+
 @lru_cache(maxsize=32)
 def watch_rounds(name: str, num_ranks: int, num_elements: int = 1024) -> Rounds:
     """Run an algorithm on that many ranks, to be shown round by round.
@@ -170,10 +177,9 @@ class TwoHosts:
         """Bytes out of host 0, by the ledger (above) and by the kernel's count (below)."""
         from byhand.figures import bytes_bars
 
-        rows = {name: f"{name}, {self.seconds(name):.2f} s" for name in self.runs}
-        ledger = {row: {"send": self.crossed(name, 0)} for name, row in rows.items()}
+        ledger = {name: {"send": self.crossed(name, 0)} for name in self.runs}
         sent = {name: run.traffic.hosts[0].sent for name, run in self.runs.items()}
-        kernel = {row: {"send": sent[name]} for name, row in rows.items()}
+        kernel = {name: {"send": count} for name, count in sent.items()}
         first, *_, last = self.runs
         title = (
             f"Out of a host, {last} sends {sent[last] / sent[first]:.2f} of what the {first} sends"

@@ -5,6 +5,7 @@ panel_stack          who holds what at several moments
 timeline             what each rank did, when
 message_diagram      who sent to whom, when
 round_picture        one round of an all-reduce: whose terms, whose messages, bytes by link
+all_rounds           all rounds of an all-reduce: whose terms each rank holds, and messages
 tradeoff             rounds against bytes, a point for each algorithm
 trees                trees of ranks, beside each other
 traffic_matrices     who sent how much to whom, for several algorithms
@@ -57,7 +58,7 @@ from byhand.figures.lanes import Span, lanes
 from byhand.figures.messages import message_diagram
 from byhand.figures.mountain import mountain
 from byhand.figures.recorded import recorded
-from byhand.figures.rounds import round_picture, traffic_matrices
+from byhand.figures.rounds import all_rounds, round_picture, traffic_matrices
 from byhand.figures.schedule import schedule_panels, schedule_timeline
 from byhand.figures.shards import shard_picture
 from byhand.figures.style import save_svg
@@ -68,6 +69,7 @@ __all__ = [
     "Block",
     "Picture",
     "Span",
+    "all_rounds",
     "attention_map",
     "bar_table",
     "block_flow",

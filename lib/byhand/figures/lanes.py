@@ -48,7 +48,7 @@ def over_time(
     end: float | None = None,
     row_inches: float = 0.34,
     named: float = 0.0,
-) -> Figure:
+) -> style.CourseFigure:
     """Panels below each other that share the axis of time, from 0 to `end` or the last bar's end.
 
     unit: what times are; seconds, suitably scaled, when None. named: the least share of a panel's

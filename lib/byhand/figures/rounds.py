@@ -1,4 +1,4 @@
-"""One round of an all-reduce: whose terms each rank holds, who sends to whom, bytes by link."""
+"""Rounds of an all-reduce: whose terms each rank holds, who sends to whom, bytes by link."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,6 +11,7 @@ from byhand.figures.collective import Block, draw_panel
 
 ROW_INCHES = 0.36
 MOST_COLUMNS_WITH_TEXT = 8
+WIDE = 0.55  # a rank's shards, of the way to the next round
 
 Terms = Mapping[tuple[int, int], set[int]]
 Links = Mapping[tuple[int, int], float]
@@ -37,6 +38,48 @@ def round_picture(terms: Terms, transfers: Sequence, sent: Links, title: str) ->
         _draw_links(links, num_ranks, sent, "has sent, in tensors, to rank")
         links.set_yticks(range(num_ranks), range(num_ranks))
     return figure
+
+
+def all_rounds(
+    moments: Sequence[Terms], rounds: Sequence[Sequence], title: str, hosts: int = 1
+) -> style.CourseFigure:
+    """All rounds of an all-reduce from left to right: a row per rank, its shards, the messages.
+
+    A shard has a stripe for each rank whose term is in it, and an edge once all are. moments: the
+    terms before the first round and after each; rounds: of messages, which have sender and
+    receiver. hosts: a line is drawn between the ranks of one host and of the next.
+    """
+    num_ranks, num_shards = (1 + max(holding[axis] for holding in moments[0]) for axis in (0, 1))
+    height = 0.95 + 0.42 * num_ranks
+    with style.plot(height, title) as (figure, axes):
+        style.bare(axes, xlim=(-0.32, len(moments) - 0.4), ylim=(num_ranks - 0.5, -1.0))
+        for number, terms in enumerate(moments):
+            named = f"round {number}" if number else "before"
+            pen.small(axes, (number + WIDE / 2, -0.75), named)
+            for (rank, shard), origins in terms.items():
+                wide = WIDE / num_shards
+                _draw_terms(axes, number + shard * wide, rank, wide, origins, num_ranks)
+        for number, transfers in enumerate(rounds):
+            for transfer in transfers:
+                ends = (number + WIDE, transfer.sender), (number + 1, transfer.receiver)
+                pen.arrow(axes, *ends, style.rank_colour(transfer.sender), 1.4)
+        for rank in range(num_ranks):
+            pen.small(axes, (-0.06, rank), f"rank {rank}", ha="right")
+        for host in range(1, hosts):
+            line = {"color": style.INK, "lw": 0.9, "ls": (0, (3, 3))}
+            axes.axhline(host * num_ranks / hosts - 0.5, **line)
+    return figure
+
+
+def _draw_terms(
+    axes: Axes, x: float, rank: int, wide: float, origins: set[int], num_ranks: int
+) -> None:
+    stripe = 0.85 * wide / num_ranks
+    for origin in range(num_ranks):
+        colour = style.rank_colour(origin) if origin in origins else style.tint(style.FAINT, 0.35)
+        pen.box(axes, (x + origin * stripe, rank - 0.3), (stripe, 0.6), colour, colour, 0)
+    if len(origins) == num_ranks:
+        pen.box(axes, (x, rank - 0.3), (0.85 * wide, 0.6), "none", style.INK, 1.2)
 
 
 def traffic_matrices(sent: Mapping[str, Links], num_ranks: int, title: str) -> Figure:

@@ -189,9 +189,10 @@ def seconds_text(seconds: float) -> str:
 
 
 def scaled(value: float, units: Mapping[float, str]) -> str:
-    """The value to three digits, in the largest of the units, by size, that it reaches."""
+    """The value to three digits or a whole number, in the largest of the units that it reaches."""
     factor = next((factor for factor in units if value >= 0.9995 * factor), min(units))
-    return f"{value / factor:.3g} {units[factor]}"
+    digits = f"{value / factor:,.0f}" if value >= 1e3 * factor else f"{value / factor:.3g}"
+    return f"{digits} {units[factor]}"
 
 
 def save_svg(figure: Figure, path: str | Path | io.StringIO) -> None:

@@ -11,13 +11,12 @@ import torch
 import torch.distributed as dist
 
 from byhand.collectives.with_torch import ALL_GATHER, REDUCE_SCATTER
-from byhand.communication_cost import Cost, bus_bandwidth, cost, literature_formula
+from byhand.communication_cost import bus_bandwidth, cost
 from byhand.communication_cost.timing import Timing, device, take_turns
-from byhand.runtime import Run, VirtualNetwork, launch
+from byhand.runtime import Run, launch
 
 if TYPE_CHECKING:  # ranks import this module: matplotlib and scipy would cost each of them seconds
     from byhand.communication_cost.fit import Fit
-    from byhand.figures.style import CourseFigure
 
 ELEMENT_BYTES = 4
 CALLS = ("all_reduce", "broadcast", "all_gather", "reduce_scatter", "all_to_all", "send")
@@ -98,61 +97,18 @@ def sweep(
     return Sweep(collective, world_size, timings, run)
 
 
-@dataclass(repr=False)
-class FormulaRace:
-    """An all-reduce's time by number of hosts; two formulas that were fitted to the first."""
+def sweep_of(run: Run, collective: str = "all_reduce", skip: int = 1) -> Sweep:
+    """The timings in a run whose ranks return, by size, (start, end) of each try.
 
-    measured: dict[int, Timing]
-    predicted: dict[str, list[float]]  # seconds at each number, by formula
-
-    def __repr__(self) -> str:
-        lines = []
-        for index, (hosts, timing) in enumerate(self.measured.items()):
-            off = {name: found[index] / timing.median - 1 for name, found in self.predicted.items()}
-            told = ", ".join(f"{name} {error:+.0%}" for name, error in off.items())
-            lines.append(f"{hosts} hosts: {timing}; {told}")
-        return "\n".join(lines)
-
-    def _repr_svg_(self) -> str:
-        return self.picture()._repr_svg_()
-
-    def picture(self) -> CourseFigure:
-        """Milliseconds over hosts."""
-        from byhand.figures import curves
-
-        hosts, timings = list(self.measured), list(self.measured.values())
-        seconds = {"measured": [timing.median for timing in timings], **self.predicted}
-        lines = {name: [1e3 * s for s in found] for name, found in seconds.items()}
-        quartiles = [timing.quartiles for timing in timings]
-        band = {"measured": [(1e3 * low, 1e3 * high) for low, high in quartiles]}
-        off = max(found[-1] for found in self.predicted.values()) / timings[-1].median
-        title = (
-            f"Fitted to {hosts[0]} hosts, one formula says {off:.1f} times the time of {hosts[-1]}"
-        )
-        axes = "hosts", "milliseconds"
-        return curves(lines, *axes, title, hosts, spread=band, log_x=True, from_zero=True)
-
-
-def formula_race(num_hosts: Sequence[int] = (2, 4, 8), repetitions: int = 7) -> FormulaRace:
-    """Fit both formulas to the first number of hosts, and hold both against the others.
-
-    1 MB, on hosts of one rank each with 25 MB/s; the fit sees smaller sizes too.
+    The first `skip` tries do not count; a time is from the last start to the last end.
     """
-    num_bytes = 1 << 20
-    sweeps: dict[int, Sweep] = {}
-    for hosts in num_hosts:
-        network = VirtualNetwork(hosts, 1, bytes_per_second=25e6)
-        sizes = [num_bytes] if sweeps else [num_bytes >> shift for shift in range(16, -1, -2)]
-        sweeps[hosts] = sweep("all_reduce", hosts, sizes, repetitions, network=network)
-    formulas: dict[str, Callable[[int, int], Cost]] = {
-        "ring": partial(cost, "ring"),
-        "α log n + β S n": literature_formula,
-    }
-    predicted = {}
-    for name, formula in formulas.items():
-        line = sweeps[num_hosts[0]].fit(formula=formula).line
-        predicted[name] = [line.of(formula(hosts, num_bytes)) for hosts in num_hosts]
-    return FormulaRace({n: one.timings[num_bytes] for n, one in sweeps.items()}, predicted)
+    timings = {}
+    for num_bytes in run.results[0]:
+        tries = list(zip(*(stamps[num_bytes] for stamps in run.results), strict=True))[skip:]
+        starts, ends = zip(*(zip(*one, strict=True) for one in tries), strict=True)
+        seconds = [max(end) - max(start) for start, end in zip(starts, ends, strict=True)]
+        timings[num_bytes] = Timing(tuple(seconds))
+    return Sweep(collective, run.world_size, timings, run)
 
 
 def _call(collective: str, count: int) -> Callable[[], Any]:

@@ -1,8 +1,8 @@
-"""What lecture 04 draws and lets one drag: an explorer of alpha and beta, wires, a roofline."""
+"""What lecture 04 draws and lets one drag: overlap, alpha and beta, wires, a roofline."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ipywidgets import VBox
 
     from byhand.figures.style import CourseFigure
+    from byhand.runtime import Run
 
 WIRED = ("ring", "double_ring", "halving_doubling", "recursive_doubling", "direct")
 WIRES = {"ring": "one-way circle", "double_ring": "two-way circle"}  # as they are named in pictures
@@ -70,6 +71,55 @@ def draw_costs(
     return seconds_by_size(points, lines, title, marks, (4, 1 << 30)), text
 
 
+def draw_overlap(run: Run, names: Sequence[str], title: str) -> CourseFigure:
+    """What rank 0 computed, and what travelled meanwhile, in its last tries, one for each name.
+
+    Its results are (call, work begins, work ends, all is done) of each try, an all-reduce each.
+    """
+    from byhand.figures.lanes import Bar, Panel, over_time
+    from byhand.figures.style import COMMUNICATION, COMPUTE, PAPER
+
+    calls = run.ledger.select("all_reduce", rank=0)[-len(names) :]
+    panels = []
+    for name, call, moments in zip(names, calls, run.results[0][-len(names) :], strict=True):
+        begin, worked, done = (moment - moments[0] for moment in moments[1:])
+        waits = [(0.0, begin), (worked, done)]
+        bars = [Bar(0, *wait, PAPER, "waits") for wait in waits if wait[1] - wait[0] > 1e-3]
+        bars += [Bar(0, begin, worked, COMPUTE, "computes")] if worked > begin else []
+        bars.append(Bar(1, 0, min(call.end - call.start, done), COMMUNICATION, "all-reduce"))
+        panels.append(Panel(["rank 0", "its link"], bars, f"{name}: {1e3 * done:.0f} ms"))
+    return over_time(panels, title, {})
+
+
+def draw_crossings(line: AlphaBeta, num_ranks: Sequence[int], title: str) -> CourseFigure:
+    """Side by side for each number of ranks: the ring's seconds and doubling's, where they meet."""
+    from matplotlib.ticker import FuncFormatter
+
+    from byhand.figures import style
+
+    sizes = [2 ** (power / 2) for power in range(24, 56)]
+    colours = {"ring": style.RANK_COLOURS[0], "recursive_doubling": style.RANK_COLOURS[5]}
+    with style.plot(2.7, title, 1, len(num_ranks), sharey=True) as (figure, every):
+        for axes, ranks in zip(every, num_ranks, strict=True):
+            axes.set(xscale="log", yscale="log", xlabel="bytes of the tensor")
+            axes.set_title(f"{ranks} ranks", loc="left", **style.TITLE)
+            for name, colour in colours.items():
+                axes.plot(sizes, [line.seconds(name, ranks, s) for s in sizes], color=colour, lw=2)
+            axes.set_xticks([1e4, 1e6, 1e8], ["10 KB", "1 MB", "100 MB"])
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda one, _: style.seconds_text(one)))
+            axes.grid(color=style.FAINT, linewidth=0.5)
+            axes.minorticks_off()
+            if meet := crossover(line, "ring", "recursive_doubling", ranks):
+                point = meet, line.seconds("ring", ranks, meet)
+                axes.plot(*point, "o", color=style.INK, markersize=7)
+                look = {"textcoords": "offset points", "fontsize": style.TEXT_POINTS}
+                axes.annotate(style.num_bytes_text(meet), point, (-6, 8), ha="right", **look)
+        for name, colour, place in zip(colours, colours.values(), (0.5, 0.06), strict=True):
+            look = {"color": colour, "transform": every[0].transAxes}
+            every[0].text(0.05, place, name.replace("_", " "), **look)
+    return figure
+
+
 def draw_wirings(num_ranks: int, num_bytes: float, line: AlphaBeta) -> CourseFigure:
     """Five topologies, and the milliseconds of five all-reduces on each; of the ring's, two orders.
 
@@ -89,7 +139,7 @@ def draw_wirings(num_ranks: int, num_bytes: float, line: AlphaBeta) -> CourseFig
         taken |= {each: network.seconds(each, num_bytes) for each in WIRED[1:]}
         table[name] = {each: 1e3 * seconds for each, seconds in taken.items()}
     what = f"Milliseconds to all-reduce {num_bytes / 1e9:g} GB"
-    title = f"{what}: a ring loses where it leaves wires idle"
+    title = f"{what}: the ring loses where wires idle or messages meet"
     return wirings(wires, table, num_ranks, title)
 
 
@@ -99,7 +149,7 @@ def draw_roofline(
     title: str,
     marks: Mapping[str, float] | None = None,
 ) -> CourseFigure:
-    """What a GPU computes under data parallelism, over its tokens a step, by its link's bytes/s.
+    """What a GPU computes under data parallelism, over its copy's tokens a step, by its link.
 
     Everything that can hide hides: the rate is the lesser of the GPU's own and tokens · bytes/s.
     marks: numbers of tokens by name, each a line from top to bottom.
@@ -111,8 +161,8 @@ def draw_roofline(
         name: [min(flops_per_second, each * rate) / 1e12 for each in tokens]
         for name, rate in links.items()
     }
-    label = "tokens of a GPU in a step"
-    figure = curves(lines, label, "TFLOP/s", title, tokens, log_x=True, log_y=True)
+    label = "tokens that a copy gets in a step"
+    figure = curves(lines, label, "TFLOP/s", title, tokens, log_x=True, log_y=True, widths=(2,))
     (axes,) = figure.axes
     axes.set_ylim(bottom=1)
     for name, place in (marks or {}).items():
