@@ -22,13 +22,13 @@ from byhand.pipeline_schedules.simulation import simulate
 from byhand.planner import MACHINES, SOFTWARE, runs, search, step
 from byhand.planner.__main__ import main
 from byhand.planner.computing import product
-from byhand.planner.explain import Question, degrees, explained, runner_up, turned
-from byhand.planner.flags import megatron, torchtitan, uneven
+from byhand.planner.explain import Question, degrees, explained, questions, runner_up, turned
+from byhand.planner.flags import megatron, told, torchtitan, uneven
 from byhand.planner.machines import CARD
 from byhand.planner.memory import parameters
 from byhand.planner.messages import ring
 from byhand.planner.models import NAMES, named
-from byhand.planner.published import published, scored
+from byhand.planner.published import beyond, published, scored
 from byhand.planner.search import ORDERS
 from byhand.planner.sizes import sizes
 from byhand.planner.software import UNSEEN
@@ -403,8 +403,9 @@ def test_a_search_finds_nothing_that_the_software_does_not_run(software):
     ours = SOFTWARE[software]
     found = search(gpt(6, 512, 8, 1024, 128), "a100-80gb", 24, 48, software=ours)
     assert {ours.runs.refuses(layout, 6) for layout, _ in found} == {""}
-    all_ = search(gpt(6, 512, 8, 1024, 128), "a100-80gb", 24, 48, software=replace(ours, runs=runs.ANY))
-    able = [layout for layout, _ in all_ if not ours.runs.refuses(layout, 6)]
+    free = replace(ours, runs=runs.ANY)
+    more = search(gpt(6, 512, 8, 1024, 128), "a100-80gb", 24, 48, software=free)
+    able = [layout for layout, _ in more if not ours.runs.refuses(layout, 6)]
     assert {layout for layout, _ in found} == set(able)
 
 
@@ -422,7 +423,17 @@ def test_the_reasons_name_the_winner_the_second_and_what_would_change_it():
     assert sum(line.startswith("with ") for line in lines) == 9
 
 
-def test_a_fifth_more_of_a_constant_is_a_fifth_more():
+def test_each_rate_of_the_network_is_turned_too():
+    question = Question.of(LLAMA, "h100-80gb", 16, 16)
+    others = list(questions(question).values())
+    assert len(others) == 2 + len(turned(question.software))
+    assert others[0].machine.between == 1.1 * question.machine.between
+    assert others[1].machine.inside == 1.1 * question.machine.inside
+
+
+def test_a_tenth_more_of_a_constant_changes_it_alone_and_no_share_passes_1():
+    software = SOFTWARE["megatron-2022"]
+    assert turned(software, 2)["products"].products["a100", "bf16"] == 1
     software = SOFTWARE["nemo"]
     for name, other in turned(software).items():
         changed = [
@@ -448,8 +459,41 @@ def test_the_tool_prints_five_layouts_and_flags():
     ran = tool(*SMALLEST, "--machine", "h100")
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.count("MFU") == 5
-    assert "--tensor-model-parallel-size" in ran.stdout
-    assert "--parallelism.tensor_parallel_degree" in ran.stdout
+    assert "Megatron-LM: --tensor-model-parallel-size" in ran.stdout
+    assert "torchtitan" not in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("software", "words"),
+    [
+        ("nemo", ("Megatron-LM", "--overlap-grad-reduce --overlap-param-gather")),
+        ("nemo", ("Megatron-LM", "--grad-reduce-in-bf16")),
+        ("nemo", ("Megatron-LM", "--tp-comm-overlap")),
+        ("torchtitan", ("torchtitan", "--parallelism.pipeline_parallel_layers_per_stage 3")),
+        ("fsdp", ("llm-foundry", "fsdp_config.sharding_strategy=FULL_SHARD")),
+    ],
+)
+def test_flags_are_of_the_program_whose_constants_were_used(software, words):
+    layout = Layout(2, 2, 2, chunks=4, zero=1, sequence=True)
+    if software != "nemo":
+        layout = replace(layout, zero=3)
+    program, flags = told(gpt(24, 256, 8, 1024, 128), layout, 16, SOFTWARE[software])
+    assert program == words[0]
+    assert words[1] in flags
+
+
+def test_what_hides_nothing_asks_for_no_overlap():
+    given = named("gpt-1t"), Layout(2, 8, 8, zero=1, sequence=True), 64
+    assert "overlap" not in megatron(*given, software=SOFTWARE["megatron-2022"])
+    assert "--grad-reduce" not in megatron(*given, software=SOFTWARE["megatron-2022"])
+
+
+def test_what_no_published_step_has_is_called_extrapolated():
+    run = next(row for row in scored() if row.name == "korth-1T-selective")
+    assert beyond(run.layout, run.software) == []
+    far = replace(run.layout, dp=64, tp=16, zero=1)
+    assert beyond(far, run.software) == ["dp 64", "tp 16", "ZeRO 1"]
+    assert beyond(replace(run.layout, sequence=False), "nemo")[-1] == "recompute selective"
 
 
 def test_the_tools_json_is_what_search_finds():

@@ -10,8 +10,7 @@ import io
 import statistics
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from itertools import groupby
+from itertools import combinations, groupby
 from typing import Any
 
 from byhand.costs.layout import Layout
@@ -32,7 +31,6 @@ GROUPS = {  # what a picture shows of a step, and the parts that belong to it
     "idles": ("idle",),
     "gradients": ("gradients",),
 }
-MESSAGES = "tp", "cp", "ep", "pp", "gradients"
 NEIGHBOURS = {  # software, and another whose constants were fitted to other rows
     "megatron-2021": "megatron-2022",
     "megatron-2022": "megatron-2021",
@@ -61,7 +59,8 @@ def tool(command: str, places: int = 1) -> str:
     with contextlib.redirect_stdout(told):
         main(command.split())
     head, *blocks, flags = told.getvalue().strip().split("\n\n")
-    lines = "\n".join([head, *blocks[:places], flags]).splitlines()
+    notes = [block for block in blocks if not block[0].isdigit()]
+    lines = "\n".join([head, *blocks[:places], *notes, flags]).splitlines()
     look: dict[str, Any] = {
         "break_on_hyphens": False,
         "break_long_words": False,
@@ -75,30 +74,26 @@ def grouped(found: Step) -> dict[str, float]:
     return {name: sum(found.parts[part] for part in parts) for name, parts in GROUPS.items()}
 
 
-def talking(found: Step) -> float:
-    """The share of a step in which messages show."""
-    return sum(found.parts[part] for part in MESSAGES) / found.seconds
-
-
 # Published rows
 
 
-def predicted(row: Published, software: str | None = None, between: float | None = None) -> float:
-    """Seconds of that run on paper. software: another's constants. between: its cards' rate."""
-    machine = MACHINES[row.machine]
-    if between is not None:
-        machine = replace(machine, between=between)
-    found = step(
+def predicted(row: Published, software: str | None = None) -> float:
+    """Seconds of that run on paper. software: another's constants."""
+    return met(row, software).seconds
+
+
+def met(row: Published, software: str | None = None) -> Step:
+    """The step of that run on paper."""
+    return step(
         row.model,
         row.layout,
-        machine,
+        row.machine,
         row.num_sequences,
         precision=row.precision,
         software=software or row.software,
         compiled=row.compiled,
         reduce_dtype=row.reduce_dtype,
     )
-    return found.seconds
 
 
 def ratios() -> dict[str, list[float]]:
@@ -148,6 +143,37 @@ def beside_peer() -> dict[str, tuple[int, tuple[float, float], tuple[float, floa
         )
         for name, rows in groups.items()
     }
+
+
+def pairs() -> list[tuple[float, float]]:
+    """(published, predicted) ratio of GPU-seconds a token, of pairs of published steps.
+
+    Of one model, on one kind of machine, with the same software, in two layouts.
+    """
+    found = []
+    rows = sorted(scored(), key=_kind)
+    for _, alike in groupby(rows, _kind):
+        for one, other in combinations(list(alike), 2):
+            if one.layout != other.layout:
+                ran = _each(one, one.seconds) / _each(other, other.seconds)
+                found.append((ran, _each(one, predicted(one)) / _each(other, predicted(other))))
+    return found
+
+
+def _kind(row: Published) -> tuple[str, ...]:
+    """What two steps share that differ in their layout alone, or in their batch."""
+    return row.software, row.machine, row.precision, str(row.compiled), str(row.model)
+
+
+def _each(row: Published, seconds: float) -> float:
+    """GPU-seconds of a token."""
+    return seconds * row.layout.num_ranks / (row.num_sequences * row.model.num_positions)
+
+
+def peaks() -> list[tuple[str, float, float]]:
+    """(layout, GiB that were measured, GiB on paper) of each published step that tells its peak."""
+    rows = [row for row in scored() if row.gib]
+    return [(short(row.layout), row.gib or 0.0, met(row).num_bytes / 2**30) for row in rows]
 
 
 def farthest(most: int) -> list[tuple[str, float]]:
