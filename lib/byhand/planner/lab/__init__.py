@@ -55,10 +55,10 @@ def short(layout: Layout) -> str:
 
 def tool(command: str, places: int = 1) -> str:
     """What `python -m byhand.planner` says to these words, its first places, wrapped."""
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told):
+    words = io.StringIO()
+    with contextlib.redirect_stdout(words):
         main(command.split())
-    head, *blocks, flags = told.getvalue().strip().split("\n\n")
+    head, *blocks, flags = words.getvalue().strip().split("\n\n")
     notes = [block for block in blocks if not block[0].isdigit()]
     lines = "\n".join([head, *blocks[:places], *notes, flags]).splitlines()
     look: dict[str, Any] = {
@@ -208,6 +208,27 @@ def regret(found: Found, rule: Callable[[Layout], bool]) -> float | None:
     """How much slower than the best the best is that obeys a rule; None where none does."""
     obeys = next((each.seconds for layout, each in found if rule(layout)), None)
     return None if obeys is None else obeys / found[0][1].seconds - 1
+
+
+def rules(blocks: int) -> dict[str, Callable[[Layout], bool]]:
+    """Rules of thumb, and all of them together."""
+    found: dict[str, Callable[[Layout], bool]] = {
+        "tp within a host": lambda at: at.tp <= 8,
+        "micro-batches of one sequence": lambda at: at.rows == 1,
+        "a chunk for every block": lambda at: at.chunks * at.pp == blocks,
+        "ZeRO-1": lambda at: at.zero == 1,
+        "sp": lambda at: at.sequence,
+    }
+    every = tuple(found.values())
+    return found | {"all five together": lambda at: all(rule(at) for rule in every)}
+
+
+def told(lost: float | None) -> str:
+    """A regret in a word: what is below TIE the planner cannot tell."""
+    return "none" if lost is None else "tie" if lost < TIE else f"{lost:.0%}"
+
+
+TIE = 0.03
 
 
 def at_least(found: Step) -> float:
