@@ -11,6 +11,7 @@ Sources: the torch 2.13 pages of each; docs.pytorch.org.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import torch
 import torch.distributed as dist
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
-from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     RowwiseParallel,
@@ -117,14 +118,14 @@ def tensor_parallel(weights: GPT, batches: Batches, sum_gains: bool = True) -> L
 
 
 def pipelined(
-    weights: GPT, batches: Batches, num_micro_batches: int = 4, tie: bool = True
+    weights: GPT, batches: Batches, num_micro_batches: int = 4, tie: bool = True, how=Schedule1F1B
 ) -> Losses:
-    """1F1B, a stage a rank. The sum of the table's two gradients is ours."""
+    """1F1B or GPipe, a stage a rank. The sum of the table's two gradients is ours."""
     model, rank, n = transformer(weights), dist.get_rank(), dist.get_world_size()
     table = model.get_parameter("0.table")  # on two ranks two tables, from here on
     model = model[rank * len(model) // n : (rank + 1) * len(model) // n]
     stage = PipelineStage(model, rank, n, torch.device("cpu"))
-    schedule = Schedule1F1B(stage, num_micro_batches, next_token_loss)
+    schedule = how(stage, num_micro_batches, next_token_loss)
     optimizer, ends = AdamW(model.parameters(), LR), dist.new_group([0, n - 1])
     for tokens, following in batches:
         optimizer.zero_grad()
@@ -135,3 +136,7 @@ def pipelined(
             dist.all_reduce(table.grad, group=ends)
         optimizer.step()
         yield torch.stack(losses).mean().detach() if losses else None
+
+
+as_gpipe = partial(pipelined, how=ScheduleGPipe)
+naive = partial(as_gpipe, num_micro_batches=1)  # one stage computes, the others wait

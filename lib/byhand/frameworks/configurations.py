@@ -19,6 +19,7 @@ from byhand.planner.step import Step, step
 LLAMA_405B = gpt(
     126, 16384, 128, 128256, 8192, num_key_heads=8, width=53248, gated=True, tied=False
 )
+BERT_LARGE = gpt(24, 1024, 16, 30522, 512)  # arXiv:1810.04805, section 3; its head is BERT's own
 MIXTRAL = gpt(
     32,
     4096,
