@@ -171,9 +171,15 @@ def _each(row: Published, seconds: float) -> float:
 
 
 def peaks() -> list[tuple[str, float, float]]:
-    """(layout, GiB that were measured, GiB on paper) of each published step that tells its peak."""
+    """(what ran, GiB measured, GiB on paper) of each published step that tells its peak."""
     rows = [row for row in scored() if row.gib]
-    return [(short(row.layout), row.gib or 0.0, met(row).num_bytes / 2**30) for row in rows]
+    return [(_what(row), row.gib or 0.0, met(row).num_bytes / 2**30) for row in rows]
+
+
+def _what(row: Published) -> str:
+    """A model, its GPUs, and how it was computed."""
+    gpus = f"{row.model.parameters / 1e9:.0f} B on {row.layout.num_ranks} {row.machine}"
+    return f"{gpus}, {row.precision}, {'compiled' if row.compiled else 'eager'}"
 
 
 def farthest(most: int) -> list[tuple[str, float]]:
@@ -204,6 +210,16 @@ def num_layouts(
     return sum(len(every(case, num_ranks, order, {})) for order in ORDERS)
 
 
+def runs_told(name: str) -> str:
+    """What that software runs, in a line."""
+    runs = SOFTWARE[name].runs
+    lacks = [axis for axis, most in runs.most.items() if most == 1]
+    words = [f"ZeRO {', '.join(map(str, runs.zero))}", "sp" if True in runs.sequence else "no sp"]
+    if "pp" not in lacks:
+        words.append("equal chunks" if runs.even else "chunks of any whole blocks")
+    return " · ".join([*words, f"no {', '.join(lacks)}"] if lacks else [*words, "cp, ep"])
+
+
 def regret(found: Found, rule: Callable[[Layout], bool]) -> float | None:
     """How much slower than the best the best is that obeys a rule; None where none does."""
     obeys = next((each.seconds for layout, each in found if rule(layout)), None)
@@ -211,7 +227,7 @@ def regret(found: Found, rule: Callable[[Layout], bool]) -> float | None:
 
 
 def rules(blocks: int) -> dict[str, Callable[[Layout], bool]]:
-    """Rules of thumb, and all of them together."""
+    """Five rules of thumb: the first, the others together, and all of them."""
     found: dict[str, Callable[[Layout], bool]] = {
         "tp within a host": lambda at: at.tp <= 8,
         "micro-batches of one sequence": lambda at: at.rows == 1,
@@ -219,8 +235,12 @@ def rules(blocks: int) -> dict[str, Callable[[Layout], bool]]:
         "ZeRO-1": lambda at: at.zero == 1,
         "sp": lambda at: at.sequence,
     }
-    every = tuple(found.values())
-    return found | {"all five together": lambda at: all(rule(at) for rule in every)}
+    within, *others = found.values()
+    return {
+        "tp within a host": within,
+        "the other four together": lambda at: all(rule(at) for rule in others),
+        "all five together": lambda at: within(at) and all(rule(at) for rule in others),
+    }
 
 
 def told(lost: float | None) -> str:

@@ -108,11 +108,8 @@ def step_bars(
 def memory_bars(steps: Mapping[str, Step], title: str) -> Figure:
     """A bar a layout: bytes of its fullest rank by kind; dashed: a GPU."""
     rows = {
-        name: [
-            Line(
-                [("", num_bytes / GIB, KINDS[kind]) for kind, num_bytes in found.memory.items()],
-                f"{found.num_bytes / GIB:,.0f} GiB",
-            )
+        f"{name}: {found.num_bytes / GIB:,.0f} GiB": [
+            Line([("", held / GIB, KINDS[kind]) for kind, held in found.memory.items()], "")
         ]
         for name, found in steps.items()
     }
