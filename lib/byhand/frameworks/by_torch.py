@@ -118,7 +118,11 @@ def tensor_parallel(weights: GPT, batches: Batches, sum_gains: bool = True) -> L
 
 
 def pipelined(
-    weights: GPT, batches: Batches, num_micro_batches: int = 4, tie: bool = True, how=Schedule1F1B
+    weights: GPT,
+    batches: Batches,
+    num_micro_batches: int = 4,
+    tie: bool = True,
+    how: type = Schedule1F1B,
 ) -> Losses:
     """1F1B or GPipe, a stage a rank. The sum of the table's two gradients is ours."""
     model, rank, n = transformer(weights), dist.get_rank(), dist.get_world_size()
