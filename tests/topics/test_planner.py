@@ -390,12 +390,19 @@ def test_every_published_layout_is_one_that_its_software_runs():
         ("megatron-2022", Layout(pp=4, chunks=4), "8 blocks cannot make 16 equal chunks"),
         ("fsdp", Layout(pp=2), "pp is 2: at most 1"),
         ("nemo", Layout(pp=4, chunks=3), "8 blocks cannot make 12 chunks"),
+        ("nemo", Layout(pp=9), "8 blocks cannot make 9 chunks"),
         ("megatron-bridge", Layout(2, pp=2, zero=3), "zero is 3 under a pipeline"),
         ("torchtitan", Layout(zero=1), "zero is 1: only 0, 2, 3 can be run"),
     ],
 )
 def test_what_software_does_not_run_is_said(software, layout, sentence):
     assert SOFTWARE[software].runs.refuses(layout, 8).startswith(sentence)
+
+
+def test_llamas_tables_may_have_chunks_of_their_own():
+    llama, layout = named("llama3-405b"), Layout(8, 8, 16, chunks=8, zero=1, sequence=True)
+    assert SOFTWARE["nemo"].runs.refuses(layout, 126) == ""
+    assert step(llama, layout, "h100-80gb", 2048).seconds > 0
 
 
 @pytest.mark.parametrize("software", ["megatron-2021", "megatron-2022", "fsdp", "torchtitan"])

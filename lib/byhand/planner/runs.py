@@ -1,7 +1,8 @@
 """What a generation of software runs at all: a search lists no other layouts. Pure.
 
 Every chunk of a pipeline is made of whole blocks. Where they do not divide, the first chunks have
-one more; Megatron of 2021 and 2022 runs equal chunks alone.
+one more; Megatron of 2021 and 2022 runs equal chunks alone. Later software can give the table of
+tokens and the head a chunk each, as Llama 3 405B had: 126 blocks in 128 chunks.
 Sources: NVIDIA/Megatron-LM, megatron/training/arguments.py (chunks) and its history: sequence
 parallelism came in March 2022, the distributed optimizer (ZeRO-1) in June 2022, cp in 2023.
 mosaicml/llm-foundry (FSDP alone). pytorch/torchtitan, torchtitan/config (ZeRO by FSDP2: 2 and 3).
@@ -40,10 +41,19 @@ class Runs:
                 return f"{name} is {value}: only {', '.join(map(str, known))} can be run"
         if layout.pp > 1 and layout.zero not in self.piped:
             return f"zero is {layout.zero} under a pipeline: only {self.piped} can be run there"
-        chunks = layout.pp * layout.chunks
-        if chunks > blocks or (self.even and blocks % chunks):
-            return f"{blocks} blocks cannot make {chunks} {'equal ' * self.even}chunks"
+        if not self.cuts(blocks, layout.pp, layout.chunks):
+            total = layout.pp * layout.chunks
+            return f"{blocks} blocks cannot make {total} {'equal ' * self.even}chunks"
         return ""
+
+    def cuts(self, blocks: int, pp: int, chunks: int) -> bool:
+        """Whether so many blocks can be cut so."""
+        return blocks % (pp * chunks) == 0 if self.even else pp * chunks <= most(blocks, chunks)
+
+
+def most(blocks: int, chunks: int) -> int:
+    """Chunks of the whole model: as many as blocks, and where stages have several, two tables."""
+    return blocks + 2 if chunks > 1 else blocks
 
 
 ANY = Runs()

@@ -151,9 +151,9 @@ def _cuts(
     Stages are cut into chunks of whole blocks, as nearly equal as can be; of some software equal.
     """
     dp, _, pp, *_ = degrees
-    blocks, each, even = case.sizes.blocks, case.num_sequences // dp, case.software.runs.even
+    blocks, each, runs = case.sizes.blocks, case.num_sequences // dp, case.software.runs
     cuts = divisors(-(-blocks // pp), limits.get("chunks")) if pp > 1 else [1]
-    cuts = [v for v in cuts if pp * v <= blocks and not (even and blocks % (pp * v))]
+    cuts = [v for v in cuts if runs.cuts(blocks, pp, v)]
     for rows, chunks in itertools.product(divisors(each, limits.get("rows")), cuts):
         if chunks == 1 or each // rows % pp == 0:
             yield (*degrees, rows, chunks)
