@@ -20,6 +20,7 @@ from byhand.planner.lab import GROUPS, grouped, short
 from byhand.planner.lab.pictures import COLOURS, GIB, KINDS
 from byhand.planner.machines import MACHINES
 from byhand.planner.models import named
+from byhand.planner.published import beyond
 from byhand.planner.search import Found
 from byhand.planner.software import usual
 from byhand.planner.step import Step
@@ -106,8 +107,8 @@ def listed(number: int) -> str:
         plan(f"{{{5 + size * place + each}}}" for each in range(size)) for place in range(number)
     )
     return (
-        "<p>{0} {1}</p><ol>" + plans + "</ol><details><summary>The first as flags</summary>"
-        "<p>Megatron-LM {3}</p><pre>{2}</pre><p>torchtitan</p><pre>{4}</pre></details>"
+        "<p>{0} {1}</p><ol>" + plans + "</ol><p>{4}</p><details><summary>The first as flags"
+        "</summary><p>{3}</p><pre>{2}</pre></details>"
     )
 
 
@@ -153,11 +154,13 @@ def about(question: Question, found: Found) -> list[str]:
 
 
 def flagged(question: Question, found: Found) -> list[str]:
-    """The first plan for Megatron-LM, a note on it, and for torchtitan."""
-    given = question.model, found[0][0], question.num_sequences, question.precision
-    note = flags.uneven(question.model, found[0][0])
-    told = flags.megatron(*given), note and f"({note})", flags.torchtitan(*given)
-    return [escape(each) for each in told]
+    """The first plan's flags, whose they are and a note on them, and what is extrapolated."""
+    model, layout, software = question.model, found[0][0], question.software
+    program, words = flags.told(model, layout, question.num_sequences, software, question.precision)
+    note = flags.uneven(model, layout)
+    axes = ", ".join(beyond(layout, software.name))
+    far = f"Extrapolated: no published step of {software.name} has {axes}." if axes else ""
+    return [escape(each) for each in (words, f"{program} {note and f'({note})'}".strip(), far)]
 
 
 def plan_values(name: str, step: Step, slowest: float) -> list[str]:
@@ -169,7 +172,7 @@ def plan_values(name: str, step: Step, slowest: float) -> list[str]:
         if num_bytes >= GIB / 2
     )
     places = 2 if step.seconds < 10 else 1 if step.seconds < 100 else 0
-    seconds = f"{step.seconds:.{places}f} s ± {step.error:.0%}, MFU {step.mfu:.0%}"
+    seconds = f"{step.seconds:.{places}f} s, typically within {step.error:.0%}, MFU {step.mfu:.0%}"
     memory = f"{step.num_bytes / GIB:.0f} GiB of {step.limit / GIB:.0f}"
     shares = [each / slowest for each in grouped(step).values()]
     shares += [step.memory[kind] / step.limit for kind in KINDS]

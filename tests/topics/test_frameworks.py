@@ -153,7 +153,7 @@ def test_llama_fits_only_where_its_tp_ranks_share_tokens():
 
 def test_what_ran_and_what_the_planner_says_differ_by_what_the_lecture_says():
     bloom, llama = CONFIGURATIONS["BLOOM 176B"], CONFIGURATIONS["Llama 3 405B"]
-    assert bloom.step().seconds / bloom.ran.seconds - 1 == pytest.approx(-0.08, abs=0.005)
+    assert bloom.ran.seconds / bloom.step().seconds - 1 == pytest.approx(0.15, abs=0.01)
     plain, cut = llama.step(), llama.step(chunks=8)
     assert plain.parts["idle"] / plain.seconds > 0.4
     assert plain.mfu < 0.26

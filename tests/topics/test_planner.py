@@ -19,16 +19,16 @@ from byhand.costs.counting import in_flight
 from byhand.costs.layout import RECOMPUTE
 from byhand.costs.timing import Step as Costed
 from byhand.pipeline_schedules.simulation import simulate
-from byhand.planner import MACHINES, SOFTWARE, search, step
+from byhand.planner import MACHINES, SOFTWARE, runs, search, step
 from byhand.planner.__main__ import main
 from byhand.planner.computing import product
-from byhand.planner.explain import Question, degrees, explained, runner_up, turned
-from byhand.planner.flags import megatron, torchtitan, uneven
+from byhand.planner.explain import Question, degrees, explained, questions, runner_up, turned
+from byhand.planner.flags import megatron, told, torchtitan, uneven
 from byhand.planner.machines import CARD
 from byhand.planner.memory import parameters
 from byhand.planner.messages import ring
 from byhand.planner.models import NAMES, named
-from byhand.planner.published import published, scored
+from byhand.planner.published import beyond, published, scored
 from byhand.planner.search import ORDERS
 from byhand.planner.sizes import sizes
 from byhand.planner.software import UNSEEN
@@ -174,10 +174,10 @@ def test_twice_the_replicas_on_twice_the_batch_send_no_less_and_hold_no_more(zer
 
 
 def test_more_chunks_idle_less_and_send_more():
-    steps = [step(LLAMA, Layout(pp=4, chunks=v), "h100-80gb", 16) for v in (1, 2, 4)]
+    steps = [step(LLAMA, Layout(pp=2, chunks=v), "h100-80gb", 16) for v in (1, 2, 4)]
     assert steps[0].parts["idle"] == pytest.approx(4 * steps[2].parts["idle"])
     eager = replace(SOFTWARE["nemo"], hides_sends=0.0)
-    each = [step(LLAMA, Layout(pp=4, chunks=v), "h100-80gb", 16, software=eager) for v in (1, 2)]
+    each = [step(LLAMA, Layout(pp=2, chunks=v), "h100-80gb", 16, software=eager) for v in (1, 2)]
     assert each[1].parts["pp"] > each[0].parts["pp"]
 
 
@@ -210,7 +210,7 @@ def test_a_group_with_several_ranks_a_host_uses_as_many_cards():
     [
         ({"layout": Layout(dp=3)}, "4 sequences do not make micro-batches"),
         ({"layout": Layout(tp=3)}, "8 heads cannot be shared by tp 3"),
-        ({"layout": Layout(pp=4, chunks=9)}, "16 halves of blocks cannot make 36"),
+        ({"layout": Layout(pp=4, chunks=9)}, "8 blocks cannot make 36 chunks"),
         ({"layout": Layout(dp=2, ep=2)}, "0 experts cannot be shared by ep 2"),
         ({"machine": "b300"}, "no machine is called 'b300'; there are a100-80gb"),
         ({"software": "mesh"}, "no software is called 'mesh'"),
@@ -297,6 +297,8 @@ def plainly(case):
             layout = replace(at, recompute=again, **more)
             if chunks > 1 and (at.pp == 1 or num_sequences // at.dp // rows % at.pp):
                 continue  # interleaving goes round whole stages
+            if SOFTWARE[software].runs.refuses(layout, sizes(model).blocks):
+                continue
             with contextlib.suppress(ValueError):
                 found[layout] = step(model, layout, machine, num_sequences, software=software)
     return found
@@ -333,38 +335,85 @@ def test_a_long_sequence_is_shared_by_as_many_as_it_needs():
     found = search(named("llama3-8b", 1 << 20), "h100-80gb", 64, 1)
     assert found[0][0].cp > 16
     with pytest.raises(ValueError, match="layouts fits"):
-        search(named("llama3-8b", 1 << 20), "h100-80gb", 64, 1, cp=1, tp=1)
+        search(named("llama3-8b", 1 << 20), "h100-80gb", 32, 1, cp=1, tp=1)
 
 
 def test_rules_of_thumb_lose_the_best_somewhere():
-    """One sequence a micro-batch, tp within a host, no chunks, no sharding."""
+    """tp within a host, no chunks, no sharding, nothing recomputed, all of it."""
     asked = named("gpt-1t"), "a100-80gb", 16384
     for num_sequences, rule in RULES:
         best, ruled = (
             search(*asked, num_sequences, software="megatron-2022", orders=ORDERS[:1], **limits)
             for limits in ({}, rule)
         )
-        assert ruled[0][1].seconds > best[0][1].seconds, rule
+        assert ruled[0][1].seconds > 1.05 * best[0][1].seconds, rule
 
 
-RULES = [(4096, {"rows": 1}), (512, {"tp": 8}), (4096, {"chunks": 1}), (4096, {"zero": 0})]
+RULES = [(512, {"tp": 8}), (4096, {"chunks": 1}), (4096, {"zero": 0})]
 
 
-def test_most_chunks_are_not_the_fastest():
-    """A stage's blocks, each half a chunk of its own: messages cost more than the bubble saves."""
-    found = search(named("gpt3-175b"), "a100-80gb", 512, 1024, software="megatron-2022")
-    most = next(
-        each for layout, each in found if layout.pp > 1 and layout.chunks == 2 * 96 // layout.pp
-    )
-    assert most.seconds > 1.02 * found[0][1].seconds
+def test_most_chunks_are_not_always_the_fastest():
+    """A chunk for every block: with many micro-batches, messages cost more than is idled less."""
+    found = search(named("gpt3-175b"), "a100-80gb", 512, 8192, software="megatron-2022")
+    most = next(each for at, each in found if at.pp > 1 and at.chunks * at.pp == 96)
+    assert most.seconds > 1.01 * found[0][1].seconds
 
 
 def test_a_trillion_on_sixteen_thousand_has_every_layout():
-    found = search(
-        named("gpt-1t"), "a100-80gb", 16384, 3072, software="megatron-2022", orders=ORDERS[:1]
-    )
+    found = search(named("gpt-1t"), "a100-80gb", 16384, 3072, software=EVERY)
     assert len(found) > 30_000
     assert all(each.fits for _, each in found[::1000])
+
+
+# What software runs
+
+
+EVERY = replace(SOFTWARE["megatron-2022"], runs=runs.ANY)
+
+
+def test_every_published_layout_is_one_that_its_software_runs():
+    refused = {
+        row.name: why
+        for row in scored()
+        if (why := SOFTWARE[row.software].runs.refuses(row.layout, sizes(row.model).blocks))
+    }
+    assert refused == {}
+
+
+@pytest.mark.parametrize(
+    ("software", "layout", "sentence"),
+    [
+        ("megatron-2021", Layout(zero=1), "zero is 1: only 0 can be run"),
+        ("megatron-2021", Layout(tp=2, sequence=True), "sequence is True: only False"),
+        ("megatron-2022", Layout(cp=2), "cp is 2: at most 1"),
+        ("megatron-2022", Layout(pp=3), "8 blocks cannot make 3 equal chunks"),
+        ("megatron-2022", Layout(pp=4, chunks=4), "8 blocks cannot make 16 equal chunks"),
+        ("fsdp", Layout(pp=2), "pp is 2: at most 1"),
+        ("nemo", Layout(pp=4, chunks=3), "8 blocks cannot make 12 chunks"),
+        ("nemo", Layout(pp=9), "8 blocks cannot make 9 chunks"),
+        ("megatron-bridge", Layout(2, pp=2, zero=3), "zero is 3 under a pipeline"),
+        ("torchtitan", Layout(zero=1), "zero is 1: only 0, 2, 3 can be run"),
+    ],
+)
+def test_what_software_does_not_run_is_said(software, layout, sentence):
+    assert SOFTWARE[software].runs.refuses(layout, 8).startswith(sentence)
+
+
+def test_llamas_tables_may_have_chunks_of_their_own():
+    llama, layout = named("llama3-405b"), Layout(8, 8, 16, chunks=8, zero=1, sequence=True)
+    assert SOFTWARE["nemo"].runs.refuses(layout, 126) == ""
+    assert step(llama, layout, "h100-80gb", 2048).seconds > 0
+
+
+@pytest.mark.parametrize("software", ["megatron-2021", "megatron-2022", "fsdp", "torchtitan"])
+def test_a_search_finds_nothing_that_the_software_does_not_run(software):
+    ours = SOFTWARE[software]
+    found = search(gpt(6, 512, 8, 1024, 128), "a100-80gb", 24, 48, software=ours)
+    assert {ours.runs.refuses(layout, 6) for layout, _ in found} == {""}
+    free = replace(ours, runs=runs.ANY)
+    more = search(gpt(6, 512, 8, 1024, 128), "a100-80gb", 24, 48, software=free)
+    able = [layout for layout, _ in more if not ours.runs.refuses(layout, 6)]
+    assert {layout for layout, _ in found} == set(able)
 
 
 # Why
@@ -381,7 +430,17 @@ def test_the_reasons_name_the_winner_the_second_and_what_would_change_it():
     assert sum(line.startswith("with ") for line in lines) == 9
 
 
-def test_a_fifth_more_of_a_constant_is_a_fifth_more():
+def test_each_rate_of_the_network_is_turned_too():
+    question = Question.of(LLAMA, "h100-80gb", 16, 16)
+    others = list(questions(question).values())
+    assert len(others) == 2 + len(turned(question.software))
+    assert others[0].machine.between == 1.1 * question.machine.between
+    assert others[1].machine.inside == 1.1 * question.machine.inside
+
+
+def test_a_tenth_more_of_a_constant_changes_it_alone_and_no_share_passes_1():
+    software = SOFTWARE["megatron-2022"]
+    assert turned(software, 2)["products"].products["a100", "bf16"] == 1
     software = SOFTWARE["nemo"]
     for name, other in turned(software).items():
         changed = [
@@ -407,8 +466,41 @@ def test_the_tool_prints_five_layouts_and_flags():
     ran = tool(*SMALLEST, "--machine", "h100")
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.count("MFU") == 5
-    assert "--tensor-model-parallel-size" in ran.stdout
-    assert "--parallelism.tensor_parallel_degree" in ran.stdout
+    assert "Megatron-LM: --tensor-model-parallel-size" in ran.stdout
+    assert "torchtitan" not in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("software", "words"),
+    [
+        ("nemo", ("Megatron-LM", "--overlap-grad-reduce --overlap-param-gather")),
+        ("nemo", ("Megatron-LM", "--grad-reduce-in-bf16")),
+        ("nemo", ("Megatron-LM", "--tp-comm-overlap")),
+        ("torchtitan", ("torchtitan", "--parallelism.pipeline_parallel_layers_per_stage 3")),
+        ("fsdp", ("llm-foundry", "fsdp_config.sharding_strategy=FULL_SHARD")),
+    ],
+)
+def test_flags_are_of_the_program_whose_constants_were_used(software, words):
+    layout = Layout(2, 2, 2, chunks=4, zero=1, sequence=True)
+    if software != "nemo":
+        layout = replace(layout, zero=3)
+    program, flags = told(gpt(24, 256, 8, 1024, 128), layout, 16, SOFTWARE[software])
+    assert program == words[0]
+    assert words[1] in flags
+
+
+def test_what_hides_nothing_asks_for_no_overlap():
+    given = named("gpt-1t"), Layout(2, 8, 8, zero=1, sequence=True), 64
+    assert "overlap" not in megatron(*given, software=SOFTWARE["megatron-2022"])
+    assert "--grad-reduce" not in megatron(*given, software=SOFTWARE["megatron-2022"])
+
+
+def test_what_no_published_step_has_is_called_extrapolated():
+    run = next(row for row in scored() if row.name == "korth-1T-selective")
+    assert beyond(run.layout, run.software) == []
+    far = replace(run.layout, dp=64, tp=16, zero=1)
+    assert beyond(far, run.software) == ["dp 64", "tp 16", "ZeRO 1"]
+    assert beyond(replace(run.layout, sequence=False), "nemo")[-1] == "recompute selective"
 
 
 def test_the_tools_json_is_what_search_finds():

@@ -13,10 +13,10 @@ from autograder.places import COURSE
 from byhand.costs import Layout, gpt
 from byhand.figures import save_svg
 from byhand.planner import MACHINES, SOFTWARE, lab, search, step
-from byhand.planner.explain import runner_up
+from byhand.planner.explain import Question, questions, runner_up
 from byhand.planner.lab import pictures
 from byhand.planner.models import named
-from byhand.planner.published import published, scored
+from byhand.planner.published import beyond, published, scored
 
 MODEL = gpt(4, 512, 8, 1024, 256, tied=False)
 ASKED = MODEL, "a100-80gb", 16, 32
@@ -98,11 +98,17 @@ def test_the_farthest_rows_are_in_order():
     assert far[0] == pytest.approx(max(missed))
 
 
-def test_a_host_with_one_card_is_too_slow_for_what_was_published():
-    row = lab.run_of("mpt-L85")
-    one = lab.predicted(row, between=MACHINES[row.machine].between / 8)
-    assert one / row.seconds > 1.5
-    assert lab.predicted(row) / row.seconds == pytest.approx(1, abs=0.05)
+def test_pairs_are_of_one_model_in_two_layouts():
+    """Four of Korthikanti et al. are, each recomputed whole and in part, and ranked right."""
+    found = lab.pairs()
+    assert len(found) > 25
+    assert sum(ran > 1.2 and on_paper > 1.2 for ran, on_paper in found) >= 4
+
+
+def test_peaks_are_those_that_were_measured():
+    found = lab.peaks()
+    assert [gib for _, gib, _ in found] == [row.gib for row in scored() if row.gib]
+    assert all(0.6 < on_paper / gib < 1.5 for _, gib, on_paper in found)
 
 
 def test_the_tool_is_wrapped_and_says_one_layout():
@@ -111,20 +117,23 @@ def test_the_tool_is_wrapped_and_says_one_layout():
     assert told.count("MFU") == 1
     assert "\n1. dp " in told
     assert "Megatron-LM: --tensor" in told
-    assert "torchtitan: --parallelism" in told
 
 
 def test_pictures_name_what_they_show(found, tmp_path):
     layout, best = found[0]
     steps = {"one": best, "two": found[1][1]}
+    named = f"{best.seconds:.1f} s, the best: dp {layout.dp}"
+    cloud = pictures.cloud(found, "A cloud", ("another", found[-1][1]))
     shown = {
-        "cloud": (pictures.cloud(found, "A cloud"), f"{best.seconds:.1f} s: dp {layout.dp}"),
+        "cloud": (cloud, named),
+        "cloud's other": (cloud, f"{found[-1][1].seconds:.1f} s, another"),
         "steps": (pictures.step_bars(steps, "Steps", {"one": 2.0}), "2.0 s ran"),
         "memory": (pictures.memory_bars(steps, "Memory"), f"{best.num_bytes / 2**30:,.0f} GiB"),
         "ratios": (pictures.ratio_dots({"some": [0.9, 1.1]}, "Ratios"), "2 runs, 10.0%"),
     }
     for name, (figure, text) in shown.items():
         texts = [each.get_text() for axes in figure.axes for each in axes.texts]
+        texts += [each.get_text() for axes in figure.axes for each in axes.get_yticklabels()]
         assert any(text in each for each in texts), (name, texts)
         save_svg(figure, tmp_path / f"{name}.svg")
         assert (tmp_path / f"{name}.svg").stat().st_size < 400_000, name
@@ -134,38 +143,82 @@ def test_pictures_name_what_they_show(found, tmp_path):
 
 
 TRILLION = named("gpt-1t"), "a100-80gb"
+SOFTWARE_OF_2022 = {"software": "megatron-2022"}
 
 
 @pytest.fixture(scope="module")
 def trillion():
     """As its first cell searches."""
-    return search(*TRILLION, 16_384, 3072, software="megatron-2022")
+    return search(*TRILLION, 16_384, 4096, **SOFTWARE_OF_2022)
+
+
+def test_it_takes_as_many_days_as_the_first_heading_says(trillion):
+    model, steps = TRILLION[0], 3e12 / (4096 * 2048)
+    deep = Layout(32, 8, 64, sequence=True, recompute="selective")
+    old = step(*TRILLION[:1], deep, TRILLION[1], 4096, **SOFTWARE_OF_2022)
+    days = [steps * each.seconds / 86400 for each in (trillion[0][1], old)]
+    assert [round(each) for each in days] == [79, 102]
+    assert round(18 * model.parameters / (80 * 2**30)) == 211
+    at_peak = 6 * model.parameters * 3e12 / 16_384 / 312e12 / 86400
+    assert round(at_peak) == 41
+
+
+def test_every_plan_for_the_trillion_can_be_run(trillion):
+    runs = SOFTWARE["megatron-2022"].runs
+    assert {runs.refuses(layout, 128) for layout, _ in trillion} == {""}
 
 
 def test_the_winner_and_the_second_are_those_that_the_lecture_explains(trillion):
-    best, second = trillion[0], runner_up(trillion)
-    assert lab.short(best[0]).startswith("dp 32 · tp 8 · pp 32 · cp 2 · rows 3")
-    assert (second[0].tp, second[0].pp) == (16, 16)
-    assert second[1].parts["idle"] < best[1].parts["idle"]
-    assert second[1].parts["tp"] > best[1].parts["tp"]
-    assert second[1].seconds / best[1].seconds - 1 < best[1].error
+    (best, first), (second, other) = trillion[0], runner_up(trillion)
+    assert lab.short(best) == "dp 128 · tp 8 · pp 16 · v 8 · ZeRO 1 · sp · selective"
+    assert (second.dp, second.tp, second.pp, second.chunks) == (64, 8, 32, 4)
+    assert other.parts["idle"] > first.parts["idle"]
+    assert other.parts["gradients"] == pytest.approx(first.parts["gradients"] / 2, rel=0.05)
+    assert other.seconds / first.seconds - 1 < 0.005
+    room = [(each.limit - each.num_bytes) / pictures.GIB for each in (first, other)]
+    assert room[0] < 3
+    assert room[1] > 19
+    for layout in (best, second):
+        dp, chunks = f"dp {layout.dp}", f"chunks {layout.chunks}"
+        assert beyond(layout, "megatron-2022") == [dp, chunks, "ZeRO 1"]
 
 
-def test_interleaving_does_not_divide_where_cp_is_1_and_the_pipeline_is_the_winners(trillion):
-    alike = [at for at, _ in trillion if (at.tp, at.pp, at.cp) == (8, 32, 1)]
-    assert alike
-    assert {at.chunks for at in alike} == {1}
+def test_no_constant_turned_by_a_tenth_makes_a_third_layout_win():
+    """And those that the lecture does not print move the seconds by less than half a per cent."""
+    question = Question.of(*TRILLION, 16_384, 4096, **SOFTWARE_OF_2022)
+    before, stages = question.found()[0][1].seconds, {}
+    for factor in (1.1, 1 / 1.1):
+        for name, other in questions(question, factor).items():
+            layout, each = other.found()[0]
+            assert layout.tp == 8
+            stages[name, factor] = layout.pp
+            if name not in SHOWN:
+                assert abs(each.seconds / before - 1) < 0.004, name
+    assert set(stages.values()) == {16, 32}
 
 
-def test_rules_lose_what_the_lecture_says(trillion):
-    small = search(*TRILLION, 16_384, 512, software="megatron-2022")
-    assert lab.regret(trillion, lambda at: at.tp <= 8) == 0
-    assert 0.15 < lab.regret(small, lambda at: at.tp <= 8) < 0.25
-    for found in (trillion, small):
-        assert 0.2 < lab.regret(found, lambda at: at.recompute == "full") < 0.3
-        assert lab.regret(found, lambda at: at.zero == 1) == 0
+SHOWN = {"the network cards' rate", "NVLink's rate", "the products' share of the peak"}
+SHOWN |= {"the products' bytes", "tp's seconds that show"}
+
+
+def test_rules_of_thumb_fit_large_batches_alone(trillion):
+    rules = lab.rules(128)
+    for num_sequences in (2048, 16_384):
+        found = search(*TRILLION, 16_384, num_sequences, **SOFTWARE_OF_2022)
+        assert {lab.told(lab.regret(found, rule)) for rule in rules.values()} == {"tie"}
+    assert {lab.regret(trillion, rule) for rule in rules.values()} == {0}
+    small = search(*TRILLION, 16_384, 512, **SOFTWARE_OF_2022)
+    within, others, together = (lab.regret(small, rule) for rule in rules.values())
+    assert within > 1.5
+    assert others == 0
+    assert 1.5 < together < 1.7
+    assert (small[0][0].tp, small[0][0].dp) == (32, 32)
+    assert "tp 32" in beyond(small[0][0], "megatron-2022")
+
+
+def test_a_bound_saves_most_of_the_steps(trillion):
     asked = sum(lab.at_least(each) <= trillion[0][1].seconds for _, each in trillion)
-    assert 0.2 < asked / len(trillion) < 0.3
+    assert asked < len(trillion) / 4
 
 
 def test_sequence_parallelism_selective_recomputation_and_zero_save_what_the_lecture_says():
@@ -173,7 +226,7 @@ def test_sequence_parallelism_selective_recomputation_and_zero_save_what_the_lec
     ways = [deep, replace(deep, sequence=True)]
     ways.append(replace(ways[-1], recompute="selective"))
     ways.append(replace(ways[-1], zero=1))
-    asked = {"machine": "a100-80gb", "num_sequences": 3072, "software": "megatron-2022"}
+    asked = {"machine": "a100-80gb", "num_sequences": 4096, **SOFTWARE_OF_2022}
     held = [step(TRILLION[0], way, **asked).num_bytes / pictures.GIB for way in ways]
     saved = [before - after for before, after in itertools.pairwise(held)]
     assert 50 <= round(saved[0]) < 70
@@ -183,11 +236,42 @@ def test_sequence_parallelism_selective_recomputation_and_zero_save_what_the_lec
 
 def test_those_that_are_far_too_fast_on_paper_are_nearly_full():
     for name, error in lab.farthest(4):
-        row = lab.run_of(name)
-        asked = {"precision": row.precision, "software": row.software}
-        each = step(row.model, row.layout, row.machine, row.num_sequences, **asked)
+        each = lab.met(lab.run_of(name))
         assert error < 0
         assert each.num_bytes > 0.95 * each.limit, name
+
+
+def test_the_row_that_is_far_off_is_the_one_that_the_lecture_names():
+    (name,) = (row.name for row in published() if row.left_out.startswith("far off"))
+    lone, beside = lab.run_of(name), lab.run_of("mpt-L271")
+    assert lone.model == beside.model
+    assert lone.layout.rows == beside.layout.rows
+    assert (lone.layout.dp, beside.layout.dp) == (32, 64)
+    assert [round(row.seconds, 2) for row in (lone, beside)] == [1.32, 1.08]
+
+
+def test_nearly_all_pairs_are_ranked_right_and_those_that_are_no_tie_all():
+    found = lab.pairs()
+    wrong = [ran for ran, on_paper in found if (ran < 1) != (on_paper < 1)]
+    assert len(wrong) <= 0.04 * len(found)
+    assert all(abs(ran - 1) < lab.TIE for ran in wrong)
+
+
+def test_a_plan_for_newer_gpus_gains_by_cp_alone():
+    run = lab.run_of("mb-25.11-llama3-70b-pretrain-L590")
+    asked = run.model, run.machine, run.layout.num_ranks, run.num_sequences
+    given = {"software": run.software, "precision": run.precision, "memory": 76 * 2**30}
+    best, without = (search(*asked, **given, **limits)[0] for limits in ({}, {"cp": 1}))
+    assert 0.03 < run.seconds / best[1].seconds - 1 < 0.07
+    assert 0.03 < lab.predicted(run) / best[1].seconds - 1 < 0.06
+    assert "cp 2" in beyond(best[0], run.software)
+    assert abs(lab.predicted(run) / without[1].seconds - 1) < lab.TIE
+
+
+def test_what_software_runs_is_told_in_a_line():
+    assert lab.runs_told("megatron-2022") == "ZeRO 0, 1 · sp · equal chunks · no cp, ep"
+    assert lab.runs_told("fsdp") == "ZeRO 0, 2, 3 · no sp · no tp, pp, cp, ep"
+    assert lab.runs_told("torchtitan").endswith("chunks of any whole blocks · cp, ep")
 
 
 # Another planner

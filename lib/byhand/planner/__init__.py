@@ -6,6 +6,7 @@ messages     what ranks send each other, by the level that a group reaches. Pure
 memory       what the fullest rank holds. Pure
 machines     GPUs, as data sheets have them. Pure
 software     what a generation of software makes of them: the fitted constants. Pure
+runs         which layouts each generation runs at all. Pure
 search       every layout of a machine, fastest first. Pure
 explain      why the fastest wins, and what would change that. Pure
 flags        a layout as Megatron-LM's and torchtitan's flags. Pure

@@ -17,6 +17,7 @@ from byhand.planner import flags
 from byhand.planner.explain import WORDS, Question, bounds, degrees, explained
 from byhand.planner.machines import MACHINES
 from byhand.planner.models import NAMES, named
+from byhand.planner.published import beyond
 from byhand.planner.search import Found
 from byhand.planner.software import SOFTWARE, usual
 from byhand.planner.step import PRECISIONS, Step, find
@@ -83,7 +84,7 @@ def understood(asked: argparse.Namespace) -> Question:
 
 def answer(question: Question, found: Found, why: Sequence[str]) -> dict[str, Any]:
     """What --json prints."""
-    given = question.model, found[0][0], question.num_sequences, question.precision
+    program, words = told(question, found)
     return {
         "machine": question.machine.name,
         "software": question.software.name,
@@ -91,10 +92,17 @@ def answer(question: Question, found: Found, why: Sequence[str]) -> dict[str, An
         "layouts_that_fit": len(found),
         "best": [row(layout, step) for layout, step in best(found)],
         "why": list(why),
-        "megatron": flags.megatron(*given),
-        "megatron_note": flags.uneven(question.model, found[0][0]),
-        "torchtitan": flags.torchtitan(*given),
+        "extrapolated": beyond(found[0][0], question.software.name),
+        "program": program,
+        "flags": words,
+        "note": flags.uneven(question.model, found[0][0]),
     }
+
+
+def told(question: Question, found: Found) -> tuple[str, str]:
+    """The program that runs as the software asked for does, and the winner's flags."""
+    given = question.model, found[0][0], question.num_sequences
+    return flags.told(*given, question.software, question.precision)
 
 
 def best(found: Found) -> Found:
@@ -129,11 +137,11 @@ def page(question: Question, found: Found, why: Sequence[str]) -> str:
     for place, (layout, step) in enumerate(best(found), 1):
         lines += [f"{place}. {layout}", *shown(step), ""]
     lines += [*why, ""] if why else []
-    given = model, found[0][0], question.num_sequences, question.precision
-    lines.append(f"Megatron-LM: {flags.megatron(*given)}")
-    if note := flags.uneven(model, found[0][0]):
+    if axes := beyond(found[0][0], question.software.name):
+        lines += [f"Extrapolated: no published step of this software has {', '.join(axes)}.", ""]
+    lines.append(": ".join(told(question, found)))
+    if flags.MEGATRON in lines[-1] and (note := flags.uneven(model, found[0][0])):
         lines.append(f"({note})")
-    lines.append(f"torchtitan: {flags.torchtitan(*given)}")
     return "\n".join(lines)
 
 
@@ -141,7 +149,7 @@ def shown(step: Step) -> list[str]:
     """Seconds, memory and what bounds it, a line each."""
     kinds = ", ".join(f"{kind} {n / 2**30:.1f}" for kind, n in step.memory.items() if n > 2**26)
     parts = ", ".join(f"{WORDS[name]} {share:.0%}" for name, share in bounds(step, 4))
-    seconds = f"{step.seconds:.3g} s ± {step.error:.0%}"
+    seconds = f"{step.seconds:.3g} s, typically within {step.error:.0%}"
     return [
         f"   {seconds}, MFU {step.mfu:.1%}, {step.num_bytes / 2**30:.1f} GiB of "
         f"{step.limit / 2**30:.0f}",

@@ -62,7 +62,7 @@ class Case:
 
     @cached_property
     def blocks(self) -> tuple[Column, Column]:
-        """On the first stage and on the last: as byhand.costs.counting.chunks shares halves out."""
+        """On the first stage and on the last: whole blocks a chunk, the first have one more."""
         p, v = self.at.pp, self.at.chunks
-        each, more = divmod(2 * self.sizes.blocks, p * v)
-        return (each * v + -(-more // p)) / 2, (each * v + more // p) / 2
+        each, more = divmod(self.sizes.blocks, p * v)
+        return each * v + -(-more // p), each * v + more // p

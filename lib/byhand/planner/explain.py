@@ -1,8 +1,8 @@
 """Why the fastest layout wins, what comes second, and what would change that. Pure.
 
 A reason is found by asking again: the search is run with another network, memory or batch, and with
-every constant of the software a fifth larger. What leaves the winner's degrees as they are is no
-reason.
+each rate of the network and each constant of the software a tenth larger. What leaves the winner's
+degrees as they are is no reason.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from byhand.planner.search import PLAN, Found, search
 from byhand.planner.software import SOFTWARE, Software
 from byhand.planner.step import Step, find
 
-MORE = 1.2  # a constant, for one that is a fifth smaller
+MORE = 1.1  # a constant, for one that is a tenth smaller
 WORDS = {
     "products": "the blocks' products",
     "attention": "attention",
@@ -33,6 +33,18 @@ WORDS = {
     "gradients": "gradients that show",
     "optimizer": "the optimizer",
     "other": "the rest",
+}
+RATES = {"between": "the network cards' rate", "inside": "NVLink's rate"}
+CONSTANTS = {
+    "products": "the products' share of the peak",
+    "attention": "attention's share of the peak",
+    "operand": "the products' bytes",
+    "traffic": "element-wise bytes",
+    "tensor": "tp's seconds that show",
+    "hides_gradients": "the share of gradients' messages that hides",
+    "attention_backward": "attention's backward",
+    "loss": "the loss's bytes",
+    "optimizer": "the optimizer's bytes",
 }
 
 
@@ -108,28 +120,42 @@ def changes(question: Question, found: Found) -> Iterator[tuple[str, str]]:
 
 
 def hangs_on(question: Question, found: Found) -> list[tuple[str, float, bool]]:
-    """Of each constant: what a fifth more of it does to the winner's seconds, and to its place.
+    """Of each constant: what a tenth more of it does to the winner's seconds, and to its place.
 
     (constant, seconds of the best layout for those of before, whether other degrees win), the most
     important first.
     """
     before, rows = found[0][1].seconds, []
-    for name, software in turned(question.software).items():
-        best, step = replace(question, software=software).found(one_each=True)[0]
+    for name, other in questions(question).items():
+        best, step = other.found(one_each=True)[0]
         unlike = degrees(best) != degrees(found[0][0])
         rows.append((name, step.seconds / before - 1, unlike))
     return sorted(rows, key=lambda row: (-row[2], -abs(row[1])))
 
 
-def turned(software: Software) -> Mapping[str, Software]:
-    """The software with each of its constants a fifth larger in turn."""
+def questions(question: Question, factor: float = MORE) -> Mapping[str, Question]:
+    """The question with each rate of the network, and each constant, so much larger in turn."""
+    networks = {
+        RATES[rate]: replace(
+            question,
+            machine=replace(question.machine, **{rate: factor * getattr(question.machine, rate)}),
+        )
+        for rate in RATES
+    }
+    others = turned(question.software, factor).items()
+    return networks | {CONSTANTS[name]: replace(question, software=by) for name, by in others}
+
+
+def turned(software: Software, factor: float = MORE) -> Mapping[str, Software]:
+    """The software with each of its constants so much larger in turn; shares stay below 1."""
     single = "traffic", "tensor", "hides_gradients", "attention_backward", "loss", "optimizer"
     tables = "products", "attention", "operand"
     more: dict[str, Any] = {
-        name: {key: MORE * value for key, value in getattr(software, name).items()}
+        name: {key: factor * value for key, value in getattr(software, name).items()}
         for name in tables
     }
-    more |= {name: MORE * getattr(software, name) for name in single}
+    more |= {name: factor * getattr(software, name) for name in single}
+    more["products"] = {key: min(1.0, share) for key, share in more["products"].items()}
     more["hides_gradients"] = min(1.0, more["hides_gradients"])
     return {name: replace(software, **{name: value}) for name, value in more.items()}
 
@@ -164,5 +190,5 @@ def explained(question: Question, found: Found) -> list[str]:
     lines += [f"with {what}: {verdict}" for what, verdict in changes(question, found)]
     for name, change, unlike in hangs_on(question, found)[:3]:
         place = "another layout wins" if unlike else "the same degrees win"
-        lines.append(f"with a fifth more of {name}: {change:+.1%} seconds, {place}")
+        lines.append(f"with a tenth more of {name}: {change:+.1%} seconds, {place}")
     return lines

@@ -1,7 +1,9 @@
-"""A layout as the flags of Megatron-LM and of torchtitan. Pure.
+"""A layout as flags of the program whose software priced it. Pure.
 
+What the constants say of overlap must be switched on, too: it is off by default.
 Sources: NVIDIA/Megatron-LM, megatron/training/arguments.py; pytorch/torchtitan,
-torchtitan/config (its parallelism, training and activation_checkpoint sections).
+torchtitan/config (its parallelism, training and activation_checkpoint sections);
+mosaicml/llm-foundry, scripts/train/yamls/pretrain.
 """
 
 from __future__ import annotations
@@ -9,11 +11,31 @@ from __future__ import annotations
 from byhand.costs.layout import Layout
 from byhand.costs.model import Model
 from byhand.planner.sizes import sizes
+from byhand.planner.software import Software
 from byhand.rank_groups.grid import ORDER
 
+MEGATRON = "Megatron-LM"
 
-def megatron(model: Model, layout: Layout, num_sequences: int, precision: str = "bf16") -> str:
-    """Flags of pretrain_gpt.py."""
+
+def told(
+    model: Model, layout: Layout, num_sequences: int, software: Software, precision: str = "bf16"
+) -> tuple[str, str]:
+    """(the program that runs as this software does, its flags)."""
+    if software.name.startswith("torchtitan"):
+        return "torchtitan", torchtitan(model, layout, num_sequences)
+    if software.name == "fsdp":
+        return "llm-foundry", foundry(layout, num_sequences)
+    return MEGATRON, megatron(model, layout, num_sequences, precision, software)
+
+
+def megatron(
+    model: Model,
+    layout: Layout,
+    num_sequences: int,
+    precision: str = "bf16",
+    software: Software | None = None,
+) -> str:
+    """Flags of pretrain_gpt.py. software: what its constants rest on is asked for as well."""
     s = sizes(model)
     flags = {
         "tensor-model-parallel-size": layout.tp,
@@ -32,6 +54,7 @@ def megatron(model: Model, layout: Layout, num_sequences: int, precision: str = 
     words += ["--sequence-parallel"] if layout.sequence else []
     words += ["--use-tp-pp-dp-mapping"] if layout.order != ORDER else []
     words += _recompute(layout) + _sharding(layout)
+    words += _overlap(layout, software) if software else []
     return " ".join(words)
 
 
@@ -56,6 +79,28 @@ def _recompute(layout: Layout) -> list[str]:
     }[layout.recompute]
 
 
+def _overlap(layout: Layout, software: Software) -> list[str]:
+    """What hides messages, and what keeps gradients in two bytes, where the software's rows did."""
+    words = []
+    if software.hides_gradients and layout.dp * layout.cp > 1:
+        words += ["--overlap-grad-reduce"] + ["--overlap-param-gather"] * (layout.zero > 0)
+    if software.tensor < 1 and layout.tp > 1 and layout.sequence:
+        words.append("--tp-comm-overlap")
+    if software.state["gradients"] == 2:
+        words.append("--grad-reduce-in-bf16")
+    return words
+
+
+def foundry(layout: Layout, num_sequences: int) -> str:
+    """Settings of llm-foundry's train.py."""
+    strategy = {0: "NO_SHARD", 2: "SHARD_GRAD_OP", 3: "FULL_SHARD"}.get(layout.zero, "FULL_SHARD")
+    full = str(layout.recompute == "full").lower()
+    return (
+        f"fsdp_config.sharding_strategy={strategy} fsdp_config.activation_checkpointing={full} "
+        f"device_train_microbatch_size={layout.rows} global_train_batch_size={num_sequences}"
+    )
+
+
 def _sharding(layout: Layout) -> list[str]:
     if layout.zero < 2:
         return ["--use-distributed-optimizer"] * layout.zero
@@ -63,8 +108,8 @@ def _sharding(layout: Layout) -> list[str]:
     return [f"--use-megatron-fsdp --data-parallel-sharding-strategy {strategy}"]
 
 
-def torchtitan(model: Model, layout: Layout, num_sequences: int, precision: str = "bf16") -> str:
-    """Flags of run_train.sh. It shards all that replicas hold, or nothing: ZeRO-1 is its 2."""
+def torchtitan(model: Model, layout: Layout, num_sequences: int) -> str:
+    """Flags of run_train.sh. FSDP2 shards all that replicas hold, or nothing: it has no ZeRO-1."""
     shards, replicas = (layout.dp, 1) if layout.zero else (1, layout.dp)
     flags = {
         "parallelism.data_parallel_shard_degree": shards,
@@ -81,8 +126,13 @@ def torchtitan(model: Model, layout: Layout, num_sequences: int, precision: str 
         flags["parallelism.pipeline_parallel_microbatch_size"] = layout.rows
         schedule = "Interleaved1F1B" if layout.chunks > 1 else "1F1B"
         flags["parallelism.pipeline_parallel_schedule"] = schedule
+    if layout.chunks > 1:
+        each = -(-sizes(model).blocks // (layout.pp * layout.chunks))
+        flags["parallelism.pipeline_parallel_layers_per_stage"] = each
+        flags["parallelism.pipeline_parallel_first_stage_less_layers"] = 0
+        flags["parallelism.pipeline_parallel_last_stage_less_layers"] = 0
     if layout.ep > 1:
         flags["parallelism.expert_parallel_degree"] = layout.ep
-    if layout.zero in (1, 2):
+    if layout.zero == 2:
         flags["parallelism.fsdp_reshard_after_forward"] = "never"
     return " ".join(f"--{name} {value}" for name, value in flags.items())

@@ -54,6 +54,28 @@ def scored() -> list[Published]:
     return [row for row in published() if not row.left_out]
 
 
+def beyond(layout: Layout, software: str) -> list[str]:
+    """What of a layout no scored row of that software has: its seconds are extrapolated there.
+
+    A degree larger than any row's; a way to recompute, a stage of ZeRO, an order that none has.
+    """
+    rows = [row.layout for row in scored() if row.software == software]
+    if not rows:
+        return []
+    most = {name: max(getattr(at, name) for at in rows) for name in DEGREES}
+    large = {name: getattr(layout, name) for name in DEGREES if getattr(layout, name) > most[name]}
+    words = [f"{name} {number}" for name, number in large.items()]
+    ways = {"zero": "ZeRO {}", "sequence": "sequence parallelism", "recompute": "recompute {}"}
+    for name, word in ways.items():
+        value = getattr(layout, name)
+        if value not in {getattr(at, name) for at in rows}:
+            words.append(word.format(value) if value else f"no {name}")
+    return words
+
+
+DEGREES = "dp", "tp", "pp", "cp", "ep", "rows", "chunks"
+
+
 def _row(row: dict[str, str]) -> Published:
     count = {name: int(value) for name, value in row.items() if value.isdecimal()}
     model = gpt(

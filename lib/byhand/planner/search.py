@@ -4,6 +4,7 @@
 and sorts them. Nothing is sampled, and nothing is dropped for a rule of thumb: a layout is left
 out only where it cannot run, or where another of the list is as fast and holds no more:
 
+    what the software does not run (byhand.planner.runs), such as chunks of half a block
     selective recomputation where attention keeps no scores and the software chooses no products:
         computes more and saves as much as none
     ZeRO over one replica, sequence parallelism over one rank: the same step under another name
@@ -20,10 +21,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from byhand.costs.layout import Layout
+from byhand.costs.layout import RECOMPUTE, Layout
 from byhand.costs.model import Model
 from byhand.planner import memory as bytes_of
-from byhand.planner.case import FULL, NONE, SELECTIVE, Case
+from byhand.planner.case import SELECTIVE, Case
 from byhand.planner.machines import Machine
 from byhand.planner.software import Software
 from byhand.planner.step import Columns, Step, ask, columns, picked
@@ -94,11 +95,8 @@ def divisors(number: int, most: int | None = None) -> list[int]:
 
 def every(case: Case, num_ranks: int, order: str, limits: Mapping[str, int]) -> Table:
     """All layouts whose degrees divide what they share out, as a table."""
-    names = {"tp", "pp", "cp", "ep", "rows", "chunks", "zero"}
-    if unknown := set(limits) - names:
-        raise ValueError(f"no limit is called {min(unknown)}; there are {', '.join(sorted(names))}")
-    most = max(1, case.sizes.positions // LEAST_TOKENS)
-    grids = list(_grids(case, num_ranks, {"cp": most, **limits}))
+    limits = limited(case, limits)
+    grids = list(_grids(case, num_ranks, limits))
     if order != ORDER:  # the same place for everybody where there is one stage, or one replica
         grids = [grid for grid in grids if grid[2] > 1 and grid[0] > 1 and grid[3] == 1]
     if not grids:
@@ -108,11 +106,24 @@ def every(case: Case, num_ranks: int, order: str, limits: Mapping[str, int]) -> 
     shape = len(grids), len(settings)
     both = [np.broadcast_to(part, (*shape, part.shape[-1])) for part in numbers]
     rows = np.concatenate(both, axis=-1).reshape(-1, len(DEGREES) + 2)
-    dp, tp, _, cp = rows[:, :4].T
-    runs = ((rows[:, 7] == 0) | (dp * cp > 1)) & ((rows[:, 8] == 0) | (tp > 1))
+    dp, tp, pp, cp = rows[:, :4].T
+    zero, sequence = rows[:, 7], rows[:, 8]
+    runs = ((zero == 0) | (dp * cp > 1)) & ((sequence == 0) | (tp > 1))
+    runs &= (pp == 1) | np.isin(zero, case.software.runs.piped)
     *degrees, sequence, recompute = rows[runs].T
     columns = dict(zip(DEGREES, degrees, strict=True))
     return Table(**columns, sequence=sequence.astype(bool), recompute=recompute, order=order)
+
+
+def limited(case: Case, limits: Mapping[str, int]) -> dict[str, int]:
+    """The most of each degree: what is asked for, and what the software can run."""
+    names = {"tp", "pp", "cp", "ep", "rows", "chunks", "zero"}
+    if unknown := set(limits) - names:
+        raise ValueError(f"no limit is called {min(unknown)}; there are {', '.join(sorted(names))}")
+    most = {"cp": max(1, case.sizes.positions // LEAST_TOKENS), **limits}
+    for name, number in case.software.runs.most.items():
+        most[name] = min(number, most.get(name, number))
+    return most
 
 
 def _grids(case: Case, num_ranks: int, limits: Mapping[str, int]) -> Iterator[tuple[int, ...]]:
@@ -121,7 +132,7 @@ def _grids(case: Case, num_ranks: int, limits: Mapping[str, int]) -> Iterator[tu
     for tp in divisors(s.heads, limits.get("tp")):
         if num_ranks % tp:
             continue
-        for pp in divisors(num_ranks // tp, min(2 * s.blocks, limits.get("pp", num_ranks))):
+        for pp in divisors(num_ranks // tp, min(s.blocks, limits.get("pp", num_ranks))):
             for cp in divisors(num_ranks // tp // pp, limits["cp"]):
                 dp = num_ranks // tp // pp // cp
                 if batch % dp or (cp > 1 and s.positions % (2 * cp)):
@@ -137,21 +148,25 @@ def _cuts(
 ) -> Iterator[tuple[int, ...]]:
     """With every micro-batch, and every number of chunks; interleaving needs m to be p's multiple.
 
-    Stages are cut into chunks as nearly equal as halves of blocks allow.
+    Stages are cut into chunks of whole blocks, as nearly equal as can be; of some software equal.
     """
     dp, _, pp, *_ = degrees
-    halves, each = 2 * case.sizes.blocks, case.num_sequences // dp
-    cuts = divisors(-(-halves // pp), limits.get("chunks")) if pp > 1 else [1]
+    blocks, each, runs = case.sizes.blocks, case.num_sequences // dp, case.software.runs
+    cuts = divisors(-(-blocks // pp), limits.get("chunks")) if pp > 1 else [1]
+    cuts = [v for v in cuts if runs.cuts(blocks, pp, v)]
     for rows, chunks in itertools.product(divisors(each, limits.get("rows")), cuts):
-        if pp * chunks <= halves and (chunks == 1 or each // rows % pp == 0):
+        if chunks == 1 or each // rows % pp == 0:
             yield (*degrees, rows, chunks)
 
 
 def _settings(case: Case, limits: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
     """ZeRO's stage, sequence parallelism, recomputation."""
-    some = not case.software.fused or case.software.selective > 0
-    again = (NONE, SELECTIVE, FULL) if some else (NONE, FULL)
-    yield from itertools.product(range(limits.get("zero", 3) + 1), (0, 1), again)
+    runs, software = case.software.runs, case.software
+    again = [RECOMPUTE.index(each) for each in runs.recompute]
+    if software.fused and not software.selective:
+        again = [each for each in again if each != SELECTIVE]
+    stages = [each for each in runs.zero if each <= limits.get("zero", 3)]
+    yield from itertools.product(stages, map(int, runs.sequence), again)
 
 
 def fitting(case: Case, limit: float) -> Iterator[tuple[Case, Columns, Column]]:

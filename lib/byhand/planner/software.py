@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from byhand.planner import runs
+
 State = Mapping[str, float]
 UNSEEN = 0.10  # the error where constants are another's: its own rows would be missed by 4 to 14 %
 MEGATRON: State = {"weights": 2, "gradients": 4, "optimizer": 12}
@@ -41,6 +43,7 @@ class Software:
     state, logit       bytes a parameter, and a logit of the loss
     dropout            whether its masks are kept
     And:
+    runs               which layouts it runs at all
     error              what rows were missed by on average whose model the fit had not seen
     """
 
@@ -70,6 +73,7 @@ class Software:
     state: State = field(default_factory=lambda: MEGATRON)
     logit: float = 10
     dropout: bool = False
+    runs: runs.Runs = runs.ANY
     error: float = 0.05
 
 
@@ -86,12 +90,14 @@ MEGATRON_A100: dict[str, Any] = {
 }
 # Attention on H200 and A100, and bf16 on H100, are borrowed: from h100's shares, and from fsdp.
 NVIDIA_H100: dict[str, Any] = {
+    "runs": runs.MEGATRON,
     "operand": {"bf16": 4.4, "fp8": 2.05},
     "tensor": 0.37,
     "hides_gradients": 0.85,
     "hides_sends": 0.9,
 }
 TORCHTITAN: dict[str, Any] = {
+    "runs": runs.TORCHTITAN,
     "products": {
         ("h100", "bf16"): 0.578,  # of GPUs held to 500 W
         ("h100", "fp8"): 0.572,
@@ -157,6 +163,7 @@ SOFTWARE = {
             attention_backward=3.77,
             loss=25,
             logit=6,
+            runs=runs.FSDP,
             error=0.03,
         ),
         Software("torchtitan", tensor=1.05, error=0.06, **TORCHTITAN),
@@ -165,10 +172,17 @@ SOFTWARE = {
             "megatron-2021",
             products={("a100", "bf16"): 0.80},
             reduce_bytes=2,
+            runs=runs.MEGATRON_2021,
             error=0.03,
             **MEGATRON_A100,
         ),
-        Software("megatron-2022", products={("a100", "bf16"): 0.886}, error=0.03, **MEGATRON_A100),
+        Software(
+            "megatron-2022",
+            products={("a100", "bf16"): 0.886},
+            runs=runs.MEGATRON_2022,
+            error=0.03,
+            **MEGATRON_A100,
+        ),
     )
 }
 

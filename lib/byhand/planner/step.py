@@ -25,6 +25,7 @@ from byhand.costs.model import Model
 from byhand.planner import computing, memory, messages
 from byhand.planner.case import Case
 from byhand.planner.machines import MACHINES, Machine
+from byhand.planner.runs import most
 from byhand.planner.software import SOFTWARE, Software, error
 from byhand.planner.table import Column, Parts, table, total
 
@@ -123,7 +124,7 @@ def step(
 
     Raises:
         ValueError: an unknown name, sequences or heads that the layout cannot share out, more
-            chunks than half blocks, a precision that the machine or the software has not.
+            chunks than blocks, a precision that the machine or the software has not.
     """
     layout.num_micro_batches(num_sequences)
     case = ask(model, [layout], machine, num_sequences, precision, software, compiled, reduce_dtype)
@@ -176,10 +177,8 @@ def check(case: Case, layout: Layout) -> None:
     s = case.sizes
     if s.heads % layout.tp:
         raise ValueError(f"{s.heads} heads cannot be shared by tp {layout.tp}: it must divide them")
-    if layout.pp * layout.chunks > 2 * s.blocks:
-        raise ValueError(
-            f"{2 * s.blocks} halves of blocks cannot make {layout.pp * layout.chunks} chunks"
-        )
+    if layout.pp * layout.chunks > most(s.blocks, layout.chunks):
+        raise ValueError(f"{s.blocks} blocks cannot make {layout.pp * layout.chunks} chunks")
     if (s.experts and s.experts % layout.ep) or (not s.experts and layout.ep > 1):
         raise ValueError(f"{s.experts} experts cannot be shared by ep {layout.ep}")
 

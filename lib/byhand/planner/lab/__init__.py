@@ -10,8 +10,7 @@ import io
 import statistics
 import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from itertools import groupby
+from itertools import combinations, groupby
 from typing import Any
 
 from byhand.costs.layout import Layout
@@ -32,7 +31,6 @@ GROUPS = {  # what a picture shows of a step, and the parts that belong to it
     "idles": ("idle",),
     "gradients": ("gradients",),
 }
-MESSAGES = "tp", "cp", "ep", "pp", "gradients"
 NEIGHBOURS = {  # software, and another whose constants were fitted to other rows
     "megatron-2021": "megatron-2022",
     "megatron-2022": "megatron-2021",
@@ -57,11 +55,12 @@ def short(layout: Layout) -> str:
 
 def tool(command: str, places: int = 1) -> str:
     """What `python -m byhand.planner` says to these words, its first places, wrapped."""
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told):
+    words = io.StringIO()
+    with contextlib.redirect_stdout(words):
         main(command.split())
-    head, *blocks, flags = told.getvalue().strip().split("\n\n")
-    lines = "\n".join([head, *blocks[:places], flags]).splitlines()
+    head, *blocks, flags = words.getvalue().strip().split("\n\n")
+    notes = [block for block in blocks if not block[0].isdigit()]
+    lines = "\n".join([head, *blocks[:places], *notes, flags]).splitlines()
     look: dict[str, Any] = {
         "break_on_hyphens": False,
         "break_long_words": False,
@@ -75,30 +74,26 @@ def grouped(found: Step) -> dict[str, float]:
     return {name: sum(found.parts[part] for part in parts) for name, parts in GROUPS.items()}
 
 
-def talking(found: Step) -> float:
-    """The share of a step in which messages show."""
-    return sum(found.parts[part] for part in MESSAGES) / found.seconds
-
-
 # Published rows
 
 
-def predicted(row: Published, software: str | None = None, between: float | None = None) -> float:
-    """Seconds of that run on paper. software: another's constants. between: its cards' rate."""
-    machine = MACHINES[row.machine]
-    if between is not None:
-        machine = replace(machine, between=between)
-    found = step(
+def predicted(row: Published, software: str | None = None) -> float:
+    """Seconds of that run on paper. software: another's constants."""
+    return met(row, software).seconds
+
+
+def met(row: Published, software: str | None = None) -> Step:
+    """The step of that run on paper."""
+    return step(
         row.model,
         row.layout,
-        machine,
+        row.machine,
         row.num_sequences,
         precision=row.precision,
         software=software or row.software,
         compiled=row.compiled,
         reduce_dtype=row.reduce_dtype,
     )
-    return found.seconds
 
 
 def ratios() -> dict[str, list[float]]:
@@ -150,6 +145,43 @@ def beside_peer() -> dict[str, tuple[int, tuple[float, float], tuple[float, floa
     }
 
 
+def pairs() -> list[tuple[float, float]]:
+    """(published, predicted) ratio of GPU-seconds a token, of pairs of published steps.
+
+    Of one model, on one kind of machine, with the same software, in two layouts.
+    """
+    found = []
+    rows = sorted(scored(), key=_kind)
+    for _, alike in groupby(rows, _kind):
+        for one, other in combinations(list(alike), 2):
+            if one.layout != other.layout:
+                ran = _each(one, one.seconds) / _each(other, other.seconds)
+                found.append((ran, _each(one, predicted(one)) / _each(other, predicted(other))))
+    return found
+
+
+def _kind(row: Published) -> tuple[str, ...]:
+    """What two steps share that differ in their layout alone, or in their batch."""
+    return row.software, row.machine, row.precision, str(row.compiled), str(row.model)
+
+
+def _each(row: Published, seconds: float) -> float:
+    """GPU-seconds of a token."""
+    return seconds * row.layout.num_ranks / (row.num_sequences * row.model.num_positions)
+
+
+def peaks() -> list[tuple[str, float, float]]:
+    """(what ran, GiB measured, GiB on paper) of each published step that tells its peak."""
+    rows = [row for row in scored() if row.gib]
+    return [(_what(row), row.gib or 0.0, met(row).num_bytes / 2**30) for row in rows]
+
+
+def _what(row: Published) -> str:
+    """A model, its GPUs, and how it was computed."""
+    gpus = f"{row.model.parameters / 1e9:.0f} B on {row.layout.num_ranks} {row.machine}"
+    return f"{gpus}, {row.precision}, {'compiled' if row.compiled else 'eager'}"
+
+
 def farthest(most: int) -> list[tuple[str, float]]:
     """The rows that the planner misses by most: (name, error)."""
     found = [(row.name, predicted(row) / row.seconds - 1) for row in scored()]
@@ -178,10 +210,45 @@ def num_layouts(
     return sum(len(every(case, num_ranks, order, {})) for order in ORDERS)
 
 
+def runs_told(name: str) -> str:
+    """What that software runs, in a line."""
+    runs = SOFTWARE[name].runs
+    lacks = [axis for axis, most in runs.most.items() if most == 1]
+    words = [f"ZeRO {', '.join(map(str, runs.zero))}", "sp" if True in runs.sequence else "no sp"]
+    if "pp" not in lacks:
+        words.append("equal chunks" if runs.even else "chunks of any whole blocks")
+    return " · ".join([*words, f"no {', '.join(lacks)}"] if lacks else [*words, "cp, ep"])
+
+
 def regret(found: Found, rule: Callable[[Layout], bool]) -> float | None:
     """How much slower than the best the best is that obeys a rule; None where none does."""
     obeys = next((each.seconds for layout, each in found if rule(layout)), None)
     return None if obeys is None else obeys / found[0][1].seconds - 1
+
+
+def rules(blocks: int) -> dict[str, Callable[[Layout], bool]]:
+    """Five rules of thumb: the first, the others together, and all of them."""
+    found: dict[str, Callable[[Layout], bool]] = {
+        "tp within a host": lambda at: at.tp <= 8,
+        "micro-batches of one sequence": lambda at: at.rows == 1,
+        "a chunk for every block": lambda at: at.chunks * at.pp == blocks,
+        "ZeRO-1": lambda at: at.zero == 1,
+        "sp": lambda at: at.sequence,
+    }
+    within, *others = found.values()
+    return {
+        "tp within a host": within,
+        "the other four together": lambda at: all(rule(at) for rule in others),
+        "all five together": lambda at: within(at) and all(rule(at) for rule in others),
+    }
+
+
+def told(lost: float | None) -> str:
+    """A regret in a word: what is below TIE the planner cannot tell."""
+    return "none" if lost is None else "tie" if lost < TIE else f"{lost:.0%}"
+
+
+TIE = 0.03
 
 
 def at_least(found: Step) -> float:

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from byhand.costs.layout import Layout
 from byhand.figures import pen, style
 from byhand.figures.bars import Line, stacked
 from byhand.planner.lab import grouped, missed, short
@@ -25,6 +26,7 @@ COLOURS = {
     "idles": style.PAPER,
     "gradients": style.AXIS_COLOURS["dp"],
 }
+STAGES = {"pp 1 to 8": "#e69f00", "pp 16": style.COMPUTE, "pp 32 and more": "#56b4e9"}
 KINDS = style.STATE_COLOURS | {
     "loss": "#56b4e9",
     "gathered": "#cc79a7",
@@ -32,46 +34,61 @@ KINDS = style.STATE_COLOURS | {
 }
 
 
-def cloud(found: Found, title: str) -> Figure:
-    """A dot a layout: bytes of the fullest rank, seconds of a step; the fastest is named."""
-    points = np.array([(each.num_bytes / GIB, each.seconds) for _, each in found])
+def cloud(found: Found, title: str, other: tuple[str, Step] | None = None) -> Figure:
+    """A dot a layout: bytes of the fullest rank, seconds of a step; the fastest is named.
+
+    other: one more step to be named, and how.
+    """
     best, winner = found[0]
-    name = f"{winner.seconds:.1f} s: {short(best)}"
-    limit = winner.limit / GIB
-    middle = float(np.median(points[:, 1]))
-    with style.plot(3.7, title) as (figure, axes):
+    limit, steps = winner.limit / GIB, {f"the best: {short(best)}": winner}
+    steps |= dict([other]) if other else {}
+    with style.plot(4.1, title) as (figure, axes):
         axes.set(yscale="log", xlim=(0, 1.02 * limit), xlabel="GiB of the fullest rank")
         axes.set_ylabel("seconds of a step, by powers of ten")
         axes.grid(color=style.FAINT, linewidth=0.5)
         axes.set_axisbelow(True)
-        look: dict[str, Any] = {"markersize": 2.2, "alpha": 0.16, "mew": 0, "rasterized": True}
-        axes.plot(*points.T, "o", color=style.COMPUTE, **look)
-        axes.axhline(middle, color=style.INK, linewidth=1, linestyle=(0, (3, 3)))
-        paper = {"fc": style.PAPER, "ec": "none", "pad": 1.5}
-        pen.beside(axes, (0, middle), f"half of them: over {middle:.0f} s", 4, bbox=paper)
-        _name(axes, (winner.num_bytes / GIB, winner.seconds), name)
+        for name, colour in STAGES.items():
+            dots = np.array([_at(step) for at, step in found if stages(at) == name]).reshape(-1, 2)
+            look: dict[str, Any] = {"markersize": 3.2, "alpha": 0.7, "mew": 0, "rasterized": True}
+            axes.plot(*dots.T, "o", color=colour, **look)
+        axes.set_ylim(bottom=winner.seconds / 3)
+        for number, (name, step) in enumerate(steps.items()):
+            _name(axes, _at(step), f"{step.seconds:.1f} s, {name}", number)
         axes.yaxis.set_major_locator(LogLocator(10))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:,.0f}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
-        axes.set_ylim(bottom=winner.seconds / 2.6)
+        pen.key(axes, STAGES)
         figure.set_dpi(2 * style.SCREEN_DPI)
     return figure
 
 
-def _name(axes: Axes, point: tuple[float, float], text: str) -> None:
-    """A ring around the winner, and its name on two lines below, left of the edge."""
-    words = text.split(" · ")
-    half = (len(words) + 1) // 2
-    told = " · ".join(words[:half]) + "\n" + " · ".join(words[half:])
-    ring: dict[str, Any] = {"mfc": "#e69f00", "mec": style.INK, "mew": 1.2, "zorder": 5}
+def stages(layout: Layout) -> str:
+    """Which of STAGES a layout belongs to."""
+    return "pp 1 to 8" if layout.pp <= 8 else "pp 16" if layout.pp == 16 else "pp 32 and more"
+
+
+def _at(step: Step) -> tuple[float, float]:
+    return step.num_bytes / GIB, step.seconds
+
+
+def _name(axes: Axes, point: tuple[float, float], text: str, number: int) -> None:
+    """A ring around a dot, and its name on a line of its own at the bottom, left of the edge."""
+    ring: dict[str, Any] = {"mfc": "none", "mec": style.INK, "mew": 1.8, "zorder": 5}
     axes.plot(*point, "o", markersize=8, **ring)
     look: dict[str, Any] = {
-        "xytext": (-6, -9),
-        "textcoords": "offset points",
-        "ha": "right",
-        "va": "top",
+        "xytext": (0.015, 0.05 + 0.075 * number),
+        "textcoords": "axes fraction",
+        "weight": "bold",
+        "bbox": {"fc": style.PAPER, "ec": "none", "pad": 1},
+        "arrowprops": {
+            "arrowstyle": "-",
+            "color": style.INK,
+            "lw": 0.8,
+            "shrinkB": 5,
+            "relpos": (1, 0.5),
+        },
     }
-    axes.annotate(told, point, fontsize=style.SMALL_POINTS, weight="bold", **look)
+    axes.annotate(text, point, fontsize=style.SMALL_POINTS, **look)
 
 
 def step_bars(
@@ -91,11 +108,8 @@ def step_bars(
 def memory_bars(steps: Mapping[str, Step], title: str) -> Figure:
     """A bar a layout: bytes of its fullest rank by kind; dashed: a GPU."""
     rows = {
-        name: [
-            Line(
-                [("", num_bytes / GIB, KINDS[kind]) for kind, num_bytes in found.memory.items()],
-                f"{found.num_bytes / GIB:,.0f} GiB",
-            )
+        f"{name}: {found.num_bytes / GIB:,.0f} GiB": [
+            Line([("", held / GIB, KINDS[kind]) for kind, held in found.memory.items()], "")
         ]
         for name, found in steps.items()
     }
