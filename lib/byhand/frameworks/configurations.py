@@ -80,7 +80,7 @@ def states(weights: int, gradients: int, optimizer: int) -> dict[str, int]:
 CONFIGURATIONS = {
     "BLOOM 176B": Configuration(
         gpt(70, 14336, 112, 250880, 2048),
-        Layout(dp=8, tp=4, pp=12, rows=2, zero=1, recompute="full"),
+        Layout(dp=8, tp=4, pp=12, rows=2, zero=1, recompute="full", light_ends=True),
         2048,
         {
             "#SBATCH --nodes=48, --gres=gpu:8": "384 ranks",
@@ -88,7 +88,7 @@ CONFIGURATIONS = {
             "PP_SIZE=12": "pp 12; so dp = 384 / 4 / 12 = 8",
             "MICRO_BATCH_SIZE=2": "rows 2",
             "GLOBAL_BATCH_SIZE=2048": "2048 sequences a step: 128 micro-batches a replica",
-            "--pp-partition-method 'type:transformer|embedding'": "70 blocks, 2 tables: 6 a stage",
+            "--pp-partition-method 'type:transformer|embedding'": "70 blocks and 2 tables: 6 a stage",
             "--checkpoint-activations": "recompute full",
             "ZERO_STAGE=0 # ... its own zero stage 1 equivalent": "zero 1",
         },
@@ -97,13 +97,22 @@ CONFIGURATIONS = {
     ),
     "Llama 3 405B": Configuration(
         LLAMA_405B,
-        Layout(dp=128, tp=8, pp=16, order="tp-cp-ep-pp-dp", zero=2, sequence=True),
+        Layout(
+            dp=128,
+            tp=8,
+            pp=16,
+            order="tp-cp-ep-pp-dp",
+            zero=2,
+            sequence=True,
+            light_ends=True,
+        ),
         2048,
         {
             "GPUs 16,384": "16 384 ranks",
             "TP 8, CP 1, PP 16, DP 128": "tp 8, cp 1, pp 16, dp 128",
             "[TP, CP, PP, DP]": "the order: tp nearest, dp furthest",
             "Seq. Len. 8,192; Batch size/DP 16": "16 micro-batches of 1 row; 2048 sequences",
+            "reduce one Transformer layer each": "7 blocks on the first and last stage, else 8",
             "we do not reshard after forward computation": "zero 2",
         },
         "arXiv:2407.21783, section 3.3.2, table 4",
@@ -115,13 +124,14 @@ CONFIGURATIONS = {
         32,
         {
             "this toml config is a preset for 128 H100 GPUs": "128 ranks",
-            "tensor_parallel_degree = 8": "tp 8, and between blocks its ranks share tokens",
+            "tensor_parallel_degree = 8": "tp 8, with sequence parallelism (lecture 08)",
             "data_parallel_shard_degree = -1": "what is left: dp 128 / 8 = 16, zero 3",
             "pipeline_parallel_degree = 1": "pp 1",
-            "batch_size = 2": "rows 2, one micro-batch: 32 sequences a step",
+            "local_batch_size = 2": "rows 2, one micro-batch: 32 sequences a step",
             "[activation_checkpoint] mode = 'full'": "recompute full",
         },
-        "github.com/pytorch/torchtitan, torchtitan/models/llama3/train_configs/llama3_405b.toml",
+        "github.com/pytorch/torchtitan, commit 8a2686c4a4e41545a21b54954aff10a0df59eef9, "
+        "torchtitan/models/llama3/train_configs/llama3_405b.toml",
         states(4, 4, 8),
     ),
     "Mixtral 8x7B": Configuration(
