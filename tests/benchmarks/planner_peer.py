@@ -1,7 +1,8 @@
 """The planner beside llm-analysis, on the same published steps in one run.
 
-    pip install llm-analysis==0.2.2; python tests/benchmarks/planner_peer.py
+    pip install llm-analysis==0.2.2; python tests/benchmarks/planner_peer.py [--write]
 
+--write keeps its seconds in lib/byhand/planner/peer.json, which lecture 17 shows beside ours.
 llm-analysis wants to be told which share of the peak is reached: it gets the share that suits it
 best for each software, machine and precision, as our constants are fitted to the same rows. It
 knows no pipeline's bubble; its FP8 is bf16 on a GPU of twice the peak; cp is left out.
@@ -11,15 +12,19 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import logging
-from collections import defaultdict
+import sys
+from datetime import date
+from importlib.metadata import version
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 
+from byhand.planner import peer
 from byhand.planner.machines import MACHINES
-from byhand.planner.published import Published, scored
+from byhand.planner.published import Published
 from byhand.planner.sizes import sizes
 from byhand.planner.step import step
 
@@ -78,9 +83,14 @@ def theirs(row: Published, share: float) -> float:
     return found["latency_per_iter"]
 
 
-def family(row: Published) -> tuple[str, str, str]:
-    """What shares one efficiency."""
-    return row.software, MACHINES[row.machine].kind, row.precision
+def fitted(given: list[Published]) -> tuple[float, dict[str, float]]:
+    """The share of the peak that suits it best on these rows, and its seconds of each."""
+    tried = [[theirs(row, share) for row in given] for share in SHARES]
+    missed = [peer.missed(given, seconds)[0] for seconds in tried]
+    best = int(np.argmin(missed))
+    return round(float(SHARES[best]), 2), {
+        row.name: seconds for row, seconds in zip(given, tried[best], strict=True)
+    }
 
 
 def main() -> None:
@@ -89,21 +99,31 @@ def main() -> None:
         print("llm-analysis is not installed: pip install llm-analysis==0.2.2")
         return
     logging.disable(logging.CRITICAL)
-    rows = sorted((row for row in scored() if row.layout.cp == 1), key=family)
-    every: dict[str, list[float]] = defaultdict(list)
-    for key, group in groupby(rows, family):
+    shares: dict[str, float] = {}
+    seconds: dict[str, float] = {}
+    for name, group in groupby(peer.rows(), peer.family):
         given = list(group)
-        mine = [abs(ours(row) / row.seconds - 1) for row in given]
-        tried = [[abs(theirs(row, e) / row.seconds - 1) for row in given] for e in SHARES]
-        best = min(range(len(SHARES)), key=lambda number: sum(tried[number]))
-        every["ours"] += mine
-        every["theirs"] += tried[best]
+        shares[name], found = fitted(given)
+        seconds |= found
+        mine = peer.missed(given, map(ours, given))
+        yours = peer.missed(given, found.values())
         print(
-            f"{' '.join(key):30} {len(given):3} rows: ours {np.mean(mine):6.1%} mean "
-            f"{max(mine):6.1%} worst; llm-analysis at {SHARES[best]:.2f} of the peak "
-            f"{np.mean(tried[best]):6.1%} mean {max(tried[best]):6.1%} worst"
+            f"{name:30} {len(given):3} rows: ours {mine[0]:6.1%} mean {mine[1]:6.1%} worst; "
+            f"llm-analysis at {shares[name]:.2f} of the peak {yours[0]:6.1%} mean "
+            f"{yours[1]:6.1%} worst"
         )
-    print(f"all: ours {np.mean(every['ours']):.1%}, theirs {np.mean(every['theirs']):.1%}")
+    all_rows = peer.rows()
+    both = [map(ours, all_rows), (seconds[row.name] for row in all_rows)]
+    print("all: ours {:.1%}, theirs {:.1%}".format(*(peer.missed(all_rows, s)[0] for s in both)))
+    if "--write" in sys.argv[1:]:
+        kept = {
+            "peer": f"llm-analysis {version('llm-analysis')}",
+            "written": str(date.today()),
+            "command": "python tests/benchmarks/planner_peer.py --write",
+            "shares": shares,
+            "seconds": {name: float(f"{each:.6g}") for name, each in seconds.items()},
+        }
+        peer.FILE.write_text(json.dumps(kept, indent=1) + "\n")
 
 
 if __name__ == "__main__":

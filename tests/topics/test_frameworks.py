@@ -146,3 +146,29 @@ def test_llama_fits_only_where_its_tp_ranks_share_tokens():
     found = CONFIGURATIONS["Llama 3 405B"]
     whole = replace(found, layout=replace(found.layout, sequence=False))
     assert sum(whole.held().values()) > 2 * sum(found.held().values())
+
+
+def test_what_ran_and_what_the_planner_says_differ_by_what_the_lecture_says():
+    bloom, llama = CONFIGURATIONS["BLOOM 176B"], CONFIGURATIONS["Llama 3 405B"]
+    assert bloom.step().seconds / bloom.ran.seconds - 1 == pytest.approx(-0.08, abs=0.005)
+    plain, cut = llama.step(), llama.step(chunks=8)
+    assert plain.parts["idle"] / plain.seconds > 0.4
+    assert plain.mfu < 0.26
+    assert abs(cut.mfu - llama.ran.mfu) < 0.03
+    hours = 180e3 * 3600 / 2048  # seconds of the cluster for 10¹² tokens
+    deepseek = CONFIGURATIONS["DeepSeek-V3"]
+    tokens = deepseek.num_sequences * deepseek.model.num_positions
+    assert deepseek.ran.seconds == pytest.approx(hours / 1e12 * tokens)
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_a_configuration_says_its_seconds_or_why_not(name):
+    one, told = CONFIGURATIONS[name], lab.seconds_of(name)
+    if one.ran.machine is None:
+        assert told.startswith(f"not judged: {one.ran.unjudged}")
+    else:
+        assert told.startswith(f"{one.step().seconds:.1f} s ")
+        assert one.step().fits
+    for number, words in ((one.ran.seconds, "{:.0f} s"), (one.ran.mfu, "MFU {:.0%}")):
+        assert number is None or told.endswith(words.format(number))
+    assert bool(one.ran.told) == bool(one.ran.seconds or one.ran.mfu), "a number has its source"

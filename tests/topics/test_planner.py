@@ -31,6 +31,7 @@ from byhand.planner.models import NAMES, named
 from byhand.planner.published import published, scored
 from byhand.planner.search import ORDERS
 from byhand.planner.sizes import sizes
+from byhand.planner.software import UNSEEN
 from byhand.planner.step import ask, turns
 from byhand.planner.table import table
 
@@ -457,3 +458,17 @@ def test_flags_say_what_the_layout_says():
 def test_every_name_is_a_model():
     for name in NAMES:
         assert sizes(named(name)).blocks == len(named(name).parts) // 2 - 1
+
+
+def test_constants_that_are_borrowed_have_a_larger_error():
+    """nemo's rows are H100's in FP8: what it says of bf16, or of an A100, is another's."""
+    asked = named("llama3-8b"), Layout(dp=8, zero=1), 64
+    own = step(asked[0], asked[1], "h100-80gb", asked[2], precision="fp8")
+    assert own.error == SOFTWARE["nemo"].error
+    for machine in ("h100-80gb", "a100-80gb"):
+        assert step(asked[0], asked[1], machine, asked[2]).error == UNSEEN > own.error
+
+
+def test_every_row_that_was_fitted_has_its_softwares_error():
+    for row in scored():
+        assert predicted(row).error == SOFTWARE[row.software].error, row.name

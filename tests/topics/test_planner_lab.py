@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import replace
+from importlib.util import find_spec
 
 import pytest
 
+from autograder.places import COURSE
 from byhand.costs import Layout, gpt
 from byhand.figures import save_svg
 from byhand.planner import MACHINES, SOFTWARE, lab, search, step
@@ -185,3 +188,35 @@ def test_those_that_are_far_too_fast_on_paper_are_nearly_full():
         each = step(row.model, row.layout, row.machine, row.num_sequences, **asked)
         assert error < 0
         assert each.num_bytes > 0.95 * each.limit, name
+
+
+# Another planner
+
+
+def test_another_planners_seconds_are_kept_with_where_they_come_from():
+    kept = lab.peer.kept()
+    assert re.fullmatch(r"llm-analysis \d+\.\d+\.\d+", kept["peer"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", kept["written"])
+    assert (COURSE / kept["command"].split()[1]).is_file()
+    assert set(kept["seconds"]) == {row.name for row in lab.peer.rows()}
+    assert set(kept["shares"]) == {lab.peer.family(row) for row in lab.peer.rows()}
+    assert len(kept["seconds"]) == sum(row.layout.cp == 1 for row in scored())
+
+
+def test_both_planners_are_scored_on_the_same_rows():
+    found, rows = lab.beside_peer(), lab.peer.rows()
+    theirs = [lab.peer.kept()["seconds"][row.name] / row.seconds for row in rows]
+    count, ours, other = found.pop("all")
+    assert count == len(rows) == sum(count for count, _, _ in found.values())
+    assert other == pytest.approx((lab.missed(theirs), max(abs(each - 1) for each in theirs)))
+    assert ours[0] == pytest.approx(lab.missed([lab.predicted(row) / row.seconds for row in rows]))
+
+
+@pytest.mark.skipif(find_spec("llm_analysis") is None, reason="llm-analysis is not installed")
+def test_what_is_kept_is_what_the_other_planner_says():
+    from benchmarks.planner_peer import theirs
+
+    kept = lab.peer.kept()
+    for row in lab.peer.rows()[::10]:
+        share = kept["shares"][lab.peer.family(row)]
+        assert theirs(row, share) == pytest.approx(kept["seconds"][row.name], rel=1e-5), row.name

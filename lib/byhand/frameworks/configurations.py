@@ -1,17 +1,20 @@
 """Five real runs: lines of their configurations, and the same in this course's words. Pure.
 
 Each line is its source's, shortened where it says so; beside it stands what it means here. From
-the layout follow the groups of lecture 11, and the bytes of a rank, by `byhand.costs.held`.
+the layout follow the groups of lecture 11, the bytes of a rank, by `byhand.costs.held`, and the
+seconds of a step, by `byhand.planner.step`, beside those that the source gives.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from byhand.costs.counting import held, held_state
 from byhand.costs.layout import Layout
 from byhand.costs.model import Model, Part, gpt
+from byhand.planner.machines import MACHINES, Machine
+from byhand.planner.step import Step, step
 
 LLAMA_405B = gpt(
     126, 16384, 128, 128256, 8192, num_key_heads=8, width=53248, gated=True, tied=False
@@ -49,6 +52,29 @@ def deepseek_v3() -> Model:
     return Model((table, *blocks, Part("head", split=129280 * d)), d, 4096, 2, heads)
 
 
+JEAN_ZAY = replace(MACHINES["a100-80gb"], name="jean-zay", between=4 * 12.5e9 / 8)  # BLOOM's
+
+
+@dataclass(frozen=True)
+class Ran:
+    """Where it ran, the planner's software for it, and how fast its source says it was.
+
+    machine: None where the planner cannot judge, and unjudged says why. own: whether its constants
+    were fitted to this very software. seconds or mfu: as the source has them, where it has them.
+    told: the source's words. floor: why the run takes longer than the planner says, if it does.
+    """
+
+    machine: Machine | None
+    software: str = ""
+    precision: str = "bf16"
+    seconds: float | None = None
+    mfu: float | None = None
+    told: str = ""
+    own: bool = False
+    floor: str = ""
+    unjudged: str = ""
+
+
 @dataclass(frozen=True)
 class Configuration:
     """What a run wrote, and what that is here.
@@ -63,6 +89,7 @@ class Configuration:
     lines: Mapping[str, str]
     source: str
     state: Mapping[str, int]
+    ran: Ran
     counted: bool = True
 
     def held(self) -> dict[str, float]:
@@ -70,6 +97,14 @@ class Configuration:
         if not self.counted:
             return held_state(self.model, self.layout, 0, self.state)
         return held(self.model, self.layout, self.num_sequences, 0, state=self.state)
+
+    def step(self, chunks: int = 1) -> Step | None:
+        """Seconds on paper, with so many chunks a stage; None where the planner cannot judge."""
+        if self.ran.machine is None:
+            return None
+        asked = self.model, replace(self.layout, chunks=chunks), self.ran.machine
+        by = {"software": self.ran.software, "precision": self.ran.precision}
+        return step(*asked, self.num_sequences, **by)
 
 
 def states(weights: int, gradients: int, optimizer: int) -> dict[str, int]:
@@ -94,6 +129,12 @@ CONFIGURATIONS = {
         },
         "github.com/bigscience-workshop/bigscience, train/tr11-176B-ml/tr11-176B-ml.slurm",
         states(2, 4, 12),
+        Ran(
+            JEAN_ZAY,
+            "megatron-2021",
+            seconds=105,
+            told="105 seconds an iteration: train/tr11-176B-ml/README.md",
+        ),
     ),
     "Llama 3 405B": Configuration(
         LLAMA_405B,
@@ -117,6 +158,12 @@ CONFIGURATIONS = {
         },
         "arXiv:2407.21783, section 3.3.2, table 4",
         states(2, 4, 12),
+        Ran(
+            MACHINES["h100-80gb"],
+            "nemo",
+            mfu=0.41,
+            told="BF16 MFU 41 %: table 4",
+        ),
     ),
     "torchtitan 405B": Configuration(
         LLAMA_405B,
@@ -129,10 +176,13 @@ CONFIGURATIONS = {
             "pipeline_parallel_degree = 1": "pp 1",
             "local_batch_size = 2": "rows 2, one micro-batch: 32 sequences a step",
             "[activation_checkpoint] mode = 'full'": "recompute full",
+            'converters = "float8"': "products in FP8",
+            "enable_async_tensor_parallel = true": "tp's messages hide behind products",
         },
         "github.com/pytorch/torchtitan, commit 8a2686c4a4e41545a21b54954aff10a0df59eef9, "
         "torchtitan/models/llama3/train_configs/llama3_405b.toml",
         states(4, 4, 8),
+        Ran(MACHINES["h100-80gb"], "torchtitan-async", "fp8", own=True),
     ),
     "Mixtral 8x7B": Configuration(
         MIXTRAL,
@@ -148,6 +198,11 @@ CONFIGURATIONS = {
         },
         "github.com/NVIDIA/Megatron-LM, examples/mixtral/train_mixtral_8x7b_distributed.sh",
         states(2, 4, 12),
+        Ran(
+            MACHINES["h100-80gb"],
+            "megatron-bridge",
+            floor="rows routed evenly, at no cost",
+        ),
     ),
     "DeepSeek-V3": Configuration(
         deepseek_v3(),
@@ -162,6 +217,12 @@ CONFIGURATIONS = {
         },
         "arXiv:2412.19437, sections 3.1, 3.2 and 4.2",
         states(2, 4, 8),
+        Ran(
+            None,
+            seconds=180e3 * 3600 / 2048 / (1e12 / (15360 * 4096)),
+            told="180K H800 GPU hours for 10¹² tokens: section 1",
+            unjudged="no constants are fitted for its attention, its FP8 in blocks, or H800",
+        ),
         counted=False,
     ),
 }

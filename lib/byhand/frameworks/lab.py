@@ -23,6 +23,7 @@ from byhand.frameworks.by_torch import Batches
 from byhand.frameworks.configurations import CONFIGURATIONS
 from byhand.frameworks.refusals import REFUSALS, one_row_less, sentence_of, silences
 from byhand.model.gpt import GPT
+from byhand.planner.software import UNSEEN
 from byhand.runtime import Event, Run, launch
 from byhand.tools.peaks import peaks_of
 
@@ -218,6 +219,25 @@ def _added(before: list[str], after: list[str]) -> list[str]:
         for line in difflib.ndiff(before, after)
         if line.startswith("+ ")
     ]
+
+
+# Real configurations
+
+
+def seconds_of(name: str, chunks: int = 1) -> str:
+    """A configuration's step on paper, and as its source has it, in a line."""
+    ran = CONFIGURATIONS[name].ran
+    on_paper, printed = CONFIGURATIONS[name].step(chunks), []
+    if ran.seconds:
+        printed.append(f"{ran.seconds:.0f} s")
+    if ran.mfu:
+        printed.append(f"MFU {ran.mfu:.0%}")
+    run = " or ".join(printed) or "nothing"
+    if on_paper is None:
+        return f"not judged: {ran.unjudged}; published: {run}"
+    missed = on_paper.error if ran.own else UNSEEN
+    span = f"at least: {ran.floor}" if ran.floor else f"± {missed:.0%}, MFU {on_paper.mfu:.0%}"
+    return f"{on_paper.seconds:.1f} s {span}; published: {run}"
 
 
 # Pictures

@@ -10,6 +10,7 @@ search       every layout of a machine, fastest first. Pure
 explain      why the fastest wins, and what would change that. Pure
 flags        a layout as Megatron-LM's and torchtitan's flags. Pure
 published    steps that were run, to fit and to score. Pure
+peer         another planner's seconds of the same steps, as a benchmark wrote them. Pure
 models       published models by name. Pure
 case, table, sizes   the question: a model's sizes, many layouts as columns. Pure
 lab          what lecture 17 runs and draws

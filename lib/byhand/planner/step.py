@@ -25,7 +25,7 @@ from byhand.costs.model import Model
 from byhand.planner import computing, memory, messages
 from byhand.planner.case import Case
 from byhand.planner.machines import MACHINES, Machine
-from byhand.planner.software import SOFTWARE, Software
+from byhand.planner.software import SOFTWARE, Software, error
 from byhand.planner.table import Column, Parts, table, total
 
 PRECISIONS = "bf16", "fp8"
@@ -62,7 +62,8 @@ class Row(Mapping[str, float]):
 class Step:
     """A step of one layout. parts: seconds. memory: bytes of the fullest rank, by kind.
 
-    error: what published steps of this software that it was not fitted to missed by, on average.
+    error: what published steps of this software that it was not fitted to missed by, on average;
+    UNSEEN where its constants are borrowed from other software or another GPU.
     """
 
     parts: Mapping[str, float]
@@ -247,7 +248,10 @@ def mfu(case: Case, seconds: Column) -> Column:
 def picked(case: Case, found: Columns, limit: float | None = None) -> Iterator[tuple[Layout, Step]]:
     """Every layout of the case with its Step. limit: bytes of a rank; the machine's where None."""
     limit = case.machine.memory if limit is None else limit
-    share, error = mfu(case, found.seconds), case.software.error
+    share, missed = (
+        mfu(case, found.seconds),
+        error(case.software, case.machine.kind, case.precision),
+    )
     for number in range(len(case.at)):
         parts, kinds = Row(found.parts, number), Row(found.memory, number)
-        yield case.at.layout(number), Step(parts, kinds, limit, float(share[number]), error)
+        yield case.at.layout(number), Step(parts, kinds, limit, float(share[number]), missed)

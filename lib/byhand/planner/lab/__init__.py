@@ -11,10 +11,12 @@ import statistics
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from byhand.costs.layout import Layout
 from byhand.costs.model import Model
+from byhand.planner import peer
 from byhand.planner.__main__ import main
 from byhand.planner.machines import MACHINES
 from byhand.planner.published import Published, published, scored
@@ -104,9 +106,7 @@ def ratios() -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     order = list(NEIGHBOURS)
     for row in sorted(scored(), key=lambda row: (order.index(row.software), row.machine)):
-        kind = MACHINES[row.machine].kind.upper()
-        name = f"{row.software}, {kind}, {row.precision.upper()}"
-        found.setdefault(name, []).append(predicted(row) / row.seconds)
+        found.setdefault(peer.family(row), []).append(predicted(row) / row.seconds)
     return found
 
 
@@ -133,6 +133,21 @@ def unseen() -> dict[str, tuple[int, float, float]]:
         )
         found[name] = len(rows), own, theirs
     return found
+
+
+def beside_peer() -> dict[str, tuple[int, tuple[float, float], tuple[float, float]]]:
+    """By software and GPU, then of all: rows, our mean and worst error, and another planner's."""
+    theirs = peer.kept()["seconds"]
+    groups = {name: list(group) for name, group in groupby(peer.rows(), peer.family)}
+    groups["all"] = peer.rows()
+    return {
+        name: (
+            len(rows),
+            peer.missed(rows, map(predicted, rows)),
+            peer.missed(rows, (theirs[row.name] for row in rows)),
+        )
+        for name, rows in groups.items()
+    }
 
 
 def farthest(most: int) -> list[tuple[str, float]]:
