@@ -123,7 +123,7 @@ CONFIGURATIONS = {
             "PP_SIZE=12": "pp 12; so dp = 384 / 4 / 12 = 8",
             "MICRO_BATCH_SIZE=2": "rows 2",
             "GLOBAL_BATCH_SIZE=2048": "2048 sequences a step: 128 micro-batches a replica",
-            "--pp-partition-method 'type:transformer|embedding'": "70 blocks and 2 tables: 6 a stage",
+            "--pp-partition-method 'type:transformer|embedding'": "72 layers, 2 are tables: 6 a stage",
             "--checkpoint-activations": "recompute full",
             "ZERO_STAGE=0 # ... its own zero stage 1 equivalent": "zero 1",
         },
