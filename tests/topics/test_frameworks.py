@@ -172,3 +172,45 @@ def test_a_configuration_says_its_seconds_or_why_not(name):
     for number, words in ((one.ran.seconds, "{:.0f} s"), (one.ran.mfu, "MFU {:.0%}")):
         assert number is None or told.endswith(words.format(number))
     assert bool(one.ran.told) == bool(one.ran.seconds or one.ran.mfu), "a number has its source"
+
+
+# By layers
+
+
+@functools.cache
+def trained_by_layers(world_size):
+    return lab.train_all(lab.BY_LAYERS, WEIGHTS, BATCHES, world_size)
+
+
+@pytest.mark.parametrize("world_size", [2, 4])
+@pytest.mark.parametrize("name", lab.BY_LAYERS)
+def test_a_model_cut_by_its_layers_has_one_devices_losses(name, world_size):
+    found = trained_by_layers(world_size)[name]
+    assert max(lab.away(alone(), found.losses)) < TOLERANCE
+    assert found.calls["send"] == (1 if "naive" in name else 4)
+
+
+@pytest.mark.parametrize("whose", ["torch", "ours"])
+def test_1f1b_holds_less_than_gpipe_and_that_no_more_than_the_whole_batch_at_once(whose):
+    held = {name: found.peak_bytes for name, found in trained_by_layers(2).items()}
+    sent = {found.sent_bytes for name, found in trained_by_layers(2).items() if whose in name}
+    assert held[f"{whose}, 1F1B"] < 0.8 * held[f"{whose}, GPipe"]
+    assert held[f"{whose}, GPipe"] <= held[f"{whose}, naive"]
+    assert len(sent) == 1
+
+
+def test_bert_on_paper_gains_nothing_naively_and_half_its_time_in_micro_batches():
+    one, naive, cut = lab.bert(1, 1), lab.bert(4, 1), lab.bert(4, 8)
+    assert naive.seconds == pytest.approx(one.seconds, rel=0.03)
+    assert 2 < one.seconds / cut.seconds < 2.3
+    assert one.memory["activations"] == pytest.approx(4 * naive.memory["activations"], rel=0.01)
+    assert naive.memory["activations"] == pytest.approx(2 * cut.memory["activations"], rel=0.01)
+    assert lab.BERT_LARGE.parameters / 1e6 == pytest.approx(340, rel=0.02)  # as Devlin et al. say
+
+
+def test_the_three_ways_are_drawn_as_long_as_the_bubble_makes_them():
+    figure = lab.by_layers(4, 8)
+    titles = [axes.get_title(loc="left") for axes in figure.axes] + [figure._suptitle.get_text()]
+    for told in ("naive, 8 times the rows: each stage idles 75%", "GPipe", "1F1B"):
+        assert any(told in title for title in titles), titles
+    assert sum("idles 27%" in title for title in titles) == 2

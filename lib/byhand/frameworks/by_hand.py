@@ -6,6 +6,7 @@ global batch, whoever has how many rows; a rank yields its share, times the numb
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from byhand.model.gpt import GPT, gpt_layers, next_token_loss
 from byhand.model.mlp import MLP
 from byhand.model.optimizers import AdamW
 from byhand.model.shards import shard
-from byhand.pipeline_schedules import one_forward_one_backward
+from byhand.pipeline_schedules import Schedule, gpipe, one_forward_one_backward
 from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.zero import ShardedOptimizer, ShardedParameters
 
@@ -54,12 +55,18 @@ zero_1 = partial(sharded, way=ShardedOptimizer)
 zero_3 = partial(sharded, way=ShardedParameters)
 
 
-def hybrid(weights: GPT, batches: Batches, axis: str, num_micro_batches: int = 1) -> Losses:
+def hybrid(
+    weights: GPT,
+    batches: Batches,
+    axis: str,
+    num_micro_batches: int = 1,
+    how: Callable[[int, int], Schedule] = one_forward_one_backward,
+) -> Losses:
     """Lecture 12, with all ranks along one axis: "tp" or "pp"."""
     n = dist.get_world_size()
     layout = Layout(tp=n) if axis == "tp" else Layout(pp=n)
     groups = groups_for_this_rank(layout.groups, GROUPS)
-    schedule = one_forward_one_backward(layout.pp, num_micro_batches)
+    schedule = how(layout.pp, num_micro_batches)
     shape = tuple(weights.positions.shape)
     model = HybridParallel(
         chunks_of(weights, groups), groups, schedule, shape, adam, max_norm=float("inf")
@@ -70,3 +77,5 @@ def hybrid(weights: GPT, batches: Batches, axis: str, num_micro_batches: int = 1
 
 tensor_parallel = partial(hybrid, axis="tp")
 pipelined = partial(hybrid, axis="pp", num_micro_batches=4)
+as_gpipe = partial(pipelined, how=gpipe)
+naive = partial(hybrid, axis="pp")  # one micro-batch: all stages but one wait

@@ -11,7 +11,8 @@ Sources: the torch 2.13 pages of each; docs.pytorch.org.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ from torch import Tensor, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
-from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 from torch.distributed.tensor import Replicate
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
@@ -142,14 +143,18 @@ def tensor_parallel(
 
 
 def pipelined(
-    weights: GPT, batches: Batches, num_micro_batches: int = 4, tie: bool = True
+    weights: GPT,
+    batches: Batches,
+    num_micro_batches: int = 4,
+    tie: bool = True,
+    how: Callable[..., Any] = Schedule1F1B,
 ) -> Losses:
-    """1F1B, a stage a rank. The sum of the table's two gradients is ours."""
+    """1F1B or GPipe, a stage a rank. The sum of the table's two gradients is ours."""
     model, rank, n = transformer(weights), dist.get_rank(), dist.get_world_size()
     table = model[0].table  # the head has it too: from here on two copies, on two ranks
     model = model[rank * len(model) // n : (rank + 1) * len(model) // n]  # this rank's stage
     stage = PipelineStage(model, rank, n, torch.device("cpu"))
-    schedule = Schedule1F1B(stage, num_micro_batches, next_token_loss)  # lecture 09's loops
+    schedule = how(stage, num_micro_batches, next_token_loss)  # lecture 09's loops
     optimizer, ends = AdamW(model.parameters(), LR), dist.new_group([0, n - 1])
     for tokens, following in batches:
         optimizer.zero_grad()
@@ -161,3 +166,7 @@ def pipelined(
         optimizer.step()
         yield torch.stack(losses).mean().detach() if losses else None
     return model
+
+
+as_gpipe = partial(pipelined, how=ScheduleGPipe)
+naive = partial(as_gpipe, num_micro_batches=1)  # one stage computes, the others wait

@@ -19,6 +19,7 @@ from byhand.planner.step import Step, step
 LLAMA_405B = gpt(
     126, 16384, 128, 128256, 8192, num_key_heads=8, width=53248, gated=True, tied=False
 )
+BERT_LARGE = gpt(24, 1024, 16, 30522, 512)  # arXiv:1810.04805, section 3; its head is BERT's own
 MIXTRAL = gpt(
     32,
     4096,
@@ -176,7 +177,7 @@ CONFIGURATIONS = {
             "pipeline_parallel_degree = 1": "pp 1",
             "local_batch_size = 2": "rows 2, one micro-batch: 32 sequences a step",
             "[activation_checkpoint] mode = 'full'": "recompute full",
-            'converters = "float8"': "products in FP8",
+            'converters = ["float8"]': "products in FP8",
             "enable_async_tensor_parallel = true": "tp's messages hide behind products",
         },
         "github.com/pytorch/torchtitan, commit 8a2686c4a4e41545a21b54954aff10a0df59eef9, "

@@ -20,12 +20,15 @@ from typing import TYPE_CHECKING, Any
 import torch.distributed as dist
 from torch import Tensor
 
+from byhand.costs.layout import Layout
 from byhand.frameworks import by_hand, by_others, by_torch
 from byhand.frameworks.by_torch import Batches
-from byhand.frameworks.configurations import CONFIGURATIONS
+from byhand.frameworks.configurations import BERT_LARGE, CONFIGURATIONS
 from byhand.frameworks.refusals import REFUSALS, one_row_less, sentence_of, silences
 from byhand.model.gpt import GPT
+from byhand.pipeline_schedules import gpipe, one_forward_one_backward, simulate
 from byhand.planner.software import UNSEEN
+from byhand.planner.step import Step, step
 from byhand.runtime import Event, Run, launch
 from byhand.tools.peaks import peaks_of
 
@@ -45,6 +48,14 @@ OURS = {
     "ours, ZeRO-3": by_hand.zero_3,
     "ours, tensor parallel": by_hand.tensor_parallel,
     "ours, pipeline": by_hand.pipelined,
+}
+BY_LAYERS = {
+    "torch, naive": by_torch.naive,
+    "torch, GPipe": by_torch.as_gpipe,
+    "torch, 1F1B": by_torch.pipelined,
+    "ours, naive": by_hand.naive,
+    "ours, GPipe": by_hand.as_gpipe,
+    "ours, 1F1B": by_hand.pipelined,
 }
 OTHERS = {
     "Accelerate": ("accelerate", by_others.accelerate),
@@ -256,6 +267,44 @@ def _added(before: list[str], after: list[str]) -> list[str]:
         for line in difflib.ndiff(before, after)
         if line.startswith("+ ")
     ]
+
+
+# A BERT by its layers
+
+
+def bert(num_devices: int, num_micro_batches: int, num_sequences: int = 64) -> Step:
+    """A step of BERT-large on paper, its blocks shared out over A100s, by 1F1B."""
+    layout = Layout(pp=num_devices, rows=num_sequences // num_micro_batches)
+    return step(BERT_LARGE, layout, "a100-80gb", num_sequences, software="megatron-2022")
+
+
+def bert_table(devices: Sequence[int] = (1, 2, 4), num_micro_batches: int = 8) -> str:
+    """By GPUs: seconds and activations of the fullest rank, with one micro-batch and with more."""
+    m, lines = num_micro_batches, ["GPUs   naive   GPipe, 1F1B       GiB of activations: all, 1F1B"]
+    alone = bert(1, 1).seconds
+    for p in devices:
+        whole, cut = bert(p, 1), bert(p, m)
+        held = [each.memory["activations"] / 2**30 for each in (whole, cut)]
+        faster = f"{cut.seconds:.2f} s, × {alone / cut.seconds:.1f}"
+        lines.append(f"{p:4}  {whole.seconds:.2f} s   {faster:22} {held[0]:18.0f} {held[1]:6.0f}")
+    return "\n".join(lines)
+
+
+def by_layers(num_devices: int = 4, num_micro_batches: int = 8) -> Figure:
+    """Three ways to cut a batch for stages that are alike: in a micro-batch's forwards."""
+    from byhand.figures import schedule_timeline
+
+    p, m = num_devices, num_micro_batches
+    orders = {
+        f"naive, {m} times the rows": (gpipe(p, 1), float(m)),
+        f"GPipe, {m} micro-batches": (gpipe(p, m), 1.0),
+        f"1F1B, {m} micro-batches": (one_forward_one_backward(p, m), 1.0),
+    }
+    ways = {
+        name: simulate(order, [turn] * p, [2 * turn] * p, backward_weight=0.0)
+        for name, (order, turn) in orders.items()
+    }
+    return schedule_timeline(*ways.values(), names=list(ways), unit="forwards of a micro-batch")
 
 
 # Real configurations
