@@ -151,17 +151,19 @@ def pipelined(
 ) -> Losses:
     """1F1B or GPipe, a stage a rank. The sum of the table's two gradients is ours."""
     model, rank, n = transformer(weights), dist.get_rank(), dist.get_world_size()
-    table = model[0].table  # the head has it too: from here on two copies, on two ranks
-    model = model[rank * len(model) // n : (rank + 1) * len(model) // n]  # this rank's stage
+    table = model[0].table  # the head's, too: from here on two copies, on two ranks
+    first, end = (each * len(model) // n for each in (rank, rank + 1))
+    model = model[first:end]  # this rank's stage
     stage = PipelineStage(model, rank, n, torch.device("cpu"))
     schedule = how(stage, num_micro_batches, next_token_loss)  # lecture 09's loops
     optimizer, ends = AdamW(model.parameters(), LR), dist.new_group([0, n - 1])
     for tokens, following in batches:
         optimizer.zero_grad()
         losses: list[Tensor] = []
-        given = (tokens,) if rank == 0 else ()  # the others get activations from a neighbour
-        schedule.step(*given, target=following if rank == n - 1 else None, losses=losses)
-        if tie and rank in (0, n - 1):  # embedding's gradient + head's: that of the one table
+        given = (tokens,) if rank == 0 else ()  # others get a neighbour's activations
+        target = following if rank == n - 1 else None
+        schedule.step(*given, target=target, losses=losses)
+        if tie and rank in (0, n - 1):  # the embedding's gradient + the head's
             dist.all_reduce(table.grad, group=ends)
         optimizer.step()
         yield torch.stack(losses).mean().detach() if losses else None

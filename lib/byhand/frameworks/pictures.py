@@ -62,3 +62,17 @@ def two_tables(title: str) -> Figure:
         pen.small(axes, (ends[0], 1.72), "looks tokens up", color=blue)
         pen.small(axes, (ends[1], 1.72), "scores tokens", color=blue)
     return figure
+
+
+def drift(quiet: Mapping[str, Sequence[float]], title: str) -> Figure:
+    """A curve a way: its loss's distance from one device, step by step, by powers of ten."""
+    from byhand.figures import curves, style
+
+    shown = {name: [one or EQUAL for one in away] for name, away in quiet.items()}
+    figure = curves(shown, "step", "from one device's loss", title, log_y=True, widths=(2,))
+    axes = figure.axes[0]
+    axes.axhspan(EQUAL / 2, 1e-6, color=style.FAINT, alpha=0.5, linewidth=0)
+    axes.annotate("below: rounding", (7, 1.7e-6), fontsize=style.SMALL_POINTS, va="center")
+    axes.set_yticks([EQUAL, 1e-6, 1e-4, 1e-2], ["equal", "1e-6", "1e-4", "1e-2"])
+    axes.minorticks_off()
+    return figure
