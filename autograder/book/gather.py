@@ -22,6 +22,7 @@ PAGES = Path(__file__).parent / "pages"
 LIBRARY = Path(byhand.__file__).parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SVG, PNG = "image/svg+xml", "image/png"
+PAGES_OF = {"17_planner.ipynb": "[The planner as a page](../planner.md)"}
 EXPLORER = "Explorer. Here it is shown as it starts; run this lecture to drag it."
 _TITLE = re.compile(r"<dc:title>(.*?)</dc:title>", re.DOTALL)
 _LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)\s#]+)(#[^)\s]*)?\)")
@@ -105,7 +106,7 @@ def _doors(name: str, address: str) -> str:
         path = address.removeprefix("https://github.com/")
         colab = f"https://colab.research.google.com/github/{path}/blob/main/lectures/{name}"
         doors.insert(0, f"[Open in Colab]({colab})")
-    return " · ".join(doors)
+    return " · ".join([*doors, *filter(None, [PAGES_OF.get(name)])])
 
 
 def _guide(course: Path, target: Path) -> None:

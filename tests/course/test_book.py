@@ -1,5 +1,6 @@
 """The book as a stranger opens it: in a real browser, wide and narrow, from the file system."""
 
+import re
 import shutil
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -119,7 +120,8 @@ def test_every_word_stands_out_and_the_search_finds(book, theme):
             executable_path=program, args=[f"--{flag}" for flag in FLAGS]
         )
         page = browser.new_page(color_scheme=theme)
-        for name in ("index", "lectures/02_collectives", "exercises/02_collectives/collectives"):
+        names = "index", "planner", "lectures/02_collectives"
+        for name in (*names, "exercises/02_collectives/collectives"):
             page.goto((book / f"{name}.html").as_uri())
             assert page.evaluate(CONTRAST) == [], name
         page.goto((book / "index.html").as_uri())
@@ -130,3 +132,78 @@ def test_every_word_stands_out_and_the_search_finds(book, theme):
             link.get_attribute("href") for link in page.query_selector_all("ul.search li a")
         )
         browser.close()
+
+
+# What moves without a kernel
+
+EVERY_STATE = """() => {
+  const controls = [...document.querySelectorAll('form.explorer select')];
+  const found = {};
+  const turn = (rest, key) => {
+    if (!rest.length) {
+      controls[0].dispatchEvent(new Event('input', {bubbles: true}));
+      found[key.join('|')] = document.querySelector('.explorer .shown').innerHTML;
+      return;
+    }
+    for (const option of rest[0].options) {
+      rest[0].value = option.value;
+      turn(rest.slice(1), [...key, option.value]);
+    }
+  };
+  turn(controls, []);
+  return found;
+}"""
+
+
+@pytest.fixture
+def opened(book, request):
+    """The planner's page, wide or narrow, with scripts or without; what it asked of other hosts."""
+    with playwright.sync_playwright() as starter:
+        program = next(filter(None, map(shutil.which, CHROMIUM)))
+        browser = starter.chromium.launch(
+            executable_path=program, args=[f"--{flag}" for flag in FLAGS]
+        )
+        page = browser.new_page(java_script_enabled=getattr(request, "param", True))
+        asked = []
+        page.on("request", lambda one: asked.append(one.url))
+        page.goto((book / "planner.html").as_uri())
+        yield page, asked
+        browser.close()
+
+
+def test_every_control_changes_the_planners_page_by_keyboard(opened):
+    page, asked = opened
+    shown = page.locator(".explorer .shown")
+    page.locator(".explorer fieldset").wait_for()
+    for number in range(page.locator(".explorer select").count()):
+        before = shown.inner_html()
+        page.locator(".explorer select").nth(number).focus()
+        page.keyboard.press("ArrowDown")
+        assert shown.inner_html() != before, f"select {number} changes nothing"
+    page.keyboard.press("ArrowUp")
+    assert all(address.startswith("file:") for address in asked), asked
+    assert any(address.endswith("explorers/planner.js") for address in asked)
+
+
+def test_the_planners_page_shows_each_of_its_states(opened):
+    page, _ = opened
+    page.locator(".explorer fieldset").wait_for()
+    found = page.evaluate(EVERY_STATE)
+    for key, text in found.items():
+        assert "<li>" in text or 'class="sentence"' in text, key
+        assert "undefined" not in text, key
+        assert not re.search(r"\{\d+\}", text), key
+
+
+@pytest.mark.parametrize("opened", [False], indirect=True)
+def test_without_a_script_the_planners_page_is_a_table_of_some_states(opened):
+    page, _ = opened
+    assert not page.locator(".explorer fieldset").is_visible()
+    assert page.locator(".explorer tbody tr").count() == 3
+    assert "MFU" in page.locator(".explorer").inner_text()
+
+
+def test_the_planners_states_stay_below_600_kilobytes_and_two_pages_lead_to_them(book):
+    assert (book / "explorers" / "planner.js").stat().st_size < 600_000
+    assert 'href="planner.html"' in (book / "index.html").read_text()
+    assert 'href="../planner.html"' in (book / "lectures" / "17_planner.html").read_text()

@@ -472,3 +472,14 @@ def test_constants_that_are_borrowed_have_a_larger_error():
 def test_every_row_that_was_fitted_has_its_softwares_error():
     for row in scored():
         assert predicted(row).error == SOFTWARE[row.software].error, row.name
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_of_each_set_of_degrees_is_the_fastest_of_them(case):
+    model, machine, *counts, software = CASES[case]
+    every = search(model, machine, *counts, software=software)
+    first = {}
+    for layout, each in every:
+        first.setdefault(degrees(layout), (layout, each.seconds))
+    found = search(model, machine, *counts, software=software, one_each=True)
+    assert [(layout, each.seconds) for layout, each in found] == list(first.values())

@@ -18,8 +18,8 @@ from byhand.planner.explain import WORDS, Question, bounds, degrees, explained
 from byhand.planner.machines import MACHINES
 from byhand.planner.models import NAMES, named
 from byhand.planner.search import Found
-from byhand.planner.software import SOFTWARE
-from byhand.planner.step import PRECISIONS, Step
+from byhand.planner.software import SOFTWARE, usual
+from byhand.planner.step import PRECISIONS, Step, find
 
 SHOWN = 5
 
@@ -38,7 +38,9 @@ def parsed(words: Sequence[str] | None) -> argparse.Namespace:
         "--sequence", type=int, help="tokens of a sequence; the model's own if none"
     )
     parser.add_argument("--precision", default="bf16", help=" or ".join(PRECISIONS))
-    parser.add_argument("--software", help=", ".join(SOFTWARE))
+    parser.add_argument(
+        "--software", help=f"{', '.join(SOFTWARE)}; one that was fitted to such GPUs if none"
+    )
     parser.add_argument("--memory", type=float, help="GiB of a rank; the machine's if none")
     parser.add_argument("--why", action="store_true", help="what would change the order: slower")
     parser.add_argument("--json", action="store_true")
@@ -73,8 +75,9 @@ def understood(asked: argparse.Namespace) -> Question:
         if value is not None and value < 1:
             raise ValueError(f"--{name} is {value:g}: it must be at least 1")
     model, memory = named(asked.model, asked.sequence), asked.memory and asked.memory * 2**30
-    software = asked.software or "nemo"
-    given = model, asked.machine, asked.ranks, asked.batch
+    machine = find(asked.machine, MACHINES, "machine")
+    software = asked.software or usual(machine.kind)
+    given = model, machine, asked.ranks, asked.batch
     return Question.of(*given, software=software, precision=asked.precision, memory=memory)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from byhand.costs.layout import Layout
 from byhand.costs.model import Model
 from byhand.planner.machines import MACHINES, Machine
-from byhand.planner.search import Found, search
+from byhand.planner.search import PLAN, Found, search
 from byhand.planner.software import SOFTWARE, Software
 from byhand.planner.step import Step, find
 
@@ -57,29 +57,20 @@ class Question:
         num_sequences: int,
         *,
         software: Software | str = "nemo",
-        precision: str = "bf16",
-        memory: float | None = None,
+        **settings: Any,
     ) -> Question:
         """The same arguments as search takes."""
         at, by = find(machine, MACHINES, "machine"), find(software, SOFTWARE, "software")
-        return cls(model, at, num_ranks, num_sequences, by, precision, memory)
+        return cls(model, at, num_ranks, num_sequences, by, **settings)
 
-    def found(self) -> Found:
-        """All layouts that fit, fastest first."""
-        return search(
-            self.model,
-            self.machine,
-            self.num_ranks,
-            self.num_sequences,
-            software=self.software,
-            precision=self.precision,
-            memory=self.memory,
-        )
+    def found(self, one_each: bool = False) -> Found:
+        """All layouts that fit, fastest first; or one of each set of degrees."""
+        return search(**vars(self), one_each=one_each)
 
 
 def degrees(layout: Layout) -> tuple[int, ...]:
     """What makes a plan another plan: dp, tp, pp, cp and ep."""
-    return layout.dp, layout.tp, layout.pp, layout.cp, layout.ep
+    return tuple(getattr(layout, name) for name in PLAN)
 
 
 def runner_up(found: Found) -> tuple[Layout, Step] | None:
@@ -124,7 +115,7 @@ def hangs_on(question: Question, found: Found) -> list[tuple[str, float, bool]]:
     """
     before, rows = found[0][1].seconds, []
     for name, software in turned(question.software).items():
-        best, step = replace(question, software=software).found()[0]
+        best, step = replace(question, software=software).found(one_each=True)[0]
         unlike = degrees(best) != degrees(found[0][0])
         rows.append((name, step.seconds / before - 1, unlike))
     return sorted(rows, key=lambda row: (-row[2], -abs(row[1])))
@@ -150,7 +141,7 @@ def _on(question: Question, between: float) -> Question:
 def _verdict(found: Found, ask: Callable[[], Question]) -> str:
     """What wins then, in words."""
     try:
-        best, step = ask().found()[0]
+        best, step = ask().found(one_each=True)[0]
     except ValueError as error:
         return str(error)
     if degrees(best) == degrees(found[0][0]):

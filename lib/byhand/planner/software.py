@@ -222,6 +222,11 @@ INTERVALS: Mapping[str, Mapping[str, float]] = {
 }
 
 
+def usual(kind: str) -> str:
+    """The software that is meant where none is named: one that was fitted to this kind of GPU."""
+    return "megatron-2022" if kind == "a100" else "nemo"
+
+
 def error(software: Software, kind: str, precision: str) -> float:
     """What to expect of a prediction: the software's error where its products' share was fitted."""
     fitted = f"products {kind} {precision}" in INTERVALS.get(software.name, {})
