@@ -10,8 +10,8 @@ from byhand.costs.counting import owned, parameters
 from byhand.frameworks import by_torch, lab, transformer
 from byhand.frameworks.by_others import missing
 from byhand.frameworks.configurations import CONFIGURATIONS
+from byhand.frameworks.lab.stored import stored
 from byhand.frameworks.refusals import REFUSALS
-from byhand.frameworks.stored import stored
 from byhand.model.gpt import gpt_layers, next_token_loss, random_gpt
 from byhand.model.mlp import MLP
 from byhand.model.text import text_batches
@@ -160,7 +160,7 @@ def test_what_is_stored_of_the_others_is_what_they_do(name):
 def test_what_is_stored_says_how_it_came_to_be():
     kept = stored()
     assert set(kept["ways"]) == set(lab.OTHERS)
-    assert kept["command"] == "python -m byhand.frameworks.stored"
+    assert kept["command"] == "python -m byhand.frameworks.lab.stored"
     assert all(one["furthest"] < TOLERANCE and one["version"] for one in kept["ways"].values())
     assert all(far > 10 * TOLERANCE for far in kept["silences"].values())
 

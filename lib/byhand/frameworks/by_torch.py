@@ -11,7 +11,7 @@ Sources: the torch 2.13 pages of each; docs.pytorch.org.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Any
 
@@ -104,7 +104,7 @@ def sum_over_ranks(parameter: Tensor) -> None:
     dist.all_reduce(parameter.grad)
 
 
-Plan = Mapping[str, ParallelStyle]
+Plan = dict[str, ParallelStyle]
 PLAN: Plan = {
     "attention.q": ColwiseParallel(),
     "attention.k": ColwiseParallel(),

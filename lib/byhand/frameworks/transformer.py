@@ -65,8 +65,8 @@ class Attention(nn.Module):
         head = -1, len(self.q_norm.weight)
         q, k, v = (split(x).unflatten(2, head) for split in (self.q, self.k, self.v))
         q, k = self.q_norm(q), self.k_norm(k)  # [B, S, H, d]
-        heads_first = (y.transpose(1, 2) for y in (q, k, v))
-        y = F.scaled_dot_product_attention(*heads_first, is_causal=True)
+        q, k, v = (y.transpose(1, 2) for y in (q, k, v))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return self.out(y.transpose(1, 2).flatten(2))
 
 

@@ -1,6 +1,6 @@
 """What Accelerate, DeepSpeed and Megatron-core did where they were installed: others.json.
 
-    python -m byhand.frameworks.stored        trains by all three, and writes the file again
+    python -m byhand.frameworks.lab.stored        trains by all three, and writes the file again
 
 Lecture 18 shows the file, so that its page is the same whether they are installed or not.
 """
@@ -21,7 +21,7 @@ from byhand.model.gpt import GPT, random_gpt
 from byhand.model.text import text_batches
 
 FILE = Path(__file__).with_name("others.json")
-COMMAND = "python -m byhand.frameworks.stored"
+COMMAND = "python -m byhand.frameworks.lab.stored"
 PACKAGES = {"Accelerate": "accelerate", "DeepSpeed": "deepspeed", "Megatron-core": "megatron-core"}
 
 
@@ -32,8 +32,9 @@ def stored() -> dict[str, Any]:
 
 def case(num_steps: int = 20) -> tuple[GPT, list]:
     """The lecture's weights and batches."""
-    sizes = {"num_positions": 16, "num_features": 32, "num_heads": 8, "num_blocks": 4}
-    weights = random_gpt(num_tokens=128, **sizes)
+    weights = random_gpt(
+        num_tokens=128, num_positions=16, num_features=32, num_heads=8, num_blocks=4
+    )
     return weights, text_batches(num_steps, num_sequences=16, num_positions=16)
 
 

@@ -24,6 +24,7 @@ from byhand.costs.layout import Layout
 from byhand.frameworks import by_hand, by_others, by_torch
 from byhand.frameworks.by_torch import Batches
 from byhand.frameworks.configurations import BERT_LARGE, CONFIGURATIONS
+from byhand.frameworks.lab.marks import mark
 from byhand.frameworks.refusals import REFUSALS, one_row_less, sentence_of, silences
 from byhand.model.gpt import GPT
 from byhand.pipeline_schedules import gpipe, one_forward_one_backward, simulate
@@ -128,19 +129,14 @@ def _measured(
     for way in ways:
         losses, seconds, steps = [], [], way(weights, batches)
         for _ in batches:
-            _mark()
+            mark()
             begin = time.monotonic()
             losses.append(_number(next(steps)))
             seconds.append(time.monotonic() - begin)
-        _mark()
+        mark()
         list(steps)  # what stands behind its last yield
         found.append((losses, seconds, list(peaks_of(way(weights, batches[:2])))[-1]))
     return found
-
-
-def _mark() -> None:
-    """A barrier of ours: in the ledger it divides the steps, and no rank's waits for a set-up."""
-    dist.barrier()
 
 
 def _number(loss: Any) -> float | None:
@@ -157,7 +153,7 @@ def _last_steps(run: Run, num_steps: int) -> list[list[Event]]:
     """What rank 0 called in the last step of each way: between the last two of its marks."""
     steps: list[list[Event]] = []
     for event in run.ledger.select(rank=0):
-        if event.op == "barrier" and event.source.startswith("lab.py:"):
+        if event.op == "barrier" and event.source.startswith("marks.py:"):
             steps.append([])
         elif steps:
             steps[-1].append(event)
