@@ -46,7 +46,7 @@ STATIC = (START, ("gpt3-175b", "512", "a100-80gb", "bf16"), ("gpt-1t", "16384", 
 
 def explorer() -> Explorer:
     """Every state, searched for."""
-    keys = list(itertools.product(MODELS, GPUS, ON, PRECISIONS))
+    keys: list[tuple[str, ...]] = list(itertools.product(MODELS, GPUS, ON, PRECISIONS))
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         states = dict(zip(keys, pool.map(state, *zip(*keys, strict=True)), strict=True))
     return Explorer(NAME, selects(), templates(), states)

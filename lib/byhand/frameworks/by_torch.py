@@ -11,7 +11,7 @@ Sources: the torch 2.13 pages of each; docs.pytorch.org.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Any
 
@@ -147,7 +147,7 @@ def pipelined(
     batches: Batches,
     num_micro_batches: int = 4,
     tie: bool = True,
-    how: Callable[..., Any] = Schedule1F1B,
+    how: type = Schedule1F1B,
 ) -> Losses:
     """1F1B or GPipe, a stage a rank. The sum of the table's two gradients is ours."""
     model, rank, n = transformer(weights), dist.get_rank(), dist.get_world_size()

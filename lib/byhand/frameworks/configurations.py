@@ -104,8 +104,8 @@ class Configuration:
         if self.ran.machine is None:
             return None
         asked = self.model, replace(self.layout, chunks=chunks), self.ran.machine
-        by = {"software": self.ran.software, "precision": self.ran.precision}
-        return step(*asked, self.num_sequences, **by)
+        by, precision = self.ran.software, self.ran.precision
+        return step(*asked, self.num_sequences, software=by, precision=precision)
 
 
 def states(weights: int, gradients: int, optimizer: int) -> dict[str, int]:
