@@ -197,7 +197,7 @@ CONFIGURATIONS = {
             "--expert-model-parallel-size 8": "ep 8: dp is a multiple of 8",
             "--sequence-parallel": "nothing, where tp is 1",
             "--use-distributed-optimizer": "ZeRO stage 1",
-            "--micro-batch-size 1, --global-batch-size 256": "rows 1, 256 sequences",
+            "--micro-batch-size 1": "micro-batches of 1 row",
         },
         "github.com/NVIDIA/Megatron-LM, examples/mixtral/train_mixtral_8x7b_distributed.sh",
         states(2, 4, 12),

@@ -53,7 +53,8 @@ class Table:
         degrees = {name: int(getattr(self, name)[number]) for name in DEGREES}
         again = RECOMPUTE[int(self.recompute[number])]
         shared = bool(self.sequence[number])
-        return Layout(**degrees, order=self.order, sequence=shared, recompute=again)
+        rest = {"sequence": shared, "light_ends": False}
+        return Layout(**degrees, **rest, order=self.order, recompute=again)
 
     def size(self, axis: str) -> Column:
         """Ranks of a group: of an axis, or of "dp-cp" and "expert-dp"."""

@@ -17,8 +17,8 @@ def distances(found: Mapping[str, Sequence[float]], title: str) -> Figure:
 
     with style.plot(1.0 + 0.3 * len(found), title) as (figure, axes):
         pen.rows(axes, found)
-        look = {"xscale": "log", "xlim": (EQUAL / 2.5, 3)}
-        axes.set(xlabel="distance of a step's loss from one device's", **look)
+        axes.set(xscale="log", xlim=(EQUAL / 2.5, 3))
+        axes.set_xlabel("distance of a step's loss from one device's")
         ticks = {EQUAL: "equal", 1e-6: "1e-6", 1e-4: "1e-4", 1e-2: "1e-2", 1: "1"}
         axes.set_xticks(list(ticks), list(ticks.values()))
         axes.minorticks_off()
