@@ -7,7 +7,8 @@ the axes: the leftmost has stride 1 (byhand.rank_groups), and a host holds the n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -50,9 +51,10 @@ class Table:
 
     def layout(self, number: int) -> Layout:
         """One row, as byhand.costs has it."""
-        found = Layout(order=self.order, recompute=RECOMPUTE[int(self.recompute[number])])
-        degrees = {name: int(getattr(self, name)[number]) for name in DEGREES}
-        return replace(found, sequence=bool(self.sequence[number]), **degrees)
+        degrees: dict[str, Any] = {name: int(getattr(self, name)[number]) for name in DEGREES}
+        again = RECOMPUTE[int(self.recompute[number])]
+        shared = bool(self.sequence[number])
+        return Layout(**degrees, order=self.order, sequence=shared, recompute=again)
 
     def size(self, axis: str) -> Column:
         """Ranks of a group: of an axis, or of "dp-cp" and "expert-dp"."""
