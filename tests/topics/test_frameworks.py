@@ -8,10 +8,12 @@ import torch
 
 from byhand.communication_cost.model import AlphaBeta
 from byhand.costs import Layout, Machine
+from byhand.costs.counting import owned, parameters
 from byhand.frameworks import by_torch, lab, transformer
 from byhand.frameworks.by_others import missing
 from byhand.frameworks.configurations import CONFIGURATIONS
 from byhand.frameworks.lab import capstone
+from byhand.frameworks.lab.stored import stored
 from byhand.frameworks.refusals import REFUSALS
 from byhand.model.gpt import costs_of, gpt_layers, next_token_loss, random_gpt
 from byhand.model.mlp import MLP
@@ -49,7 +51,8 @@ def test_the_module_has_the_layers_outputs_and_gradients():
     theirs.backward()
     torch.testing.assert_close(theirs, loss, rtol=0, atol=1e-12)
     grads = {"0.table": layers.layers[0].grad_table}
-    grads["1.attention.norm.gain"] = layers.layers[1].layers[2].grad_gain
+    q_gain, k_gain = layers.layers[1].layers[2].grad_gain.squeeze(1)
+    grads |= {"1.attention.q_norm.weight": q_gain, "1.attention.k_norm.weight": k_gain}
     for name, ours in grads.items():
         grad = module.get_parameter(name).grad
         torch.testing.assert_close(grad, ours, rtol=0, atol=1e-12, msg=name)
@@ -70,7 +73,7 @@ def test_the_losses_fall():
     [
         ("DDP", {"all_reduce": 1}),
         ("FSDP2", {"all_gather": 2 * 4 + 1, "reduce_scatter": 4 + 1}),
-        ("DTensor", {"all_reduce": 4 * (2 + 1 + 3) + 4}),  # q, k and v each sum grad_x
+        ("DTensor", {"all_reduce": 4 * (2 + 1 + 3) + 8}),  # q, k and v each sum grad_x
         ("pipelining", {"send": 4, "all_reduce": 1}),
         ("ours, data parallel", {"all_reduce": 1}),
         ("ours, tensor parallel", {"all_reduce": 4 * (2 + 2) + 3, "broadcast": 2}),
@@ -122,6 +125,47 @@ def test_a_silence_is_told_by_the_loss_alone():
     assert found.pop("ours: unequal rows") < TOLERANCE
     for name, worst in found.items():
         assert worst > 10 * TOLERANCE, name
+    by_harm = "DTensor: gains", "DDP: unequal rows", "pipelining: table"  # as the lecture says
+    assert tuple(sorted(found, key=found.get)) == by_harm
+
+
+def test_copies_that_should_be_one_are_apart_where_a_sum_is_missing_and_not_for_unequal_rows():
+    found = lab.copies_apart(WEIGHTS, BATCHES[:3])
+    assert found.pop("DDP: unequal rows") == 0
+    assert min(found.values()) > 1e-4
+
+
+@pytest.mark.parametrize(
+    ("more", "hook", "calls"),
+    [
+        ({}, False, 24),  # the gains are not summed
+        (by_torch.ENTRY, True, 16 + 8),  # q, k and v in one sum
+        (by_torch.NORMS, False, 24 + 3 * 8),  # AdamW asks for a partial gradient three times
+    ],
+)
+def test_the_plan_decides_what_dtensor_sums(more, hook, calls):
+    way = functools.partial(
+        by_torch.tensor_parallel, plan={**by_torch.PLAN, **more}, sum_gains=hook
+    )
+    found = lab.train_all({"DTensor": way}, WEIGHTS, BATCHES[:4])["DTensor"]
+    assert found.calls == {"all_reduce": calls}
+    right = max(lab.away(alone()[:4], found.losses)) < TOLERANCE
+    assert right == (bool(more) or hook)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_stored_of_the_others_is_what_they_do(name):
+    kept, found = stored()["ways"][name], trained()[name]
+    assert kept["calls"] == dict(found.calls)
+    assert kept["sent_bytes"] == found.sent_bytes
+
+
+def test_what_is_stored_says_how_it_came_to_be():
+    kept = stored()
+    assert set(kept["ways"]) == set(lab.OTHERS)
+    assert kept["command"] == "python -m byhand.frameworks.lab.stored"
+    assert all(one["furthest"] < TOLERANCE and one["version"] for one in kept["ways"].values())
+    assert all(far > 10 * TOLERANCE for far in kept["silences"].values())
 
 
 # Real configurations
@@ -143,6 +187,17 @@ def test_a_configuration_has_its_models_parameters_and_its_ranks(name, billions,
     assert found.layout.num_ranks == ranks
     assert found.layout.num_micro_batches(found.num_sequences) >= 1
     assert sum(found.held().values()) < 80e9
+
+
+def test_light_ends_take_a_block_off_the_first_and_the_last_stage():
+    for name, ends, between in (("BLOOM 176B", 5, 6), ("Llama 3 405B", 7, 8)):
+        one = CONFIGURATIONS[name]
+        stages = [owned(one.model, one.layout, stage) for stage in range(one.layout.pp)]
+        blocks = [sum(part.half for part in parts) / 2 for parts in stages]
+        assert blocks == [ends, *[between] * (one.layout.pp - 2), ends], name
+    bloom = CONFIGURATIONS["BLOOM 176B"]
+    assert parameters(bloom.model, bloom.layout)[0] / 1e9 == pytest.approx(4.0, abs=0.02)
+    assert bloom.held()["optimizer"] / 1e9 == pytest.approx(6, abs=0.05)
 
 
 def test_llama_fits_only_where_its_tp_ranks_share_tokens():

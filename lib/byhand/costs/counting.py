@@ -32,7 +32,8 @@ SHARDED_FROM = {"optimizer": 1, "gradients": 2, "weights": 3}  # the stage of Ze
 def chunks(model: Model, layout: Layout, stage: int) -> list[tuple[Part, ...]]:
     """The parts of each chunk on that stage: equal shares of half blocks, the ends at the ends.
 
-    Where they do not divide, the first chunks have one more.
+    Where they do not divide, the first chunks have one more. With light ends the table and the head
+    are shared out with them, as two halves each.
 
     Raises:
         ValueError: more chunks than half blocks, or no such stage.
@@ -43,8 +44,9 @@ def chunks(model: Model, layout: Layout, stage: int) -> list[tuple[Part, ...]]:
         raise ValueError(f"{len(halves)} halves of blocks cannot make {counted(total, 'chunk')}")
     if not 0 <= stage < layout.pp:
         raise ValueError(f"there is no stage {stage}: they are numbered 0 to {layout.pp - 1}")
-    each, more = divmod(len(halves), total)
-    starts = [chunk * each + min(chunk, more) for chunk in range(total)]
+    end = 2 if layout.light_ends else 0
+    each, more = divmod(len(halves) + 2 * end, total)
+    starts = [max(0, chunk * each + min(chunk, more) - end) for chunk in range(total)]
     edges = [0, *(halves[start] for start in starts[1:]), len(model.parts)]
     return [model.parts[edges[c] : edges[c + 1]] for c in range(stage, total, layout.pp)]
 

@@ -19,6 +19,7 @@ class Layout:
     a stage; more than one is interleaved 1F1B. zero: the stage, 0 to 3, over dp and cp. sequence:
     between the layers that tp splits, its ranks share the tokens. recompute: what backward computes
     again: "none", attention's scores ("selective"), or all of a block but its input ("full").
+    light_ends: where stages share blocks out, the table and the head count as a block each.
 
     Raises:
         ValueError: a degree below 1, an unknown stage of ZeRO or way to recompute.
@@ -35,6 +36,7 @@ class Layout:
     zero: int = 0
     sequence: bool = False
     recompute: str = "none"
+    light_ends: bool = False
 
     def __post_init__(self) -> None:
         for name in ("dp", "tp", "pp", "cp", "ep", "rows", "chunks"):

@@ -112,7 +112,7 @@ class Split(nn.Module):
 
 
 def _split_by_megatron(block: Block) -> None:
-    """Columns, then rows, and the sum of the gain that the heads share, as in by_torch."""
+    """Columns, then rows, and the sums of the gains that the heads share, as in by_torch."""
     from megatron.core.tensor_parallel import ColumnParallelLinear, RowParallelLinear
 
     for owner, name in (
@@ -126,8 +126,8 @@ def _split_by_megatron(block: Block) -> None:
     for owner, name in ((block.attention, "out"), (block, "down")):
         split = Split(RowParallelLinear, getattr(owner, name), 1, input_is_parallel=True)
         setattr(owner, name, split)
-    gain = block.attention.norm.gain
-    gain.register_post_accumulate_grad_hook(sum_over_ranks)
+    for norm in (block.attention.q_norm, block.attention.k_norm):
+        norm.weight.register_post_accumulate_grad_hook(sum_over_ranks)
 
 
 def _config() -> Any:

@@ -2,7 +2,8 @@
 
 Each is a generator: full weights and the global batches in, and out comes, after each step, this
 rank's loss: of its own rows where rows are shared out, of all rows where they are not, None where
-this rank never sees it. The mean of what ranks yield is the loss of the global batch.
+this rank never sees it. The mean of what ranks yield is the loss of the global batch. Returned, at
+last, is this rank's model.
 
 Shapes: tokens and those that follow, [B, S] each; logits [B, S, V].
 Sources: the torch 2.13 pages of each; docs.pytorch.org.
@@ -10,8 +11,9 @@ Sources: the torch 2.13 pages of each; docs.pytorch.org.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from functools import partial
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -20,9 +22,13 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
+from torch.distributed.tensor import Replicate
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
+    ParallelStyle,
+    PrepareModuleInput,
     RowwiseParallel,
+    SequenceParallel,
     parallelize_module,
 )
 from torch.nn import functional as F
@@ -34,7 +40,7 @@ from byhand.model.gpt import GPT
 from byhand.model.shards import shard
 
 Batches = Sequence[tuple[Tensor, Tensor]]
-Losses = Iterator[Tensor | None]
+Losses = Generator[Tensor | None, None, Any]
 LR = 3e-3
 
 
@@ -43,6 +49,7 @@ def alone(weights: GPT, batches: Batches) -> Losses:
     model = transformer(weights)
     optimizer = AdamW(model.parameters(), LR)
     yield from train(model, optimizer, batches)
+    return model
 
 
 def train(model: nn.Module, optimizer: Optimizer, batches: Batches) -> Losses:
@@ -70,6 +77,7 @@ def ddp(weights: GPT, batches: Batches) -> Losses:
     model = DistributedDataParallel(transformer(weights))
     optimizer = AdamW(model.parameters(), LR)
     yield from train(model, optimizer, rows_of(batches))
+    return model
 
 
 def zero_redundancy(weights: GPT, batches: Batches) -> Losses:
@@ -77,6 +85,7 @@ def zero_redundancy(weights: GPT, batches: Batches) -> Losses:
     model = DistributedDataParallel(transformer(weights))
     optimizer = ZeroRedundancyOptimizer(model.parameters(), AdamW, lr=LR)
     yield from train(model, optimizer, rows_of(batches))
+    return model
 
 
 def fsdp2(weights: GPT, batches: Batches) -> Losses:
@@ -87,6 +96,7 @@ def fsdp2(weights: GPT, batches: Batches) -> Losses:
     fully_shard(model)
     optimizer = AdamW(model.parameters(), LR)
     yield from train(model, optimizer, rows_of(batches))
+    return model
 
 
 def sum_over_ranks(parameter: Tensor) -> None:
@@ -94,7 +104,8 @@ def sum_over_ranks(parameter: Tensor) -> None:
     dist.all_reduce(parameter.grad)
 
 
-PLAN = {
+Plan = dict[str, ParallelStyle]
+PLAN: Plan = {
     "attention.q": ColwiseParallel(),
     "attention.k": ColwiseParallel(),
     "attention.v": ColwiseParallel(),
@@ -102,19 +113,33 @@ PLAN = {
     "up": ColwiseParallel(),
     "down": RowwiseParallel(),
 }
+# The norms of heads see [B, S, H, d], and each rank its own heads: dimension 2 is split.
+NORMS: Plan = {
+    "attention.q_norm": SequenceParallel(sequence_dim=2, use_local_output=True),
+    "attention.k_norm": SequenceParallel(sequence_dim=2, use_local_output=True),
+}
+# q, k and v then add their gradients of the input up before they are summed over ranks: one sum.
+ENTRY: Plan = {
+    "attention": PrepareModuleInput(
+        input_layouts=Replicate(), desired_input_layouts=Replicate(), use_local_output=False
+    ),
+}
 
 
-def tensor_parallel(weights: GPT, batches: Batches, sum_gains: bool = True) -> Losses:
-    """Every linear layer of a block split by DTensor. The sum of the gains' gradients is ours."""
+def tensor_parallel(
+    weights: GPT, batches: Batches, plan: Plan = PLAN, sum_gains: bool = True
+) -> Losses:
+    """The layers of a block that a plan names, split by DTensor. The sum of gains is ours."""
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     model = transformer(weights)
     for block in blocks_of(model):
-        parallelize_module(block, mesh, PLAN)
+        parallelize_module(block, mesh, plan)
         if sum_gains:
-            gain = block.attention.norm.gain
-            gain.register_post_accumulate_grad_hook(sum_over_ranks)
+            for norm in (block.attention.q_norm, block.attention.k_norm):
+                norm.weight.register_post_accumulate_grad_hook(sum_over_ranks)
     optimizer = AdamW(model.parameters(), LR)
     yield from train(model, optimizer, batches)
+    return model
 
 
 def pipelined(
@@ -126,20 +151,23 @@ def pipelined(
 ) -> Losses:
     """1F1B or GPipe, a stage a rank. The sum of the table's two gradients is ours."""
     model, rank, n = transformer(weights), dist.get_rank(), dist.get_world_size()
-    table = model.get_parameter("0.table")  # on two ranks two tables, from here on
-    model = model[rank * len(model) // n : (rank + 1) * len(model) // n]
+    table = model[0].table  # the head's, too: from here on two copies, on two ranks
+    first, end = (each * len(model) // n for each in (rank, rank + 1))
+    model = model[first:end]  # this rank's stage
     stage = PipelineStage(model, rank, n, torch.device("cpu"))
-    schedule = how(stage, num_micro_batches, next_token_loss)
+    schedule = how(stage, num_micro_batches, next_token_loss)  # lecture 09's loops
     optimizer, ends = AdamW(model.parameters(), LR), dist.new_group([0, n - 1])
     for tokens, following in batches:
         optimizer.zero_grad()
         losses: list[Tensor] = []
-        given = (tokens,) if rank == 0 else ()
-        schedule.step(*given, target=following if rank == n - 1 else None, losses=losses)
-        if tie and rank in (0, n - 1):
+        given = (tokens,) if rank == 0 else ()  # others get a neighbour's activations
+        target = following if rank == n - 1 else None
+        schedule.step(*given, target=target, losses=losses)
+        if tie and rank in (0, n - 1):  # the embedding's gradient + the head's
             dist.all_reduce(table.grad, group=ends)
         optimizer.step()
         yield torch.stack(losses).mean().detach() if losses else None
+    return model
 
 
 as_gpipe = partial(pipelined, how=ScheduleGPipe)

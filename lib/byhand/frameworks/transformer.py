@@ -53,35 +53,21 @@ class Attention(nn.Module):
     """Causal, of as many heads as the features that arrive make; queries and keys are normed."""
 
     def __init__(self, block: gpt.Block):
+        """The gain [2, 1, d] that all heads share becomes two parameters [d] of two norms."""
         super().__init__()
         pairs = zip(block.qkv[0].chunk(3), block.qkv[1].chunk(3), strict=True)
         self.q, self.k, self.v = (linear(pair) for pair in pairs)
-        self.norm = HeadNorm(block.gain)
+        self.q_norm, self.k_norm = (head_norm(gain.squeeze(0)) for gain in block.gain)
         self.out = linear(block.out)
 
     def forward(self, x: Tensor) -> Tensor:
         """[B, S, D] -> [B, S, D]: all heads, mixed."""
-        q, k = self.norm(self.q(x), self.k(x))
-        v = self.norm.heads(self.v(x))
+        head = -1, len(self.q_norm.weight)
+        q, k, v = (split(x).unflatten(2, head) for split in (self.q, self.k, self.v))
+        q, k = self.q_norm(q), self.k_norm(k)  # [B, S, H, d]
+        q, k, v = (y.transpose(1, 2) for y in (q, k, v))
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         return self.out(y.transpose(1, 2).flatten(2))
-
-
-class HeadNorm(nn.Module):
-    """The norm of every head's queries and keys; all heads share its gain [2, 1, d]."""
-
-    def __init__(self, gain: Tensor):
-        super().__init__()
-        self.gain = nn.Parameter(gain.clone())
-
-    def heads(self, x: Tensor) -> Tensor:
-        """[B, S, H·d] -> [B, H, S, d]."""
-        return x.unflatten(2, (-1, self.gain.shape[-1])).transpose(1, 2)
-
-    def forward(self, q: Tensor, k: Tensor) -> tuple[Tensor, ...]:
-        """Queries and keys [B, S, H·d] -> both normed, [B, H, S, d]."""
-        normed = (F.rms_norm(self.heads(x), (self.gain.shape[-1],), eps=EPSILON) for x in (q, k))
-        return tuple(x * gain for x, gain in zip(normed, self.gain, strict=True))
 
 
 class Block(nn.Module):
@@ -122,6 +108,14 @@ def linear(pair: gpt.Pair) -> nn.Linear:
 def norm(pair: gpt.Pair) -> nn.LayerNorm:
     """nn.LayerNorm with copies of a gain and a bias [D]."""
     return _filled(nn.LayerNorm(len(pair[0]), eps=EPSILON, dtype=pair[0].dtype), pair)
+
+
+def head_norm(gain: Tensor) -> nn.RMSNorm:
+    """nn.RMSNorm of a head's features, with a copy of its gain [d]."""
+    made = nn.RMSNorm(len(gain), eps=EPSILON, dtype=gain.dtype)
+    with torch.no_grad():
+        made.weight.copy_(gain)
+    return made
 
 
 def _filled(module: Any, pair: gpt.Pair) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class Table:
 
     def layout(self, number: int) -> Layout:
         """One row, as byhand.costs has it."""
-        degrees = {name: int(getattr(self, name)[number]) for name in DEGREES}
+        degrees: dict[str, Any] = {name: int(getattr(self, name)[number]) for name in DEGREES}
         again = RECOMPUTE[int(self.recompute[number])]
         shared = bool(self.sequence[number])
         return Layout(**degrees, order=self.order, sequence=shared, recompute=again)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import re
 import statistics
 import textwrap
 import time
@@ -17,11 +18,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch.distributed as dist
+from torch import Tensor
 
 from byhand.costs.layout import Layout
 from byhand.frameworks import by_hand, by_others, by_torch
 from byhand.frameworks.by_torch import Batches
 from byhand.frameworks.configurations import BERT_LARGE, CONFIGURATIONS
+from byhand.frameworks.lab.marks import mark
 from byhand.frameworks.refusals import REFUSALS, one_row_less, sentence_of, silences
 from byhand.model.gpt import GPT
 from byhand.pipeline_schedules import gpipe, one_forward_one_backward, simulate
@@ -126,19 +129,14 @@ def _measured(
     for way in ways:
         losses, seconds, steps = [], [], way(weights, batches)
         for _ in batches:
-            _mark()
+            mark()
             begin = time.monotonic()
             losses.append(_number(next(steps)))
             seconds.append(time.monotonic() - begin)
-        _mark()
+        mark()
         list(steps)  # what stands behind its last yield
         found.append((losses, seconds, list(peaks_of(way(weights, batches[:2])))[-1]))
     return found
-
-
-def _mark() -> None:
-    """A barrier of ours: in the ledger it divides the steps, and no rank's waits for a set-up."""
-    dist.barrier()
 
 
 def _number(loss: Any) -> float | None:
@@ -155,7 +153,7 @@ def _last_steps(run: Run, num_steps: int) -> list[list[Event]]:
     """What rank 0 called in the last step of each way: between the last two of its marks."""
     steps: list[list[Event]] = []
     for event in run.ledger.select(rank=0):
-        if event.op == "barrier" and event.source.startswith("lab.py:"):
+        if event.op == "barrier" and event.source.startswith("marks.py:"):
             steps.append([])
         elif steps:
             steps[-1].append(event)
@@ -172,10 +170,12 @@ def _trained(calls: Sequence[Event], found: Sequence[tuple]) -> Trained:
 # What they do not do
 
 
-def refused(weights: GPT, batches: Batches, world_size: int = 2) -> dict[str, str]:
+def refused(
+    weights: GPT, batches: Batches, world_size: int = 2, names: Sequence[str] = tuple(REFUSALS)
+) -> dict[str, str]:
     """By framework that is installed: how it refuses what refusals.py asks of it, on rank 0."""
     gone = absent()
-    asked = {name: refuse for name, refuse in REFUSALS.items() if name not in gone}
+    asked = {name: REFUSALS[name] for name in names if name not in gone}
 
     def ask(rank: int, world_size: int) -> list[str]:
         return [sentence_of(refuse, weights, batches) for refuse in asked.values()]
@@ -195,8 +195,41 @@ def _both(batches: Batches) -> dict[bool, Batches]:
 
 
 def away(alone: Sequence[float], losses: Sequence[float]) -> list[float]:
-    """By step, the distance of two curves of losses; at least 1e-8, so that it can be drawn."""
-    return [max(1e-8, abs(a - b)) for a, b in zip(alone, losses, strict=True)]
+    """By step, the distance of two curves of losses."""
+    return [abs(a - b) for a, b in zip(alone, losses, strict=True)]
+
+
+def apart(copies: Tensor, group: dist.ProcessGroup | None = None) -> float:
+    """How far apart the copies are that a group's ranks hold of one parameter: 0 is right."""
+    most, least = copies.detach().clone(), copies.detach().clone()
+    dist.all_reduce(most, dist.ReduceOp.MAX, group)
+    dist.all_reduce(least, dist.ReduceOp.MIN, group)
+    return float((most - least).max())
+
+
+def copies_apart(weights: GPT, batches: Batches, world_size: int = 2) -> dict[str, float]:
+    """By silence: `apart` of a parameter that ranks share, after the last step."""
+    return launch(_apart, world_size, (weights, batches), deadline=300).results[0]
+
+
+def _apart(rank: int, world_size: int, weights: GPT, batches: Batches) -> dict[str, float]:
+    split = _finished(by_torch.tensor_parallel(weights, batches, sum_gains=False))
+    found = {"DTensor: gains": apart(split[1].attention.q_norm.weight)}
+    stage = _finished(by_torch.pipelined(weights, batches, tie=False))
+    ends = dist.new_group([0, world_size - 1])
+    if rank in (0, world_size - 1):
+        found["pipelining: table"] = apart(stage[-1 if rank else 0].table, ends)
+    replica = _finished(by_torch.ddp(weights, one_row_less(batches)))
+    return found | {"DDP: unequal rows": apart(replica.module[0].table)}
+
+
+def _finished(steps: by_torch.Losses) -> Any:
+    """What a way returns after its last step: its model."""
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        return end.value
 
 
 # What one changes
@@ -292,6 +325,12 @@ def seconds_of(name: str, chunks: int = 1) -> str:
 # Pictures
 
 
+def code_of(function: Any) -> str:
+    """A function's lines, without its docstring."""
+    source = textwrap.dedent(inspect.getsource(function))
+    return re.sub(r'\n *""".*?"""', "", source, count=1, flags=re.DOTALL).rstrip()
+
+
 def table(found: Mapping[str, Trained], ways: Mapping[str, Callable], title: str) -> Figure:
     """What every way cost: a bar table, theirs in one hue and ours in another."""
     from byhand.figures import bar_table
@@ -308,7 +347,6 @@ def table(found: Mapping[str, Trained], ways: Mapping[str, Callable], title: str
         "calls a step": (column(lambda name: sum(found[name].calls.values())), "{:.0f}".format),
         "sent": (column(lambda name: found[name].sent_bytes), num_bytes_text),
         "held at most": (column(lambda name: found[name].peak_bytes), num_bytes_text),
-        "a step, gloo": (column(lambda name: 1e3 * found[name].seconds), "{:.0f} ms".format),
     }
     return bar_table(columns, title, {n: COMPUTE if n in OURS else COMMUNICATION for n in found})
 
@@ -322,7 +360,7 @@ def held_bars(title: str, memory: float = 80e9) -> Figure:
     for name, one in CONFIGURATIONS.items():
         held = one.held()
         bars = [(kind, held.get(kind, 0.0), hue) for kind, hue in hues.items()]
-        unknown = "" if one.counted else " and activations"
+        unknown = "" if one.counted else ", its states alone"
         rows[name] = [Line(bars, num_bytes_text(sum(held.values())) + unknown)]
     figure = stacked({"": rows}, title, "held by a rank of the first stage", hues, memory)
     figure.axes[0].xaxis.set_major_formatter(lambda value, _: num_bytes_text(value))

@@ -1,0 +1,78 @@
+"""Two drawings of lecture 18: how far losses are from one device's; a pipeline's two tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+EQUAL = 3e-8  # where a distance of zero is drawn: left of the smallest that float32 can show
+
+
+def distances(found: Mapping[str, Sequence[float]], title: str) -> Figure:
+    """A row a way, a dot a step, by powers of ten; how many steps are equal stands at the left."""
+    from byhand.figures import pen, style
+
+    with style.plot(1.0 + 0.3 * len(found), title) as (figure, axes):
+        pen.rows(axes, found)
+        axes.set(xscale="log", xlim=(EQUAL / 2.5, 3))
+        axes.set_xlabel("distance of a step's loss from one device's")
+        ticks = {EQUAL: "equal", 1e-6: "1e-6", 1e-4: "1e-4", 1e-2: "1e-2", 1: "1"}
+        axes.set_xticks(list(ticks), list(ticks.values()))
+        axes.minorticks_off()
+        axes.grid(axis="x", color=style.FAINT, linewidth=0.6)
+        axes.set_axisbelow(True)
+        for row, (name, away) in enumerate(found.items()):
+            colour = style.COMPUTE if name.startswith("ours") else style.COMMUNICATION
+            at = [one or EQUAL for one in away]
+            look = {"color": colour, "markersize": 7, "alpha": 0.5, "markeredgewidth": 0}
+            axes.plot(at, [row] * len(at), "o", **look)
+            told = f"{sum(not one for one in away)} of {len(away)} equal"
+            pen.beside(axes, (max(at), row), told, 8)
+    return figure
+
+
+def two_tables(title: str) -> Figure:
+    """A pipeline of two stages, whose ends both have the embedding's table."""
+    from byhand.figures import pen, style
+
+    blue, pale = style.COMPUTE, "#cfd9e3"
+    stages = {
+        0.1: [("table", blue), ("block 1", pale), ("block 2", pale)],
+        3.95: [("block 3", pale), ("block 4", pale), ("table", blue)],
+    }
+    with style.drawing(1.95, title) as (figure, axes):
+        for number, (left, layers) in enumerate(stages.items()):
+            look = {"ha": "left", "fontsize": style.TEXT_POINTS}
+            pen.small(axes, (left, 0.45), f"rank {number}, stage {number}", **look)
+            for place, (name, colour) in enumerate(layers):
+                pen.named_box(axes, (left + place, 0.58), (0.94, 0.5), name, colour)
+        pen.arrow(axes, (3.08, 0.74), (3.9, 0.74))
+        pen.small(axes, (3.49, 0.62), "activations")
+        pen.arrow(axes, (3.9, 0.94), (3.08, 0.94))
+        pen.small(axes, (3.49, 1.08), "gradients")
+        ends, red = (0.57, 6.42), "#d55e00"
+        axes.plot([ends[0], ends[0], ends[1], ends[1]], [1.12, 1.5, 1.5, 1.12], color=red, lw=1.6)
+        told = "both tables get the sum of their two gradients: our all_reduce"
+        paper = {"fc": style.PAPER, "ec": "none", "pad": 2}
+        look = {"color": red, "fontsize": style.TEXT_POINTS, "bbox": paper}
+        pen.small(axes, (3.5, 1.5), told, **look)
+        pen.small(axes, (ends[0], 1.72), "looks tokens up", color=blue)
+        pen.small(axes, (ends[1], 1.72), "scores tokens", color=blue)
+    return figure
+
+
+def drift(quiet: Mapping[str, Sequence[float]], title: str) -> Figure:
+    """A curve a way: its loss's distance from one device, step by step, by powers of ten."""
+    from byhand.figures import curves, style
+
+    shown = {name: [one or EQUAL for one in away] for name, away in quiet.items()}
+    figure = curves(shown, "step", "from one device's loss", title, log_y=True, widths=(2,))
+    axes = figure.axes[0]
+    axes.axhspan(EQUAL / 2, 1e-6, color=style.FAINT, alpha=0.5, linewidth=0)
+    axes.annotate("below: rounding", (7, 1.7e-6), fontsize=style.SMALL_POINTS, va="center")
+    axes.set_yticks([EQUAL, 1e-6, 1e-4, 1e-2], ["equal", "1e-6", "1e-4", "1e-2"])
+    axes.minorticks_off()
+    return figure
