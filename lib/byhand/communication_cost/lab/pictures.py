@@ -167,7 +167,8 @@ def draw_roofline(
     axes.set_ylim(bottom=1)
     for name, place in (marks or {}).items():
         axes.axvline(place, color=style.INK, linewidth=1, linestyle=(0, (3, 3)))
-        axes.annotate(name, (0.94 * place, 1.3), ha="right")
+        paper = {"fc": style.PAPER, "ec": "none", "pad": 1}
+        axes.annotate(name, (0.94 * place, 1.3), ha="right", bbox=paper, zorder=5)
     return figure
 
 
