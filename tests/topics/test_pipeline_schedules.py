@@ -441,10 +441,10 @@ def test_the_explorer_draws_what_is_chosen_and_says_what_cannot_be():
 
 def test_the_search_explorer_draws_what_is_named_and_what_is_found():
     first, _, shown, sentence = schedule_explorer("found on a V", 4, 8).children
-    assert "25.5 forwards" in sentence.value
+    assert "25.5 turns" in sentence.value
     assert "up to 4 micro-batches" in sentence.value
-    first.children[0].value = "ZB-H2"
-    assert "27 forwards, and without a barrier at its end 24" in sentence.value
+    first.children[0].value = "ZB-H1"
+    assert "27 turns" in sentence.value
     assert bytes(shown.value).startswith(b"\x89PNG")
     first.children[2].value = 7
     first.children[0].value = "DualPipe's V"

@@ -6,6 +6,8 @@ Stages that sleep take no core, so four of them run at full speed on two: see
 
 from __future__ import annotations
 
+import inspect
+import textwrap
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -48,6 +50,8 @@ NAMED: dict[str, Callable[[int, int], Schedule]] = {
     "ZB-V": zero_bubble_v,
     "DualPipe's V": dual_pipe_v,
 }
+FOUR = {name: NAMED[name] for name in ("1F1B", "interleaved, v 2", "ZB-H1", "ZB-V")}
+TOLD = [name for name in NAMED if name not in ("breadth-first, v 2", "ZB-H2")]  # in the lecture
 ROUTES: dict[str, Callable[[int], Route]] = {
     "a line": loop,
     "a loop of 2": partial(loop, num_chunks=2),
@@ -96,6 +100,12 @@ def real_step(schedule: Schedule, seconds: float) -> Timeline:
     """A step of stages that sleep, recorded; a whole stage's forward takes `seconds`."""
     each = seconds / chunks_per_stage(schedule)
     return sleep_through(schedule, each, each, each)
+
+
+def core_of_find() -> str:
+    """The loop of `find`, as it stands there."""
+    code = inspect.getsource(find)
+    return textwrap.dedent(code[code.index("    beam = ") :]).strip()
 
 
 def as_short(schedule: Schedule) -> Schedule:
@@ -170,7 +180,10 @@ def train_once(weights: Weights, x: Tensor, labels: Tensor, schedule: Schedule) 
 
 
 def schedule_explorer(
-    which: str = "found on a V", num_stages: int = 4, num_micro_batches: int = 8
+    which: str = "found on a V",
+    num_stages: int = 4,
+    num_micro_batches: int = 8,
+    held: int | None = None,
 ) -> ipywidgets.VBox:
     """Choose a schedule, or a route and what a stage may hold; see the simulated timeline.
 
@@ -178,11 +191,11 @@ def schedule_explorer(
     """
     from byhand.tools.explorer import explorer, menu, slider
 
-    choice = menu("schedule", [*NAMED, *(f"found on {route}" for route in ROUTES)], which)
+    choice = menu("schedule", [*TOLD, *(f"found on {route}" for route in ROUTES)], which)
     stages, m = slider("stages", num_stages, 1, 8), slider("batches", num_micro_batches, 1, 16)
-    held = slider("may hold", num_stages, 1, 16)
+    room = slider("may hold", held or num_stages, 1, 16)
     weight, send = slider("weight half", 1.0, 0, 2), slider("message", 0.0, 0, 2)
-    return explorer([[choice, stages, m], [held, weight, send]], draw_schedule)
+    return explorer([[choice, stages, m], [room, weight, send]], draw_schedule)
 
 
 def draw_schedule(
@@ -203,7 +216,6 @@ def draw_schedule(
     timeline = simulate(schedule, *costs, send=send)
     least = max(timeline.peak_in_flight) / chunks
     text = (
-        f"The step takes the time of {timeline.seconds:.4g} forwards, and without a barrier at its "
-        f"end {timeline.period:.4g}. A stage holds up to {least:g} micro-batches' activations."
+        f"The step takes {timeline.seconds:.4g} turns. A stage holds up to {least:g} micro-batches."
     )
-    return schedule_timeline(timeline, unit="forwards"), text
+    return schedule_timeline(timeline, unit="turns"), text
