@@ -34,7 +34,18 @@ from byhand.context_parallel.cost import (
     seconds,
     sent_bytes,
 )
-from byhand.context_parallel.lab import asleep, compare_bytes, draw_ways, tiles_of, way_explorer
+from byhand.context_parallel.lab import (
+    IN_USE,
+    asleep,
+    compare_bytes,
+    furthest,
+    heads_picture,
+    random_inputs,
+    run_attention,
+    seconds_bars,
+    tiles_of,
+    way_home,
+)
 from byhand.context_parallel.places import LAYOUTS, pairs, positions, seen
 from byhand.context_parallel.ring import Homeward, around
 from byhand.figures import attention_map, ring_timeline
@@ -337,7 +348,7 @@ def test_heads_that_do_not_divide_are_told():
 
 
 def test_a_zigzag_share_has_an_even_number_of_positions():
-    with pytest.raises(RankError, match="a zigzag share of 3 positions has no two equal chunks"):
+    with pytest.raises(RankError, match="a zigzag share of 3 positions has no equal chunks"):
         launch(lambda rank, world_size: ring_attention(*torch.zeros(3, 1, 1, 3, 2)), 2)
 
 
@@ -485,11 +496,33 @@ def test_the_map_shows_all_that_is_computed_and_who_has_most_to_do(n):
         assert len(told) == n
 
 
-def test_the_lectures_bytes_are_those_predicted_and_its_explorer_draws():
-    assert (
-        compare_bytes(2).texts[0].get_text() == "On 2 ranks Ulysses sends 1/1.5 of the ring's bytes"
-    )
-    figure, sentence = draw_ways(8, 50, 1)
-    assert figure.texts[0].get_text() == "The ring's messages hide from 16,000 positions a rank"
-    assert sentence == "Fastest by length: 4 Ki: Ulysses, 64 Ki: Ulysses, 1024 Ki: ring attention."
-    assert bytes(way_explorer().children[-2].value).startswith(b"\x89PNG")
+def test_the_lectures_bytes_are_those_predicted():
+    title = "On 2 ranks Ulysses sends 1/1.5 of the ring's bytes"
+    assert compare_bytes(2).texts[0].get_text() == title
+
+
+def test_the_lectures_pictures_show_what_ranks_hold():
+    def texts(axes):
+        return [text.get_text() for text in axes.texts if text.get_text()]
+
+    assert texts(way_home(3).axes[0]) == ["1", "1", "2", "3"] * 3  # terms of sums, by round
+    before, _, after = heads_picture(2, 4).axes
+    assert sorted(texts(before)) == sorted(texts(after)) == ["0"] * 4 + ["1"] * 4
+    assert texts(after) == ["0"] * 4 + ["1"] * 4, "rank 0 has the first heads whole"
+
+
+def test_the_lectures_bars_name_the_fastest_and_its_difference_sees_a_wrong_gradient():
+    seconds = {"ring": [3.0, 1.0], "gathered": [4.0, 3.0], "ulysses": [2.0, 2.0]}
+    title = "Fastest: Ulysses at 8, ring at 16 positions"
+    assert seconds_bars([8, 16], [1, 1], seconds, seconds).texts[0].get_text() == title
+    inputs = random_inputs(8, dtype=torch.float64)
+    run = run_attention(IN_USE["ring"], 2, inputs)
+    assert furthest(run, inputs) < 1e-12
+    run.results[1][3] += 0.5
+    assert 0.4 < furthest(run, inputs) < 0.6
+
+
+@pytest.mark.parametrize(("inner", "leaves"), [(1, 1.875), (2, 1.75), (4, 1.5), (8, 1.0)])
+def test_two_hosts_of_eight_send_each_other_the_lectures_bytes(inner, leaves):
+    _, by_each = mixed_sent_bytes(inner, 16 // inner, 1.0)
+    assert inner * by_each == leaves  # as many rings, each with one rank a host that sends out

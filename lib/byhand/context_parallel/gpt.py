@@ -66,7 +66,8 @@ class SharedEmbedding(Embedding):
 
     def places(self, length: int) -> Tensor:
         """Where in the sequence this rank's `length` positions stand."""
-        every = torch.arange(length * dist.get_world_size(self.group), device=self.table.device)
+        total = length * dist.get_world_size(self.group)
+        every = torch.arange(total, device=self.table.device)
         return share(every, 0, self.group, self.layout)
 
     def forward(self, tokens: Tensor) -> tuple[Tensor, Tensor]:

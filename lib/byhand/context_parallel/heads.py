@@ -59,7 +59,7 @@ def to_heads(x: Tensor, group: Group = None) -> Tensor:
     One all-to-all: sends (n-1)/n of x.
     """
     own = equal_shards(x.shape[-3], "head", group, "; a ring takes any")
-    by_heads = x.unflatten(-3, (-1, own)).movedim(-4, 0)  # [n, ..., H/n, s, d], one for each rank
+    by_heads = x.unflatten(-3, (-1, own)).movedim(-4, 0)  # one for each rank
     return _all_to_all(by_heads, group).movedim(0, -3).flatten(-3, -2)
 
 

@@ -77,7 +77,7 @@ def seen(rank: int, owner: int, length: int, layout: str, causal: bool) -> Seen 
     """
     check_layout(layout)
     if layout == ZIGZAG and length % 2:
-        raise ValueError(f"a zigzag share of {length} positions has no two equal chunks")
+        raise ValueError(f"a zigzag share of {length} positions has no equal chunks")
     half = length // 2
     if not causal or owner == rank:
         return Seen(ALL, ALL, causal)

@@ -108,8 +108,8 @@ class Passing:
         rank, n = dist.get_rank(group), dist.get_world_size(group)
         self.coming = torch.empty_like(tensor)
         send = dist.P2POp(dist.isend, tensor, group=group, group_peer=(rank + 1) % n)
-        receive = dist.P2POp(dist.irecv, self.coming, group=group, group_peer=(rank - 1) % n)
-        self.pending = dist.batch_isend_irecv([send, receive])
+        take = dist.P2POp(dist.irecv, self.coming, group=group, group_peer=(rank - 1) % n)
+        self.pending = dist.batch_isend_irecv([send, take])
 
     def wait(self) -> Tensor:
         """The tensor from the rank before, when both are through."""

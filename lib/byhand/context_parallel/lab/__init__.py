@@ -5,32 +5,42 @@ Values, bytes and memory come from real attention; time from one that sleeps: se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
 
-from byhand.communication_cost.model import AlphaBeta
 from byhand.context_parallel.blocks import Grads
-from byhand.context_parallel.cost import hides_from, seconds, sent_bytes
+from byhand.context_parallel.cost import imbalance, sent_bytes
 from byhand.context_parallel.gathered import gathered_attention, gathered_attention_backward
-from byhand.context_parallel.heads import ulysses_attention, ulysses_attention_backward
-from byhand.context_parallel.places import CONTIGUOUS, ZIGZAG, chunks
-from byhand.context_parallel.ring import ring_attention, ring_attention_backward, share
+from byhand.context_parallel.heads import (
+    to_heads,
+    ulysses_attention,
+    ulysses_attention_backward,
+)
+from byhand.context_parallel.places import CONTIGUOUS, ZIGZAG, chunks, positions
+from byhand.context_parallel.ring import (
+    Homeward,
+    ring_attention,
+    ring_attention_backward,
+    share,
+)
 from byhand.runtime import Run, launch
 from byhand.tools.asleep import sent_each_way, sum_of
 
 if TYPE_CHECKING:  # ranks import this module
-    import ipywidgets
-
     from byhand.figures.attention import Tile
     from byhand.figures.style import CourseFigure
 
 NAMES = {
-    "ring": "ring attention",
-    "gathered": "gather keys, values",
+    "ring": "ring",
+    "gathered": "gather",
     "ulysses": "Ulysses",
 }
 
@@ -39,6 +49,18 @@ def random_inputs(num_positions: int, num_heads: int = 8, **look) -> list[Tensor
     """q, k, v and grad_y of a whole sequence, [1, num_heads, num_positions, 8] each."""
     generator = torch.Generator().manual_seed(0)
     return list(torch.randn(4, 1, num_heads, num_positions, 8, generator=generator, **look))
+
+
+def code_of(function: Callable) -> str:
+    """A function's lines, without its docstring and the types in its head."""
+    source = textwrap.dedent(inspect.getsource(function))
+    head = ast.parse(source).body[0]
+    assert isinstance(head, ast.FunctionDef)
+    body = source.splitlines()[head.body[1].lineno - 1 :]  # body[0] is the docstring
+    for arg in head.args.args:
+        arg.annotation = None
+    head.returns, head.body = None, [ast.Pass()]
+    return "\n".join([ast.unparse(head).splitlines()[0], *body])
 
 
 class Way(NamedTuple):
@@ -89,15 +111,33 @@ def compare_bytes(world_size: int) -> CourseFigure:
     return bytes_bars(formula, ledger, title)
 
 
-def peaks(way: Way, world_size: int, lengths: Sequence[int]) -> list[float]:
-    """Most bytes that a rank held at once, for each length."""
-    runs = (
-        run_attention(way, world_size, random_inputs(length), memory=True) for length in lengths
-    )
-    return [max(run.peak_bytes) for run in runs]
+def furthest(run: Run, inputs: Sequence[Tensor], layout: str = ZIGZAG) -> float:
+    """The largest difference of `run_attention`'s results from torch's autograd on one device."""
+    leaves = [tensor.clone().requires_grad_() for tensor in inputs[:3]]
+    y = scaled_dot_product_attention(*leaves, is_causal=True)
+    y.backward(inputs[3])
+    whole, far = [y.detach(), *(leaf.grad for leaf in leaves)], 0.0
+    for rank, mine in enumerate(run.results):
+        places = positions(inputs[0].shape[2], rank, len(run.results), layout)
+        pairs = zip(mine, whole, strict=True)
+        far = max(far, *((a - b[:, :, places]).abs().max().item() for a, b in pairs))
+    return far
 
 
-# Who computes what
+# Who passes, holds and computes what
+
+
+def keys_travel(run: Run, title: str) -> CourseFigure:
+    """A ring's messages: an arrow's colour and number are the rank whose keys travel."""
+    from byhand.figures import message_diagram
+
+    n = len(run.results)
+
+    def whose(rank: int, number: int) -> int:
+        return (rank - number + 1) % n
+
+    names = [f"during round {number}" for number in range(n - 1)]
+    return message_diagram(run.ledger.events, n, title, whose, owner=whose, headings=names)
 
 
 def tiles_of(world_size: int, layout: str) -> list[Tile]:
@@ -124,46 +164,103 @@ def map_layouts(world_size: int) -> CourseFigure:
     """Both layouts, beside each other."""
     from byhand.figures.attention import attention_map
 
-    panels = {f"{layout} shares": tiles_of(world_size, layout) for layout in (CONTIGUOUS, ZIGZAG)}
-    return attention_map(panels, "Who computes which scores, in which round of the ring")
+    panels = {f"{layout} shards": tiles_of(world_size, layout) for layout in (CONTIGUOUS, ZIGZAG)}
+    most = imbalance(world_size, CONTIGUOUS)
+    title = f"Contiguous: the last rank has {most:.2f} times the average's work"
+    return attention_map(panels, title)
 
 
-# On GPUs, by formula
+def way_home(world_size: int) -> CourseFigure:
+    """By rank and round, whose gradient sum a rank holds, and how many terms are in it."""
+    from byhand.figures import pen, style
+    from byhand.figures.cells import Cell, cells
 
-GPU = {"heads": 32, "size": 128, "flops": 4e14, "alpha": 1e-5}  # in two-byte numbers
-LENGTHS = [1 << power for power in range(12, 21)]
+    def on_rank(rank: int, world_size: int) -> list[int]:
+        home, terms = Homeward(), []
+        for _ in range(world_size):
+            term = torch.ones(1)
+            home.add(term)  # adds to it what came
+            terms.append(int(term))
+        return [*terms, int(home.arrived())]
+
+    filled = [
+        Cell(rank, number, [style.rank_colour((rank - number) % world_size)], str(terms))
+        for rank, row in enumerate(launch(on_rank, world_size).results)
+        for number, terms in enumerate(row)
+    ]
+    names = [*(f"round {number}" for number in range(world_size)), "at home"]
+    title = f"A sum leaves from its owner's neighbour, and makes {world_size - 1} trips"
+    with style.plot(0.75 + 0.36 * world_size, title) as (figure, axes):
+        cells(axes, pen.ranks(world_size), world_size + 1, filled, points=11)
+        axes.set_xticks([number + 0.5 for number in range(world_size + 1)], names)
+        axes.tick_params(bottom=False)
+    return figure
 
 
-def way_explorer(num_ranks: int = 8) -> ipywidgets.VBox:
-    """Choose ranks, the link, and how many query heads share a key head; see which way is best."""
-    from byhand.tools.explorer import explorer, steps
+def heads_picture(world_size: int, num_heads: int = 8) -> CourseFigure:
+    """Who holds which positions of which heads, before and after Ulysses' first all-to-all."""
+    from byhand.figures import pen, style
+    from byhand.figures.cells import Cell, cells
 
-    link, shared = steps("link GB/s", [12.5, 50, 450], 50), steps("q heads / k", [1, 4, 8], 1)
-    return explorer([[steps("ranks", [2, 4, 8, 16, 32], num_ranks), link, shared]], draw_ways)
+    def on_rank(rank: int, world_size: int) -> list[list[int]]:
+        """What it holds, by number: head times n, plus position."""
+        numbers = torch.arange(num_heads * world_size).view(1, num_heads, world_size, 1)
+        mine = share(numbers, 2, layout=CONTIGUOUS)
+        return [held.flatten().tolist() for held in (mine, to_heads(mine))]
+
+    held = launch(on_rank, world_size).results
+    title = "An all-to-all: from some positions of all heads to all positions of some"
+    shape = {"width_ratios": (1, 0.3, 1)}
+    with style.plot(0.9 + 0.2 * num_heads, title, 1, 3, **shape) as (figure, grids):
+        for axes, moment, heading in zip(grids[::2], (0, 1), ("before", "after"), strict=True):
+            filled = [
+                Cell(*divmod(number, world_size), [style.rank_colour(rank)], str(rank))
+                for rank, moments in enumerate(held)
+                for number in moments[moment]
+            ]
+            names = [f"head {head}" * (moment == 0) for head in range(num_heads)]
+            cells(axes, names, world_size, filled, heading, points=10)
+            axes.set_xlabel("positions")
+        style.bare(grids[1])
+        pen.arrow(grids[1], (0, 0.5), (1, 0.5))
+        pen.small(grids[1], (0.5, 0.54), "all-to-all", va="bottom")
+    return figure
 
 
-def draw_ways(
-    num_ranks: int, gigabytes_per_second: float, queries_per_key: int
-) -> tuple[CourseFigure, str]:
-    """How near each way comes to a perfect split's speed, by length; and a sentence."""
-    from byhand.figures import curves
+def seconds_bars(
+    lengths: Sequence[int],
+    perfect: Sequence[float],
+    predicted: Mapping[str, Sequence[float]],
+    measured: Mapping[str, Sequence[float]],
+) -> CourseFigure:
+    """Each way's seconds over a perfect split's: predicted (pale) above measured, by length."""
+    from byhand.figures import style
+    from byhand.figures.bars import Line, stacked
 
-    rate, g = 1e9 * gigabytes_per_second, queries_per_key
-    line, width = AlphaBeta(GPU["alpha"], 1 / rate), GPU["heads"] * GPU["size"]
+    def line(kind: str, times: float, colour: Any) -> Line:
+        return Line([("", times, colour)], f"{times:.1f} × {kind}")
 
-    def speed(way: str, length: int, layout: str = ZIGZAG) -> float:
-        compute = 2 * length**2 * width / GPU["flops"]
-        took = seconds(way, num_ranks, compute, 2 * length * width / g, line, layout, g)
-        return 100 * compute / num_ranks / took
+    def rows(number: int) -> dict[str, list[Line]]:
+        best = perfect[number]
+        return {
+            NAMES[way]: [
+                line("predicted", predicted[way][number] / best, style.tint("#0072b2", 0.4)),
+                line("measured", measured[way][number] / best, "#0072b2"),
+            ]
+            for way in measured
+        }
 
-    lines = {NAMES[way]: [speed(way, s) for s in LENGTHS] for way in IN_USE}
-    lines["ring, contiguous"] = [speed("ring", s, CONTIGUOUS) for s in LENGTHS]
-    start = hides_from(GPU["flops"], rate, queries_per_key=g)
-    title = f"The ring's messages hide from {start:,.0f} positions a rank"
-    thousands = [length // 1024 for length in LENGTHS]
-    look = {"log_x": True, "from_zero": True, "widths": (2,)}
-    label = "positions, in units of 1024"
-    figure = curves(lines, label, "% of a perfect split's speed", title, thousands, **look)
-    best = {s: max(lines, key=lambda name: lines[name][i]) for i, s in enumerate(LENGTHS)}
-    told = ", ".join(f"{s // 1024} Ki: {best[s]}" for s in LENGTHS[::4])
-    return figure, f"Fastest by length: {told}."
+    panels = {f"{length} positions": rows(number) for number, length in enumerate(lengths)}
+    label = "seconds, over those of the work alone shared out evenly"
+    most = 1.3 * max(took / perfect[0] for took, *_ in [*measured.values(), *predicted.values()])
+    return stacked(panels, f"Fastest: {wins(lengths, measured)}", label, {}, most)
+
+
+def wins(lengths: Sequence[int], seconds_by_way: Mapping[str, Sequence[float]]) -> str:
+    """Which way is fastest at each length, in words."""
+    names = [
+        NAMES[min(seconds_by_way, key=lambda way: seconds_by_way[way][number])]
+        for number in range(len(lengths))
+    ]
+    told = [f"{name} at {length}" for name, length in zip(names, lengths, strict=True)]
+    return f"{', '.join(told)} positions"
