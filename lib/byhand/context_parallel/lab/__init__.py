@@ -35,6 +35,8 @@ from byhand.runtime import Run, launch
 from byhand.tools.asleep import sent_each_way, sum_of
 
 if TYPE_CHECKING:  # ranks import this module
+    from matplotlib.figure import Figure
+
     from byhand.figures.attention import Tile
     from byhand.figures.style import CourseFigure
 
@@ -114,9 +116,9 @@ def compare_bytes(world_size: int) -> CourseFigure:
 def furthest(run: Run, inputs: Sequence[Tensor], layout: str = ZIGZAG) -> float:
     """The largest difference of `run_attention`'s results from torch's autograd on one device."""
     leaves = [tensor.clone().requires_grad_() for tensor in inputs[:3]]
-    y = scaled_dot_product_attention(*leaves, is_causal=True)
-    y.backward(inputs[3])
-    whole, far = [y.detach(), *(leaf.grad for leaf in leaves)], 0.0
+    q, k, v = leaves
+    y = scaled_dot_product_attention(q, k, v, is_causal=True)
+    whole, far = [y.detach(), *torch.autograd.grad(y, leaves, inputs[3])], 0.0
     for rank, mine in enumerate(run.results):
         places = positions(inputs[0].shape[2], rank, len(run.results), layout)
         pairs = zip(mine, whole, strict=True)
@@ -160,7 +162,7 @@ def tiles_of(world_size: int, layout: str) -> list[Tile]:
     ]
 
 
-def map_layouts(world_size: int) -> CourseFigure:
+def map_layouts(world_size: int) -> Figure:
     """Both layouts, beside each other."""
     from byhand.figures.attention import attention_map
 
@@ -214,7 +216,12 @@ def heads_picture(world_size: int, num_heads: int = 8) -> CourseFigure:
     with style.plot(0.9 + 0.2 * num_heads, title, 1, 3, **shape) as (figure, grids):
         for axes, moment, heading in zip(grids[::2], (0, 1), ("before", "after"), strict=True):
             filled = [
-                Cell(*divmod(number, world_size), [style.rank_colour(rank)], str(rank))
+                Cell(
+                    number // world_size,
+                    number % world_size,
+                    [style.rank_colour(rank)],
+                    str(rank),
+                )
                 for rank, moments in enumerate(held)
                 for number in moments[moment]
             ]
@@ -232,7 +239,7 @@ def seconds_bars(
     perfect: Sequence[float],
     predicted: Mapping[str, Sequence[float]],
     measured: Mapping[str, Sequence[float]],
-) -> CourseFigure:
+) -> Figure:
     """Each way's seconds over a perfect split's: predicted (pale) above measured, by length."""
     from byhand.figures import style
     from byhand.figures.bars import Line, stacked
