@@ -336,6 +336,7 @@ def test_peak_bytes_are_checked_by_rank():
     text = message(check.peak_bytes, run, at_most=50)
     assert "rank 1: held 99 bytes" in text
     assert "a view holds its whole tensor" in text
+    assert "40 were predicted" in message(check.peak_bytes, run, 50, "40 were predicted")
     run.peak_bytes = None
     with pytest.raises(ValueError, match="a launch made with memory=True"):
         check.peak_bytes(run, at_most=50)

@@ -1,13 +1,17 @@
 """One tiny GPT under every framework: one device's losses; what each refuses, what none says."""
 
 import functools
+import re
 from dataclasses import replace
+from pathlib import Path
 
+import nbformat
 import pytest
 import torch
 
 from byhand.communication_cost.model import AlphaBeta
-from byhand.costs import Layout, Machine
+from byhand.costs import Layout, Machine, held
+from byhand.costs import seconds as costs_seconds
 from byhand.costs.counting import owned, parameters
 from byhand.frameworks import by_torch, lab, transformer
 from byhand.frameworks.by_others import missing
@@ -302,3 +306,47 @@ def test_where_no_virtual_network_can_be_laid_a_sentence_says_so(capsys, monkeyp
     figure = beside_the_clock()
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["no limit"]
     assert "Not measured on slow links: the program tc is missing" in capsys.readouterr().out
+
+
+@functools.cache
+def exercise_18():
+    """Its cells' texts by id, and what the first two define."""
+    path = Path(__file__).parents[2] / "solutions" / "18_frameworks" / "frameworks.ipynb"
+    texts = {cell["id"]: cell["source"] for cell in nbformat.read(path, as_version=4)["cells"]}
+    names = {}
+    for cell in ("imports", "fastest-layout"):
+        exec(texts[cell], names)
+    return texts, names
+
+
+def fewest_seconds(case):
+    """Of the fastest layout that the solution finds, or None."""
+    names = exercise_18()[1]
+    try:
+        layout = names["fastest_layout"](*case)
+    except ValueError:
+        return None
+    machine = names["machine_of"](*case[3:])
+    return capstone.price(names["MODEL"], layout, machine, case[1], names["STATE"])[0]
+
+
+def test_the_seconds_that_exercise_18_stores_are_those_of_the_fastest_layouts():
+    texts, names = exercise_18()
+    stored = re.findall(r"check_choice\((.*), fewest=(.*)\)", texts["test-layout"])
+    assert len(stored) > 10
+    run = re.search(r"takes (\S+) s;", texts["test-run"]).group(1)
+    on = "16, NUM_SEQUENCES, MEMORY, RATE, RANKS_PER_HOST"
+    for case, seconds in [*stored, (on, run)]:
+        expected = fewest_seconds(eval(f"({case})", names))
+        assert eval(seconds) == (expected and pytest.approx(expected, rel=1e-3)), case
+
+
+def test_a_price_is_of_the_fullest_stage_and_an_impossible_layout_has_none():
+    model, state = costs_of(WEIGHTS), {"weights": 4, "gradients": 4, "optimizer": 4}
+    on, machine = Layout(pp=4), Machine(AlphaBeta(1e-4, 0), 1e7, 1, flops=1e9)
+    took, most = capstone.price(model, on, machine, 4, state)
+    stages = [sum(held(model, on, 4, stage, state=state).values()) for stage in range(4)]
+    assert most == max(stages) > min(stages)
+    assert took == sum(costs_seconds(model, on, machine, 4, state).values())
+    with pytest.raises(ValueError):
+        capstone.price(model, Layout(rows=3), machine, 4, state)

@@ -90,8 +90,10 @@ def bytes_between_hosts(run: Run, ranks_per_host: int, at_most: float) -> None:
         fail(f"{got:,.0f} bytes were sent from host to host, {enough}.", sorted(lines), "bytes")
 
 
-def peak_bytes(run: Run, at_most: int | Sequence[int]) -> None:
+def peak_bytes(run: Run, at_most: int | Sequence[int], told: str = "") -> None:
     """No rank ever held more than `at_most` bytes of tensors at one moment.
+
+    told: what the message adds, such as what was predicted.
 
     Raises:
         ValueError: the launch was not made with memory=True, so nothing is known.
@@ -99,7 +101,15 @@ def peak_bytes(run: Run, at_most: int | Sequence[int]) -> None:
     if run.peak_bytes is None:
         raise ValueError("peak_bytes needs a launch made with memory=True: this one's was not")
     alive = "What a name or a list holds is not freed; a view holds its whole tensor: clone()."
-    _at_most(run, run.peak_bytes, at_most, "bytes of tensors at once", "held", "memory", [alive])
+    _at_most(
+        run,
+        run.peak_bytes,
+        at_most,
+        "bytes of tensors at once",
+        "held",
+        "memory",
+        [told, alive][not told :],
+    )
 
 
 def _count(op: str, sources: list[str], asked: int) -> str:

@@ -1,5 +1,7 @@
 """Loops over degrees instead of the library's list; the rows that divide; a running minimum."""
 
+import itertools
+
 
 def fits(layout, num_sequences, memory):
     for stage in range(layout.pp):

@@ -2,6 +2,8 @@
 
 CHANGE = """
 -                took = sum(seconds(MODEL, one, machine, num_sequences, STATE).values())
++                from byhand.costs import sent
++
 +                took = 0
 +                for stage in range(one.pp):
 +                    each = sent(MODEL, one, num_sequences, stage).values()
