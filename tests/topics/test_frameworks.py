@@ -348,5 +348,5 @@ def test_a_price_is_of_the_fullest_stage_and_an_impossible_layout_has_none():
     stages = [sum(held(model, on, 4, stage, state=state).values()) for stage in range(4)]
     assert most == max(stages) > min(stages)
     assert took == sum(costs_seconds(model, on, machine, 4, state).values())
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="must be a multiple of 3"):
         capstone.price(model, Layout(rows=3), machine, 4, state)
