@@ -25,6 +25,7 @@ SVG, PNG = "image/svg+xml", "image/png"
 PAGES_OF = {"17_planner.ipynb": "[The planner as a page](../planner.md)"}
 EXPLORER = "Explorer. Here it is shown as it starts; run this lecture to drag it."
 _TITLE = re.compile(r"<dc:title>(.*?)</dc:title>", re.DOTALL)
+_NAMED = re.compile(r"\]\((\w+)\.ipynb\) \| ([^|]*) \|")  # a row of lectures/README.md
 _LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)\s#]+)(#[^)\s]*)?\)")
 
 
@@ -47,17 +48,25 @@ def gather(where: Places, executed: Path, target: Path, address: str) -> None:
     _guide(where.course, target)
     shutil.copy(where.course / "lectures" / "README.md", target / "lectures" / "course.md")
     names = [path.stem for path in lectures]
+    called = dict(_NAMED.findall((where.course / "lectures" / "README.md").read_text()))
     exercises = [where.released(name).relative_to(where.course) for name in where.assignments()]
     reference = _reference(target / "reference")
     first = (PAGES / "index.md").read_text()
     for word, entries in (
-        ("LECTURES", [f"lectures/{name}" for name in names]),
+        ("LECTURES", [_entry(where.course, name, called) for name in names]),
         ("EXERCISES", [str(path.with_suffix("")) for path in exercises]),
         ("REFERENCE", reference),
     ):
         first = first.replace(word, "\n".join(entries))
     (target / "index.md").write_text(first)
     shutil.copy(FOLDER / "animated.svg", target)
+
+
+def _entry(course: Path, name: str, called: dict[str, str]) -> str:
+    """A lecture in the book's list: its title, and what the field calls its subject."""
+    title = nbformat.read(course / "lectures" / f"{name}.ipynb", as_version=4).cells[0].source
+    title = title.splitlines()[0].removeprefix("# ")
+    return f"{title} ({called[name]}) <lectures/{name}>" if name in called else f"lectures/{name}"
 
 
 def shown(notebook: NotebookNode, name: str, address: str) -> NotebookNode:

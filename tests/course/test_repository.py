@@ -208,6 +208,9 @@ def test_the_course_in_one_page_has_the_minutes_that_the_notebooks_say():
     rows = re.findall(r"\]\((\w+)\.ipynb\) \|[^|]*\| (\d+) \| (\d+) \| (\d) \|", text)
     said = [(path.stem, *minutes(path)[:1], *minutes(other)) for path, other in BOTH]
     assert [(name, *map(int, numbers)) for name, *numbers in rows] == said
+    text = (ROOT / "README.md").read_text()
+    readme = re.findall(r"/(\w+)\.ipynb\) \|.*\| (\d+) \+ (\d+) \|", text)
+    assert [(name, *map(int, numbers)) for name, *numbers in readme] == [row[:3] for row in said]
 
 
 BOTH = list(zip(LECTURES, SOLUTIONS, strict=True))

@@ -1,9 +1,7 @@
-"""The lazy one: lecture 12's class does it all, told not to clip.
+"""The lazy one: lecture 12's class does it all, told not to clip."""
 
-It keeps its points. The exercise says that all of the course may be used, and who finds this class
-has found groups, chunks, schedule and optimizer as well. So its name is not in the exercise's
-imports, where it would be a hint, and nothing refuses it.
-"""
+# It keeps its points: all of the course may be used, and who finds this class has found groups,
+# chunks, schedule and optimizer as well. Its name is not in the exercise's imports, a hint there.
 
 from functools import partial
 
