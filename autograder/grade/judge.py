@@ -179,13 +179,12 @@ class Judge:
     def _verdict_on(self, question: Question, sandbox: QuestionLauncher) -> Verdict:
         began = time.monotonic()
         before, runs = set_default(sandbox), sandbox.runs
-        check.take_record()  # of another test
-        check.take_board()
+        check.take_board()  # of another test
         try:
             exec(compile(question.source, f"<{question.name}>", "exec"), self.namespace)
             seconds = time.monotonic() - began
-            kept = check.take_record(), check.take_board()
-            verdict = verdicts.passed(question.name, question.points, seconds, *kept)
+            on_board = check.take_board()
+            verdict = verdicts.passed(question.name, question.points, seconds, on_board)
         except Exception as error:
             verdict = verdicts.failed(
                 question.name,

@@ -57,8 +57,7 @@ class Verdict:
     """What became of one test cell: `part` is where it ended, `table` where each rank was.
 
     `suspicion` is a sentence for the instructor, of its launches.
-    `record`: a number for the class's board, of what `record_of` says; from a test that passed.
-    `board`: a row of the open one, as check.board made it; from a test that passed.
+    `board`: a row of the class's board, as check.board made it; from a test that passed.
     """
 
     question: str
@@ -71,23 +70,15 @@ class Verdict:
     table: str = ""
     seconds: float = 0.0
     suspicion: str = ""
-    record: float | None = None
-    record_of: str = ""
     board: dict[str, Any] = field(default_factory=dict)
 
 
 def passed(
-    question: str,
-    points: int,
-    seconds: float,
-    recorded: tuple[str, float] | None = None,
-    board: dict[str, Any] | None = None,
+    question: str, points: int, seconds: float, board: dict[str, Any] | None = None
 ) -> Verdict:
-    """All parts of the question passed; `recorded`: for the class's board, what and how much;
-    `board`: for the open one."""
-    what, number = recorded or ("", None)
+    """All parts of the question passed; `board`: its row of the class's."""
     verdict = Verdict(question, PASSED, points, points, seconds=round(seconds, 3))
-    return replace(verdict, record=number, record_of=what, board=board or {})
+    return replace(verdict, board=board or {})
 
 
 def failed(

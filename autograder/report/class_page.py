@@ -90,8 +90,7 @@ def _sheet(
         "in_the_way": in_the_way(judgements),
         "counts": {number: points.count(number) for number in range(best + 1)},
         "tasks": sorted(tasks, key=lambda task: task["passed"]),
-        "boards": [_board(titles[q], q, rows.values()) for q in given],
-        "open_boards": boards(judgements, titles),
+        "boards": boards(judgements, titles),
         "questions": titles,
         "rows": rows,
         "alike": [
@@ -125,18 +124,6 @@ def _task(title: str, verdicts: list[Verdict]) -> dict[str, Any]:
         "passed": counts[PASSED],
         "asked": len(verdicts),
         "parts": parts.most_common(3),
-    }
-
-
-def _board(title: str, question: str, rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Who came how far in a task that records it, the least first; equal ones share a place."""
-    given = [(row["verdicts"][question], row) for row in rows if question in row["verdicts"]]
-    ranked = sorted((v.record, row["student"], row) for v, row in given if v.record is not None)
-    numbers = [number for number, *_ in ranked]
-    return {
-        "title": title,
-        "what": next((v.record_of for v, _ in given if v.record_of), ""),
-        "places": [(1 + numbers.index(number), number, row) for number, _, row in ranked],
     }
 
 

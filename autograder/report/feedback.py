@@ -45,9 +45,10 @@ def write_feedback(where: Places, assignments: list[str], students: list[str]) -
     marks, pages = read_marks(where, wanted), []
     for name, some in groupby(wanted, key=lambda judgement: judgement.assignment):
         source = nbformat.read(where.source(name), as_version=4)
-        of_class = boards([j for j in known if j.assignment == name], task_titles(source))
+        of_class = [j for j in known if j.assignment == name]
+        seen = boards(of_class, task_titles(source), named=True)
         for one in some:
-            html = page(one, source, marks[name, one.student], of_class)
+            html = page(one, source, marks[name, one.student], seen)
             pages.append(write_page(page_path(where, one), html))
     return pages
 

@@ -534,37 +534,28 @@ def test_a_check_of_no_kind_is_refused():
         check.that(True, "", of="luck")
 
 
-def test_a_record_is_printed_and_taken_once(capsys):
-    check.record("idle, %", 100 / 9)
-    assert capsys.readouterr().out == "idle, %: 11.11\n"
-    assert check.take_record() == ("idle, %", 11.111)
-    assert check.take_record() is None
-
-
-@pytest.mark.parametrize("number", [float("nan"), float("inf")])
-def test_what_cannot_be_ranked_is_no_record(number):
-    with pytest.raises(ValueError, match="no number for a board"):
-        check.record("idle, %", number)
-    assert check.take_record() is None
-
-
 def on_board(pseudonym, capsys):
-    check.board(pseudonym, layout="dp 2", modelled_seconds=0.5)
+    check.board(lambda: pseudonym, layout="dp 2", modelled_seconds=0.5)
     return check.take_board(), capsys.readouterr().out
 
 
-def test_what_goes_to_the_open_board_is_printed_and_taken_once(capsys):
+def test_what_goes_to_the_board_is_printed_and_taken_once(capsys):
     row, printed = on_board("Ada", capsys)
     assert row == {"name": "Ada", "row": [["layout", "dp 2"], ["modelled seconds", 0.5]]}
-    assert printed == "layout: dp 2\nmodelled seconds: 0.500\non the class's board: as Ada\n"
+    assert printed == "layout: dp 2\nmodelled seconds: 0.500\nThe class's board has this as Ada.\n"
     assert check.take_board() == {}
 
 
 @pytest.mark.parametrize("pseudonym", ["", " \n ", None, 7, ["Ada"], b"Ada"])
-def test_without_a_pseudonym_nothing_is_kept(pseudonym, capsys):
+def test_without_a_pseudonym_a_row_is_the_instructors(pseudonym, capsys):
     row, printed = on_board(pseudonym, capsys)
-    assert row == {}
-    assert "not on the class's board" in printed
+    assert (row["name"], len(row["row"])) == ("", 2)
+    assert "for the instructor alone" in printed
+
+
+def test_a_driver_that_raises_gives_no_pseudonym(capsys):
+    check.board(lambda: 1 / 0, seconds=0.5)
+    assert check.take_board()["name"] == ""
 
 
 @pytest.mark.parametrize(
@@ -583,7 +574,7 @@ def test_a_pseudonym_is_one_short_line_that_says_what_it_shows(pseudonym, name, 
 
 def test_a_number_that_cannot_be_ranked_is_on_no_board():
     with pytest.raises(ValueError, match="seconds: nan is no number for a board"):
-        check.board("Ada", seconds=float("nan"))
+        check.board(lambda: "Ada", seconds=float("nan"))
     assert check.take_board() == {}
 
 

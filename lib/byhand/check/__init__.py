@@ -19,10 +19,8 @@ from byhand.check.parts import (
     board,
     part,
     random,
-    record,
     set_seed,
     take_board,
-    take_record,
     whole_numbers,
 )
 from byhand.check.traffic import (
@@ -49,12 +47,10 @@ __all__ = [
     "part",
     "peak_bytes",
     "random",
-    "record",
     "results",
     "sent_bytes",
     "set_seed",
     "take_board",
-    "take_record",
     "that",
     "whole_numbers",
 ]

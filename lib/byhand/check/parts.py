@@ -1,11 +1,12 @@
 """The part of a test that is running: its name, its random inputs, and how it fails.
 
-The one place with state: which part it is, the seed that its inputs are drawn from, and a record.
+The one place with state: which part it is, the seed that its inputs are drawn from, and the row
+of a board.
 """
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from byhand.check.drivers import nothing_by_luck
 from byhand.check.errors import CheckError
+from byhand.runtime.launching import call
 from byhand.runtime.pickling import set_wrapper
 from byhand.words import amount_text, plain_text
 
@@ -25,7 +27,6 @@ LONGEST_NAME = 24  # characters of a pseudonym
 class _State:
     seed: int = 0
     part: str | None = None
-    record: tuple[str, float] | None = None
     board: dict[str, Any] = field(default_factory=dict)
     generator: torch.Generator = field(default_factory=lambda: torch.Generator().manual_seed(0))
 
@@ -81,35 +82,16 @@ def whole_numbers(
     return torch.randint(low, high, shape, generator=_state.generator).to(dtype)
 
 
-def record(what: str, number: float) -> None:
-    """Print how far an answer came, and keep it for the class's board, where fewer is better.
+def board(pseudonym: Callable[[], object], **amounts: str | float) -> None:
+    """Print what an answer came to, and keep it for the class's board.
 
-    `what`, with its unit, is the instructor's word; no points depend on it.
+    pseudonym: a driver, which returns the student's text. With one (cut to 24 characters of one
+    line) the class sees the row under it; without (empty, no text at all, or an error) the
+    instructor alone does. The amounts are the instructor's, by column, of what a visible part of
+    the test counted. The board is ordered by its numbers, the first column's first, fewer before
+    more; no points depend on it.
 
-    Raises:
-        ValueError: the number is none that others can be set beside.
-    """
-    if not math.isfinite(number):
-        raise ValueError(f"{what}: {number} is no number for a board")
-    _state.record = what, round(number, 3)
-    print(f"{what}: {number:.2f}")
-
-
-def take_record() -> tuple[str, float] | None:
-    """What a test recorded last, once: then it is forgotten."""
-    taken, _state.record = _state.record, None
-    return taken
-
-
-def board(pseudonym: object, **amounts: str | float) -> None:
-    """Print what an answer came to; under a pseudonym, keep it for the class's open board.
-
-    The pseudonym is the student's text: without it (empty, or no text at all) nothing is kept. It
-    is cut to 24 characters of one line. The amounts are the instructor's, by column, of what a
-    visible part of the test counted: the class sees them. The board is ordered by its numbers,
-    the first column's first, fewer before more; no points depend on it.
-
-        check.board(BOARD_NAME, layout=str(layout), modelled_seconds=0.52, peak_bytes=345_792)
+        check.board(drive_name, layout=str(layout), modelled_seconds=0.52, peak_bytes=345_792)
 
     Raises:
         ValueError: a number is none that others can be set beside.
@@ -119,19 +101,27 @@ def board(pseudonym: object, **amounts: str | float) -> None:
         if not isinstance(value, str) and not math.isfinite(value):
             raise ValueError(f"{name}: {value} is no number for a board")
         print(f"{name}: {amount_text(value)}")
-    name = " ".join(plain_text(pseudonym).split()) if isinstance(pseudonym, str) else ""
-    _state.board = {"name": name[:LONGEST_NAME].strip(), "row": [*map(list, row.items())]}
-    known = _state.board["name"]
-    print(f"on the class's board: as {known}" if known else "not on the class's board")
+    name = _pseudonym(pseudonym)
+    _state.board = {"name": name, "row": [*map(list, row.items())]}
+    print(f"The class's board has this {f'as {name}' if name else 'for the instructor alone'}.")
+
+
+def _pseudonym(driver: Callable[[], object]) -> str:
+    try:
+        given = call(driver)
+    except Exception:  # no mark depends on it
+        given = ""
+    line = " ".join(plain_text(given).split()) if isinstance(given, str) else ""
+    return line[:LONGEST_NAME].strip()
 
 
 def take_board() -> dict[str, Any]:
-    """What a test put on the open board last, once, {} if nothing.
+    """What a test put on the board last, once, {} if nothing.
 
     As {"name": ..., "row": [[column, amount], ...]}: the columns' order outlives a journal.
     """
     taken, _state.board = _state.board, {}
-    return taken if taken.get("name") else {}
+    return taken
 
 
 def fail(sentence: str, lines: Iterable[str] = (), of: str = "values") -> None:

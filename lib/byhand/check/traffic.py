@@ -101,15 +101,8 @@ def peak_bytes(run: Run, at_most: int | Sequence[int], told: str = "") -> None:
     if run.peak_bytes is None:
         raise ValueError("peak_bytes needs a launch made with memory=True: this one's was not")
     alive = "What a name or a list holds is not freed; a view holds its whole tensor: clone()."
-    _at_most(
-        run,
-        run.peak_bytes,
-        at_most,
-        "bytes of tensors at once",
-        "held",
-        "memory",
-        [told, alive][not told :],
-    )
+    lines = [line for line in (told, alive) if line]
+    _at_most(run, run.peak_bytes, at_most, "bytes of tensors at once", "held", "memory", lines)
 
 
 def _count(op: str, sources: list[str], asked: int) -> str:

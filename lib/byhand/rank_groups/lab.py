@@ -90,20 +90,18 @@ def _start(script: str) -> subprocess.Popen:
 def counted_leaving(
     run: Run, grid: RankGrid, ranks_per_host: int, names: Sequence[str], host: int = 0
 ) -> dict[str, float]:
-    """By group name, the bytes that `host` sent to other hosts in ring collectives: the ledger's.
+    """By group name, the bytes that `host` sent to other hosts in collectives: the ledger's.
 
-    A rank of a ring sends all it sends to the next rank of its group. Point-to-point messages and
-    groups of other names are left out.
+    Point-to-point messages and groups of other names are left out.
     """
     leaving = dict.fromkeys(names, 0.0)
     for event in run.ledger.events:
         if event.peer is not None or event.rank // ranks_per_host != host:
             continue
-        after = event.group[(event.group.index(event.rank) + 1) % len(event.group)]
         mine = {name: grid.group(name, event.rank) for name in names}
         own = (n for n, ranks in mine.items() if ranks is not None and [*event.group] == [*ranks])
-        if after // ranks_per_host != host and (name := next(own, None)):
-            leaving[name] += event.sent_bytes
+        if name := next(own, None):
+            leaving[name] += event.bytes_to_other_hosts(ranks_per_host)
     return leaving
 
 

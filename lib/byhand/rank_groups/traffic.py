@@ -83,12 +83,11 @@ def between_hosts(model: Model, layout: Layout, num_sequences: int, ranks_per_ho
 
 def _shares(group: list[int], rank: int, name: str, chunks: int) -> dict[int, float]:
     """Who gets which share of what a rank sends in its group of that name."""
+    if name != "pp":
+        edges, share = _edges(np.array([group]), name)
+        return {to: share for sender, to in edges.tolist() if sender == rank}
     place, n = group.index(rank), len(group)
     after, before = group[(place + 1) % n], group[place - 1]
-    if name == "ep":
-        return {to: 1 / (n - 1) for to in group if to != rank}
-    if name != "pp":
-        return {after: 1.0}
     forward, backward = chunks - (place == n - 1), chunks - (place == 0)
     there, back = (count / (forward + backward) for count in (forward, backward))
     return {after: there + back} if after == before else {after: there, before: back}
