@@ -304,3 +304,12 @@ def test_what_is_kept_is_what_the_other_planner_says():
     for row in lab.peer.rows()[::10]:
         share = kept["shares"][lab.peer.family(row)]
         assert theirs(row, share) == pytest.approx(kept["seconds"][row.name], rel=1e-5), row.name
+
+
+def test_what_the_rules_of_thumb_come_to_with_few_sequences_is_what_the_lecture_says():
+    found = search(named("gpt-1t"), "a100-80gb", 16_384, 512, software="megatron-2022")
+    obeys = lab.rules(128)["all five together"]
+    ruled = next(layout for layout, _ in found if obeys(layout))
+    best = found[0][0]
+    assert (ruled.dp, ruled.pp, ruled.num_micro_batches(512)) == (16, 128, 32)
+    assert (best.tp, best.pp, best.chunks, best.num_micro_batches(512)) == (32, 16, 8, 16)
