@@ -115,7 +115,8 @@ def _doors(name: str, address: str) -> str:
         path = address.removeprefix("https://github.com/")
         colab = f"https://colab.research.google.com/github/{path}/blob/main/lectures/{name}"
         doors.insert(0, f"[Open in Colab]({colab})")
-    return " · ".join([*doors, *filter(None, [PAGES_OF.get(name)])])
+    doors += filter(None, [PAGES_OF.get(name)])
+    return " · ".join([*doors, "tap a figure to see it large"])
 
 
 def _guide(course: Path, target: Path) -> None:

@@ -76,12 +76,12 @@ class Question:
         return cls(model, at, num_ranks, num_sequences, by, **settings)
 
     def found(self, one_each: bool = False) -> Found:
-        """All layouts that fit, fastest first; or one of each set of degrees."""
+        """All layouts that fit, fastest first; or one of each tp, pp and ep."""
         return search(**vars(self), one_each=one_each)
 
 
 def degrees(layout: Layout) -> tuple[int, ...]:
-    """What makes a plan another plan: dp, tp, pp, cp and ep."""
+    """What makes a plan another plan: tp, pp and ep. (dp and cp divide what is left.)"""
     return tuple(getattr(layout, name) for name in PLAN)
 
 

@@ -33,7 +33,7 @@ from byhand.rank_groups.grid import ORDER
 
 OUTER_DP = "tp-cp-ep-pp-dp"  # stages as near as can be, replicas far
 ORDERS = ORDER, OUTER_DP
-PLAN = "dp", "tp", "pp", "cp", "ep"  # what makes a plan another plan
+PLAN = "tp", "pp", "ep"  # what makes a plan another plan: dp and cp divide what is left
 LEAST_TOKENS = 128  # of a sequence, that cp leaves a rank where no limit is named
 Found = list[tuple[Layout, Step]]
 
@@ -55,8 +55,8 @@ def search(
 ) -> Found:
     """All layouts that fit, each with its step, fastest first.
 
-    memory: bytes of a rank; the machine's where None. one_each: only the fastest of each set of
-    degrees, which takes a fifth of the time. limits: the most of a degree, by name: tp, pp, cp (128
+    memory: bytes of a rank; the machine's where None. one_each: only the fastest of each tp, pp
+    and ep, which takes a fifth of the time. limits: the most of a degree, by name: tp, pp, cp (128
     tokens a rank where it is not named), ep, rows, chunks, zero.
 
     Raises:
