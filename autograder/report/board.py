@@ -2,11 +2,10 @@
 
 The class sees it on every feedback page of the assignment, as it stood when the page was written:
 only answers whose authors chose a pseudonym, under that. Nothing there tells whose a row is: the
-order is that of the numbers, and of the names where they are equal; a pseudonym that several chose
-is told apart by a number. The class page is the instructor's, and has all, with real names.
+order is that of the numbers, and of the pseudonyms where they are equal; several may choose the
+same. The class page is the instructor's, and has all, with real names.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -29,15 +28,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Board:
-    """A task's `title`; `columns` by name; `entries` in their order.
-
-    `lengths`: by column of numbers the largest, which a full bar stands for.
-    """
+    """A task's `title`; `columns` by name, and those of numbers; `entries` in their order."""
 
     title: str
     columns: list[str]
+    numbers: list[str]
     entries: list[Entry]
-    lengths: dict[str, float]
 
 
 def boards(
@@ -65,13 +61,11 @@ def _board(title: str, given: list[tuple[str, str, Row]]) -> Board:
         return [row[name] for name in numbers]
 
     ranked = sorted(given, key=lambda one: (amounts(one[2]), one[1]))
-    order, seen, entries = [amounts(row) for *_, row in ranked], Counter[str](), []
-    for student, name, row in ranked:
-        seen[name] += 1
-        told = f"{name} ({seen[name]})" if name and seen[name] > 1 else name
-        entries.append(Entry(1 + order.index(amounts(row)), student, told, row))
-    most = {name: max(row[name] for *_, row in given) for name in numbers}
-    return Board(title, columns, entries, most)
+    order = [amounts(row) for *_, row in ranked]
+    entries = [
+        Entry(1 + order.index(amounts(row)), student, name, row) for student, name, row in ranked
+    ]
+    return Board(title, columns, numbers, entries)
 
 
 def _is_number(value: object) -> bool:

@@ -169,17 +169,17 @@ def with_board(where):
 
 
 FOR_THE_CLASS = (
-    "Place Name layout seconds most bytes"
+    "Place Pseudonym layout seconds most bytes"
     f" 1 {SCRIPT[:24]} dp 1 0.400 1,000"
     " 2 Noether dp 2 0.500 800"
-    " 3 Noether (2) dp 2 0.500 900"
+    " 3 Noether dp 2 0.500 900"
 )
 FOR_THE_INSTRUCTOR = (
-    "Place Student Name layout seconds most bytes"
+    "Place Student Pseudonym layout seconds most bytes"
     f" 1 ben {SCRIPT[:24]} dp 1 0.400 1,000"
     " 2 cem Noether dp 2 0.500 800"
     " 3 dee dp 2 0.500 900"
-    " 3 ada Noether (2) dp 2 0.500 900"
+    " 3 ada Noether dp 2 0.500 900"
 )
 
 

@@ -171,6 +171,19 @@ def test_an_unusual_right_answer_keeps_its_task(judged, answer):
     assert verdict.points == verdict.max_points, verdict
 
 
+NAMED = [answer for answer in ALL if answer.right and 'BOARD_NAME = "' in answer.path.read_text()]
+
+
+@pytest.mark.answers
+@pytest.mark.parametrize("answer", NAMED, ids=str)
+def test_a_pseudonym_comes_to_the_board(judged, answer):
+    assert judged[answer].board["name"].startswith(("Euler", "<b>Ada\\u202e</b> xxx"))
+
+
+def test_both_exercises_with_a_board_have_an_answer_with_a_pseudonym():
+    assert {answer.stem for answer in NAMED} == {"10_pipeline_schedules", "18_frameworks"}
+
+
 @pytest.mark.answers
 @pytest.mark.parametrize("stem", STEMS)
 def test_wrong_tasks_lose_their_points_and_leave_the_others_theirs(judged, stem):

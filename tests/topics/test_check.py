@@ -551,11 +551,13 @@ def test_without_a_pseudonym_a_row_is_the_instructors(pseudonym, capsys):
     row, printed = on_board(pseudonym, capsys)
     assert (row["name"], len(row["row"])) == ("", 2)
     assert "for the instructor alone" in printed
+    assert ("the name is no text" in printed) == (not isinstance(pseudonym, str))
 
 
-def test_a_driver_that_raises_gives_no_pseudonym(capsys):
-    check.board(lambda: 1 / 0, seconds=0.5)
+def test_a_driver_that_raises_gives_no_pseudonym_and_says_so(capsys):
+    check.board(lambda rank: rank, seconds=0.5)
     assert check.take_board()["name"] == ""
+    assert "reading the name raised" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -87,9 +87,9 @@ def board(pseudonym: Callable[[], object], **amounts: str | float) -> None:
 
     pseudonym: a driver, which returns the student's text. With one (cut to 24 characters of one
     line) the class sees the row under it; without (empty, no text at all, or an error) the
-    instructor alone does. The amounts are the instructor's, by column, of what a visible part of
-    the test counted. The board is ordered by its numbers, the first column's first, fewer before
-    more; no points depend on it.
+    instructor alone does, and the error is named. The amounts are the instructor's, by column, of
+    what a visible part of the test counted. The board is ordered by its numbers, the first column's
+    first, fewer before more; no points depend on it.
 
         check.board(drive_name, layout=str(layout), modelled_seconds=0.52, peak_bytes=345_792)
 
@@ -101,18 +101,23 @@ def board(pseudonym: Callable[[], object], **amounts: str | float) -> None:
         if not isinstance(value, str) and not math.isfinite(value):
             raise ValueError(f"{name}: {value} is no number for a board")
         print(f"{name}: {amount_text(value)}")
-    name = _pseudonym(pseudonym)
+    name, why = _pseudonym(pseudonym)
     _state.board = {"name": name, "row": [*map(list, row.items())]}
-    print(f"The class's board has this {f'as {name}' if name else 'for the instructor alone'}.")
+    print(
+        f"The class's board has this {f'as {name}' if name else 'for the instructor alone'}{why}."
+    )
 
 
-def _pseudonym(driver: Callable[[], object]) -> str:
+def _pseudonym(driver: Callable[[], object]) -> tuple[str, str]:
+    """What the driver gives, as one short line, and why there is none; no mark depends on it."""
     try:
         given = call(driver)
-    except Exception:  # no mark depends on it
-        given = ""
-    line = " ".join(plain_text(given).split()) if isinstance(given, str) else ""
-    return line[:LONGEST_NAME].strip()
+    except Exception as error:
+        return "", f": reading the name raised {type(error).__name__}"
+    if not isinstance(given, str):
+        return "", f": the name is no text, but of type {type(given).__name__}"
+    line = " ".join(plain_text(given).split())
+    return line[:LONGEST_NAME].strip(), ""
 
 
 def take_board() -> dict[str, Any]:

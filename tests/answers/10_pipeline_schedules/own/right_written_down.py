@@ -1,5 +1,6 @@
 """Found by a long search elsewhere, on a route there, back and there again; written as words."""
 
+BOARD_NAME = "Euler"
 WORDS = """
 F0a F1a F2a F3a F4a F5a F6a F7a F0b F0c F1b F1c I0c I0b W0c I1c I1b W0b F2b F2c W1c W1b F3b F3c
 I0a W0a I1a W1a I2c I2b F4b F4c W2c I3c I3b W2b W3c F5b F5c I2a W3b W2a I4c I4b I3a F6b F6c W4c

@@ -1,7 +1,7 @@
-"""The name for the board is no text, and the layout is a third that is near enough."""
+"""The name for the board is no text, and the layout is the fastest in the other order."""
 
 BOARD_NAME = None
 
 
 def my_layout():
-    return Layout(dp=2, tp=1, pp=8)
+    return Layout(dp=1, tp=2, pp=8, order=ORDERS[1])

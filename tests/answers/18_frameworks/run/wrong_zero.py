@@ -1,6 +1,6 @@
 """ZeRO's first stage, by name: a step of task 2 knows nothing of it."""
 
 CHANGE = """
--    return Layout(dp=2, pp=8, order="tp-cp-ep-pp-dp")
-+    return Layout(dp=2, pp=8, order="tp-cp-ep-pp-dp", zero=1)
+-    return Layout(tp=2, pp=8)
++    return Layout(tp=2, pp=8, zero=1)
 """
