@@ -83,6 +83,32 @@ def test_every_launch_gets_fresh_processes():
     assert not set(first) & set(second)
 
 
+def test_what_a_rank_loaded_of_the_library_the_next_ranks_have():
+    def is_there(rank: int, world_size: int) -> bool:
+        there = "byhand.figures.lanes" in sys.modules
+        import byhand.figures.lanes  # noqa: F401
+
+        return there
+
+    with Launcher() as launcher:
+        runs = [launch_on(launcher, is_there, 2).results for _ in range(3)]
+    assert runs == [[False] * 2, [True] * 2, [True] * 2]
+
+
+def test_a_module_that_was_written_anew_is_loaded_anew(tmp_path):
+    file = tmp_path / "words.py"
+    file.write_text("")
+    client = ForkClient.start()
+    try:
+        client.load({"byhand.words": str(file)})
+        client.wait_until_ready()
+        assert client.is_usable()
+        os.utime(file, (1, 1))
+        assert not client.is_usable(), "a launcher starts another server"
+    finally:
+        client.close()
+
+
 def test_eight_ranks_and_one_rank_run():
     for world_size in (1, 8):
         run = launch(add_up, world_size, args=(torch.ones(1),))

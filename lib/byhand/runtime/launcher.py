@@ -113,7 +113,7 @@ class Launcher:
             return replace(run, **self.place.counted(before, self._count()))
         finally:
             team.end()
-            self._warm_up(spec)
+            self._warm_up(spec, team)
             self._used = time.monotonic()
 
     def _count(self) -> dict[str, Any]:
@@ -215,12 +215,17 @@ class Launcher:
             team.end()
         return self._client.fork_team(spec, deadline)
 
-    def _warm_up(self, spec: dict[str, Any]) -> None:
-        """Fork the ranks that the next launch of this kind will use; they connect and wait."""
+    def _warm_up(self, spec: dict[str, Any], last: ForkedTeam) -> None:
+        """Fork the ranks that the next launch of this kind will use; they connect and wait.
+
+        What the last ones had to load of this library, these have.
+        """
         kept = self._warm_teams and spec["setup"] and spec["world_size"] <= WARM_RANKS
         if not kept or _key(spec) in self._warm:
             return
         with contextlib.suppress(LaunchError):
+            if self.place.trusted:
+                self._client.load(last.loaded())
             while len(self._warm) >= self._warm_teams:
                 self._warm.pop(next(iter(self._warm))).end()
             self._warm[_key(spec)] = self._client.fork_team(spec)

@@ -63,6 +63,7 @@ class ForkClient:
         self._is_ready = False
         self._numbers = itertools.count(1)  # of what it forks: teams, and more servers
         self._teams: dict[int, ForkedTeam] = {}
+        self._loaded: dict[str, float] = {}  # files of modules that the server has, and their age
 
     @classmethod
     def start(cls, command: Sequence[str] = ()) -> ForkClient:
@@ -99,7 +100,8 @@ class ForkClient:
         return self._process.pid if self._process is not None else None
 
     def is_usable(self) -> bool:
-        """Whether the server still runs, and belongs to this process and not to its parent.
+        """Whether the server still runs, belongs to this process and not to its parent, and has
+        of each module what its file says now.
 
         Of one that was forked from another's nobody may start a second in its place: whether it
         runs, the next message to it tells.
@@ -107,6 +109,8 @@ class ForkClient:
         if self.owner != os.getpid() or self._parent is not None:
             return self.owner == os.getpid()
         is_open = self.connection.fileno() >= 0
+        if any(_written(file) != when for file, when in self._loaded.items()):
+            return False
         return is_open and (self._process is None or self._process.poll() is None)
 
     def fresh(self, place: Place) -> ForkClient:
@@ -171,6 +175,13 @@ class ForkClient:
             team.end()
             raise
         return team
+
+    def load(self, modules: dict[str, str]) -> None:
+        """Have the server load these modules, by name with their files, before it forks again."""
+        new = {name: file for name, file in modules.items() if file not in self._loaded}
+        if new:
+            self._loaded.update({file: _written(file) for file in new.values()})
+            self.send({"do": "load", "modules": sorted(new)})
 
     def _wait_for_room(self, deadline: Deadline | None, rank: int, world_size: int) -> None:
         """Return when the server has taken in most of what it was asked."""
@@ -272,6 +283,14 @@ class ForkClient:
         return f"its last words: {text[-2000:]}" if text else "it said nothing"
 
 
+def _written(file: str) -> float:
+    """When a file was last written; 0 where there is none any more."""
+    try:
+        return os.stat(file).st_mtime
+    except OSError:
+        return 0.0
+
+
 class ForkedTeam(Team):
     """Ranks that a fork server of this machine forks: see ForkClient.fork_team."""
 
@@ -316,6 +335,11 @@ class ForkedTeam(Team):
         """Signal the ranks, or with 0 do not; the seconds that each computed, and waited to."""
         times = self.client.ask("times", do="signal", team=self.number, signal=number)
         return {int(rank): seconds for rank, seconds in times.items()}
+
+    def loaded(self) -> dict[str, str]:
+        """The modules of this library that the ranks loaded for themselves, and their files."""
+        headers = [member.header or {} for member in self.members]
+        return {name: file for header in headers for name, file in header.get("loaded", {}).items()}
 
     def close(self) -> None:
         """Close this process's ends of the ranks."""

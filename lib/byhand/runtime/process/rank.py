@@ -81,10 +81,12 @@ def main(fds: list[int], spec: dict[str, Any], place: Place) -> None:
         if spec["backend"] == "gloo":
             rehearse()
     header, call = receive(control)  # from here on what goes wrong is the function's own
+    known = set(sys.modules)
     try:
         value = _run(rank, world_size, log_fd, header, call, place)
         backend = dist.get_backend() if dist.is_initialized() else None
-        rewrite(result_fd, headed({"kind": "value", "backend": backend}))
+        loaded = {name: _file(name) for name in sys.modules.keys() - known if _is_ours(name)}
+        rewrite(result_fd, headed({"kind": "value", "backend": backend, "loaded": loaded}))
         place.dump(value, result_fd)
     except BaseException as error:
         rewrite(result_fd, headed(_error(error)))
@@ -138,6 +140,14 @@ def _run(
     finally:
         with contextlib.suppress(Exception):  # a notebook may have put anything in its place
             sys.stdout.flush()
+
+
+def _is_ours(module: str) -> bool:
+    return module.startswith("byhand.")
+
+
+def _file(module: str) -> str | None:
+    return getattr(sys.modules[module], "__file__", None)
 
 
 def _error(error: BaseException) -> dict[str, Any]:

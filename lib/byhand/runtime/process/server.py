@@ -1,11 +1,13 @@
 """The process from which every rank is forked: it imports torch once, and then only forks.
 
+But for modules of this library, which it loads when a rank has: the ranks after it have them.
+
 Started as `python -m byhand.runtime.process.server FD`, where FD is a socket to the notebook's
 process. It is single-threaded, so forking is safe, and never touches CUDA, so its children may.
 All that a rank leaves behind becomes this process's child (it is a subreaper) and is killed with
 the rank's team; when the notebook's process is gone, its socket closes and everything ends.
 
-Messages in, pickled: rank (5 descriptors), end, signal, fresh (1 descriptor), count.
+Messages in, pickled: rank (5 descriptors), load, end, signal, fresh (1 descriptor), count.
 Messages out, JSON: hello, exit, ended, times, count, failed.
 """
 
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import importlib
 import json
 import os
 import pickle
@@ -144,6 +147,13 @@ class Server:
         pid = self.fork(lambda: self.place.main(fds, message, rank_process.main), fds)
         team.ranks[pid] = message["rank"]
 
+    def do_load(self, message: dict[str, Any], _: list[int]) -> None:
+        """Load modules that ranks have loaded, each for itself: the next ranks then have them."""
+        for name in message["modules"]:
+            with contextlib.suppress(Exception):  # a rank that needs it says what is wrong
+                importlib.import_module(name)
+        keep()
+
     def do_fresh(self, message: dict[str, Any], fds: list[int]) -> None:
         """Fork a server like this one, whose ranks live in a place of their own."""
         team = self.teams.setdefault(message["team"], Processes())
@@ -252,8 +262,13 @@ def get_ready() -> None:
     torch.set_num_threads(1)
     hooks.install()
     rank_process.rehearse()
+    keep()
+
+
+def keep() -> None:
+    """Look through none of today's objects again: a collection in a child would copy them."""
     gc.collect()
-    gc.freeze()  # a collection in a child then copies none of this process's memory
+    gc.freeze()
 
 
 def main() -> None:
