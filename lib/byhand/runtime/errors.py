@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -46,14 +47,18 @@ def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "\n".join(lines)
 
 
+PAGE = 88  # characters of a line
 REPORT_HEADER = ("rank", "state", "call", "with", "tensor", "line")
 
 
 def with_table(sentence: str, reports: Sequence[Report]) -> str:
-    """The sentence, and below it a row for each report."""
+    """The sentence, in lines that a page of a notebook holds, and below it a row for each report."""
     if not reports:
         return sentence
-    return f"{sentence}\n\n{table(REPORT_HEADER, [report.cells() for report in reports])}"
+    first, gap, rest = sentence.partition("\n\n")
+    first = textwrap.fill(first, PAGE, break_long_words=False, break_on_hyphens=False)
+    rows = table(REPORT_HEADER, [report.cells() for report in reports])
+    return f"{first}{gap}{rest}\n\n{rows}"
 
 
 class LaunchError(RuntimeError):
