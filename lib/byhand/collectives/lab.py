@@ -142,6 +142,35 @@ def matrix(name: str, world_size: int = 4, root: int = 0) -> Tensor:
     return torch.cat(launch(columns, world_size).results)
 
 
+def mirror_picture(first: str, second: str, world_size: int = 4) -> CourseFigure:
+    """The matrices of two collectives without a root side by side: a square wherever a 1 stands.
+
+    A square has the colour of the rank whose number it is; lines part the ranks.
+    """
+    from byhand.figures import pen, style
+
+    found = {name: matrix(name, world_size) for name in (first, second)}
+    equal = torch.equal(found[first], found[second].T)
+    title = f"{second} is {'' if equal else 'not '}{first}, transposed"
+    widths = [each.shape[1] for each in found.values()]
+    with style.plot(4.2, title, 1, 2, width_ratios=widths) as (figure, both):
+        for axes, (name, ones) in zip(both, found.items(), strict=True):
+            outputs, inputs = ones.shape
+            style.bare(axes, xlim=(-3.2, inputs), ylim=(outputs, -1), aspect="equal")
+            for rank in range(world_size):
+                high, wide = outputs // world_size, inputs // world_size
+                pen.small(axes, (-0.3, (rank + 0.5) * high), f"rank {rank} gets", ha="right")
+                pen.small(axes, ((rank + 0.5) * wide, -0.5), str(rank))
+                for part in range(world_size):
+                    corner = part * wide, rank * high
+                    pen.box(axes, corner, (wide, high), style.PAPER, style.FAINT)
+            for row, column in ones.nonzero().tolist():
+                colour = style.rank_colour(column * world_size // inputs)
+                pen.box(axes, (column + 0.1, row + 0.1), (0.8, 0.8), colour, width=0)
+            axes.set_title(f"{name}, from rank", fontsize=style.TEXT_POINTS, pad=2)
+    return figure
+
+
 def in_turn(all_reduce: Callable, world_size: int) -> float:
     """Run `all_reduce(rank, world_size, tensor)`: how many tensors pass one after the other.
 

@@ -52,7 +52,7 @@ REPORT_HEADER = ("rank", "state", "call", "with", "tensor", "line")
 
 
 def with_table(sentence: str, reports: Sequence[Report]) -> str:
-    """The sentence, in lines that a page of a notebook holds, and below it a row for each report."""
+    """The sentence, in lines that fit a notebook, and below it a row for each report."""
     if not reports:
         return sentence
     first, gap, rest = sentence.partition("\n\n")
