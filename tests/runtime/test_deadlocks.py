@@ -271,7 +271,7 @@ def test_a_rank_that_exits_is_named_by_its_code():
 
 
 def test_a_segfault_is_named_by_its_signal_and_line():
-    with pytest.raises(RankError, match=r"SIGSEGV .*test_deadlocks\.py:") as caught:
+    with pytest.raises(RankError, match=r"(?s)SIGSEGV .*test_deadlocks\.py:") as caught:
         launch(segfaults, 2)
     assert caught.value.exit_code == -signal.SIGSEGV
 

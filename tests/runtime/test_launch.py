@@ -228,7 +228,9 @@ def test_of_much_output_the_beginning_is_shown_and_all_is_kept():
 
 @pytest.mark.parametrize("fn", [lambda: 1, lambda rank: 1, lambda a, b, c: 1, lambda a, b, *, c: 1])
 def test_a_function_that_does_not_take_what_launch_passes_is_told_what_that_is(fn):
-    with pytest.raises(RankError, match="launch passes rank and world_size before args") as raised:
+    with pytest.raises(
+        RankError, match=r"launch\spasses rank and world_size before args"
+    ) as raised:
         launch(fn, 2)
     assert raised.value.traceback == ""
 
@@ -240,7 +242,7 @@ def test_a_call_inside_the_function_is_no_matter_of_what_launch_passes():
 
 
 def test_a_rank_that_asks_somebody_is_told_that_nobody_is_there():
-    with pytest.raises(RankError, match="A rank has no keyboard"):
+    with pytest.raises(RankError, match=r"A rank has no\skeyboard"):
         launch(lambda rank, world_size: input("how many? "), 2)
 
 

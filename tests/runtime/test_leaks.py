@@ -162,6 +162,7 @@ def test_launches_behind_walls_hold_no_more_than_the_first_did(count):
                     launch_on(question, add_up, 2, args)
         return held(os.getpid())
 
+    shutdown()  # else another test's server, idle for five minutes, is ended in the midst of this
     with Sandbox(sandbox_command()) as sandbox:
         assert questions(1) == questions(count)
 
