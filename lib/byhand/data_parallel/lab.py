@@ -246,7 +246,8 @@ def _step(run: Run, number: int) -> list[list[Span]]:
         for bucket, (event, moment) in enumerate(zip(mine, met, strict=True)):
             left, free = min(max(moment, free), event.end), event.end
             spans.append(Span("waiting for another rank", "", event.start, left))
-            spans.append(Span("bucket in flight", bucket, left, event.end))
+            name = bucket if event.start < end else ""  # sent after backward: no bucket
+            spans.append(Span("bucket in flight", name, left, event.end))
         steps.append(spans)
     return steps
 
