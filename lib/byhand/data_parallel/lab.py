@@ -37,6 +37,7 @@ from byhand.words import counted
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
     import ipywidgets
+    from matplotlib.figure import Figure
 
     from byhand.figures import Span
     from byhand.figures.style import CourseFigure
@@ -215,7 +216,7 @@ def alone(num_bytes: int, network: VirtualNetwork | None = None, world_size: int
     return min(max(c.end for c in calls) - max(c.start for c in calls) for calls in together)
 
 
-def beside(watched: Mapping[str, WatchedSteps], title: str) -> CourseFigure:
+def beside(watched: Mapping[str, WatchedSteps], title: str) -> Figure:
     """Rank 0's fastest step of each run, below each other: a row a name."""
     from byhand.figures import lanes
 
@@ -333,5 +334,5 @@ def train_compressed(
             training_step(model, optimizer, digits.train_x[rows], digits.train_labels[rows])
             for rows in steps
         ]
-        losses.append((sum(shares) / len(steps)).item())
+        losses.append(torch.stack(shares).mean().item())
     return losses
