@@ -523,12 +523,20 @@ def test_the_naive_step_sends_every_gradient_after_backward():
     assert travel[0].start >= backward.end
 
 
+def test_hooks_start_every_bucket_before_backward_ends():
+    steps = watch(2 * LAYER_BYTES, num_steps=2, hooks=True)
+    for forward, backward, still, *travel in steps.steps[1]:
+        launched = [span.start for span in travel[::2]]
+        assert len(launched) == 3
+        assert forward.end < launched[0] < launched[1] < launched[2] == backward.end <= still.end
+
+
 def test_the_explorer_redraws_when_a_control_changes():
-    choices, shown, sentence = bucket_explorer(world_size=1).children
+    choices, shown, sentence = bucket_explorer(share=0.25).children
     before = bytes(shown.value)
     assert before.startswith(b"\x89PNG")
     choices.children[0].value = NAIVE
     assert bytes(shown.value) != before
     assert sentence.value.startswith("6 all-reduces a step")
     with pytest.raises(ValueError, match="buckets of -1 bytes"):
-        draw_buckets(-1, 2)
+        draw_buckets(-1, 1.0)

@@ -1,20 +1,35 @@
-"""One data-parallel training step on real ranks, watched: what hides behind backward.
+"""What lecture 05 runs and draws: a data-parallel step, watched, and training with mistakes in it.
 
-Its layers sleep: see byhand.tools.asleep. The gradients are real, and travel over a slow link.
+The watched step's layers sleep: see byhand.tools.asleep. Its gradients are real, and travel over a
+slow link.
 """
 
 from __future__ import annotations
 
+import inspect
+import re
+import textwrap
 import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
+from torch import Tensor, nn
 
-from byhand.data_parallel.replicas import DataParallel, all_reduce_gradients
-from byhand.model.mlp import MLP
+from byhand.data_parallel.hooks import GradientHooks
+from byhand.data_parallel.replicas import (
+    DataParallel,
+    all_reduce_gradients,
+    all_reduce_gradients_flat,
+    batches,
+    training_step,
+)
+from byhand.model.digits import Digits
+from byhand.model.mlp import MLP, random_weights, softmax_cross_entropy
+from byhand.model.optimizers import SGD, AdamW
 from byhand.runtime import Run, VirtualNetwork, launch
 from byhand.tools.asleep import LAYER_BYTES, Sleep, slow_link, stretches
 from byhand.tools.asleep import LINK as LINK
@@ -22,6 +37,7 @@ from byhand.words import counted
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
     import ipywidgets
+    from matplotlib.figure import Figure
 
     from byhand.figures import Span
     from byhand.figures.style import CourseFigure
@@ -62,18 +78,29 @@ class WatchedSteps:
         return self.picture()._repr_svg_()
 
     def picture(self, title: str = "", axis_seconds: float | None = None) -> CourseFigure:
-        """The step that other programs disturbed least; axis_seconds: how far its axis reaches."""
+        """The fastest step; axis_seconds: how far its axis reaches."""
         from byhand.figures import lanes
 
-        number = self.seconds.index(min(self.seconds))
-        still, step = self.shares_still[number], self.steps[number]
-        zero = min(spans[0].start for spans in step)
-        rows = {
-            f"rank {rank}": [s._replace(start=s.start - zero, end=s.end - zero) for s in spans]
-            for rank, spans in enumerate(step)
-        }
-        told = f"The ranks stand still {still:.0%} of the step"
+        rows = {f"rank {rank}": spans for rank, spans in enumerate(self.fastest)}
+        told = f"The ranks stand still {self.still:.0%} of the step"
         return lanes(rows, title or told, axis_seconds)
+
+    @property
+    def fastest(self) -> list[list[Span]]:
+        """The step that other programs disturbed least, from 0 on."""
+        step = self.steps[self.seconds.index(min(self.seconds))]
+        zero = min(spans[0].start for spans in step)
+        return [[s._replace(start=s.start - zero, end=s.end - zero) for s in own] for own in step]
+
+    @property
+    def milliseconds(self) -> float:
+        """Of the fastest step."""
+        return 1e3 * min(self.seconds)
+
+    @property
+    def still(self) -> float:
+        """The share of the fastest step that the ranks stand still."""
+        return self.shares_still[self.seconds.index(min(self.seconds))]
 
 
 def watch(
@@ -81,10 +108,13 @@ def watch(
     world_size: int = 2,
     num_steps: int = 3,
     network: VirtualNetwork | None = None,
+    share: float = 1.0,
+    hooks: bool = False,
 ) -> WatchedSteps:
     """Take `num_steps` steps with buckets of this size (NAIVE: none) on fresh ranks.
 
-    The model has six layers that sleep, with 0.5 MB of gradients each.
+    The model has six layers that sleep, with 0.5 MB of gradients each. share: of the tokens, and so
+    of the time that a layer sleeps. hooks: whether it is an nn.Module under GradientHooks.
 
     Raises:
         ValueError: bucket_bytes or num_steps is negative, or there is no rank.
@@ -92,26 +122,108 @@ def watch(
     if bucket_bytes < 0 or num_steps < 1:
         steps = counted(num_steps, "step")
         raise ValueError(f"{steps} with buckets of {bucket_bytes} bytes: not possible")
+    way, seconds = _by_hooks if hooks else _by_layers, (share * FORWARD, share * BACKWARD)
 
     def on_rank(rank: int, world_size: int) -> list[list[float]]:
         """The clock at the four edges of each step, the first of which connects the ranks."""
-        layers = [Sleep(FORWARD, BACKWARD, num_bytes=LAYER_BYTES) for _ in range(NUM_LAYERS)]
-        model, marks = DataParallel(MLP(layers), bucket_bytes=bucket_bytes or 1), []
-        for _ in range(num_steps + 1):
-            model.zero_gradients()
-            dist.barrier()
-            edges = [time.monotonic()]
-            y, saved = model.forward(torch.zeros(1))
-            edges.append(time.monotonic())
-            model.backward(y, saved, synchronise=bucket_bytes != NAIVE)
-            edges.append(time.monotonic())
-            if bucket_bytes == NAIVE:
-                all_reduce_gradients(model.gradients())
-            marks.append([*edges, time.monotonic()])
-        return marks
+        step = way(bucket_bytes, seconds)
+        return [[time.monotonic() for _ in step()] for _ in range(num_steps + 1)]
 
     run = launch(on_rank, world_size, network=network)
     return WatchedSteps([_step(run, number) for number in range(num_steps)], run)
+
+
+def _by_layers(bucket_bytes: int, seconds: tuple[float, float]) -> Callable[[], Iterator[None]]:
+    """A step of DataParallel, which stops at its four edges."""
+    layers = [Sleep(*seconds, num_bytes=LAYER_BYTES) for _ in range(NUM_LAYERS)]
+    model = DataParallel(MLP(layers), bucket_bytes=bucket_bytes or 1)
+
+    def step() -> Iterator[None]:
+        model.zero_gradients()
+        dist.barrier()
+        yield
+        y, saved = model.forward(torch.zeros(1))
+        yield
+        model.backward(y, saved, synchronise=bucket_bytes != NAIVE)
+        yield
+        if bucket_bytes == NAIVE:
+            all_reduce_gradients(model.gradients())
+        yield
+
+    return step
+
+
+class _Slept(torch.autograd.Function):
+    """x -> x, some seconds later; so is its gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, seconds: tuple[float, float]) -> Tensor:
+        ctx.like, ctx.seconds = torch.zeros_like(weight), seconds[1]
+        time.sleep(seconds[0])
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad_y: Tensor) -> tuple[Tensor, Tensor, None]:
+        time.sleep(ctx.seconds)
+        return grad_y, ctx.like, None
+
+
+class Asleep(nn.Module):
+    """tools.asleep's layer for autograd."""
+
+    def __init__(self, seconds: tuple[float, float]):
+        super().__init__()
+        self.weight, self.seconds = nn.Parameter(torch.zeros(LAYER_BYTES // 4)), seconds
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x -> x."""
+        return _Slept.apply(x, self.weight, self.seconds)
+
+
+def _by_hooks(bucket_bytes: int, seconds: tuple[float, float]) -> Callable[[], Iterator[None]]:
+    """The same step of an nn.Module, under GradientHooks."""
+    module = nn.Sequential(*(Asleep(seconds) for _ in range(NUM_LAYERS)))
+    hooks = GradientHooks(module, bucket_bytes)
+
+    def step() -> Iterator[None]:
+        module.zero_grad()
+        dist.barrier()
+        yield
+        y = module(torch.zeros(1))
+        yield
+        y.sum().backward()
+        yield
+        hooks.finish()
+        yield
+
+    return step
+
+
+def alone(num_bytes: int, network: VirtualNetwork | None = None, world_size: int = 2) -> float:
+    """Seconds that an all-reduce takes while no rank does anything else: the fastest of five.
+
+    From when the last rank is in it to when the last is through.
+    """
+
+    def on_rank(rank: int, world_size: int) -> None:
+        for _ in range(1 + 5):
+            dist.barrier()
+            dist.all_reduce(torch.zeros(num_bytes // 4))
+
+    ledger = launch(on_rank, world_size, network=network).ledger
+    by_rank = [ledger.select("all_reduce", rank) for rank in range(world_size)]
+    together = list(zip(*by_rank, strict=True))[1:]
+    return min(max(c.end for c in calls) - max(c.start for c in calls) for calls in together)
+
+
+def beside(watched: Mapping[str, WatchedSteps], title: str) -> Figure:
+    """Rank 0's fastest step of each run, below each other: a row a name."""
+    from byhand.figures import lanes
+
+    rows = {
+        f"{name}:\n{steps.milliseconds:.0f} ms": steps.fastest[0] for name, steps in watched.items()
+    }
+    return lanes(rows, title)
 
 
 def _step(run: Run, number: int) -> list[list[Span]]:
@@ -131,10 +243,12 @@ def _step(run: Run, number: int) -> list[list[Span]]:
         computed = min(end, mine[-1].start) if mine else end
         spans = [Span("forward", "", start, middle), Span("backward", "", middle, computed)]
         spans.append(Span("standing still", "", computed, waited))
+        free = 0.0  # the link carries one bucket at a time
         for bucket, (event, moment) in enumerate(zip(mine, met, strict=True)):
-            left = min(moment, event.end)
+            left, free = min(max(moment, free), event.end), event.end
             spans.append(Span("waiting for another rank", "", event.start, left))
-            spans.append(Span("bucket in flight", bucket, left, event.end))
+            name = bucket if event.start < end else ""  # sent after backward: no bucket
+            spans.append(Span("bucket in flight", name, left, event.end))
         steps.append(spans)
     return steps
 
@@ -146,18 +260,79 @@ BUCKETS = {
 }
 
 
-def bucket_explorer(bucket_bytes: int = LAYER_BYTES, world_size: int = 2) -> ipywidgets.VBox:
-    """Choose the size of the buckets and the number of ranks; see one real training step.
+SHARES = {"all": 1.0, "half": 0.5, "a quarter": 0.25}
 
-    Six layers that sleep, 0.5 MB of gradients each, and slow links where a network can be laid.
+
+def bucket_explorer(bucket_bytes: int = LAYER_BYTES, share: float = 1.0) -> ipywidgets.VBox:
+    """Choose the size of the buckets and the tokens of a rank; see one real training step.
+
+    Two ranks, six layers that sleep, 0.5 MB of gradients each, on a slow link if one can be laid.
     """
-    from byhand.tools.explorer import explorer, menu, slider
+    from byhand.tools.explorer import explorer, menu
 
     size = menu("bucket", BUCKETS.items(), bucket_bytes)
-    return explorer([[size, slider("ranks", world_size, 1, 4)]], draw_buckets)
+    return explorer([[size, menu("tokens", SHARES.items(), share)]], draw_buckets)
 
 
-def draw_buckets(bucket_bytes: int, world_size: int) -> tuple[CourseFigure, str]:
+def draw_buckets(bucket_bytes: int, share: float) -> tuple[CourseFigure, str]:
     """A step's picture, and what it took."""
-    steps = watch(bucket_bytes, world_size, network=slow_link(world_size))
+    steps = watch(bucket_bytes, network=slow_link(), share=share)
     return steps.picture(), repr(steps)
+
+
+def code_of(function: Callable) -> str:
+    """A function's lines, without its docstring."""
+    source = textwrap.dedent(inspect.getsource(function))
+    return re.sub(r'\n *""".*?"""', "", source, count=1, flags=re.DOTALL).rstrip()
+
+
+# Training with a mistake in it
+
+
+def sentences(step: int, world_size: int, num_digits: int) -> tuple[Tensor, ...]:
+    """Which digits, its tokens, each rank's sentence holds in this step: between 1 and 64."""
+    generator = torch.Generator().manual_seed(step)
+    lengths = 16 * torch.exp(1.2 * torch.randn(world_size, generator=generator))
+    lengths = lengths.clamp(1, 64).long()
+    every = torch.randint(num_digits, (int(lengths.sum()),), generator=generator)
+    return every.split(lengths.tolist())
+
+
+def train_on_sentences(rank: int, world_size: int, digits: Digits, mistake: str) -> list[float]:
+    """The loss on all digits after every eighth of 160 steps, with this mistake or none."""
+    start = rank if mistake == "no broadcast" else 0
+    model = MLP.from_weights(random_weights([64, 128, 10], start, torch.float64))
+    optimizer, losses = AdamW(model.parameters(), 3e-3), []
+    for number in range(160):
+        every = sentences(number, world_size, len(digits.train_x))
+        model.zero_gradients()
+        logits, saved = model.forward(digits.train_x[every[rank]])
+        tokens = sum(map(len, every))
+        if mistake == "mean of means":
+            tokens = world_size * len(every[rank])
+        labels = digits.train_labels[every[rank]]
+        _, grad_logits = softmax_cross_entropy(logits, labels, tokens)
+        model.backward_first(grad_logits, saved)
+        all_reduce_gradients_flat(model.gradients())
+        optimizer.step(model.gradients())
+        if number % 8 == 7:
+            logits, _ = model.forward(digits.train_x)
+            losses.append(softmax_cross_entropy(logits, digits.train_labels)[0].item())
+    return losses
+
+
+def train_compressed(
+    rank: int, world_size: int, digits: Digits, reducer: Callable[[Tensor], Any]
+) -> list[float]:
+    """This rank's shares of the mean loss of eight epochs, with this reducer for the gradients."""
+    weights = random_weights([64, 128, 10], rank, torch.float64)
+    model = DataParallel(MLP.from_weights(weights), bucket_bytes=1 << 16, reducer=reducer)
+    optimizer, losses = SGD(model.parameters(), 0.3), []
+    for epoch in range(8):
+        steps = batches(len(digits.train_x), 64, epoch)
+        shares = [
+            training_step(model, optimizer, digits.train_x[rows], digits.train_labels[rows])
+            for rows in steps
+        ]
+        losses.append(torch.stack(shares).mean().item())
+    return losses
