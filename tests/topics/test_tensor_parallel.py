@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+import time
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
-from byhand import PerRank, RankError, launch
+from byhand import PerRank, launch
 from byhand.model.attention import MultiHeadAttention, attention, attention_backward
 from byhand.model.mlp import (
     GELU,
@@ -35,8 +36,8 @@ from byhand.tensor_parallel.convolution import (
     InputChannelParallelConv2d,
     OutputChannelParallelConv2d,
 )
-from byhand.tensor_parallel.gathered import Gather, GatheredLinear, GatheringLinear
-from byhand.tensor_parallel.lab import SPLITS, draw_split, predicted, run_block
+from byhand.tensor_parallel.gathered import Gather, GatheredLinear, GatheringLinear, Slice
+from byhand.tensor_parallel.lab import seconds_of, split_block, steps_picture, torch_block
 from byhand.tensor_parallel.operators import copy_to_group, sum_over_group
 from byhand.tools.asleep import sent_each_way
 
@@ -446,21 +447,76 @@ def test_the_mlp_equals_dtensors_parallelize_module_in_float32():
         assert_close([*ours[:2], *ours[2]], [*theirs[:2], *theirs[2]], 1e-6)
 
 
+SPLITS = {
+    "column, then row": lambda weights: TensorParallelMLP(weights, GELU),
+    "gather every output": lambda weights: MLP(
+        [ColumnParallelLinear(*weights[0]), GELU(), GatheringLinear(*weights[1]), Gather()]
+    ),
+    "row, then column": lambda weights: MLP(
+        [Slice(), RowParallelLinear(*weights[0]), GELU(), GatheredLinear(*weights[1])]
+    ),
+}
+
+
+def run_split(split, world_size, num_rows, features, hidden):
+    """One step of an MLP block on fresh ranks, a barrier between forward and backward."""
+
+    def on_rank(rank, world_size):
+        generator = torch.Generator().manual_seed(1)
+        x, grad_y = torch.randn(2, num_rows, features, generator=generator)
+        model = SPLITS[split](random_weights([features, hidden, features]))
+        y, saved = model.forward(x)
+        dist.barrier()
+        return y, model.backward(grad_y, saved)
+
+    return launch(on_rank, world_size)
+
+
+def formula(split, world_size, num_rows, features, hidden):
+    """{"forward": {op: bytes that each rank sends}, "backward": ...}: lecture 07's aside."""
+    share = (world_size - 1) / world_size * 4 * num_rows
+    narrow, wide = features * share, hidden * share  # an all-gather's; an all-reduce sends twice
+    if split == "column, then row":
+        return {"forward": {"all_reduce": 2 * narrow}, "backward": {"all_reduce": 2 * narrow}}
+    if split == "gather every output":
+        backward = {"all_reduce": 2 * narrow, "reduce_scatter": wide}
+        return {"forward": {"all_gather": narrow + wide}, "backward": backward}
+    both = {"all_reduce": 2 * wide, "all_gather": narrow}
+    return {"forward": both, "backward": dict(both)}
+
+
 @pytest.mark.parametrize("world_size", [1, 3])
 @pytest.mark.parametrize("split", SPLITS)
 def test_each_way_to_split_a_block_sends_what_its_formula_says(split, world_size):
     sizes = (world_size, 5, 6, 12)
-    run = run_block(split, *sizes)
-    assert_close(run.results[0], run_block("column, then row", 1, *sizes[1:]).results[0], 1e-5)
-    for phase, expected in predicted(split, *sizes).items():
+    run = run_split(split, *sizes)
+    assert_close(run.results[0], run_split("column, then row", 1, *sizes[1:]).results[0], 1e-5)
+    for phase, expected in formula(split, *sizes).items():
         assert sent_each_way(run)[phase] == pytest.approx(expected, abs=1)
 
 
-def test_the_explorer_draws_or_says_why_not():
-    figure, sentence = draw_split("row, then column", 2, 4, 6, 2)
-    assert (figure.png()[1], sentence) == (770, "")
-    with pytest.raises(RankError, match="6 output features cannot be split over 4 ranks"):
-        draw_split("column, then row", 4, 4, 6, 1)
+def test_the_lectures_block_holds_a_share_and_equals_torchs():
+    weights, x = random_weights([4, 6, 4], **FLOAT64), torch.randn(3, 4, **FLOAT64)
+    expected = torch_block(weights)(x).detach()
+    for y, share in launch(split_block, 2, (weights, x)).results:
+        assert_close([y], [expected])
+        assert share == (24 / 2 + 6 / 2 + 24 / 2 + 4) / 58
+
+
+def sleeping_step(rank, world_size):
+    dist.barrier()
+    dist.all_reduce(torch.zeros(2))
+    time.sleep(0.02)
+    dist.all_reduce(torch.zeros(2), async_op=True).wait()
+
+
+def test_a_step_is_drawn_from_its_last_barrier_on():
+    run = launch(sleeping_step, 2)
+    assert seconds_of(run) >= 0.02
+    (axes,) = steps_picture([run], 0.01, "a title").axes
+    sums = [text.get_text() for text in axes.texts if text.get_text()]
+    assert len(axes.patches) == 5
+    assert set(sums) <= {"y", "grad_x"}
 
 
 def in_two_groups(rank, world_size, weights, x, grad_y):

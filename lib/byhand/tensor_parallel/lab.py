@@ -1,133 +1,159 @@
-"""One MLP block split over ranks in three ways, run and counted, and drawn for lecture 07.
+"""What lecture 07 draws and watches: a block cut by hand, a layer, and a step whose products sleep.
 
-    column, then row      one all-reduce of y forward, one of grad_x backward
-    gather every output   both layers by column, and each output made whole
-    row, then column      the same two splits in the other order: the wide layer is what travels
-
-D features, H hidden, T rows; every rank has x and grad_y whole, and ends with y and grad_x whole.
+T tokens, D features, H hidden features; every rank has x and grad_y whole, and ends with y and
+grad_x whole.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import inspect
+import re
+import textwrap
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.model.mlp import GELU, MLP, random_weights
-from byhand.runtime import Run, launch
-from byhand.tensor_parallel.gathered import Gather, GatheredLinear, GatheringLinear, Slice
-from byhand.tensor_parallel.layers import ColumnParallelLinear, RowParallelLinear, TensorParallelMLP
-from byhand.tools.asleep import sent_each_way, sum_of
+from byhand.runtime import Run
+from byhand.tensor_parallel.layers import TensorParallelMLP
+from byhand.tools.asleep import stretches
 
 if TYPE_CHECKING:  # ranks import this module
-    import ipywidgets
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-    from byhand.figures.style import CourseFigure
-
-Sent = dict[str, float]  # bytes by op
-
-
-SPLITS = {
-    "column, then row": lambda weights: TensorParallelMLP(weights, GELU),
-    "gather every output": lambda weights: MLP(
-        [ColumnParallelLinear(*weights[0]), GELU(), GatheringLinear(*weights[1]), Gather()]
-    ),
-    "row, then column": lambda weights: MLP(
-        [Slice(), RowParallelLinear(*weights[0]), GELU(), GatheredLinear(*weights[1])]
-    ),
-}
+CELL_INCHES, DIGIT_POINTS = 0.42, 12
 
 
-def run_block(
-    split: str, world_size: int, num_rows: int, features: int, hidden: int, backend: str = "auto"
-) -> Run:
-    """One step of the block on fresh ranks; results[rank] is (y, grad_x)."""
-    if split not in SPLITS:
-        raise ValueError(f"no split is called {split!r}; there are {', '.join(SPLITS)}")
+class Numbers(NamedTuple):
+    """A matrix to draw with its numbers; `by` says whose they are.
 
-    def on_rank(rank: int, world_size: int) -> tuple[Tensor, Tensor]:
-        """y, grad_x."""
-        generator = torch.Generator().manual_seed(1)
-        x, grad_y = torch.randn(2, num_rows, features, generator=generator)
-        model = SPLITS[split](random_weights([features, hidden, features]))
-        y, saved = model.forward(x)
-        dist.barrier()  # sends nothing, and tells forward from backward in the ledger
-        return y, model.backward(grad_y, saved)
+    by: "columns" or "rows" (cut that way, in rank order), a rank (all of it is that rank's) or None
+    (on every rank).
+    """
 
-    return launch(on_rank, world_size, backend=backend)
+    name: str
+    placement: str
+    values: Tensor
+    by: str | int | None = None
 
+    def colour(self, row: int, column: int, num_ranks: int) -> str:
+        """The colour of one number: its rank's, or grey."""
+        from byhand.figures import style
 
-def predicted(
-    split: str, world_size: int, num_rows: int, features: int, hidden: int, itemsize: int = 4
-) -> dict[str, Sent]:
-    """{"forward": {op: bytes that each rank sends}, "backward": ...}."""
-    share = (world_size - 1) / world_size * itemsize * num_rows
-    narrow, wide = features * share, hidden * share  # what an all-gather sends; an all-reduce twice
-    if split == "column, then row":
-        return {"forward": {"all_reduce": 2 * narrow}, "backward": {"all_reduce": 2 * narrow}}
-    if split == "gather every output":
-        backward = {"all_reduce": 2 * narrow, "reduce_scatter": wide}
-        return {"forward": {"all_gather": narrow + wide}, "backward": backward}
-    both = {"all_reduce": 2 * wide, "all_gather": narrow}
-    return {"forward": both, "backward": dict(both)}
+        if self.by is None:
+            return style.FAINT
+        if isinstance(self.by, int):
+            return style.rank_colour(self.by)
+        index = row if self.by == "rows" else column
+        length = self.values.shape[0 if self.by == "rows" else 1]
+        return style.rank_colour(index * num_ranks // length)
 
 
-def compare_splits(
-    world_size: int, num_rows: int, features: int, hidden: int, backend: str = "auto"
-) -> CourseFigure:
-    """Bytes that a rank sends in one step, predicted beside counted, of all three splits."""
-    from byhand.figures import bytes_bars
-
-    sizes = (world_size, num_rows, features, hidden)
-    runs = {split: run_block(split, *sizes, backend=backend) for split in SPLITS}
-    formula = {split: sum_of(predicted(split, *sizes)) for split in SPLITS}
-    ledger = {split: sum_of(sent_each_way(run)) for split, run in runs.items()}
-    best, gathered = (sum(ledger[split].values()) for split in list(SPLITS)[:2])
-    times = f"{gathered / best:.3g} times" if best else "as little"
-    title = f"Gathering every output sends {times} as much as column, then row"
-    return bytes_bars(formula, ledger, title)
+def code_of(function: Callable) -> str:
+    """A function's lines, without its docstring and the types in its head."""
+    source = textwrap.dedent(inspect.getsource(function))
+    bare = re.sub(r'\n *""".*?"""', "", source, count=1, flags=re.DOTALL).rstrip()
+    head, _, body = bare.partition("\n")
+    head = re.sub(r": \w+(?=[,)])", "", head)
+    return re.sub(r" -> .*:$", ":", head) + "\n" + body
 
 
-def linear_picture(num_ranks: int) -> CourseFigure:
-    """A linear layer, split by column and by row."""
-    from byhand.figures import shard_picture
-
-    term = "y[T × O] in partial, all-reduce →, y[T × O]"
-    lines = {
-        "Column: all of x in, a shard of y out": (
-            "x[T × I], ·, Wᵀ[I × O] in columns, =, y[T × O] in columns"
-        ),
-        "Row: a shard of x in, a term of y out": (
-            f"x[T × I] in columns, ·, Wᵀ[I × O] in rows, =, {term}"
-        ),
-    }
-    title = "By column nothing is sent; by row, a sum at the end"
-    return shard_picture(lines, {"T": 0.55, "I": 0.75, "O": 0.95}, num_ranks, title)
+def column_picture(x: Tensor, first: Tensor) -> Figure:
+    """x Aᵀ = h on two ranks, number by number."""
+    terms: list[Numbers | str] = [
+        Numbers("x", "replicated", x),
+        "·",
+        Numbers("Aᵀ", "sharded", first.T, "columns"),
+        "=",
+        Numbers("h", "sharded", x @ first.T, "columns"),
+    ]
+    return numbers_picture(terms, "By column: each rank computes its own features of h")
 
 
-def block_picture(num_ranks: int) -> CourseFigure:
-    """Column, GELU, row."""
-    from byhand.figures import shard_picture
+def row_picture(hidden: Tensor, second: Tensor) -> Figure:
+    """relu(h) Bᵀ = y on two ranks: a term from each, and their sum."""
+    pairs = zip(hidden.chunk(2, dim=1), second.chunk(2, dim=1), strict=True)
+    mine, theirs = (h @ B.T for h, B in pairs)
+    terms: list[Numbers | str] = [
+        Numbers("relu(h)", "sharded", hidden, "columns"),
+        "·",
+        Numbers("Bᵀ", "sharded", second.T, "rows"),
+        *_sum_of_terms("y", mine, theirs),
+    ]
+    return numbers_picture(terms, "By row: each rank computes a term of y, and the terms are added")
 
-    hidden, term = "h[T × H] in columns", "y[T × D] in partial, all-reduce →, y[T × D]"
-    lines = {
-        "Column": f"x[T × D], ·, Aᵀ[D × H] in columns, =, {hidden}",
-        "Row, on gelu(h)": f"{hidden}, ·, Bᵀ[H × D] in rows, =, {term}",
-    }
-    title = "Between the two layers nothing is sent"
-    return shard_picture(lines, {"T": 0.55, "D": 0.7, "H": 1.5}, num_ranks, title)
+
+def backward_picture(grad_hidden: Tensor, first: Tensor) -> Figure:
+    """grad_h A = grad_x on two ranks: a term from each, and their sum."""
+    mine, theirs = (g @ A for g, A in zip(grad_hidden.chunk(2, 1), first.chunk(2), strict=True))
+    terms: list[Numbers | str] = [
+        Numbers("grad_h", "sharded", grad_hidden, "columns"),
+        "·",
+        Numbers("A", "sharded", first, "rows"),
+        *_sum_of_terms("grad_x", mine, theirs),
+    ]
+    return numbers_picture(terms, "Backward, the column layer is the one that ends in a sum")
 
 
-def layer_picture(num_ranks: int) -> CourseFigure:
+def _sum_of_terms(name: str, mine: Tensor, theirs: Tensor) -> list[Numbers | str]:
+    return [
+        "=",
+        Numbers("rank 0's", "partial", mine, 0),
+        "+",
+        Numbers("rank 1's", "partial", theirs, 1),
+        "=",
+        Numbers(name, "replicated", mine + theirs),
+    ]
+
+
+def numbers_picture(terms: Sequence[Numbers | str], title: str, num_ranks: int = 2) -> Figure:
+    """Matrices in a row, each number in its rank's colour, their names and placements below."""
+    from byhand.figures import pen, style
+
+    tall = CELL_INCHES * max(len(term.values) for term in terms if isinstance(term, Numbers))
+    with style.drawing(tall + 1.0, title) as (figure, axes):
+        middle, left = 0.5 + tall / 2, 0.15
+        for term in terms:
+            if isinstance(term, str):
+                axes.text(left, middle, term, va="center", fontsize=DIGIT_POINTS)
+                left += 0.25
+                continue
+            wide = CELL_INCHES * term.values.shape[1]
+            _draw_numbers(
+                axes, term, (left, middle - CELL_INCHES * len(term.values) / 2), num_ranks
+            )
+            label, place = f"{term.name}\n{term.placement}", (left + wide / 2, 0.55 + tall)
+            pen.small(axes, place, label, va="top", linespacing=1.25, fontsize=style.TEXT_POINTS)
+            left += wide + 0.1
+    return figure
+
+
+def _draw_numbers(axes: Axes, matrix: Numbers, corner: tuple[float, float], num_ranks: int) -> None:
+    from byhand.figures import pen, style
+
+    size, (left, top) = (CELL_INCHES, CELL_INCHES), corner
+    for row, numbers in enumerate(matrix.values.tolist()):
+        for column, number in enumerate(numbers):
+            colour = matrix.colour(row, column, num_ranks)
+            at = left + column * CELL_INCHES, top + row * CELL_INCHES
+            pen.box(axes, at, size, colour, style.PAPER, 1.5)
+            text = f"{number:.0f}".replace("-", "−")
+            look = {"fontsize": DIGIT_POINTS, "color": style.readable_on(colour)}
+            pen.small(axes, (at[0] + CELL_INCHES / 2, at[1] + CELL_INCHES / 2), text, **look)
+
+
+def layer_picture(num_ranks: int) -> Figure:
     """A transformer layer with f and g, forward and backward."""
     from byhand.figures.block import TENSOR, block_flow
 
     return block_flow(TENSOR, num_ranks, "A transformer layer: two all-reduces each way")
 
 
-def attention_picture(num_ranks: int) -> CourseFigure:
+def attention_picture(num_ranks: int) -> Figure:
     """Queries, keys and values by column, heads, the output by row."""
     from byhand.figures import shard_picture
 
@@ -137,7 +163,7 @@ def attention_picture(num_ranks: int) -> CourseFigure:
             "x[T × D], ·, Wᵀ[D × 3D] in columns, =, q k v[T × 3D] in columns"
         ),
         "Each head alone, then the output layer": (
-            f"mixed[T × D] in columns, ·, outᵀ[D × D] in rows, =, {term}"
+            f"heads[T × D] in columns, ·, outᵀ[D × D] in rows, =, {term}"
         ),
     }
     inches, thirds = {"T": 0.55, "D": 0.75, "3D": 2.2}, {"3D": ("queries", "keys", "values")}
@@ -145,37 +171,62 @@ def attention_picture(num_ranks: int) -> CourseFigure:
     return shard_picture(lines, inches, num_ranks, title, thirds)
 
 
-def block_bytes(
-    split: str, world_size: int, num_rows: int, features: int, hidden: int
-) -> CourseFigure:
-    """Bytes predicted beside bytes counted, forward and backward, of one split."""
-    from byhand.figures import bytes_bars, style
-
-    sizes = (split, world_size, num_rows, features, hidden)
-    sent = sent_each_way(run_block(*sizes))
-    total = sum(sum(ops.values()) for ops in sent.values())
-    best = sum(sum(ops.values()) for ops in predicted(next(iter(SPLITS)), *sizes[1:]).values())
-    times = f", {total / best:.2g} × the least of the three" if total > best else ""
-    title = f"{split[0].upper()}{split[1:]}: {style.num_bytes_text(total)} per rank{times}"
-    return bytes_bars(predicted(*sizes), sent, title)
+def all_reduce_alone(rank: int, world_size: int, num_bytes: int) -> float:
+    """The least seconds of three all-reduces of so many bytes, with nothing beside them."""
+    seconds = []
+    for _ in range(3):
+        dist.barrier()
+        begin = time.monotonic()
+        dist.all_reduce(torch.zeros(num_bytes // 4))
+        seconds.append(time.monotonic() - begin)
+    return min(seconds)
 
 
-def split_explorer(split: str = "column, then row", world_size: int = 4) -> ipywidgets.VBox:
-    """Choose how an MLP block is split, and its sizes; see what each rank sends, by formula and by
-    ledger.
-
-    hidden: in multiples of the features.
-    """
-    from byhand.tools.explorer import explorer, menu, slider
-
-    how = menu("split", SPLITS, split)
-    rows, features = slider("rows", 32, 1, 128), slider("features", 48, 24, 240)
-    hidden, ranks = slider("hidden ×", 4, 1, 8), slider("ranks", world_size, 1, 8)
-    return explorer([[how, ranks], [rows, features, hidden]], draw_split)
+def seconds_of(run: Run) -> float:
+    """How long rank 0's step took: what comes after its last barrier."""
+    begin, end, _ = stretches(run)[-1]
+    return end - begin
 
 
-def draw_split(
-    split: str, world_size: int, num_rows: int, features: int, times: int
-) -> tuple[CourseFigure, str]:
-    """The bytes of one split, without words."""
-    return block_bytes(split, world_size, num_rows, features, times * features), ""
+def steps_picture(runs: Sequence[Run], product: float, title: str) -> Figure:
+    """Rank 0's step in each run: its products asleep, and the all-reduces that travel meanwhile."""
+    from byhand.figures import style
+    from byhand.figures.lanes import LANES, Bar, Panel, over_time
+
+    key = {
+        "forward": style.COMPUTE,
+        "backward": LANES["backward"][0],
+        "gradient of A": "#c98a2b",
+        "all-reduce": style.OP_COLOURS["all_reduce"],
+    }
+    bars = []
+    for row, run in enumerate(runs):
+        begin, end, (y, grad_x) = stretches(run)[-1]
+        last = grad_x.start + product / run.world_size
+        spans = (begin, y.start), (y.end, grad_x.start), (grad_x.start, last)
+        sums = (y.start, y.end, "y"), (grad_x.start, min(grad_x.end, end), "grad_x")
+        for (start, stop), colour in zip(spans, key.values(), strict=False):
+            bars.append(Bar(row, start - begin, stop - begin, colour, "", -0.4, 0.4))
+        for start, stop, name in sums:
+            bar = Bar(row, start - begin, stop - begin, key["all-reduce"], name, 0.05, 0.3)
+            bars.append(bar)
+    rows = [f"{run.world_size} ranks" if run.world_size > 1 else "1 rank" for run in runs]
+    return over_time([Panel(rows, bars)], title, key, row_inches=0.72)
+
+
+def split_block(
+    rank: int, world_size: int, weights: Sequence[tuple[Tensor, Tensor]], x: Tensor
+) -> tuple[Tensor, float]:
+    """y of the split block, and the share of the weights' numbers that this rank holds."""
+    block = TensorParallelMLP(weights)
+    y, _ = block.forward(x)
+    held, whole = block.parameters(), [tensor for pair in weights for tensor in pair]
+    return y, sum(t.numel() for t in held) / sum(t.numel() for t in whole)
+
+
+def torch_block(weights: Sequence[tuple[Tensor, Tensor]]) -> torch.nn.Sequential:
+    """torch's own linear, ReLU, linear, with these (weight, bias) pairs."""
+    first, second = (torch.nn.Linear(w.shape[1], w.shape[0], dtype=w.dtype) for w, _ in weights)
+    for layer, (weight, bias) in zip((first, second), weights, strict=True):
+        layer.weight.data, layer.bias.data = weight.clone(), bias.clone()
+    return torch.nn.Sequential(first, torch.nn.ReLU(), second)

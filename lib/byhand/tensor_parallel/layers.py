@@ -54,7 +54,7 @@ class ColumnParallelLinear(Linear):
         Sends 2 (n-1)/n · T·I elements per rank: one all-reduce, under way while the weight's
         gradient is computed.
         """
-        grad_x, kept = super().backward_input(grad_y, saved)  # grad_y W_r: one term of the sum
+        grad_x, kept = super().backward_input(grad_y, saved)  # a term of the sum
         pending = dist.all_reduce(grad_x, group=self.group, async_op=True)
         self.backward_weight(kept)
         pending.wait()
