@@ -34,7 +34,7 @@ from byhand.hybrid_parallel.cluster import (
     simulated,
 )
 from byhand.hybrid_parallel.cost import SCALARS, held_bytes, predict, sent_bytes
-from byhand.hybrid_parallel.lab import count_bytes, draw_layouts, time_layouts
+from byhand.hybrid_parallel.lab import count_bytes, time_layouts
 from byhand.hybrid_parallel.layouts import (
     Layout,
     layouts,
@@ -504,15 +504,6 @@ def test_sums_of_gradients_hide_behind_the_last_backward():
     assert 0 < step.sums(0) < sum(step.turns[0][1])
     found = simulated(model, layout, machine, num_sequences)
     assert found == pytest.approx(sum(map(sum, step.turns[0])))
-
-
-def test_the_explorer_draws_the_ten_best_and_says_why_there_are_none():
-    figure, sentence = draw_layouts("1008 B", 19.75, 8, 80)
-    best, parts = next(iter(fastest(*CLUSTERS["1008 B"]).items()))
-    took = sum(parts.values())
-    assert len(figure.axes[0].get_yticks()) == 9  # as many fit
-    assert f"{degrees(best)}, in micro-batches of 1, takes {took:.2f} s" in sentence
-    assert f"idles {parts['idle'] / took:.0%} of the step" in sentence
 
 
 def test_the_lectures_counted_bytes_are_those_predicted_and_its_steps_sleep():
