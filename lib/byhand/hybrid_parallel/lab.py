@@ -261,63 +261,62 @@ def code_of(function: Callable[..., Any]) -> str:
 
 
 def walls(seconds: Mapping[int, tuple[float, float]], title: str) -> CourseFigure:
-    """A step's seconds by GPUs, with ZeRO-3 alone and with three ways together; half each time."""
+    """A step's seconds by GPUs, with ZeRO-3 alone and with all three ways together."""
     from byhand.figures import style
 
+    looks = ("ZeRO-3 alone", style.axis_colour("dp"), -0.2), ("dp, tp, pp", style.COMPUTE, 0.2)
     with style.plot(2.7, title) as (figure, axes):
-        places, (alone, together) = range(len(seconds)), zip(*seconds.values(), strict=True)
-        looks = ("ZeRO-3 alone", alone, "#d55e00", -0.2), ("three ways", together, "#0072b2", 0.2)
-        for name, values, colour, aside in looks:
-            axes.bar([x + aside for x in places], values, 0.38, color=colour)
-            for x, value in zip(places, values, strict=True):
-                label = f"{value:.0f} s" + (f"\n{name}" if x == 0 else "")
+        for x, pair in enumerate(seconds.values()):
+            for value, (name, colour, aside) in zip(pair, looks, strict=True):
+                axes.bar(x + aside, value, 0.38, color=colour)
+                label = f"{name}\n{value:.0f} s" if x == 0 else f"{value:.0f} s"
                 look = {"ha": "center", "va": "bottom", "weight": "bold", "color": colour}
                 axes.text(x + aside, value + 1, label, fontsize=style.TEXT_POINTS, **look)
-        axes.set_xticks(places, [f"{gpus} GPUs" for gpus in seconds])
-        axes.set(yticks=[], ylim=(0, 1.3 * max(alone)))
+        axes.set_xticks(range(len(seconds)), [f"{gpus} GPUs" for gpus in seconds])
+        axes.set(yticks=[], ylim=(0, 1.3 * max(map(max, seconds.values()))))
     return figure
 
 
-def staircase(rule: Mapping[str, Layout], ran: Mapping[str, Layout], title: str) -> CourseFigure:
-    """Over how many ranks each model is cut: the rule as steps, a run as a circle, by name."""
+def link_bars(on_paper: Mapping[str, float], measured: Mapping[str, float]) -> CourseFigure:
+    """By the axis that crosses: the seconds that the link needs, and those of a measured step."""
     from byhand.figures import style
 
-    def cut_over(layouts: Mapping[str, Layout]) -> list[int]:
-        return [layouts[name].tp * layouts[name].pp for name in ran]
-
-    with style.plot(3.6, title) as (figure, axes):
-        places = range(len(ran))
-        axes.step(places, cut_over(rule), where="mid", color="#0072b2", linewidth=2.4)
-        axes.plot(places, cut_over(ran), "o", ms=9, mfc=style.PAPER, mec="#d55e00", mew=2)
-        for x, at, high in zip(places, ran.values(), cut_over(ran), strict=True):
-            label = f"tp {at.tp}\npp {at.pp}"
-            axes.text(x, high * 1.5, label, ha="center", va="bottom", fontsize=style.SMALL_POINTS)
-        axes.set_yscale("log", base=2)
-        axes.set_xticks(places, [name.removesuffix(" B") for name in ran])
-        ticks = [1, 8, 64, 512]
-        axes.set_yticks(ticks, list(map(str, ticks)))
-        axes.minorticks_off()
-        axes.set(xlabel="billions of parameters", ylabel="ranks of a replica", ylim=(0.7, 3000))
-        axes.text(0.02, 0.93, "circles: what ran", color="#d55e00", transform=axes.transAxes)
-        axes.text(0.02, 0.85, "line: the rule", color="#0072b2", transform=axes.transAxes)
-    return figure
-
-
-def link_bars(seconds: Mapping[str, tuple[float, float, str]], title: str) -> CourseFigure:
-    """A step's seconds by name: what the slow link must take, and what was measured; the axis."""
-    from byhand.figures import style
-
-    with style.plot(2.6, title) as (figure, axes):
-        for y, (on_paper, measured, axis) in enumerate(seconds.values()):
-            colour = style.axis_colour(axis)
-            axes.barh(y - 0.19, on_paper, 0.34, color=style.tint(colour, 0.4))
-            axes.barh(y + 0.19, measured, 0.34, color=colour)
-            for aside, value, word in (
-                (-0.19, on_paper, "predicted"),
-                (0.19, measured, "measured"),
+    slow, fast = max(measured, key=measured.__getitem__), min(measured, key=measured.__getitem__)
+    times = [seconds[slow] / seconds[fast] for seconds in (on_paper, measured)]
+    told = f"{times[1]:.1f} times as long as {fast}; the bytes say {times[0]:.1f}"
+    with style.plot(2.6, f"{slow} across hosts takes {told}") as (figure, axes):
+        for y, axis in enumerate(on_paper):
+            for aside, strength, seconds, what in (
+                (-0.19, 0.4, on_paper, "for the link alone, predicted"),
+                (0.19, 1.0, measured, "for the step, measured"),
             ):
-                axes.text(value, y + aside, f"  {value:.2f} s {word}", va="center")
-        axes.set_yticks(range(len(seconds)), list(seconds))
-        most = max(max(pair[:2]) for pair in seconds.values())
-        axes.set(xlim=(0, 1.35 * most), ylim=(len(seconds) - 0.5, -0.5), xlabel="seconds of a step")
+                colour = style.tint(style.axis_colour(axis), strength)
+                axes.barh(y + aside, seconds[axis], 0.34, color=colour)
+                axes.text(seconds[axis], y + aside, f"  {seconds[axis]:.2f} s {what}", va="center")
+        axes.set_yticks(range(len(on_paper)), [f"{axis} crosses" for axis in on_paper])
+        axes.set(xticks=[], xlim=(0, 1.5 * max(measured.values())), ylim=(2.5, -0.5))
+    return figure
+
+
+def staircase(
+    rule: Mapping[str, tuple[int, int]], ran: Mapping[str, tuple[int, int]], title: str
+) -> CourseFigure:
+    """Over how many ranks each model is cut: (tp, pp) by a rule, as steps, and of runs, circles."""
+    from byhand.figures import style
+
+    ruled, circles = ([tp * pp for tp, pp in pairs.values()] for pairs in (rule, ran))
+    with style.plot(3.6, title) as (figure, axes):
+        axes.step(range(len(ran)), ruled, where="mid", color=style.COMPUTE, linewidth=2.4)
+        ring = {"mfc": style.PAPER, "mec": style.axis_colour("dp"), "mew": 2}
+        axes.plot(range(len(ran)), circles, "o", ms=9, **ring)
+        for x, (tp, pp) in enumerate(ran.values()):
+            axes.text(x, tp * pp * 1.5, f"tp {tp}\npp {pp}", ha="center", va="bottom")
+        axes.set_yscale("log", base=2)
+        axes.set_xticks(range(len(ran)), [name.removesuffix(" B") for name in ran])
+        axes.set_yticks([1, 8, 64, 512], ["1", "8", "64", "512"])
+        axes.set(xlabel="billions of parameters", ylabel="tp · pp", ylim=(0.7, 4000))
+        known = ("circles: what ran", ring["mec"]), ("line: the rule", style.COMPUTE)
+        for line, (text, colour) in enumerate(known):
+            where = {"transform": axes.transAxes, "va": "top"}
+            axes.text(0.02, 0.98 - 0.09 * line, text, color=colour, weight="bold", **where)
     return figure
