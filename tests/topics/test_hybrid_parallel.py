@@ -34,7 +34,7 @@ from byhand.hybrid_parallel.cluster import (
     simulated,
 )
 from byhand.hybrid_parallel.cost import SCALARS, held_bytes, predict, sent_bytes
-from byhand.hybrid_parallel.lab import count_bytes, time_layouts
+from byhand.hybrid_parallel.lab import count_bytes, time_layouts, train_broken
 from byhand.hybrid_parallel.layouts import (
     Layout,
     layouts,
@@ -517,6 +517,13 @@ def test_the_lectures_counted_bytes_are_those_predicted_and_its_steps_sleep():
     software = {at: steps.software.median for at, steps in timed.items()}
     found = predict_seconds(costs_of(weights), ways, 8, 0.002, software)
     assert all(found[at].parts[-1] == software[at] for at in ways)
+
+
+def test_weights_after_one_step_tell_every_broken_joint_from_rounding():
+    runs = train_broken(tiny(SHORT, torch.float32), Layout(2, 2, 2), batches(1, rows=16))
+    right = runs.pop("right").weights_off
+    assert right < 1e-6
+    assert {name for name, run in runs.items() if run.weights_off < 100 * right} == set()
 
 
 def test_only_a_pipeline_is_fed_micro_batches():
