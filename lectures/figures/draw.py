@@ -10,8 +10,8 @@ three ways to all-reduce send out of a host, by ledger and kernel.
 animated.svg, on the book's first page: four stages of a pipeline compute eight micro-batches by
 1F1B.
 
-layouts.svg, for readers of lecture 12 likewise: the seconds of a step under each layout of eight
-ranks on two hosts.
+numberings.svg, for readers of lecture 12 likewise: the seconds of a step of eight ranks on two
+hosts, by the axis whose groups cross the slow link.
 """
 
 import argparse
@@ -22,9 +22,7 @@ import torch.distributed as dist
 
 from byhand import VirtualNetwork, launch
 from byhand.all_reduce.lab import ALGORITHMS, compare_on_hosts
-from byhand.costs import Machine
 from byhand.figures import (
-    layout_seconds,
     save_animated_svg,
     save_svg,
     schedule_timeline,
@@ -32,7 +30,7 @@ from byhand.figures import (
 )
 from byhand.figures.recorded import FOLDER
 from byhand.hybrid_parallel import lab as hybrid
-from byhand.hybrid_parallel.layouts import layouts, predict_seconds
+from byhand.hybrid_parallel.layouts import Layout, predict_bytes
 from byhand.model.gpt import costs_of, random_gpt
 from byhand.model.text import text_batches
 from byhand.pipeline_parallel.lab import sleep_through
@@ -85,29 +83,29 @@ def draw_animated(path: Path) -> None:
     print(f"{path}: {figure.texts[0].get_text()}")
 
 
-def draw_layouts(path: Path) -> None:
+def draw_numberings(path: Path) -> None:
     if (why := why_no_network()) is not None:
         print(f"{path} stays as it is: {why}")
         return
     weights = random_gpt(128, 16, 32, 8, 4)
     (batch,) = text_batches(1, 16, 16)
-    network = VirtualNetwork(2, 4, bytes_per_second=1.25e6)
-    ways, machine = layouts(8), Machine(between=1.25e6, ranks_per_host=4)
-    alone = hybrid.time_layouts(weights, ways, batch, 0.0)
-    software = {at: steps.software.median for at, steps in alone.items()}
-    sizes = costs_of(weights), ways, len(batch[0])
-    predicted = predict_seconds(*sizes, 0.004, software, machine)
-    timed = hybrid.time_layouts(weights, ways, batch, 0.004, network)
-    found = {str(at): (predicted[at].parts, timed[at].whole.median) for at in ways}
-    save_svg(layout_seconds(found), path)
-    print(f"{path}: {min(ways, key=lambda at: timed[at].whole.median)} is the fastest")
+    orders = {"tp": "dp-pp-cp-ep-tp", "dp": "tp-pp-cp-ep-dp", "pp": "tp-cp-ep-dp-pp"}
+    ways = {axis: Layout(2, 2, 2, order=order) for axis, order in orders.items()}
+    sent = predict_bytes(costs_of(weights), list(ways.values()), len(batch[0]))
+    on_paper = {axis: sent[way][axis] / 2 / 0.25e6 for axis, way in ways.items()}
+    on_paper["pp"] += sent[ways["pp"]]["embedding"] / 2 / 0.25e6
+    network = VirtualNetwork(2, 4, bytes_per_second=0.25e6)
+    timed = hybrid.time_layouts(weights, list(ways.values()), batch, 0.0, network)
+    measured = {axis: timed[way].whole.median for axis, way in ways.items()}
+    save_svg(hybrid.link_bars(on_paper, measured), path)
+    print(f"{path}: {measured}")
 
 
 DRAWN = {
     "timeline": draw_timeline,
     "two_hosts": draw_two_hosts,
     "animated": draw_animated,
-    "layouts": draw_layouts,
+    "numberings": draw_numberings,
 }
 
 

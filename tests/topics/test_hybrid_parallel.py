@@ -34,7 +34,7 @@ from byhand.hybrid_parallel.cluster import (
     simulated,
 )
 from byhand.hybrid_parallel.cost import SCALARS, held_bytes, predict, sent_bytes
-from byhand.hybrid_parallel.lab import count_bytes, draw_layouts, time_layouts
+from byhand.hybrid_parallel.lab import count_bytes, time_layouts, train_broken
 from byhand.hybrid_parallel.layouts import (
     Layout,
     layouts,
@@ -506,15 +506,6 @@ def test_sums_of_gradients_hide_behind_the_last_backward():
     assert found == pytest.approx(sum(map(sum, step.turns[0])))
 
 
-def test_the_explorer_draws_the_ten_best_and_says_why_there_are_none():
-    figure, sentence = draw_layouts("1008 B", 19.75, 8, 80)
-    best, parts = next(iter(fastest(*CLUSTERS["1008 B"]).items()))
-    took = sum(parts.values())
-    assert len(figure.axes[0].get_yticks()) == 9  # as many fit
-    assert f"{degrees(best)}, in micro-batches of 1, takes {took:.2f} s" in sentence
-    assert f"idles {parts['idle'] / took:.0%} of the step" in sentence
-
-
 def test_the_lectures_counted_bytes_are_those_predicted_and_its_steps_sleep():
     weights, ways = tiny(SHORT, torch.float32), layouts(2)
     batch = batches(1, rows=8)[0]
@@ -526,6 +517,13 @@ def test_the_lectures_counted_bytes_are_those_predicted_and_its_steps_sleep():
     software = {at: steps.software.median for at, steps in timed.items()}
     found = predict_seconds(costs_of(weights), ways, 8, 0.002, software)
     assert all(found[at].parts[-1] == software[at] for at in ways)
+
+
+def test_weights_after_one_step_tell_every_broken_joint_from_rounding():
+    runs = train_broken(tiny(SHORT, torch.float32), Layout(2, 2, 2), batches(1, rows=16))
+    right = runs.pop("right").weights_off
+    assert right < 1e-6
+    assert {name for name, run in runs.items() if run.weights_off < 100 * right} == set()
 
 
 def test_only_a_pipeline_is_fed_micro_batches():

@@ -6,7 +6,7 @@ cost        what a step sends and how long it takes. Pure
 layouts     every way to lay out the ranks, and what each costs. Pure
 cluster     the fastest layout of a cluster for a large model. Pure
 published   ten such models, and how they were run. Pure
-lab         what lecture 12 runs, draws and lets one drag
+lab         what lecture 12 runs and draws
 """
 
 from byhand.hybrid_parallel.step import GROUPS, HybridParallel, HybridStep, chunks_of

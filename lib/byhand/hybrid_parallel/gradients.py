@@ -68,7 +68,7 @@ def clip(gradients: Gradients, max_norm: float) -> Tensor:
         square += torch.linalg.vector_norm(tensor, dtype=torch.float64).square()
     dist.all_reduce(square, group=gradients.groups["tp-pp"])
     norm = square.sqrt()
-    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)  # as torch.nn.utils.clip_grad_norm_
+    scale = (max_norm / (norm + 1e-6)).clamp(max=1.0)  # as clip_grad_norm_ of torch
     for tensor in gradients.tensors:
         tensor.mul_(scale)
     return norm

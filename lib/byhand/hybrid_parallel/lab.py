@@ -7,8 +7,11 @@ launch.
 
 from __future__ import annotations
 
+import inspect
+import re
+import textwrap
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,14 +20,14 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.communication_cost.timing import Timing, take_turns
-from byhand.hybrid_parallel.cluster import by_degrees, bytes_held, degrees, fastest
 from byhand.hybrid_parallel.cost import SCALARS
 from byhand.hybrid_parallel.layouts import Layout, schedule_of
-from byhand.hybrid_parallel.published import PUBLISHED
 from byhand.hybrid_parallel.step import GROUPS, HybridParallel, chunks_of
-from byhand.model.gpt import GPT, gpt_layers, next_token_loss
+from byhand.model.gpt import GPT, gpt_layers, gpt_weights, next_token_loss
+from byhand.model.layer import PARTIAL, REPLICATED
 from byhand.model.mlp import MLP
-from byhand.model.optimizers import AdamW
+from byhand.model.optimizers import SGD, AdamW
+from byhand.model.shards import shard
 from byhand.model.training import train_alone
 from byhand.model.transformer import Residual
 from byhand.rank_groups.process_groups import groups_for_this_rank
@@ -33,8 +36,6 @@ from byhand.tensor_parallel.gpt import tensor_parallel_parts
 from byhand.tools.asleep import stretches
 
 if TYPE_CHECKING:  # ranks import this module
-    import ipywidgets
-
     from byhand.figures.style import CourseFigure
 
 Batches = list[tuple[Tensor, Tensor]]  # of model.text
@@ -61,11 +62,15 @@ def model_on_rank(weights: GPT, layout: Layout, num_sequences: int) -> HybridPar
     """This rank's part, in new process groups: its halves of blocks can sleep, each stage has as
     many of them."""
     groups = groups_for_this_rank(layout.groups, GROUPS)
+    schedule, row_shape = schedule_of(layout, num_sequences), weights.positions.shape
+    return HybridParallel(sleepy_chunks(weights, groups), groups, schedule, row_shape)
+
+
+def sleepy_chunks(weights: GPT, groups: Mapping[str, Any]) -> list[MLP]:
+    """This rank's shards of its stage, whose halves of blocks can sleep."""
     costs = [0.0, *[1.0] * (2 * len(weights.blocks)), 0.0, 0.0]
     parts = replace(tensor_parallel_parts(groups["tp"]), residual=Sleepy)
-    chunks = chunks_of(weights, groups, costs=costs, parts=parts)
-    schedule, row_shape = schedule_of(layout, num_sequences), weights.positions.shape
-    return HybridParallel(chunks, groups, schedule, row_shape)
+    return chunks_of(weights, groups, costs=costs, parts=parts)
 
 
 def train_on_one_device(weights: GPT, batches: Batches, lr: float = 3e-3) -> list[float]:
@@ -155,45 +160,163 @@ def step_asleep(model: HybridParallel, seconds: float, batch: tuple[Tensor, Tens
     model.step(*batch)
 
 
-def layout_explorer(links_per_host: int = 8) -> ipywidgets.VBox:
-    """Choose a published model, the links of its hosts and its GPUs' memory; see the best layouts.
-
-    Predicted by byhand.hybrid_parallel.cluster.
-    """
-    from byhand.tools.explorer import explorer, steps
-
-    model, link = (
-        steps("model", list(PUBLISHED), "1008 B"),
-        steps("link GB/s", [1, 5, 25, 50, 400], 25),
-    )
-    links = steps("links a host", [1, 2, 4, 8], links_per_host)
-    return explorer([[model, link], [links, steps("memory GB", [40, 80, 141], 80)]], draw_layouts)
+# Five joints, each left out or done wrongly
 
 
-def draw_layouts(
-    name: str, gigabytes_per_second: float, links_per_host: int, gigabytes: float
-) -> tuple[CourseFigure, str]:
-    """The ten fastest layouts, each with its best micro-batch, and a sentence on the first."""
-    from byhand.figures import layout_seconds
-
-    published = PUBLISHED[name]
-    num_ranks, num_sequences = published.layout.num_ranks, published.num_sequences
-    links = {"between": 1e9 * gigabytes_per_second, "links_per_host": links_per_host}
-    machine = replace(published.machine, memory=1e9 * gigabytes, **links)
-    found = by_degrees(fastest(published.model, machine, num_ranks, num_sequences))
-    ten = {str(degrees(at)): parts for at, parts in list(found.items())[:10]}
-    first, parts = next(iter(found.items()))
-    full = bytes_held(published.model, first, num_sequences) / 1e9
-    took = sum(parts.values())
-    text = (
-        f"{name} parameters on {num_ranks} GPUs: {degrees(first)}, in micro-batches of "
-        f"{first.rows}, takes {took:.2f} s and {full:.0f} of {gigabytes:.0f} GB; a rank of the "
-        f"slowest stage idles {parts['idle'] / took:.0%} of the step."
-    )
-    title = f"{degrees(first)} is predicted fastest; the run had {published.layout}"
-    return layout_seconds({at: (shown(parts), None) for at, parts in ten.items()}, title), text
+def own_rows(model: HybridParallel) -> None:
+    """Each rank of a tp group has loaded rows of its own, and nobody shares them."""
+    place = dist.get_rank(model.groups["tp"])
+    model.rows = lambda batch: shard(batch.roll(place, 0), 0, model.groups["dp"])  # type: ignore[method-assign]
 
 
-def shown(parts: Mapping[str, float]) -> tuple[float, ...]:
-    """Seconds in the order in which layout_seconds draws them; no software."""
-    return (*(parts[name] for name in ("computing", "tp", "idle", "sums")), 0.0)
+def divided_again(model: HybridParallel) -> None:
+    """Gradients of a mean over the global batch are divided by the number of micro-batches."""
+
+    def loss(*given: Any) -> tuple[Tensor, Tensor]:
+        value, gradient = next_token_loss(*given)
+        return value, gradient / model.pipeline.num_micro_batches
+
+    model.loss = loss
+
+
+def partial_alone(model: HybridParallel) -> None:
+    """Partial gradients stay a term each: they count as replicated."""
+    found = model.gradients.placements
+    model.gradients.placements = [REPLICATED if how == PARTIAL else how for how in found]
+
+
+def tables_alone(model: HybridParallel) -> None:
+    """The table's two copies are never summed."""
+    model.gradients.groups = {**model.groups, "embedding": None}
+
+
+def norm_alone(model: HybridParallel) -> None:
+    """The squares of the norm are summed over dp, and not over tp and pp."""
+    model.gradients.groups = {**model.groups, "tp-pp": model.groups["dp"]}
+
+
+BROKEN: dict[str, Callable[[HybridParallel], None]] = {
+    "rows are not shared over tp": own_rows,
+    "divided by m once more": divided_again,
+    "partial ones are not summed": partial_alone,
+    "the tables are not summed": tables_alone,
+    "the norm over the wrong group": norm_alone,
+}
+
+
+SGD_ONCE = partial(SGD, lr=0.3)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A run's losses, and how far its weights are from the right ones after a step of SGD."""
+
+    losses: list[float]
+    weights_off: float
+
+
+def train_broken(weights: GPT, layout: Layout, batches: Batches) -> dict[str, Trained]:
+    """Steps of AdamW, and one of SGD, with no joint broken ("right") and with each in turn."""
+
+    def on_rank(rank: int, world_size: int) -> dict[str, Trained]:
+        """Of this rank's own weights, those of one device are what chunks_of gives it."""
+        groups, found = groups_for_this_rank(layout.groups, GROUPS), {}
+        expected = chunks_of(after_one_step(weights, batches), groups)[0].parameters()
+        for name, change in {"right": lambda model: None, **BROKEN}.items():
+            losses, _ = trained(groups, change, partial(AdamW, lr=3e-3), batches)
+            _, after = trained(groups, change, SGD_ONCE, batches[:1])
+            off = max(float((a - b).abs().max()) for a, b in zip(after, expected, strict=True))
+            found[name] = Trained(losses, off)
+        return found
+
+    def trained(
+        groups: Mapping[str, Any], change: Callable[..., None], optimizer: Any, some: Batches
+    ) -> tuple[list[float], list[Tensor]]:
+        """Losses and this rank's weights after steps on some batches, with a joint changed."""
+        schedule = schedule_of(layout, len(some[0][0]))
+        chunks, row_shape = chunks_of(weights, groups), weights.positions.shape
+        model = HybridParallel(chunks, groups, schedule, row_shape, optimizer)
+        change(model)
+        return [float(model.step(*batch).loss) for batch in some], model.parameters()
+
+    results = launch(on_rank, layout.num_ranks, deadline=300).results
+    worst = {name: max(found[name].weights_off for found in results) for name in results[0]}
+    return {name: replace(of, weights_off=worst[name]) for name, of in results[0].items()}
+
+
+def after_one_step(weights: GPT, batches: Batches) -> GPT:
+    """The weights of one device after a step of SGD on the first batch."""
+    model = MLP(gpt_layers(weights))
+    train_alone(model, SGD_ONCE(model.parameters()), batches[:1], next_token_loss, max_norm=1.0)
+    return gpt_weights(model.layers, weights.num_heads)
+
+
+def code_of(function: Callable[..., Any]) -> str:
+    """A function's lines, without its docstring and what it stands in."""
+    source = textwrap.dedent(inspect.getsource(function))
+    return re.sub(r'\n *""".*?"""', "", source, count=1, flags=re.DOTALL).rstrip()
+
+
+# Pictures
+
+
+def walls(seconds: Mapping[int, tuple[float, float]], title: str) -> CourseFigure:
+    """A step's seconds by GPUs, with ZeRO-3 alone and with all three ways together."""
+    from byhand.figures import style
+
+    looks = ("ZeRO-3 alone", style.axis_colour("dp"), -0.2), ("dp, tp, pp", style.COMPUTE, 0.2)
+    with style.plot(2.7, title) as (figure, axes):
+        for x, pair in enumerate(seconds.values()):
+            for value, (name, colour, aside) in zip(pair, looks, strict=True):
+                axes.bar(x + aside, value, 0.38, color=colour)
+                label = f"{name}\n{value:.0f} s" if x == 0 else f"{value:.0f} s"
+                look = {"ha": "center", "va": "bottom", "weight": "bold", "color": colour}
+                axes.text(x + aside, value + 1, label, fontsize=style.TEXT_POINTS, **look)
+        axes.set_xticks(range(len(seconds)), [f"{gpus} GPUs" for gpus in seconds])
+        axes.set(yticks=[], ylim=(0, 1.3 * max(map(max, seconds.values()))))
+    return figure
+
+
+def link_bars(on_paper: Mapping[str, float], measured: Mapping[str, float]) -> CourseFigure:
+    """By the axis that crosses: the seconds that the link needs, and those of a measured step."""
+    from byhand.figures import style
+
+    slow, fast = max(measured, key=measured.__getitem__), min(measured, key=measured.__getitem__)
+    times = [seconds[slow] / seconds[fast] for seconds in (on_paper, measured)]
+    told = f"{times[1]:.1f} times as long as {fast}; the bytes say {times[0]:.1f}"
+    with style.plot(2.6, f"{slow} across hosts takes {told}") as (figure, axes):
+        for y, axis in enumerate(on_paper):
+            for aside, strength, seconds, what in (
+                (-0.19, 0.4, on_paper, "for the link alone, predicted"),
+                (0.19, 1.0, measured, "for the step, measured"),
+            ):
+                colour = style.tint(style.axis_colour(axis), strength)
+                axes.barh(y + aside, seconds[axis], 0.34, color=colour)
+                axes.text(seconds[axis], y + aside, f"  {seconds[axis]:.2f} s {what}", va="center")
+        axes.set_yticks(range(len(on_paper)), [f"{axis} crosses" for axis in on_paper])
+        axes.set(xticks=[], xlim=(0, 1.5 * max(measured.values())), ylim=(2.5, -0.5))
+    return figure
+
+
+def staircase(
+    rule: Mapping[str, tuple[int, int]], ran: Mapping[str, tuple[int, int]], title: str
+) -> CourseFigure:
+    """Over how many ranks each model is cut: (tp, pp) by a rule, as steps, and of runs, circles."""
+    from byhand.figures import style
+
+    ruled, circles = ([tp * pp for tp, pp in pairs.values()] for pairs in (rule, ran))
+    with style.plot(3.6, title) as (figure, axes):
+        axes.step(range(len(ran)), ruled, where="mid", color=style.COMPUTE, linewidth=2.4)
+        ring = {"mfc": style.PAPER, "mec": style.axis_colour("dp"), "mew": 2}
+        axes.plot(range(len(ran)), circles, "o", ms=9, **ring)
+        for x, (tp, pp) in enumerate(ran.values()):
+            axes.text(x, tp * pp * 1.5, f"tp {tp}\npp {pp}", ha="center", va="bottom")
+        axes.set_yscale("log", base=2)
+        axes.set_xticks(range(len(ran)), [name.removesuffix(" B") for name in ran])
+        axes.set_yticks([1, 8, 64, 512], ["1", "8", "64", "512"])
+        axes.set(xlabel="billions of parameters", ylabel="tp · pp", ylim=(0.7, 4000))
+        known = ("circles: what ran", ring["mec"]), ("line: the rule", style.COMPUTE)
+        for line, (text, colour) in enumerate(known):
+            where = {"transform": axes.transAxes, "va": "top"}
+            axes.text(0.02, 0.98 - 0.09 * line, text, color=colour, weight="bold", **where)
+    return figure

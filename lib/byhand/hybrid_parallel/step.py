@@ -103,9 +103,9 @@ class HybridParallel:
         for chunk in self.pipeline.chunks:
             chunk.zero_gradients()
         m = self.pipeline.num_micro_batches
-        micro_batches = cut(self.rows(x) if self.is_first else shard(x, 0, self.groups["dp"]), m)
+        mine = self.rows(x) if self.is_first else shard(x, 0, self.groups["dp"])
         answers = cut(self.rows(targets), m) if self.is_last else []
-        done = self.pipeline.step(micro_batches, answers, self.loss, global_batch=len(x))
+        done = self.pipeline.step(cut(mine, m), answers, self.loss, global_batch=len(x))
         self.gradients.sum_over_ranks()
         norm = clip(self.gradients, self.max_norm)
         self.optimizer.step(self.gradients.tensors)
