@@ -45,6 +45,11 @@ def code_of(function: Any) -> str:
     return re.sub(r'\n *""".*?"""', "", source, count=1, flags=re.DOTALL).rstrip()
 
 
+def text_of(numbers: Tensor) -> str:
+    """As a figure's cell has room for them."""
+    return "  ".join(f"{number:g}" for number in numbers.tolist())
+
+
 def held(model: ShardedOptimizer) -> dict[str, int]:
     """Bytes of weights, gradients and the optimizer's tensors that this rank holds now."""
     optimizer = model.optimizer
