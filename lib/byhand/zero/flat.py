@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -82,7 +83,8 @@ class Flat:
         self.shard = self.mine(whole).clone()
         self.dtype = dtype or whole.dtype
         self.reduce_dtype = reduce_dtype or self.dtype
-        self.whole = self.grad_whole = self.grad_shard = None
+        self.whole: Any = None
+        self.grad_whole = self.grad_shard = None
         self.arriving = self.sending = None
         self.empty = whole.new_empty(0, dtype=self.dtype)
         unit.keep_parameters_in(repeat(self.empty))
@@ -91,8 +93,8 @@ class Flat:
     def stay_whole(self) -> None:
         """Parameters that are never freed need no shard beside them, if both have one dtype."""
         if self.dtype == self.shard.dtype:
-            self.whole = self.empty.new_empty(self.num_ranks * len(self.shard))
-            self.shard = self.mine(self.whole).copy_(self.shard)
+            whole = self.empty.new_empty(self.num_ranks * len(self.shard))
+            self.whole, self.shard = whole, self.mine(whole).copy_(self.shard)
 
     def mine(self, whole: Tensor) -> Tensor:
         """This rank's [k] of an [n · k], as a view."""

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -92,7 +93,7 @@ def peaks(variant: str, world_size: int, width: int = 128, depth: int = 12) -> f
     return max(run.peak_bytes) / (4 * depth * width * (width + 1))
 
 
-def _replica(layers: Iterable[Linear]) -> DataParallel:
+def _replica(layers: Iterable[Linear]) -> Any:
     """Plain data parallelism, with an optimizer that a `step` asks."""
     model = DataParallel(MLP(list(layers)))
     optimizer = AdamW(model.parameters())
@@ -101,8 +102,7 @@ def _replica(layers: Iterable[Linear]) -> DataParallel:
         optimizer.step(model.gradients())
         model.zero_gradients()
 
-    model.step = step
-    return model
+    return SimpleNamespace(forward=model.forward, backward=model.backward, step=step)
 
 
 def last_step(run: Run, rank: int | None = None) -> list[Event]:
