@@ -48,7 +48,6 @@ from byhand.zero import lab as zero_lab
 
 V, S, D, H, BLOCKS, BATCH = 48, 16, 32, 8, 4, 16
 FULL = {"weights": 4, "gradients": 4, "optimizer": 8}  # float32 and AdamW's two averages
-ZEROED = {"weights": 4, "gradients": 4, "optimizer": 12}  # the shards are beside whole weights
 
 
 # The course's own GPT and MLP, in each layout that the course has a program for
@@ -268,8 +267,7 @@ for tp, rows in (2, 16), (4, 4), (8, 16):
     CASES.append((by_token, plain(vocabulary_parallel=True), layout, None, FULL))
 for stage in 1, 2, 3:
     for dp, rows in (2, 8), (4, 2):
-        state = FULL if stage == 3 else ZEROED
-        CASES.append((zero, mlp_model(), Layout(dp, zero=stage, rows=rows), None, state))
+        CASES.append((zero, mlp_model(), Layout(dp, zero=stage, rows=rows), None, FULL))
 for dp in 2, 4, 8:
     CASES.append((experts, experts_model(), Layout(dp, ep=dp, rows=BATCH // dp), None, FULL))
 

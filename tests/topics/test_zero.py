@@ -386,8 +386,9 @@ def test_stage_3_holds_one_whole_unit_or_two_and_shards():
     assert held["3 without prefetch"] == pytest.approx(2 * shards + 1 + 2 + 1, abs=0.3)
     assert held[3] == pytest.approx(2 * shards + 2 + 2 + 1, abs=0.6)
     assert held["3 kept"] == pytest.approx(shards + DEPTH + 2, abs=0.6)
-    assert held[2] == pytest.approx(2 * shards + DEPTH + 2 + 1, abs=0.3)
-    assert held[1] == pytest.approx(2 * shards + 2 * DEPTH + 1, abs=0.3)
+    assert held[2] == pytest.approx(shards + DEPTH + 2 + 1, abs=0.3)
+    # A shard of weights that stay whole is a view of them; so is one of gradients that stay.
+    assert held[1] == pytest.approx(2 * DEPTH + 1, abs=0.3)
 
 
 def test_nothing_stays_whole_between_steps_of_stage_3():
@@ -438,11 +439,10 @@ def test_replicas_send_only_their_shards_once_a_step():
 # What the lecture shows
 
 
-def test_counted_states_are_the_papers_but_for_weights_that_stage_3_makes_when_it_sends():
-    predicted, counted = lab.states(2)
-    for stage in ("no stage", "stage 1", "stage 2"):
-        assert counted[stage] == predicted[stage]
-    assert counted["stage 3"] == {**predicted["stage 3"], "weights": 0}
+def test_one_rank_of_stage_1_holds_what_plain_data_parallelism_does_and_two_hold_less():
+    plain, one, two = lab.peaks("no stage", 2), lab.peaks("stage 1", 1), lab.peaks("stage 1", 2)
+    assert one == pytest.approx(plain, abs=0.1) == pytest.approx(4, abs=0.2)
+    assert two == pytest.approx(3, abs=0.3)  # gloo copies a unit's gradient, now and then two
 
 
 def kinds(step):
@@ -475,19 +475,15 @@ def test_a_watched_step_of_stage_1_sends_after_backward():
 
 
 @pytest.mark.parametrize(
-    ("variant", "seconds"), [("stage 1", 0.36), ("stage 3", 0.37), ("stage 3, no prefetch", 0.57)]
+    ("variant", "seconds"),
+    [("stage 3, kept", 0.36), ("stage 3", 0.37), ("stage 3, no prefetch", 0.57)],
 )
 def test_on_paper_a_step_takes_what_the_lecture_adds_up(variant, seconds):
     spans = step_on_paper(variant)
     assert max(end for *_, end in spans) == pytest.approx(seconds)
-    gathers = 6 if variant == "stage 1" else 12
+    gathers = 6 if variant == "stage 3, kept" else 12
     assert [kind for kind, *_ in spans].count("all_gather") == gathers
     assert lab.LAYER_BYTES / LINK == REDUCE
-
-
-def test_the_explorer_draws_a_step():
-    shown = lab.step_explorer("stage 2", 1).children[-2]
-    assert bytes(shown.value).startswith(b"\x89PNG")
 
 
 def test_the_table_adds_up_to_sixteen_bytes_a_parameter():

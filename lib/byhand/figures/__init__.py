@@ -14,6 +14,7 @@ curves               loss curves, and what a setting does to a time
 bucket_layout        which layer's gradient travels in which bucket
 lanes                what a rank computes, unit by unit, and what travels meanwhile
 flat_shards          parameters end to end, and the shards that ranks keep of them
+shards_held          which shards of what each rank holds
 mountain             what a rank holds over a training step, by kind
 columns              what each choice costs, in several ways at once
 layout_seconds       which layout of the ranks is fastest, and what the others wait for
@@ -51,7 +52,7 @@ from byhand.figures.columns import columns
 from byhand.figures.cube import rank_cube
 from byhand.figures.curves import curves, seconds_by_size, tradeoff
 from byhand.figures.dots import every_value, link_ladder
-from byhand.figures.flat import bucket_layout, flat_shards
+from byhand.figures.flat import bucket_layout, flat_shards, shards_held
 from byhand.figures.graphs import trees, wirings
 from byhand.figures.grid import rank_grid
 from byhand.figures.lanes import Span, lanes
@@ -99,6 +100,7 @@ __all__ = [
     "schedule_timeline",
     "seconds_by_size",
     "shard_picture",
+    "shards_held",
     "timeline",
     "tradeoff",
     "traffic_matrices",

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -43,7 +44,8 @@ def flatten(tensors: Sequence[Tensor], num_ranks: int) -> Tensor:
 class Flat:
     """One unit's parameters and their gradient: this rank's shards, and the whole while needed.
 
-    shard [k]            its parameters, which its optimizer changes: the master copy
+    shard [k]            its parameters, which its optimizer changes: the master copy; where whole
+                         stays and has the same dtype, a view of it
     grad_shard [k]       the sum over ranks of their gradient; None before there is one
     whole [n · k]        everybody's parameters, in the dtype that is computed in; or None
     grad_whole [n · k]   this rank's gradient of all of them: a term of the sum; or None
@@ -63,8 +65,9 @@ class Flat:
     summing      [n · k],    a work,     views of it, or empty  free_grad lets go of grad_whole;
                  or None     a sum [k]   tensors                finish_reduce -> whole, or none
 
-    finish_reduce adds the sum to grad_shard, and the optimizer's step forgets that. Between two
-    steps parameters and gradient are whole in stage 1, parameters alone in stage 2, neither in 3.
+    finish_reduce adds the sum to grad_shard, and the optimizer's step forgets that. grad_shard is a
+    view where grad_whole stays, else a copy, for a view would keep the whole. Between two steps
+    parameters and gradient are whole in stage 1, parameters alone in stage 2, neither in 3.
     """
 
     def __init__(self, unit: Layer, group: Group, replicas: Group, dtype, reduce_dtype):
@@ -80,11 +83,18 @@ class Flat:
         self.shard = self.mine(whole).clone()
         self.dtype = dtype or whole.dtype
         self.reduce_dtype = reduce_dtype or self.dtype
-        self.whole = self.grad_whole = self.grad_shard = None
+        self.whole: Any = None
+        self.grad_whole = self.grad_shard = None
         self.arriving = self.sending = None
         self.empty = whole.new_empty(0, dtype=self.dtype)
         unit.keep_parameters_in(repeat(self.empty))
         unit.keep_gradients_in(repeat(self.empty))
+
+    def stay_whole(self) -> None:
+        """Parameters that are never freed need no shard beside them, if both have one dtype."""
+        if self.dtype == self.shard.dtype:
+            whole = self.empty.new_empty(self.num_ranks * len(self.shard))
+            self.whole, self.shard = whole, self.mine(whole).copy_(self.shard)
 
     def mine(self, whole: Tensor) -> Tensor:
         """This rank's [k] of an [n · k], as a view."""
@@ -140,7 +150,8 @@ class Flat:
         (work, mine), self.sending = self.sending, None
         work.wait()
         if self.grad_shard is None:
-            self.grad_shard = mine.clone()  # a view would keep the whole
+            stays = self.grad_whole is not None and self.reduce_dtype == self.dtype
+            self.grad_shard = mine if stays else mine.clone()
         else:
             self.grad_shard += mine
 

@@ -61,7 +61,7 @@ class Unit:
         if self.missing == 0:
             self.free()
             settle(self.sending)
-            grad = flatten([parameter.grad for parameter in self.parameters], self.num_ranks)
+            grad = flatten([p.grad for p in self.parameters], self.num_ranks)
             for parameter in self.parameters:
                 parameter.grad = None
             mine = grad.chunk(self.num_ranks)[self.rank]

@@ -1,4 +1,4 @@
-"""What lecture 06 runs and draws: states counted on real ranks, and a step watched on a slow link.
+"""What lecture 06 runs and draws: peaks measured, and a step watched on a slow link.
 
 The watched step's layers sleep, as in lecture 05; their weights and gradients are real, and travel
 over a slow link: see byhand.tools.asleep.
@@ -6,30 +6,30 @@ over a slow link: see byhand.tools.asleep.
 
 from __future__ import annotations
 
+import inspect
+import re
+import textwrap
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.model.mlp import MLP, Linear, random_weights
+from byhand.data_parallel import DataParallel
+from byhand.model.mlp import MLP, Linear
 from byhand.model.optimizers import SGD, AdamW
 from byhand.runtime import Event, Run, VirtualNetwork, launch
-from byhand.tools.asleep import LAYER_BYTES, Sleep, slow_link, stretches
-from byhand.zero.memory import bytes_held
+from byhand.tools.asleep import LAYER_BYTES, Sleep, stretches
 from byhand.zero.paper import BACKWARD, FORWARD, NUM_LAYERS
 from byhand.zero.stages import ShardedGradients, ShardedOptimizer, ShardedParameters
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
-    import ipywidgets
-
     from byhand.figures import Span
-    from byhand.figures.bars import Bars
-    from byhand.figures.style import CourseFigure
 
 VARIANTS = {
     "stage 1": ShardedOptimizer,
@@ -38,42 +38,34 @@ VARIANTS = {
     "stage 3, no prefetch": partial(ShardedParameters, prefetch=False),
     "stage 3, kept": partial(ShardedParameters, reshard=False),
 }
-SIZES = [256, 1024, 1024, 256]  # the model whose states are counted
 
 
-def states(world_size: int, backend: str = "auto") -> tuple[Bars, Bars]:
-    """Bytes of weights, gradients and optimizer on rank 0, by the paper's table and counted.
+def code_of(function: Any) -> str:
+    """A function's lines, without its docstring and what it stands in."""
+    source = textwrap.dedent(inspect.getsource(function))
+    return re.sub(r'\n *""".*?"""', "", source, count=1, flags=re.DOTALL).rstrip()
 
-    After a backward in bfloat16, with AdamW's state and master weights in float32. A row is a
-    stage; the first is one rank alone, whose shards are the whole.
-    """
 
-    def count(rank: int, world_size: int, variant: str) -> dict[str, int]:
-        """What this rank holds after a backward."""
-        layers = MLP.from_weights(random_weights(SIZES)).layers
-        model = VARIANTS[variant](layers, AdamW, dtype=torch.bfloat16)
-        y, saved = model.forward(torch.ones(8, SIZES[0], dtype=torch.bfloat16))
-        model.backward(y, saved)
-        return held(model)
-
-    num_parameters = sum(i * o + o for i, o in pairwise(SIZES))
-    predicted, counted = {}, {}
-    for stage, name in enumerate(["no stage", "stage 1", "stage 2", "stage 3"]):
-        predicted[name] = bytes_held(stage, num_parameters, world_size)
-        variant, ranks = (name, world_size) if stage else ("stage 1", 1)
-        counted[name] = launch(count, ranks, (variant,), backend=backend).results[0]
-    return predicted, counted
+def text_of(numbers: Tensor) -> str:
+    """As a figure's cell has room for them."""
+    return "  ".join(f"{number:g}" for number in numbers.tolist())
 
 
 def held(model: ShardedOptimizer) -> dict[str, int]:
     """Bytes of weights, gradients and the optimizer's tensors that this rank holds now."""
     optimizer = model.optimizer
     state = [*getattr(optimizer, "mean", []), *getattr(optimizer, "square", [])]
+    masters = [flat.shard for flat in model.flats if not _looks_into(flat.shard, flat.whole)]
     return {
         "weights": sum(flat.whole.nbytes for flat in model.flats if flat.whole is not None),
         "gradients": sum(_bytes(flat.grad_whole) + _bytes(flat.grad_shard) for flat in model.flats),
-        "optimizer": sum(map(_bytes, [*(flat.shard for flat in model.flats), *state])),
+        "optimizer": sum(map(_bytes, [*masters, *state])),
     }
+
+
+def _looks_into(shard: Tensor, whole: Tensor | None) -> bool:
+    """Whether the shard is a view of the whole, and has no bytes of its own."""
+    return whole is not None and shard.untyped_storage()._cdata == whole.untyped_storage()._cdata
 
 
 def _bytes(tensor: Tensor | None) -> int:
@@ -83,13 +75,15 @@ def _bytes(tensor: Tensor | None) -> int:
 def peaks(variant: str, world_size: int, width: int = 128, depth: int = 12) -> float:
     """The most that a rank holds in two steps of AdamW, over all its layers' weights, measured.
 
-    Float32; the layers are made one by one, and eight rows of activations hardly count.
+    variant: one of VARIANTS, or "no stage": plain data parallelism. Float32; the layers are made
+    one by one, and eight rows of activations hardly count.
     """
 
     def two_steps(rank: int, world_size: int) -> None:
         """What is measured."""
-        weights = ((torch.zeros(width, width), torch.zeros(width)) for _ in range(depth))
-        model = VARIANTS[variant]((Linear(*pair) for pair in weights), AdamW)
+        pairs = ((torch.zeros(width, width), torch.zeros(width)) for _ in range(depth))
+        layers = (Linear(*pair) for pair in pairs)
+        model = _replica(layers) if variant == "no stage" else VARIANTS[variant](layers, AdamW)
         for _ in range(2):
             y, saved = model.forward(torch.ones(8, width))
             model.backward(y, saved)
@@ -97,6 +91,18 @@ def peaks(variant: str, world_size: int, width: int = 128, depth: int = 12) -> f
 
     run = launch(two_steps, world_size, memory=True)
     return max(run.peak_bytes) / (4 * depth * width * (width + 1))
+
+
+def _replica(layers: Iterable[Linear]) -> Any:
+    """Plain data parallelism, with an optimizer that a `step` asks."""
+    model = DataParallel(MLP(list(layers)))
+    optimizer = AdamW(model.parameters())
+
+    def step() -> None:
+        optimizer.step(model.gradients())
+        model.zero_gradients()
+
+    return SimpleNamespace(forward=model.forward, backward=model.backward, step=step)
 
 
 def last_step(run: Run, rank: int | None = None) -> list[Event]:
@@ -205,21 +211,3 @@ def _order(op: str, count: int, variant: str) -> list[int]:
     """Which unit each of a step's calls is for: forward, then backward."""
     down, up = list(range(NUM_LAYERS)), list(reversed(range(NUM_LAYERS)))
     return (up if op == "reduce_scatter" and variant != "stage 1" else down + up)[:count]
-
-
-def step_explorer(variant: str = "stage 3", world_size: int = 2) -> ipywidgets.VBox:
-    """Choose a stage and the number of ranks; see one real step, and what it held."""
-    from byhand.tools.explorer import explorer, menu, slider
-
-    which = menu("variant", VARIANTS, variant)
-    return explorer([[which, slider("ranks", world_size, 1, 4)]], draw_step)
-
-
-def draw_step(variant: str, world_size: int) -> tuple[CourseFigure, str]:
-    """A step's picture, and what it took."""
-    from byhand.figures import lanes
-
-    step = watch(variant, world_size, slow_link(world_size))
-    whole = max(step.held) / LAYER_BYTES
-    sentence = f"At most {whole:.0f} layers' weights and gradients were whole at once."
-    return lanes({"rank 0": step.spans}, repr(step)), sentence

@@ -13,14 +13,14 @@ GATHER, REDUCE = 0.01, 0.02  # seconds of the link a layer
 def step_on_paper(variant: str) -> list[tuple[str, int, float, float]]:
     """What one rank computes, and what travels: the fields of `byhand.figures.Span`.
 
-    variant: "stage 3", "stage 3, no prefetch", or "stage 1" as frameworks run it, which gathers
-    while the next forward begins, and reduces in backward.
+    variant: "stage 3", "stage 3, no prefetch", or "stage 3, kept", whose weights stay for backward.
     """
     ahead, spans = 1 if variant == "stage 3, no prefetch" else 2, []
     clock = link = 0.0
     layers = list(range(NUM_LAYERS))
     for kind, seconds, order in ("forward", FORWARD, layers), ("backward", BACKWARD, layers[::-1]):
-        ready = dict.fromkeys(layers, 0.0) if (variant, kind) == ("stage 1", "backward") else {}
+        kept = (variant, kind) == ("stage 3, kept", "backward")
+        ready = dict.fromkeys(layers, 0.0) if kept else {}
         for place, layer in enumerate(order):
             for wanted in order[place : place + ahead]:
                 if wanted not in ready:

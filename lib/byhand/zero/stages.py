@@ -32,6 +32,8 @@ from byhand.zero.flat import Flat, Group, owner, units
 class ShardedOptimizer:
     """Stage 1. Weights and gradients are whole; a rank's optimizer knows its shards only."""
 
+    stay_whole = True  # the weights, from step to step
+
     def __init__(
         self,
         layers: Iterable[Layer],
@@ -54,6 +56,8 @@ class ShardedOptimizer:
         for unit in units(layers):
             if unit.parameters():
                 self.flats.append(Flat(unit, group, replicas, dtype, reduce_dtype))
+                if self.stay_whole:
+                    self.flats[-1].stay_whole()
             self.units.append(unit)
             self.flat_of.append(self._flat_with(owner(unit.layers[0]), unit))
         self.optimizer = optimizer([flat.shard for flat in self.flats])
@@ -169,6 +173,8 @@ class ShardedGradients(ShardedOptimizer):
 
 class ShardedParameters(ShardedGradients):
     """Stage 3. A unit's weights are gathered before each use, and freed after it."""
+
+    stay_whole = False
 
     def __init__(self, *args: Any, prefetch: bool = True, reshard: bool = True, **options: Any):
         """As stage 1. prefetch: gather the next unit's weights while this one computes.
