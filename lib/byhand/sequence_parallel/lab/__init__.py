@@ -22,13 +22,16 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.memory import Recomputed
-from byhand.model.gpt import Block, Parts, random_gpt
+from byhand.model.gpt import Block, Parts, gpt_layers, next_token_loss, random_gpt
 from byhand.model.mlp import GELU, MLP, random_weights
+from byhand.model.optimizers import AdamW
 from byhand.model.shards import shard
+from byhand.model.text import text_batches
+from byhand.model.training import train_alone
 from byhand.model.transformer import Residual
 from byhand.runtime import Run, VirtualNetwork, launch
 from byhand.sequence_parallel.formulas import activation_bytes, sent_bytes
-from byhand.sequence_parallel.gpt import sequence_parallel_parts
+from byhand.sequence_parallel.gpt import sequence_parallel_gpt, sequence_parallel_parts
 from byhand.sequence_parallel.layers import (
     Dropout,
     SequenceColumnLinear,
@@ -256,6 +259,30 @@ def calls_of_half(world_size: int, backend: str = "auto") -> dict[str, list[tupl
     return found
 
 
+def trained(
+    step: Callable, summed: bool, world_size: int, backend: str = "auto"
+) -> tuple[list[float], list[float], float]:
+    """A tiny GPT after 40 batches: rank 0's losses, one device's, how far a gain's copies are apart.
+
+    step: of (model, optimizer, tokens, targets, summed), gives the loss.
+    """
+    weights = random_gpt(131, 24, 48, 24, 1, dtype=torch.float64)
+    batches = text_batches(40, 4, 24)
+
+    def on_rank(rank: int, world_size: int) -> tuple[list[float], Tensor]:
+        """Its losses, and its copy of the last norm's gain."""
+        model = sequence_parallel_gpt(weights)
+        optimizer = AdamW(model.parameters(), 0.01)
+        losses = [step(model, optimizer, *batch, summed) for batch in batches]
+        return losses, model.layers[-2].gain
+
+    model = MLP(gpt_layers(weights))
+    alone = train_alone(model, AdamW(model.parameters(), 0.01), batches, next_token_loss)
+    results = launch(on_rank, world_size, backend=backend).results
+    gains = torch.stack([gain for _, gain in results])
+    return results[0][0], alone, (gains.amax(dim=0) - gains.amin(dim=0)).max().item()
+
+
 def time_gather(
     overlapped: bool, world_size: int, network: VirtualNetwork | None, num_steps: int = 3
 ) -> Run:
@@ -302,7 +329,7 @@ def gather_picture(plain: Run, ring: Run, title: str) -> CourseFigure:
         times = [tuple(t - own.begin for t in some) for some in taken]
         end = run.results[0][step]
         for number, (begin, waits, done) in enumerate(times):
-            shown = f"shard {number + 1} arrives" if row else "all shards arrive"
+            shown = f"shard {number + 1}" if row else "all shards arrive"
             bars.append(Bar(row, begin, done, message, shown, 0.05, 0.3))
             if row:
                 bars.append(Bar(row, begin, waits, product, f"shard {number}", -0.35, 0.38))

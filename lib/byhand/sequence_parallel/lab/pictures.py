@@ -26,7 +26,7 @@ def block_picture(num_ranks: int) -> CourseFigure:
 
 def layer_picture(num_ranks: int) -> CourseFigure:
     """Half a transformer layer with g and ḡ, forward and backward."""
-    title = "Three messages of backward mirror forward's two; one is new"
+    title = "Backward mirrors forward, and gathers x once more"
     return block_flow(SEQUENCE, num_ranks, title, INSIDE[1:])
 
 
@@ -37,12 +37,12 @@ def vocabulary_picture(num_ranks: int) -> CourseFigure:
         "Each rank has some columns of the logits": (
             "x[T × D] in rows, all-gather →, x[T × D], ·, Eᵀ[D × V] in columns, =, " + logits
         ),
-        "Of each row three numbers cross: the largest, then two sums": (
+        "Of each row three numbers cross: a maximum, then two sums": (
             f"{logits}, →, {sums} in partial, all-reduce →, {sums}"
         ),
     }
     inches = {"T": 0.72, "D": 0.6, "V": 1.45, "3": 0.2}
-    return shard_picture(lines, inches, num_ranks, "No rank ever has all scores of a token")
+    return shard_picture(lines, inches, num_ranks, "No rank ever has all logits of a token")
 
 
 GPT_3 = (96, 12288, 96)  # layers, features, heads
