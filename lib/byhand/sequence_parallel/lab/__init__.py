@@ -262,7 +262,7 @@ def calls_of_half(world_size: int, backend: str = "auto") -> dict[str, list[tupl
 def trained(
     step: Callable, summed: bool, world_size: int, backend: str = "auto"
 ) -> tuple[list[float], list[float], float]:
-    """A tiny GPT after 40 batches: rank 0's losses, one device's, how far a gain's copies are apart.
+    """A tiny GPT, 40 batches: rank 0's losses, one device's, how far copies of a gain are apart.
 
     step: of (model, optimizer, tokens, targets, summed), gives the loss.
     """
