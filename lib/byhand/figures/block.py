@@ -91,8 +91,8 @@ def _draw_row(
         wide = scale * (WIDTHS.get(name, WIDE) + GAP_INCHES) - GAP_INCHES
         if name in split.meetings:
             op, twice = split.meetings[name][not forward], name == split.again and not forward
-            colour = split.colours[op] if op else style.PAPER
-            _draw_meeting(axes, (left, first), (wide, tall), op, forward, colour, twice)
+            ink = split.colours[op] if op else style.PAPER
+            _draw_meeting(axes, (left, first), (wide, tall), op, forward, ink, twice)
         else:
             inside = any(name in some for some in insides)
             for rank in range(num_ranks):
