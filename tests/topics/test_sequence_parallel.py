@@ -34,9 +34,10 @@ from byhand.sequence_parallel import (
 from byhand.sequence_parallel import next_token_loss as split_loss
 from byhand.sequence_parallel.formulas import WAYS, activation_bytes, sent_bytes
 from byhand.sequence_parallel.lab import (
+    calls_of_half,
     copied_bytes,
+    copies_table,
     gather_picture,
-    loss_as_saved,
     predicted_bytes,
     run_layer,
     saved_bytes,
@@ -317,19 +318,6 @@ def test_norms_and_positions_are_partial():
     assert (POSITIONS, 24) in found
 
 
-def saved_by_rank_0(rank, world_size):
-    model = sequence_parallel_gpt(tiny())
-    for parameter, how in zip(model.parameters(), model.placements, strict=True):
-        if how == PARTIAL and rank:
-            parameter += rank  # as where their gradients are never summed
-    return loss_as_saved(model, *batch(), vocabulary=len(tiny().table))
-
-
-def test_the_model_that_is_saved_has_rank_0s_copies():
-    (whole,) = launch(saved_by_rank_0, 1).results
-    assert launch(saved_by_rank_0, 3).results == [pytest.approx(whole, abs=1e-9)] * 3
-
-
 def drop_in_training(rank, world_size):
     model = sequence_parallel_gpt(tiny(), dropout=0.2)
     tokens, targets = batch()
@@ -452,12 +440,35 @@ def test_the_formula_is_the_papers():
         activation_bytes("both", s, h, t)
 
 
-@pytest.mark.parametrize("overlapped", [False, True])
-def test_a_gather_is_drawn_with_its_messages_behind_the_products(overlapped):
-    run = time_gather(overlapped, 2, None, num_steps=2)
-    assert [len(seconds) for seconds in run.results] == [2, 2]
-    assert run.ledger.count("send", 0) == (3 if overlapped else 0)
-    assert gather_picture(run, "").png()[1] == 770
+def test_the_scores_are_not_saved_where_they_are_computed_again():
+    way = "sequence, gathered twice"
+    run = run_layer(way, 2, recompute=True)
+    assert saved_bytes(run) == predicted_bytes(way, 2, 24, 48, 24, recompute=True)
+    assert "attention's scores" not in {name for name, *_ in run.results[0]}
+
+
+def test_the_table_says_what_is_the_same_on_all_ranks_and_adds_up():
+    alone, run = run_layer("alone", 2), run_layer("tensor", 2)
+    *rows, total = copies_table(alone, run, 24 * 48).splitlines()[1:]
+    assert [row.endswith("the same on all ranks") for row in rows] == 3 * [True] + 3 * [False]
+    for column, sized in enumerate((alone, run)):
+        sizes = [float(re.findall(r"\d+\.\d", row)[column]) for row in [*rows, total]]
+        assert sum(sizes[:-1]) == pytest.approx(sizes[-1], abs=0.3)
+        assert sizes[-1] == pytest.approx(saved_bytes(sized) / (24 * 48), abs=0.06)
+
+
+def test_behind_a_product_are_the_messages_at_a_column_layers_backward():
+    calls = calls_of_half(2)
+    assert [hidden for *_, hidden in calls["tp"]] == [False, True]
+    assert [hidden for *_, hidden in calls["by token"]] == [False, False, False, True, True]
+
+
+def test_a_gather_is_drawn_with_its_messages_behind_the_products():
+    runs = [time_gather(overlapped, 2, None, num_steps=2) for overlapped in (False, True)]
+    for run, sends in zip(runs, (0, 3), strict=True):
+        assert [len(seconds) for seconds in run.results] == [2, 2]
+        assert run.ledger.count("send", 0) == sends
+    assert gather_picture(*runs, "").png()[1] == 770
 
 
 # Beside torch

@@ -8,9 +8,12 @@ nothing, so its scores cost 2 bytes and not the paper's 5.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import math
+import re
+import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,31 +21,52 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.model.gpt import Block, Parts, random_gpt
-from byhand.model.layer import PARTIAL, Layer
-from byhand.model.mlp import GELU, MLP
+from byhand.memory import Recomputed
+from byhand.model.gpt import Block, Parts, gpt_layers, next_token_loss, random_gpt
+from byhand.model.mlp import GELU, MLP, random_weights
+from byhand.model.optimizers import AdamW
 from byhand.model.shards import shard
+from byhand.model.text import text_batches
+from byhand.model.training import train_alone
 from byhand.model.transformer import Residual
 from byhand.runtime import Run, VirtualNetwork, launch
 from byhand.sequence_parallel.formulas import activation_bytes, sent_bytes
-from byhand.sequence_parallel.gpt import next_token_loss, sequence_parallel_parts
-from byhand.sequence_parallel.layers import Dropout, SequenceColumnLinear, generators
+from byhand.sequence_parallel.gpt import sequence_parallel_gpt, sequence_parallel_parts
+from byhand.sequence_parallel.layers import (
+    Dropout,
+    SequenceColumnLinear,
+    SequenceParallelMLP,
+    generators,
+)
 from byhand.sequence_parallel.overlap import gather_while
 from byhand.sequence_parallel.tokens import gather
+from byhand.tensor_parallel import TensorParallelMLP
 from byhand.tensor_parallel.gpt import tensor_parallel_parts
 from byhand.tools.asleep import LINK as LINK
-from byhand.tools.asleep import from_zero, sent_each_way, stretches
+from byhand.tools.asleep import sent_each_way, stretches, sum_of
 from byhand.tools.asleep import slow_link as slow_link
 
 if TYPE_CHECKING:  # ranks import this module
     from byhand.figures.style import CourseFigure
 
 PARTS = {"alone": Parts(), "tensor": tensor_parallel_parts(), "sequence": sequence_parallel_parts()}
-SHARD_BYTES, PRODUCT = 500_000, 0.02  # of a message; seconds of a product
+SHARD_BYTES, PRODUCT = 1_250_000, 0.05  # of a message; seconds of a product
+TP, KEPT, AGAIN = "tensor", "sequence, kept whole", "sequence, gathered twice"
+NAMES = {"alone": "one rank", TP: "tp", KEPT: "by token, x kept whole", AGAIN: "by token"}
+INPUTS, MASKS, SCORES = "inputs of the column layers", "masks of the dropouts", "attention's scores"
 
 
-def transformer_layer(weights: Block, num_heads: int, way: str) -> MLP:
-    """Two residuals, each a norm, a split half and a dropout; `way` is one of formulas.WAYS."""
+def code_of(function: Any) -> str:
+    """A function's or a class's lines, without its docstrings and what it stands in."""
+    source = textwrap.dedent(inspect.getsource(function))
+    return re.sub(r'\n *""".*?"""\n*', "\n", source, flags=re.DOTALL).rstrip()
+
+
+def transformer_layer(weights: Block, num_heads: int, way: str, recompute: bool = False) -> MLP:
+    """Two residuals, each a norm, a split half and a dropout; `way` is one of formulas.WAYS.
+
+    recompute: the scores are not saved, but computed again in backward.
+    """
     parts = PARTS[way.partition(",")[0]]
     common, own = generators(0)
     drop = Dropout(0.1, own if way.startswith("sequence") else common)
@@ -51,6 +75,8 @@ def transformer_layer(weights: Block, num_heads: int, way: str) -> MLP:
     for layer in (*heads.layers, *hidden.layers):
         if isinstance(layer, SequenceColumnLinear):
             layer.gather_again = way == "sequence, gathered twice"
+    if recompute:
+        heads.layers[1] = Recomputed(heads.layers[1])
     halves = (weights.attention_norm, heads), (weights.mlp_norm, hidden)
     return MLP([Residual([parts.norm(*norm), half, drop]) for norm, half in halves])
 
@@ -63,26 +89,43 @@ def run_layer(
     num_heads: int = 24,
     sequences: int = 1,
     backend: str = "auto",
+    recompute: bool = False,
 ) -> Run:
     """One layer forward and backward on fresh ranks; results[rank] is what forward saved.
 
-    That is a list of (bytes, digest of their content), one for each storage.
+    That is a list of (what it is, bytes, digest of their content), one for each storage.
     """
 
-    def on_rank(rank: int, world_size: int) -> list[tuple[int, str]]:
+    def on_rank(rank: int, world_size: int) -> list[tuple[str, int, str]]:
         """What is saved here."""
         weights = random_gpt(2, 2, features, num_heads, 1, dtype=torch.bfloat16).blocks[0]
-        layer = transformer_layer(weights, num_heads, way)
+        layer = transformer_layer(weights, num_heads, way, recompute)
         generator = torch.Generator().manual_seed(1)
         x = torch.randn(2, sequences, positions, features, generator=generator).bfloat16()
         x, grad_y = (shard(t, 1).clone() for t in x) if way.startswith("sequence") else x
         _, saved = layer.forward(x)
-        held = [(s.nbytes(), _digest(s)) for s in storages(saved)]
+        named = [(name, s) for name, kept in named_parts(saved).items() for s in storages(kept)]
+        held = [(name, s.nbytes(), _digest(s)) for name, s in named]
+        assert len(held) == len(storages(saved)), "a storage has two names"
         dist.barrier()  # sends nothing, and tells forward from backward in the ledger
         layer.backward(grad_y, saved)
         return held
 
     return launch(on_rank, 1 if way == "alone" else world_size, backend=backend)
+
+
+def named_parts(saved: Any) -> dict[str, list]:
+    """What `transformer_layer` saved, by what it is."""
+    (norm, (x, heads, mixed), mask), (norm_2, (x_2, *gelu), mask_2) = saved
+    heads = list(heads) if isinstance(heads, tuple) else [heads.x]  # else it is recomputed
+    return {
+        "inputs of the norms": [norm, norm_2],
+        INPUTS: [x, x_2],
+        MASKS: [mask, mask_2],
+        "queries, keys, values, heads": [*heads[:3], mixed],
+        SCORES: heads[3:],
+        "both sides of the GELU": gelu,
+    }
 
 
 def storages(saved: Any) -> list[torch.UntypedStorage]:
@@ -106,66 +149,142 @@ def _digest(storage: torch.UntypedStorage) -> str:
 
 def saved_bytes(run: Run) -> int:
     """The most that a rank saved."""
-    return max(sum(size for size, _ in held) for held in run.results)
+    return max(sum(size for _, size, _ in held) for held in run.results)
 
 
 def copied_bytes(run: Run) -> int:
     """Of what rank 0 saved: what every other rank saved too, to the bit."""
-    others = [{digest for _, digest in held} for held in run.results[1:]]
-    return sum(size for size, digest in run.results[0] if all(digest in seen for seen in others))
+    return sum(size for _, size in _copied(run))
+
+
+def _copied(run: Run) -> list[tuple[str, int]]:
+    """Rank 0's storages that all others have: what they are, and their bytes."""
+    others = [{digest for *_, digest in held} for held in run.results[1:]]
+    first = run.results[0]
+    return [(name, size) for name, size, digest in first if all(digest in o for o in others)]
+
+
+def copies_table(alone: Run, run: Run, unit: int) -> str:
+    """What one rank saves, what each rank of `run` saves, and whether all save the same bits.
+
+    unit: the bytes that are counted as one.
+    """
+    copied = {name for name, _ in _copied(run)}
+    names = list(dict.fromkeys(name for name, *_ in alone.results[0]))
+    lines = [f"{'':30} one rank  each of {run.world_size}"]
+    for name in names:
+        sizes = [sum(s for n, s, _ in one.results[0] if n == name) / unit for one in (alone, run)]
+        same = "the same on all ranks" if name in copied else ""
+        lines.append(f"{name:30} {sizes[0]:8.1f} {sizes[1]:10.1f}  {same}".rstrip())
+    total = saved_bytes(alone) / unit, saved_bytes(run) / unit
+    return "\n".join([*lines, f"{'together':30} {total[0]:8.1f} {total[1]:10.1f}"])
 
 
 def predicted_bytes(
-    way: str, world_size: float, positions: int, features: int, num_heads: int, sequences: int = 1
+    way: str,
+    world_size: float,
+    positions: int,
+    features: int,
+    num_heads: int,
+    sequences: int = 1,
+    recompute: bool = False,
 ) -> float:
     """What a rank saves by formula: the paper's, and the two numbers a token of the norms."""
-    tokens, scores = sequences * positions, 2.0 * num_heads * positions
+    tokens, scores = sequences * positions, 2.0 * num_heads * positions * (not recompute)
     ranks = 1 if way == "alone" else world_size
     norms = 2 * 2 * tokens / (ranks if way.startswith("sequence") else 1)
     return activation_bytes(way, tokens, features, ranks, scores=scores) + norms
 
 
-def memory_bars(ways: list[str], world_size: int, title: str = "", **sizes: int) -> CourseFigure:
+def memory_bars(world_size: int, backend: str = "auto") -> CourseFigure:
     """Bytes that a rank saves of one layer, predicted beside counted, a row for each way."""
     from byhand.figures import bytes_bars
 
-    full = {"positions": 24, "features": 48, "num_heads": 24, **sizes}
     formula, weighed = {}, {}
-    for way in ways:
-        run = run_layer(way, world_size, **full)
+    for way in (TP, KEPT, AGAIN):
+        run = run_layer(way, world_size, backend=backend)
+        scores = sum(size for name, size, _ in run.results[0] if name == SCORES)
+        expected = [
+            predicted_bytes(way, world_size, 24, 48, 24, recompute=r) for r in (False, True)
+        ]
         # What no number of ranks divides is copies.
-        copies = [predicted_bytes(way, math.inf, **full), copied_bytes(run)]
-        saved = [predicted_bytes(way, world_size, **full), saved_bytes(run)]
-        for bars, same, whole in zip((formula, weighed), copies, saved, strict=True):
-            same *= way != "alone"
-            bars[way] = {"copies": same, "its own": whole - same}
-    return bytes_bars(formula, weighed, title or None, "saved by a rank", key=True)
+        copies = [predicted_bytes(way, math.inf, 24, 48, 24), copied_bytes(run)]
+        found = (expected[0], expected[0] - expected[1]), (saved_bytes(run), scores)
+        for bars, same, (whole, part) in zip((formula, weighed), copies, found, strict=True):
+            own = {"copies": same, "its own": whole - same - part, "scores": part}
+            bars[NAMES[way]] = {name: size for name, size in own.items() if size}
+    first, *_, last = (sum(bars.values()) for bars in weighed.values())
+    title = f"By token, no copy is left: {last / first:.0%} of tensor parallelism's bytes"
+    return bytes_bars(formula, weighed, title, "saved by a rank", key=True)
 
 
-def traffic_bars(ways: list[str], world_size: int) -> CourseFigure:
-    """Bytes that a rank sends for one layer, forward and backward, predicted beside counted."""
+def traffic_bars(world_size: int, backend: str = "auto") -> CourseFigure:
+    """Bytes that a rank sends for one layer, predicted beside counted, a row for each way."""
     from byhand.figures import bytes_bars
 
     formula, ledger = {}, {}
-    for way in ways:
-        sent = sent_bytes(way, 24, 48, world_size)
-        seen = sent_each_way(run_layer(way, world_size))
-        for phase in ("forward", "backward"):
-            row = f"{way}, {phase}"
-            formula[row], ledger[row] = sent[phase], seen[phase]
-    return bytes_bars(formula, ledger, key=True)
+    for way in (TP, KEPT, AGAIN):
+        formula[NAMES[way]] = sum_of(sent_bytes(way, 24, 48, world_size))
+        ledger[NAMES[way]] = sum_of(sent_each_way(run_layer(way, world_size, backend=backend)))
+    tp, kept, again = (sum(bars.values()) for bars in ledger.values())
+    title = f"Kept whole: {kept / tp:.2f} times tp's bytes; gathered twice: {again / tp:.2f} times"
+    return bytes_bars(formula, ledger, title, key=True)
 
 
-def loss_as_saved(model: Layer, tokens: Tensor, targets: Tensor, vocabulary: int) -> float:
-    """The loss once all ranks have rank 0's norms and positions, as in a checkpoint of its."""
-    for parameter, how in zip(model.parameters(), model.placements, strict=True):
-        if how == PARTIAL:
-            dist.broadcast(parameter, 0)
-    return next_token_loss(model.forward(tokens)[0], targets, vocabulary=vocabulary)[0].item()
+def calls_of_half(world_size: int, backend: str = "auto") -> dict[str, list[tuple[str, str, bool]]]:
+    """For tp and by token: (pass, op, whether the rank computed meanwhile) of one MLP's calls."""
+    arguments = random_weights([240, 960, 240]), *torch.randn(2, 768, 240)
+
+    def on_rank(
+        rank: int, world_size: int, make: Callable, weights: list, x: Tensor, grad_y: Tensor
+    ) -> None:
+        """Forward, a barrier, backward."""
+        model = make(weights, GELU)
+        if make is SequenceParallelMLP:
+            x, grad_y = shard(x), shard(grad_y)
+        _, saved = model.forward(x)
+        dist.barrier()
+        model.backward(grad_y, saved)
+
+    found = {}
+    for name, make in {"tp": TensorParallelMLP, "by token": SequenceParallelMLP}.items():
+        run = launch(on_rank, world_size, (make, *arguments), backend=backend)
+        calls, way = [], "forward"
+        for call in run.ledger.select(rank=0):
+            if call.op == "barrier":
+                way = "backward"
+            else:
+                calls.append((way, call.op.replace("_", "-"), call.overlapped))
+        found[name] = calls
+    return found
+
+
+def trained(
+    step: Callable, summed: bool, world_size: int, backend: str = "auto"
+) -> tuple[list[float], list[float], float]:
+    """A tiny GPT, 40 batches: rank 0's losses, one device's, how far copies of a gain are apart.
+
+    step: of (model, optimizer, tokens, targets, summed), gives the loss.
+    """
+    weights = random_gpt(131, 24, 48, 24, 1, dtype=torch.float64)
+    batches = text_batches(40, 4, 24)
+
+    def on_rank(rank: int, world_size: int) -> tuple[list[float], Tensor]:
+        """Its losses, and its copy of the last norm's gain."""
+        model = sequence_parallel_gpt(weights)
+        optimizer = AdamW(model.parameters(), 0.01)
+        losses = [step(model, optimizer, *batch, summed) for batch in batches]
+        return losses, model.layers[-2].parameters()[0]
+
+    model = MLP(gpt_layers(weights))
+    alone = train_alone(model, AdamW(model.parameters(), 0.01), batches, next_token_loss)
+    results = launch(on_rank, world_size, backend=backend).results
+    gains = torch.stack([gain for _, gain in results])
+    return results[0][0], alone, (gains.amax(dim=0) - gains.amin(dim=0)).max().item()
 
 
 def time_gather(
-    overlapped: bool, world_size: int, network: VirtualNetwork | None, num_steps: int = 5
+    overlapped: bool, world_size: int, network: VirtualNetwork | None, num_steps: int = 3
 ) -> Run:
     """All tokens gathered and multiplied, at once or in rounds; results[rank]: seconds, by step.
 
@@ -195,18 +314,30 @@ def fastest(run: Run) -> tuple[int, float]:
     return steps.index(min(steps)), min(steps)
 
 
-def gather_picture(run: Run, title: str) -> CourseFigure:
-    """The fastest step of `time_gather`, drawn."""
-    from byhand.figures import timeline
+def gather_picture(plain: Run, ring: Run, title: str) -> CourseFigure:
+    """Rank 0's fastest step of each `time_gather`: products above, messages below."""
+    from byhand.figures import style
+    from byhand.figures.lanes import Bar, Panel, over_time
 
-    step, _ = fastest(run)
-    own = (stretches(run, rank)[step + 2] for rank in range(run.world_size))  # step 0 connects
-    calls, spans = from_zero(own)
-    calls = [call for call in calls if call.op != "barrier"]
-    for call in calls:
-        call.overlapped = call.op != "all_gather"  # sleep is no computing for the ledger
-    took = (seconds[step] for seconds in run.results)
-    return timeline(calls, [(b, b + s) for (b, _), s in zip(spans, took, strict=True)], title)
+    product, message = style.COMPUTE, style.OP_COLOURS["all_gather"]
+    bars = []
+    for row, run in enumerate((plain, ring)):
+        step, _ = fastest(run)
+        own = stretches(run, 0)[step + 2]  # step 0 connects
+        calls = [call for call in own.calls if call.op in ("all_gather", "recv")]
+        taken = [(call.start, call.wait_start or call.end, call.end) for call in calls]
+        times = [tuple(t - own.begin for t in some) for some in taken]
+        end = run.results[0][step]
+        for number, (begin, waits, done) in enumerate(times):
+            shown = f"shard {number + 1}" if row else "all shards arrive"
+            bars.append(Bar(row, begin, done, message, shown, 0.05, 0.3))
+            if row:
+                bars.append(Bar(row, begin, waits, product, f"shard {number}", -0.35, 0.38))
+        last = f"shard {len(times)}" if row else f"product of all {run.world_size} shards"
+        bars.append(Bar(row, times[-1][2], end, product, last, -0.35, 0.38))
+    rows = ["all-gather,\nthen product", "ring"]
+    key = {"product": product, "message": message}
+    return over_time([Panel(rows, bars)], title, key, row_inches=0.8)
 
 
 def asleep(seconds: float, x: Tensor) -> Tensor:
