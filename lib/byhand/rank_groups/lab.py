@@ -12,7 +12,6 @@ import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,18 +74,20 @@ def one_step(rank: int, groups: Mapping[str, dist.ProcessGroup]) -> None:
     for _ in range(2):  # micro-batches
         for _ in range(2 * 4):  # layers, and all-reduces in each
             dist.all_reduce(activation, group=groups["tp"])
-        down_and_up(rank, activation, groups["pp"])
+        to_neighbours(rank, activation, groups["pp"])
     dist.all_reduce(gradient, group=groups["dp"])
 
 
-def down_and_up(rank: int, activation: Tensor, group: dist.ProcessGroup) -> None:
-    """From the first stage to the last, and as many numbers back."""
+def to_neighbours(rank: int, activation: Tensor, group: dist.ProcessGroup) -> None:
+    """Send to the stage after this one and to the one before, and receive from both."""
     stages = dist.get_process_group_ranks(group)
-    for sender, receiver in pairwise([*stages, *stages[-2::-1]]):
-        if rank == sender:
-            dist.send(activation, receiver)
-        if rank == receiver:
-            dist.recv(activation, sender)
+    place = stages.index(rank)
+    peers = [*stages[max(place - 1, 0) : place], *stages[place + 1 : place + 2]]
+    sent = [dist.isend(activation, peer) for peer in peers]
+    for peer in peers:
+        dist.recv(torch.empty_like(activation), peer)
+    for message in sent:
+        message.wait()
 
 
 def timed_steps(
