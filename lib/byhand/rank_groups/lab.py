@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -83,7 +83,7 @@ def to_neighbours(rank: int, activation: Tensor, group: dist.ProcessGroup) -> No
     stages = dist.get_process_group_ranks(group)
     place = stages.index(rank)
     peers = [*stages[max(place - 1, 0) : place], *stages[place + 1 : place + 2]]
-    sent = [dist.isend(activation, peer) for peer in peers]
+    sent: list[Any] = [dist.isend(activation, peer) for peer in peers]
     for peer in peers:
         dist.recv(torch.empty_like(activation), peer)
     for message in sent:
@@ -194,7 +194,7 @@ def group_lines(
         for axes, (grid, name) in zip(every.flat, panels, strict=True):
             _draw_lines(axes, grid, name, ranks_per_host, tracks)
         for axes, row in zip(every[:, 0], rows, strict=True):
-            word = {"fontsize": style.TEXT_POINTS, "weight": "bold", "annotation_clip": False}
+            word: dict[str, Any] = {"fontsize": style.TEXT_POINTS, "weight": "bold"}
             axes.annotate(row, (0, 1), (0, 17), **AT_TOP, **word)
     return figure
 
@@ -204,7 +204,11 @@ def leaves(grid: RankGrid, name: str, ranks_per_host: int) -> bool:
     return not stays_inside(grid.groups(name), ranks_per_host).all()
 
 
-AT_TOP = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "bottom"}
+AT_TOP: dict[str, Any] = {
+    "xycoords": "axes fraction",
+    "textcoords": "offset points",
+    "va": "bottom",
+}
 
 
 def _tracks(groups: np.ndarray) -> list[list[list[int]]]:
@@ -237,14 +241,19 @@ def _draw_lines(axes: Axes, grid: RankGrid, name: str, ranks_per_host: int, most
             leaves = group[0] // ranks_per_host != group[-1] // ranks_per_host
             crossing += leaves
             hue = colour if leaves else style.tint(colour, 0.3)
-            marks = {"marker": "o", "markersize": 11.5, "linewidth": 2.6, "color": hue}
+            marks: dict[str, Any] = {
+                "marker": "o",
+                "markersize": 11.5,
+                "linewidth": 2.6,
+                "color": hue,
+            }
             axes.plot([place(rank) for rank in group], [y] * len(group), **marks)
             for rank in group:
                 ink = style.readable_on(colour) if leaves else style.INK
                 pen.small(axes, (place(rank), y), str(rank), color=ink, zorder=5)
     number = sum(map(len, tracks))
     told = f"{crossing} of {number} leave a host" if crossing else "none leaves a host"
-    word = {"fontsize": style.SMALL_POINTS, "color": colour, "weight": "bold"}
+    word: dict[str, Any] = {"fontsize": style.SMALL_POINTS, "color": colour, "weight": "bold"}
     axes.annotate(f"{name.replace('_', ' ')}: {told}", (0, 1), (0, 3), **AT_TOP, **word)
 
 
