@@ -12,7 +12,7 @@ from byhand import VirtualNetwork, launch
 from byhand.costs import Layout, gpt
 from byhand.costs.counting import sent
 from byhand.rank_groups import RankGrid, rank_groups
-from byhand.rank_groups.lab import counted_leaving
+from byhand.rank_groups.lab import counted_leaving, group_lines, leaves, timed_steps
 from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.rank_groups.traffic import (
     between_hosts,
@@ -211,3 +211,22 @@ def test_the_ledger_knows_which_bytes_leave_a_host():
     }
     assert ledger.bytes_between_hosts(2) == sum(by_op.values())
     assert ledger.bytes_between_hosts(1) == ledger.sent_bytes()
+
+
+@pytest.mark.parametrize(("order", "crossing"), [("tp-dp-pp", "pp"), ("pp-dp-tp", "tp")])
+def test_on_two_hosts_the_last_of_three_axes_crosses_and_its_lines_say_so(order, crossing):
+    grid = RankGrid(8, tp=2, pp=2, order=order)
+    assert [axis for axis in ("tp", "dp", "pp") if leaves(grid, axis, 4)] == [crossing]
+    figure = group_lines({order: grid}, 4, "a title")
+    told = {text.get_text() for axes in figure.axes for text in axes.texts}
+    assert f"{crossing}: 4 of 4 leave a host" in told
+    assert "dp: none leaves a host" in told
+
+
+def test_a_step_of_lecture_11_sends_what_its_table_says():
+    degrees = {"tp": 2, "pp": 2}
+    run = launch(timed_steps, 8, ("tp-dp-pp", degrees, 1))
+    assert {run.ledger.sent_bytes(rank=rank) for rank in range(8)} == {5_500_000}
+    sent = {"tp": 4e6, "dp": 1e6, "pp": 0.5e6}
+    leaving = bytes_leaving(RankGrid(8, order="tp-dp-pp", **degrees), 4, sent)
+    assert run.ledger.bytes_between_hosts(4) == sum(map(sum, leaving.values())) == 4_000_000

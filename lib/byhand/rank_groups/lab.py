@@ -1,24 +1,34 @@
-"""What lecture 11 counts between hosts, and lets one drag."""
+"""What lecture 11 runs on two hosts, draws, and lets one drag."""
 
 from __future__ import annotations
 
 import inspect
 import os
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+import textwrap
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from byhand.rank_groups.grid import AXES, ORDER, RankGrid
-from byhand.rank_groups.traffic import bytes_leaving, transformer_bytes
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from byhand.rank_groups.grid import AXES, ORDER, RankGrid, rank_groups
+from byhand.rank_groups.process_groups import groups_for_this_rank
+from byhand.rank_groups.traffic import bytes_leaving, stays_inside, transformer_bytes
 from byhand.runtime import Run
 from byhand.words import counted
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
     from ipywidgets import VBox
+    from matplotlib.axes import Axes
 
     from byhand.figures.style import CourseFigure
 
@@ -29,8 +39,8 @@ ORDERS = (
     *("pp-tp-cp-ep-dp", "pp-dp-ep-cp-tp", "tp-dp-pp"),
 )
 GPT3 = {"num_layers": 96, "hidden": 12288, "sequence": 2048}
-GPT3_STEP = {"micro_batch": 1, "num_micro_batches": 16}
-TOLD = "A step of GPT-3, 16 micro-batches: the most that a host sends to others is"
+GPT3_SEQUENCES = 64  # of a step, shared by the copies
+TOLD = "A step of GPT-3 with 64 sequences: the most that a host sends to others is"
 START_SECONDS = 600  # in which a plain process has imported torch, however busy the machine is
 
 PLAIN = """
@@ -53,6 +63,51 @@ try:
 except Exception as error:
     say(type(error).__name__)
 """
+
+
+ACTIVATION, GRADIENT = 62_500, 250_000  # float32 numbers: 0.25 and 1 MB
+
+
+def one_step(rank: int, groups: Mapping[str, dist.ProcessGroup]) -> None:
+    """What a rank sends in a step of two micro-batches, two layers a stage; nothing is computed."""
+    activation, gradient = torch.ones(ACTIVATION), torch.ones(GRADIENT)
+    for _ in range(2):  # micro-batches
+        for _ in range(2 * 4):  # layers, and all-reduces in each
+            dist.all_reduce(activation, group=groups["tp"])
+        to_neighbours(rank, activation, groups["pp"])
+    dist.all_reduce(gradient, group=groups["dp"])
+
+
+def to_neighbours(rank: int, activation: Tensor, group: dist.ProcessGroup) -> None:
+    """Send to the stage after this one and to the one before, and receive from both."""
+    stages = dist.get_process_group_ranks(group)
+    place = stages.index(rank)
+    peers = [*stages[max(place - 1, 0) : place], *stages[place + 1 : place + 2]]
+    sent: list[Any] = [dist.isend(activation, peer) for peer in peers]
+    for peer in peers:
+        dist.recv(torch.empty_like(activation), peer)
+    for message in sent:
+        message.wait()
+
+
+def timed_steps(
+    rank: int, world_size: int, order: str, degrees: Mapping[str, int], steps: int = 3
+) -> list[float]:
+    """The seconds of each step, from a barrier on."""
+    lists = rank_groups(world_size, **degrees, order=order)
+    groups, took = groups_for_this_rank(lists, ["tp", "dp", "pp"]), []
+    for _ in range(steps):
+        dist.barrier()
+        start = time.perf_counter()
+        one_step(rank, groups)
+        took.append(time.perf_counter() - start)
+    return took
+
+
+def code_of(function: Callable) -> str:
+    """A function's lines, without its docstring and what it stands in."""
+    source = textwrap.dedent(inspect.getsource(function))
+    return re.sub(r'\n *""".*?"""', "", source, count=1, flags=re.DOTALL).rstrip()
 
 
 def plainly(
@@ -120,6 +175,88 @@ def show_grid(
     return rank_grid(groups, grid.world_size, ranks_per_host, follow, title)
 
 
+def group_lines(
+    rows: Mapping[str, RankGrid], ranks_per_host: int, title: str, names: Sequence[str] = ()
+) -> CourseFigure:
+    """A row for each grid, a panel for each name: a group is a line through its ranks.
+
+    A frame is a host. Lines that leave one have the axis' full colour, the others a pale one.
+    names: of groups; where none is given, the axes in the order of each grid.
+    """
+    from byhand.figures import style
+
+    drawn = {row: names or grid.order.split("-")[:3] for row, grid in rows.items()}
+    panels = [(grid, name) for row, grid in rows.items() for name in drawn[row]]
+    tracks = max(len(_tracks(grid.groups(name))) for grid, name in panels)
+    height = 0.5 + len(rows) * (0.8 + 0.28 * tracks)
+    columns = len(panels) // len(rows)
+    with style.plot(height, title, len(rows), columns, squeeze=False) as (figure, every):
+        for axes, (grid, name) in zip(every.flat, panels, strict=True):
+            _draw_lines(axes, grid, name, ranks_per_host, tracks)
+        for axes, row in zip(every[:, 0], rows, strict=True):
+            word: dict[str, Any] = {"fontsize": style.TEXT_POINTS, "weight": "bold"}
+            axes.annotate(row, (0, 1), (0, 17), **AT_TOP, **word)
+    return figure
+
+
+def leaves(grid: RankGrid, name: str, ranks_per_host: int) -> bool:
+    """Does any group of that name have ranks on two hosts?"""
+    return not stays_inside(grid.groups(name), ranks_per_host).all()
+
+
+AT_TOP: dict[str, Any] = {
+    "xycoords": "axes fraction",
+    "textcoords": "offset points",
+    "va": "bottom",
+}
+
+
+def _tracks(groups: np.ndarray) -> list[list[list[int]]]:
+    """The groups in as few lines as there may be, none over another."""
+    tracks: list[list[list[int]]] = []
+    for group in groups.tolist():
+        free = next((track for track in tracks if track[-1][-1] < group[0]), None)
+        if free is None:
+            tracks.append(free := [])
+        free.append(group)
+    return tracks
+
+
+def _draw_lines(axes: Axes, grid: RankGrid, name: str, ranks_per_host: int, most: int) -> None:
+    from byhand.figures import pen, style
+
+    def place(rank: int) -> float:  # a gap between hosts
+        return rank + 0.8 * (rank // ranks_per_host)
+
+    tracks, colour = _tracks(grid.groups(name)), style.axis_colour(name)
+    style.bare(axes, xlim=(-0.7, place(grid.world_size - 1) + 0.7), ylim=(most - 0.1, -0.6))
+    for first in range(0, grid.world_size, ranks_per_host):
+        corner, wide = (place(first) - 0.5, -0.55), ranks_per_host
+        pen.box(axes, corner, (wide, len(tracks) + 0.1), style.PAPER, style.FAINT, 1.0)
+        middle = place(first) + (ranks_per_host - 1) / 2, len(tracks) - 0.28
+        pen.small(axes, middle, f"host {first // ranks_per_host}", va="top")
+    crossing = 0
+    for y, track in enumerate(tracks):
+        for group in track:
+            leaves = group[0] // ranks_per_host != group[-1] // ranks_per_host
+            crossing += leaves
+            hue = colour if leaves else style.tint(colour, 0.3)
+            marks: dict[str, Any] = {
+                "marker": "o",
+                "markersize": 11.5,
+                "linewidth": 2.6,
+                "color": hue,
+            }
+            axes.plot([place(rank) for rank in group], [y] * len(group), **marks)
+            for rank in group:
+                ink = style.readable_on(colour) if leaves else style.INK
+                pen.small(axes, (place(rank), y), str(rank), color=ink, zorder=5)
+    number = sum(map(len, tracks))
+    told = f"{crossing} of {number} leave a host" if crossing else "none leaves a host"
+    word: dict[str, Any] = {"fontsize": style.SMALL_POINTS, "color": colour, "weight": "bold"}
+    axes.annotate(f"{name.replace('_', ' ')}: {told}", (0, 1), (0, 3), **AT_TOP, **word)
+
+
 def grid_explorer(world_size: int = 64, tp: int = 8, pp: int = 4) -> VBox:
     """Choose the degrees, their order and the hosts; see who talks to whom, and across what.
 
@@ -153,11 +290,18 @@ def draw_grid(
     except ValueError as error:
         would_do = _what_would_do(world_size, degrees, order)
         raise ValueError(f"Refused: {error}. {would_do}") from None
-    leaving = bytes_leaving(grid, per_host, transformer_bytes(grid, **GPT3, **GPT3_STEP))
-    worst = {name: found.max() for name, found in leaving.items() if found.max()}
+    worst = gpt3_leaving(grid, per_host)
     told = ", ".join(f"{name} {num_bytes_text(found)}" for name, found in worst.items())
     picture = show_grid(grid, per_host, follow=follow % world_size)
     return picture, f"{TOLD}: {told or 'nothing'}."
+
+
+def gpt3_leaving(grid: RankGrid, ranks_per_host: int) -> dict[str, float]:
+    """By group name, the most that a host sends to others in a step of GPT-3."""
+    rows = {"micro_batch": 1, "num_micro_batches": max(1, GPT3_SEQUENCES // grid.dp)}
+    leaving = bytes_leaving(grid, ranks_per_host, transformer_bytes(grid, **GPT3, **rows))
+    found = {name: float(each.max()) for name, each in leaving.items() if each.max()}
+    return {"dp" if name == "dp-cp" and grid.cp == 1 else name: n for name, n in found.items()}
 
 
 def _what_would_do(world_size: int, degrees: dict[str, int], order: str) -> str:

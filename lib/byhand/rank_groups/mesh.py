@@ -72,7 +72,8 @@ class Mesh:
 
         Within a group and from group to group, the ranks' order is the mesh's: fastest axis first.
         """
-        inside = [i for i, axis in enumerate(reversed(self.axes)) if axis in self._known(axes)]
+        axes = self._known(axes)
+        inside = [i for i, axis in enumerate(reversed(self.axes)) if axis in axes]
         outside = [i for i in range(len(self.axes)) if i not in inside]
         size = math.prod(self.array.shape[i] for i in inside)
         return self.array.transpose(outside + inside).reshape(-1, size)
