@@ -292,8 +292,8 @@ def plainly(case):
     found = {}
     for at in layouts(num_ranks, cp=16, ep=64):
         settings = itertools.product((1, 2, 4), (1, 2, 4), range(4), (False, True), RECOMPUTE)
-        for rows, chunks, zero, sequence, again in settings:
-            more = {"rows": rows, "chunks": chunks, "zero": zero, "sequence": sequence}
+        for rows, many, zero, sequence, again in settings:
+            more = {"rows": rows, "chunks": many, "zero": zero, "sequence": sequence}
             layout = replace(at, recompute=again, **more)
             if chunks > 1 and (at.pp == 1 or num_sequences // at.dp // rows % at.pp):
                 continue  # interleaving goes round whole stages
