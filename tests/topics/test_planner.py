@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from byhand.costs import Layout, Machine, gpt, held, layouts, sent
-from byhand.costs.counting import in_flight
+from byhand.costs.counting import chunks, in_flight
 from byhand.costs.layout import RECOMPUTE
 from byhand.costs.timing import Step as Costed
 from byhand.pipeline_schedules.simulation import simulate
@@ -292,8 +292,8 @@ def plainly(case):
     found = {}
     for at in layouts(num_ranks, cp=16, ep=64):
         settings = itertools.product((1, 2, 4), (1, 2, 4), range(4), (False, True), RECOMPUTE)
-        for rows, chunks, zero, sequence, again in settings:
-            more = {"rows": rows, "chunks": chunks, "zero": zero, "sequence": sequence}
+        for rows, many, zero, sequence, again in settings:
+            more = {"rows": rows, "chunks": many, "zero": zero, "sequence": sequence}
             layout = replace(at, recompute=again, **more)
             if chunks > 1 and (at.pp == 1 or num_sequences // at.dp // rows % at.pp):
                 continue  # interleaving goes round whole stages
@@ -403,6 +403,10 @@ def test_llamas_tables_may_have_chunks_of_their_own():
     llama, layout = named("llama3-405b"), Layout(8, 8, 16, chunks=8, zero=1, sequence=True)
     assert SOFTWARE["nemo"].runs.refuses(layout, 126) == ""
     assert step(llama, layout, "h100-80gb", 2048).seconds > 0
+    ends = replace(layout, light_ends=True)
+    cut = [chunks(llama, ends, stage) for stage in range(16)]
+    assert sum(len(chunk) for stage in cut for chunk in stage) == len(llama.parts)
+    assert all(chunk for stage in cut for chunk in stage), "no chunk is empty"
 
 
 @pytest.mark.parametrize("software", ["megatron-2021", "megatron-2022", "fsdp", "torchtitan"])

@@ -47,7 +47,8 @@ def chunks(model: Model, layout: Layout, stage: int) -> list[tuple[Part, ...]]:
     end = 2 if layout.light_ends else 0
     each, more = divmod(len(halves) + 2 * end, total)
     starts = [max(0, chunk * each + min(chunk, more) - end) for chunk in range(total)]
-    edges = [0, *(halves[start] for start in starts[1:]), len(model.parts)]
+    places = [*halves, *[halves[-1] + 1] * end] if halves else []  # behind the last: the head
+    edges = [0, *(places[start] for start in starts[1:]), len(model.parts)]
     return [model.parts[edges[c] : edges[c + 1]] for c in range(stage, total, layout.pp)]
 
 

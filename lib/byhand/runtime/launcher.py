@@ -225,7 +225,7 @@ class Launcher:
             return
         with contextlib.suppress(LaunchError):
             if self.place.trusted:
-                self._client.load(last.loaded())
+                last.hand_on()
             while len(self._warm) >= self._warm_teams:
                 self._warm.pop(next(iter(self._warm))).end()
             self._warm[_key(spec)] = self._client.fork_team(spec)

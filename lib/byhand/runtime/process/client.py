@@ -336,10 +336,15 @@ class ForkedTeam(Team):
         times = self.client.ask("times", do="signal", team=self.number, signal=number)
         return {int(rank): seconds for rank, seconds in times.items()}
 
-    def loaded(self) -> dict[str, str]:
-        """The modules of this library that the ranks loaded for themselves, and their files."""
+    def hand_on(self) -> None:
+        """Have the server load what these ranks loaded of this library: those after them have it.
+
+        Raises:
+            SandboxError: the server is gone.
+        """
         headers = [member.header or {} for member in self.members]
-        return {name: file for header in headers for name, file in header.get("loaded", {}).items()}
+        loaded = [header.get("loaded", {}).items() for header in headers]
+        self.client.load({name: file for modules in loaded for name, file in modules})
 
     def close(self) -> None:
         """Close this process's ends of the ranks."""
