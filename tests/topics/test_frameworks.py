@@ -21,6 +21,7 @@ from byhand.frameworks.configurations import CONFIGURATIONS
 from byhand.frameworks.lab import beside_jax, capstone
 from byhand.frameworks.lab.stored import jax_or_stored, stored
 from byhand.frameworks.refusals import REFUSALS
+from byhand.frameworks.which import JOBS, tool_for
 from byhand.model.gpt import costs_of, gpt_layers, next_token_loss, random_gpt
 from byhand.model.mlp import MLP, mean_squared_error
 from byhand.model.text import text_batches
@@ -159,6 +160,13 @@ def test_the_plan_decides_what_dtensor_sums(more, hook, calls):
     assert right == (bool(more) or hook)
 
 
+def test_two_axes_at_once_make_the_calls_of_each():
+    found = lab.train_all({"2 x 2": by_torch.two_axes}, WEIGHTS, BATCHES[:4], 4)["2 x 2"]
+    assert max(lab.away(alone()[:4], found.losses)) < TOLERANCE
+    fsdp2 = {"all_gather": 2 * 4 + 1, "reduce_scatter": 4 + 1}
+    assert found.calls == {**fsdp2, "all_reduce": 4 * 4 + 8}  # and two gains in each block
+
+
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_is_stored_of_the_others_is_what_they_do(name):
     kept, found = stored()["ways"][name], trained()[name]
@@ -172,6 +180,17 @@ def test_what_is_stored_says_how_it_came_to_be():
     assert kept["command"] == "python -m byhand.frameworks.lab.stored"
     assert all(one["furthest"] < TOLERANCE and one["version"] for one in kept["ways"].values())
     assert all(far > 10 * TOLERANCE for far in kept["silences"].values())
+
+
+def test_a_tool_is_chosen_by_what_fits_and_by_the_gpus_of_a_sequence():
+    tools = ["DDP", "FSDP2", "torchtitan", "Megatron-core"]
+    assert [tool_for(job) for job in JOBS.values()] == tools
+    bloom = JOBS["176 B"]
+    assert tool_for(replace(bloom, shares_table=False)) == "torchtitan"
+    assert tool_for(replace(bloom, sequences=16384)) == "FSDP2"
+    llama = CONFIGURATIONS["torchtitan 405B"]
+    job = JOBS["405 B"]
+    assert (job.gpus, job.sequences) == (llama.layout.num_ranks, llama.num_sequences)
 
 
 # JAX
@@ -270,6 +289,12 @@ def test_light_ends_take_a_block_off_the_first_and_the_last_stage():
     bloom = CONFIGURATIONS["BLOOM 176B"]
     assert parameters(bloom.model, bloom.layout)[0] / 1e9 == pytest.approx(4.0, abs=0.02)
     assert bloom.held()["optimizer"] / 1e9 == pytest.approx(6, abs=0.05)
+
+
+def test_llama_holds_as_much_in_chunks_for_all_its_micro_batches_are_in_flight():
+    llama = CONFIGURATIONS["Llama 3 405B"]
+    cut = [replace(llama, layout=replace(llama.layout, chunks=v)).held() for v in (1, 2, 4)]
+    assert cut[1] == cut[2] == pytest.approx(cut[0])
 
 
 def test_llama_fits_only_where_its_tp_ranks_share_tokens():
