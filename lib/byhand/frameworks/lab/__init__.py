@@ -314,9 +314,10 @@ def seconds_of(name: str, chunks: int = 1) -> str:
 
 
 def code_of(function: Any) -> str:
-    """A function's lines, without its docstring."""
+    """A function's lines, without its docstring and the imports that it begins with."""
     source = textwrap.dedent(inspect.getsource(function))
     source = re.sub(r'\n *""".*?"""', "", source, count=1, flags=re.DOTALL)
+    source = re.sub(r"(?:\n +(?:import|from) .*)+\n", "", source)
     return re.sub(r" *# type: ignore.*", "", source).rstrip()
 
 
