@@ -50,7 +50,7 @@ def programs() -> dict[str, Callable]:
     def whole(x, up, up_bias, down, down_bias):  # type: ignore[no-untyped-def]
         return jax.nn.relu(x @ up.T + up_bias) @ down.T + down_bias
 
-    weights = P(), P("tp"), P("tp"), P(None, "tp"), P()  # P(): every device has it whole
+    weights = P(), P("tp"), P("tp"), P(None, "tp"), P()  # P(): all have it whole
     rows = P("tp"), P(), P(), P(), P()
     split = jax.shard_map(one_device, mesh=_mesh(), in_specs=weights, out_specs=P())
     return {
