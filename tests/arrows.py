@@ -46,7 +46,12 @@ MAY_IMPORT = {
     "words": "",
 }
 EVERYBODYS = "words"
-OPTIONAL = "accelerate", "deepspeed", "megatron"  # imported where they are used: lecture 18's
+OPTIONAL = (
+    "accelerate",
+    "deepspeed",
+    "jax",
+    "megatron",
+)  # imported where they are used: lecture 18's
 MAY_IMPORT_OF_OTHERS = {
     "topic": {"torch", *OPTIONAL},
     "model": {"torch", "sklearn"},

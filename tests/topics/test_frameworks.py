@@ -1,7 +1,9 @@
 """One tiny GPT under every framework: one device's losses; what each refuses, what none says."""
 
 import functools
+import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,14 +15,15 @@ from byhand.communication_cost.model import AlphaBeta
 from byhand.costs import Layout, Machine, held
 from byhand.costs import seconds as costs_seconds
 from byhand.costs.counting import owned, parameters
-from byhand.frameworks import by_torch, lab, transformer
+from byhand.frameworks import by_jax, by_others, by_torch, lab, transformer
 from byhand.frameworks.by_others import missing
 from byhand.frameworks.configurations import CONFIGURATIONS
-from byhand.frameworks.lab import capstone
-from byhand.frameworks.lab.stored import stored
+from byhand.frameworks.lab import beside_jax, capstone
+from byhand.frameworks.lab.stored import jax_or_stored, stored
 from byhand.frameworks.refusals import REFUSALS
+from byhand.frameworks.which import JOBS, tool_for
 from byhand.model.gpt import costs_of, gpt_layers, next_token_loss, random_gpt
-from byhand.model.mlp import MLP
+from byhand.model.mlp import MLP, mean_squared_error
 from byhand.model.text import text_batches
 
 SIZES = {"num_tokens": 128, "num_positions": 16, "num_features": 32, "num_heads": 8}
@@ -157,6 +160,13 @@ def test_the_plan_decides_what_dtensor_sums(more, hook, calls):
     assert right == (bool(more) or hook)
 
 
+def test_two_axes_at_once_make_the_calls_of_each():
+    found = lab.train_all({"2 x 2": by_torch.two_axes}, WEIGHTS, BATCHES[:4], 4)["2 x 2"]
+    assert max(lab.away(alone()[:4], found.losses)) < TOLERANCE
+    fsdp2 = {"all_gather": 2 * 4 + 1, "reduce_scatter": 4 + 1}
+    assert found.calls == {**fsdp2, "all_reduce": 4 * 4 + 8}  # and two gains in each block
+
+
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_is_stored_of_the_others_is_what_they_do(name):
     kept, found = stored()["ways"][name], trained()[name]
@@ -170,6 +180,83 @@ def test_what_is_stored_says_how_it_came_to_be():
     assert kept["command"] == "python -m byhand.frameworks.lab.stored"
     assert all(one["furthest"] < TOLERANCE and one["version"] for one in kept["ways"].values())
     assert all(far > 10 * TOLERANCE for far in kept["silences"].values())
+
+
+def test_a_tool_is_chosen_by_what_fits_and_by_the_gpus_of_a_sequence():
+    tools = ["DDP", "FSDP2", "torchtitan", "Megatron-core"]
+    assert [tool_for(job) for job in JOBS.values()] == tools
+    bloom = JOBS["176 B"]
+    assert tool_for(replace(bloom, shares_table=False)) == "torchtitan"
+    assert tool_for(replace(bloom, sequences=16384)) == "FSDP2"
+    llama = CONFIGURATIONS["torchtitan 405B"]
+    job = JOBS["405 B"]
+    assert (job.gpus, job.sequences) == (llama.layout.num_ranks, llama.num_sequences)
+
+
+# JAX
+
+JAX = pytest.mark.skipif(missing("jax") is not None, reason=str(missing("jax")))
+
+
+@functools.cache
+def compiled():
+    return beside_jax.all_ways(num_devices=4)
+
+
+@JAX
+def test_jax_has_our_loss_and_gradients_and_one_devices():
+    weights, x, target = beside_jax.case()
+    model, (found, _) = MLP.from_weights(weights), compiled()
+    y, saved = model.forward(x)
+    loss, grad_y = mean_squared_error(y, target)
+    alone = [model.backward(grad_y, saved), *model.gradients()]
+    for name, one in found.items():
+        assert one.loss == pytest.approx(float(loss), rel=1e-6), name
+        for ours, theirs in zip(alone, one.gradients, strict=True):
+            torch.testing.assert_close(theirs, ours, rtol=1e-5, atol=1e-6, msg=name)
+
+
+@JAX
+def test_the_compiler_writes_the_calls_that_one_wrote_by_hand():
+    """One sum of y [16, 8] forward, and one of grad_x backward; of gradients where rows are."""
+    found, _ = compiled()
+    y, parameters = 4 * 16 * 8, 4 * (2 * 32 * 8 + 32 + 8)
+    for name in (beside_jax.OURS, "shard_map", "jit, weights split"):
+        assert found[name].forward == [("all_reduce", y)], name
+        assert found[name].step == 2 * [("all_reduce", y)], name
+    assert found["jit, rows split"].forward == [("all_reduce", 4)]
+    assert found["jit, rows split"].step == [("all_reduce", 4 + parameters)]
+
+
+@JAX
+def test_shard_map_refuses_a_program_whose_sum_is_left_out():
+    assert "require replication" in compiled()[1]
+
+
+@JAX
+def test_what_is_stored_of_jax_is_what_it_does_and_no_jax_is_imported_here():
+    told, where = jax_or_stored()
+    assert where == f"Run here, jax {told['version']}"
+    assert "jax" not in sys.modules
+    told, kept = json.loads(json.dumps(told)), stored()["jax"]
+    assert told["calls"] == kept["calls"]
+    assert max(told["furthest"], kept["furthest"]) < TOLERANCE
+
+
+def test_where_jax_is_absent_the_stored_run_is_shown_and_the_reason(monkeypatch):
+    monkeypatch.setattr(by_others, "missing", lambda package: f"{package} is not installed")
+    told, where = jax_or_stored()
+    assert told == stored()["jax"]
+    assert where.startswith("jax is not installed\nStored on 20")
+
+
+def test_a_compiled_programs_calls_are_read_from_its_text():
+    text = """
+      %a.5 = (f32[], f32[32,8]{1,0}) all-reduce(%x, %y), channel_id=1, to_apply=%add
+      %fused = f32[16,8]{1,0} fusion(%all-reduce.1), calls=%all-gather.clone
+      ROOT %b = f32[16,8]{1,0} all-gather-start(%p), dimensions={0}
+    """
+    assert by_jax.calls(text) == [("all_reduce", 4 + 4 * 256), ("all_gather", 512)]
 
 
 # Real configurations
@@ -202,6 +289,12 @@ def test_light_ends_take_a_block_off_the_first_and_the_last_stage():
     bloom = CONFIGURATIONS["BLOOM 176B"]
     assert parameters(bloom.model, bloom.layout)[0] / 1e9 == pytest.approx(4.0, abs=0.02)
     assert bloom.held()["optimizer"] / 1e9 == pytest.approx(6, abs=0.05)
+
+
+def test_llama_holds_as_much_in_chunks_for_all_its_micro_batches_are_in_flight():
+    llama = CONFIGURATIONS["Llama 3 405B"]
+    cut = [replace(llama, layout=replace(llama.layout, chunks=v)).held() for v in (1, 2, 4)]
+    assert cut[1] == cut[2] == pytest.approx(cut[0])
 
 
 def test_llama_fits_only_where_its_tp_ranks_share_tokens():

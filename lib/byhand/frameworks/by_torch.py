@@ -67,9 +67,9 @@ def next_token_loss(logits: Tensor, following: Tensor) -> Tensor:
     return F.cross_entropy(logits.flatten(0, 1), following.flatten())
 
 
-def rows_of(batches: Batches) -> Batches:
-    """This rank's rows of every batch, as data parallelism shares them out."""
-    return [(shard(tokens), shard(following)) for tokens, following in batches]
+def rows_of(batches: Batches, group: dist.ProcessGroup | None = None) -> Batches:
+    """This rank's rows of every batch, as data parallelism shares them out over a group."""
+    return [(shard(each, group=group), shard(after, group=group)) for each, after in batches]
 
 
 def ddp(weights: GPT, batches: Batches) -> Losses:
@@ -139,6 +139,21 @@ def tensor_parallel(
                 norm.weight.register_post_accumulate_grad_hook(sum_over_ranks)
     optimizer = AdamW(model.parameters(), LR)
     yield from train(model, optimizer, batches)
+    return model
+
+
+def two_axes(weights: GPT, batches: Batches) -> Losses:
+    """tp 2 within pairs of neighbours, FSDP2 across the pairs: torchtitan's two axes."""
+    shape = dist.get_world_size() // 2, 2
+    mesh = init_device_mesh("cpu", shape, mesh_dim_names=("dp", "tp"))
+    model = transformer(weights)
+    for block in blocks_of(model):
+        parallelize_module(block, mesh["tp"], {**PLAN, **ENTRY, **NORMS})
+        fully_shard(block, mesh=mesh["dp"])
+    fully_shard(model, mesh=mesh["dp"])
+    optimizer = AdamW(model.parameters(), LR)
+    rows = rows_of(batches, mesh["dp"].get_group())  # a pair has the same rows
+    yield from train(model, optimizer, rows)
     return model
 
 

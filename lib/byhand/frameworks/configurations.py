@@ -127,6 +127,9 @@ CONFIGURATIONS = {
             "--pp-partition-method 'type:transformer|embedding'": (
                 "70 blocks and 2 tables share 12 stages: 6 each"
             ),
+            "--position-embedding-type alibi": (
+                "no table of positions; ours on paper has one, of 0.03 billion"
+            ),
             "--checkpoint-activations": "blocks are recomputed",
             "ZERO_STAGE=0 # ... its own zero stage 1 equivalent": "ZeRO stage 1, all the same",
         },

@@ -274,18 +274,6 @@ def bert(num_devices: int, num_micro_batches: int, num_sequences: int = 64) -> S
     return step(BERT_LARGE, layout, "a100-80gb", num_sequences, software="megatron-2022")
 
 
-def bert_table(devices: Sequence[int] = (1, 2, 4), num_micro_batches: int = 8) -> str:
-    """By GPUs: seconds and activations of the fullest rank, with one micro-batch and with more."""
-    m, lines = num_micro_batches, ["GPUs   naive   GPipe, 1F1B       GiB of activations: all, 1F1B"]
-    alone = bert(1, 1).seconds
-    for p in devices:
-        whole, cut = bert(p, 1), bert(p, m)
-        held = [each.memory["activations"] / 2**30 for each in (whole, cut)]
-        faster = f"{cut.seconds:.2f} s, × {alone / cut.seconds:.1f}"
-        lines.append(f"{p:4}  {whole.seconds:.2f} s   {faster:22} {held[0]:18.0f} {held[1]:6.0f}")
-    return "\n".join(lines)
-
-
 def by_layers(num_devices: int = 4, num_micro_batches: int = 8) -> Figure:
     """Three ways to cut a batch for stages that are alike: in a micro-batch's forwards."""
     from byhand.figures import schedule_timeline
@@ -326,9 +314,11 @@ def seconds_of(name: str, chunks: int = 1) -> str:
 
 
 def code_of(function: Any) -> str:
-    """A function's lines, without its docstring."""
+    """A function's lines, without its docstring and the imports that it begins with."""
     source = textwrap.dedent(inspect.getsource(function))
-    return re.sub(r'\n *""".*?"""', "", source, count=1, flags=re.DOTALL).rstrip()
+    source = re.sub(r'\n *""".*?"""', "", source, count=1, flags=re.DOTALL)
+    source = re.sub(r"(?:\n +(?:import|from) .*)+\n", "", source)
+    return re.sub(r" *# type: ignore.*", "", source).rstrip()
 
 
 def table(found: Mapping[str, Trained], ways: Mapping[str, Callable], title: str) -> Figure:

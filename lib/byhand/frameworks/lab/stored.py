@@ -1,6 +1,6 @@
-"""What Accelerate, DeepSpeed and Megatron-core did where they were installed: others.json.
+"""What Accelerate, DeepSpeed, Megatron-core and JAX did where they were installed: others.json.
 
-    python -m byhand.frameworks.lab.stored        trains by all three, and writes the file again
+    python -m byhand.frameworks.lab.stored        trains by all four, and writes the file again
 
 Lecture 18 shows the file, so that its page is the same whether they are installed or not.
 """
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from byhand.frameworks import by_others, lab
+from byhand.frameworks.lab import beside_jax
 from byhand.frameworks.refusals import one_row_less, uneven
 from byhand.model.gpt import GPT, random_gpt
 from byhand.model.text import text_batches
@@ -26,7 +27,7 @@ PACKAGES = {"Accelerate": "accelerate", "DeepSpeed": "deepspeed", "Megatron-core
 
 
 def stored() -> dict[str, Any]:
-    """The file: command, date, torch; ways by name; and what each silence of theirs came to."""
+    """The file: command, date, torch; ways by name; what their silences came to; and JAX."""
     return json.loads(FILE.read_text())
 
 
@@ -67,16 +68,33 @@ def silences() -> dict[str, float]:
     return found
 
 
+def by_compiler() -> dict[str, Any]:
+    """JAX's version; the calls of its programs and of ours; the distance; the refusal."""
+    found, refusal = beside_jax.all_ways()
+    told = {"version": version("jax"), "calls": beside_jax.kept(found), "refusal": refusal}
+    return {**told, "furthest": beside_jax.furthest(found)}
+
+
+def jax_or_stored() -> tuple[dict[str, Any], str]:
+    """`by_compiler`, and that it was run here; where jax is absent, what is stored, and why."""
+    if why := by_others.missing("jax"):
+        kept = stored()
+        return kept["jax"], f"{why}\nStored on {kept['date']}, jax {kept['jax']['version']}"
+    found = by_compiler()
+    return found, f"Run here, jax {found['version']}"
+
+
 def main() -> None:
     """Write the file.
 
     Raises:
         SystemExit: one of them is not installed.
     """
-    if gone := lab.absent():
-        raise SystemExit("; ".join(gone.values()))
+    gone = [*lab.absent().values(), *filter(None, [by_others.missing("jax")])]
+    if gone:
+        raise SystemExit("; ".join(gone))
     head = {"command": COMMAND, "date": time.strftime("%Y-%m-%d"), "torch": version("torch")}
-    told = {**head, "ways": ways(), "silences": silences()}
+    told = {**head, "ways": ways(), "silences": silences(), "jax": by_compiler()}
     FILE.write_text(json.dumps(told, indent=1) + "\n")
     print(FILE.read_text())
 
