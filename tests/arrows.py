@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "release": "autograder",
     "byhand": "runtime tools model",
     "lab": "byhand tools figures check topic pure model costs runtime",
+    "__main__": "tools",
     "tools": "byhand figures runtime walls trace pure model",
     "figures": "",
     "check": "runtime trace",

@@ -23,6 +23,7 @@ from byhand.runtime.process.member import Deadline, Member, read_all
 from byhand.runtime.process.team import Team
 from byhand.runtime.process.whereabouts import folder
 from byhand.runtime.system import PORTABLE, new_file, new_mark
+from byhand.runtime.trace.log import CAPACITY
 from byhand.words import counted
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ class ForkClient:
         try:
             for rank in spec.get("ranks", range(spec["world_size"])):
                 self._wait_for_room(deadline, rank, spec["world_size"])
-                member, fds = Member.create(rank)
+                member, fds = Member.create(rank, spec.get("log_bytes", CAPACITY))
                 team.members.append(member)
                 with fds[0] as theirs:
                     message = {"do": "rank", "team": team.number, "rank": rank, **spec}
@@ -178,7 +179,7 @@ class ForkClient:
             return
         room = select.poll()
         room.register(self.connection, select.POLLOUT)
-        if not room.poll(1000 * deadline.left):
+        if not room.poll(1000 * min(deadline.left, START_SECONDS)):
             if self._process is not None:
                 self._process.kill()  # and so its ranks, none of which has run anybody's code yet
             self.close()

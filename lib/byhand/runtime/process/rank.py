@@ -3,7 +3,8 @@
 Descriptors it is given: control, a socket to the launching process, and four files. log: its calls
 (see trace). output: what it prints. stack: its Python stacks, on demand or at a crash. result: what
 the function returned or raised. By control it gets its call, a JSON header and a file in memory
-with the pickled function and its arguments, and with one byte it says that its result is written.
+with the pickled function and its arguments (and, at times, other descriptors for its output), and
+with one byte it says that its result is written.
 """
 
 from __future__ import annotations
@@ -115,11 +116,14 @@ def redirect(output_fd: int) -> None:
 
 def receive(control: socket.socket) -> tuple[dict[str, Any], bytes]:
     """The next request's header and body; ends this process when none will come."""
-    data, fds = receive_message(control, 1)
+    data, fds = receive_message(control, 3)
     if not data:
         os._exit(0)
     call = os.pread(fds[0], os.fstat(fds[0]).st_size, 0)
-    os.close(fds[0])
+    for own, given in enumerate(fds[1:], start=1):  # where its output goes, if told
+        os.dup2(given, own)
+    for fd in fds:
+        os.close(fd)
     return json.loads(data), call
 
 

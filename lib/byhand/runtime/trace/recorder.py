@@ -22,6 +22,7 @@ import torch
 import torch.distributed as dist
 
 from byhand.runtime.ledger import Call
+from byhand.runtime.trace import sources
 from byhand.runtime.trace.log import (
     ASIDE,
     AWAKE,
@@ -55,12 +56,20 @@ def _is_internal(filename: str) -> bool:
     return filename.startswith(_INTERNAL) or filename.endswith(_WRAPPERS)
 
 
+@functools.cache
+def _is_other(filename: str) -> bool:
+    return _is_internal(filename) or sources.is_library(filename)
+
+
 def calling_frame() -> FrameType:
-    """The innermost frame outside torch and this package."""
+    """The innermost frame outside torch and this package, and outside others if there is one."""
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_internal(frame.f_code.co_filename):
         frame = frame.f_back
-    return frame
+    own: FrameType | None = frame
+    while own is not None and _is_other(own.f_code.co_filename):
+        own = own.f_back
+    return own or frame
 
 
 def caller() -> tuple[str, int]:
