@@ -26,6 +26,7 @@ import torch.distributed as dist
 import torch.distributed.distributed_c10d as c10d
 
 from byhand.runtime.process.world import nccl_needs_more
+from byhand.runtime.trace import recorder
 
 
 class NCCLError(RuntimeError):
@@ -57,6 +58,8 @@ class Program:
         for name in ("init_process_group", "new_group"):
             for module in (dist, c10d):
                 setattr(module, name, _with_a_backend(getattr(module, name), self.backend))
+        torch.compile = _not_of_ours(torch.compile)
+        torch.autograd._engine_run_backward = _seen_to_wait(torch.autograd._engine_run_backward)
         if "numpy.random" in sys.modules:  # it came with the fork, the same on all ranks
             sys.modules["numpy.random"].seed()
         sys.argv[:] = [self.name, *self.arguments]
@@ -98,12 +101,13 @@ def _run_file(name: str) -> None:
         code = compile(file.read(), path, "exec", dont_inherit=True)
     main = sys.modules["__main__"] = ModuleType("__main__")
     main.__file__ = path
-    if not sys.flags.safe_path:
-        sys.path[0] = os.path.dirname(os.path.realpath(path))
+    sys.path.insert(0, os.path.dirname(os.path.realpath(path)))
     exec(code, main.__dict__)
 
 
 def _run_module(name: str) -> None:
+    """As `python -m name` does."""
+    sys.path.insert(0, os.getcwd())
     runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 
@@ -127,9 +131,35 @@ def _with_a_backend(make: Callable[..., Any], stand_in: str | None) -> Callable[
     return made
 
 
+def _not_of_ours(compile_: Callable[..., Any]) -> Callable[..., Any]:
+    """torch.compile, which is not to trace what records a call."""
+
+    @functools.wraps(compile_)
+    def compiled(*args: Any, **kwargs: Any) -> Any:
+        from torch._dynamo import trace_rules  # not before a program asks for it: it takes seconds
+
+        trace_rules.add("byhand.runtime")
+        return compile_(*args, **kwargs)
+
+    return compiled
+
+
+def _seen_to_wait(run_backward: Callable[..., Any]) -> Callable[..., Any]:
+    """A backward pass, at whose end DDP may have waited."""
+
+    @functools.wraps(run_backward)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        out = run_backward(*args, **kwargs)
+        if recorder.active is not None:
+            recorder.active.stood_still()
+        return out
+
+    return run
+
+
 def _leave() -> None:
     """What Python does at the end of a program, which a rank outlives by a little."""
-    threading._shutdown()  # waits for threads, as multiprocessing has its children do
+    threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as multiprocessing has its children do
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the program may have put anything in its place

@@ -12,15 +12,15 @@ end: which calls there were, what they sent, and who waited for whom.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import math
 import os
 import re
 import signal
 import sys
 from collections.abc import Sequence
+from importlib.machinery import BuiltinImporter, PathFinder
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from byhand.words import counted
 
@@ -54,8 +54,14 @@ def main(words: Sequence[str] | None = None) -> int:
         parser.error(str(error))
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One sentence, and no usage."""
+        self.exit(BAD, f"byhand: {message} (python -m byhand --help)\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         "python -m byhand", usage=USAGE, description=__doc__, epilog=EXIT, allow_abbrev=False
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -63,7 +69,9 @@ def _parser() -> argparse.ArgumentParser:
     add("-n", "--ranks", type=_count, required=True, help="how many processes run the program")
     add("-m", dest="is_module", action="store_true", help="the program is a module's name")
     add("--hosts", type=_count, metavar="H", help="the ranks live on H hosts with slow links")
-    add("--rate", type=_rate, help="of each host's link and direction, such as 25MB/s (which it is)")
+    add(
+        "--rate", type=_rate, help="of each host's link and direction, such as 25MB/s (which it is)"
+    )
     add("--backend", choices=["gloo"], help="stands in where the program asks for NCCL")
     add("--memory", action="store_true", help="follow what each rank's tensors hold: slower")
     add("--trace", type=Path, metavar="JSON", help="write every call, for ui.perfetto.dev")
@@ -102,7 +110,7 @@ def _understood(asked: argparse.Namespace) -> VirtualNetwork | None:
     """
     if not asked.is_module and not os.path.isfile(asked.program):
         raise ValueError(f"there is no file {asked.program}")
-    if asked.is_module and importlib.util.find_spec(asked.program.partition(".")[0]) is None:
+    if asked.is_module and not _is_there(asked.program.partition(".")[0]):
         raise ValueError(f"there is no module {asked.program}")
     for path in (asked.trace, asked.timeline):
         if path is not None and not path.absolute().parent.is_dir():
@@ -120,9 +128,19 @@ def _understood(asked: argparse.Namespace) -> VirtualNetwork | None:
     return VirtualNetwork(asked.hosts, asked.ranks // asked.hosts, **rate)
 
 
+def _is_there(module: str) -> bool:
+    path = [os.getcwd(), *sys.path]
+    return module in sys.modules or any(
+        finder.find_spec(module, path) for finder in (BuiltinImporter, PathFinder)
+    )
+
+
 def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     """Launch the program, say how it ended, and write what is asked for; the exit status."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    from byhand.runtime.process.client import ForkClient
+
+    client = ForkClient.start()  # it imports torch, and so do we meanwhile
     from byhand.runtime import LaunchError
     from byhand.runtime.launcher import Launcher
     from byhand.runtime.launching import launch_on
@@ -136,7 +154,7 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     options = {"deadline": asked.deadline, "memory": asked.memory, "network": network}
     options |= {"threads_per_rank": int(os.environ.get("OMP_NUM_THREADS") or 1)}
     try:
-        with Launcher() as launcher, LiveOutput(asked.ranks) as output:
+        with Launcher(client=client) as launcher, LiveOutput(asked.ranks) as output:
             options |= {"setup": False, "streams": output.streams, "older": tally.add}
             run = launch_on(launcher, program, asked.ranks, **options)
     except LaunchError as error:
@@ -189,10 +207,16 @@ def _draw(run: Run, path: Path) -> str:
     from byhand.figures import save_svg, timeline
 
     ranks = [run.ledger.select(rank=rank) for rank in range(run.world_size)]
-    since = max((events[-DRAWN_CALLS].start for events in ranks if len(events) > DRAWN_CALLS), default=0.0)
+    since = max(
+        (events[-DRAWN_CALLS].start for events in ranks if len(events) > DRAWN_CALLS), default=0.0
+    )
     events = [event for event in run.ledger.events if event.start >= since]
     for event in events:
         event.count_from(since)
     spans = [(max(0.0, start - since), max(0.0, end - since)) for start, end in run.spans]
     save_svg(timeline(events, spans), path)
-    return f"{path} shows the last {max(end for _, end in spans):.2f} s" if since else f"{path} shows the run"
+    return (
+        f"{path} shows the last {max(end for _, end in spans):.2f} s"
+        if since
+        else f"{path} shows the run"
+    )

@@ -58,7 +58,7 @@ def summary(tally: Tally, spans: Sequence[tuple[float, float]]) -> str:
     total = sum(row.sent_bytes for row in tally.rows.values())
     rows = [_cells(op, row, len(spans)) for op, row in sorted(tally.rows.items(), key=_most_bytes)]
     lines = [f"{head}, {bytes_text(total)} sent by all ranks together", table(HEADER, rows)]
-    lines += [LEGEND, *_unseen(tally), *_pairs(tally, spans)]
+    lines += [LEGEND, *_pairs(tally, spans)]
     return "\n".join(lines)
 
 
@@ -70,11 +70,6 @@ def _cells(op: str, row: Row, num_ranks: int) -> tuple[str, ...]:
     is_seen = row.unseen < row.calls
     seconds = [f"{s / num_ranks:.3f} s" if is_seen else "–" for s in (row.waited, row.exposed)]
     return (op, f"{row.calls:,}", bytes_text(row.sent_bytes), *seconds)
-
-
-def _unseen(tally: Tally) -> list[str]:
-    unseen = sum(row.unseen for row in tally.rows.values())
-    return [f"{counted(unseen, 'call', ',')} nobody was seen to wait for: DDP waits in C++"][:unseen]
 
 
 def _pairs(tally: Tally, spans: Sequence[tuple[float, float]]) -> list[str]:

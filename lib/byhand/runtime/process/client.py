@@ -71,7 +71,8 @@ class ForkClient:
         ours, theirs = socket.socketpair()
         client = cls(ours)
         client._errors = new_file("byhand errors")
-        server = [sys.executable, "-m", "byhand.runtime.process.server", str(theirs.fileno())]
+        # -P: a file of the reader's folder may be named as one that torch imports
+        server = [sys.executable, "-P", "-m", "byhand.runtime.process.server", str(theirs.fileno())]
         with theirs:
             client._process = subprocess.Popen(
                 [*command, *server],

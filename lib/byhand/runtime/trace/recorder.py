@@ -86,6 +86,7 @@ class _Thread(threading.local):
     latest = -1  # the number of its last call
     blocked: int | None = None  # the same, if it blocks and has not ended
     left_call = 0.0  # its CPU time when it last left a call or a wait
+    left_at = 0.0  # and when it last left a call
 
 
 class Recorder:
@@ -150,7 +151,7 @@ class Recorder:
             self._works[id(work)] = (work, index, self._stretches)
         if name not in ("send", "recv_", "recv_any_source_"):
             self._note_completion(work, index)
-        self.thread.left_call = thread_time()
+        self.thread.left_call, self.thread.left_at = thread_time(), monotonic()
 
     def functional(self, reduce_op: Any, make: Callable[[], Any]) -> Any:
         """Make a functional collective, which calls c10d's with this reduction."""
@@ -199,6 +200,19 @@ class Recorder:
         out = wait()  # when it raises, the log goes on saying what this rank waited in
         self.go_on(index)
         return out
+
+    def stood_still(self) -> None:
+        """Log that this thread, since its last call, did what it did not compute: it waited.
+
+        For DDP, whose backward pass ends with a wait in C++, for all of its calls at once.
+        """
+        thread, now = self.thread, monotonic()
+        latest = next((work for work, i, _ in self._works.values() if i == thread.latest), None)
+        if latest is not None and latest.is_completed():
+            computed = thread_time() - thread.left_call
+            self.log.write(self._waiting(), thread.latest, min(now, thread.left_at + computed), 1)
+            self.log.write(AWAKE, thread.latest, now)
+            del self._works[id(latest)]
 
     def stand_still(self, call: Call) -> int:
         """Log a call that no dispatch shows, for which this thread waits; its number."""

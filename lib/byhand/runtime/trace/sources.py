@@ -11,7 +11,9 @@ from typing import Any
 
 MAX_LINE = 300
 _TORCH = re.compile(r"/(site|dist)-packages/(torch/|typing_extensions\.py$)")
-_LIBRARY = re.compile(r"/(site|dist)-packages/(?!byhand/)|/lib/python3\.\d+/(?!(site|dist)-)|^<frozen ")
+_LIBRARY = re.compile(
+    r"/(site|dist)-packages/(?!byhand/)|/lib/python3\.\d+/(?!(site|dist)-)|^<frozen "
+)
 _RUNTIME = re.compile(r"/byhand/(runtime|check)/|^<frozen ")
 
 
