@@ -50,7 +50,7 @@ class Tally:
 
 
 def summary(tally: Tally, spans: Sequence[tuple[float, float]]) -> str:
-    """Text for a run of these spans, (start, end) by rank: seconds in it are a rank's, on average."""
+    """Text for a run of these spans, (start, end) by rank; its seconds are a rank's on average."""
     seconds = max(end for _, end in spans) - min(start for start, _ in spans)
     head = f"{counted(len(spans), 'rank')}, {seconds:.2f} s"
     if not tally.rows:
