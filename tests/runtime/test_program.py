@@ -250,7 +250,7 @@ def test_more_calls_than_are_kept_are_counted_all_the_same() -> None:
         (("-n", 2, "--rate", "1MB/s", "ddp.py"), "say how many hosts there are"),
         (("-n", 3, "--hosts", 2, "ddp.py"), "3 ranks do not divide among 2 hosts"),
         (("-n", 2, "--trace", "no/where.json", "ddp.py"), "there is no folder no"),
-        (("-n", 2, "--deadline", -1, "ddp.py"), "deadline is a positive number"),
+        (("-n", 2, "--deadline", -1, "ddp.py"), "a positive number of seconds"),
         (("ddp.py",), "-n/--ranks"),
     ],
 )

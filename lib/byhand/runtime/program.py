@@ -149,10 +149,8 @@ def _seen_to_wait(run_backward: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(run_backward)
     def run(*args: Any, **kwargs: Any) -> Any:
-        out = run_backward(*args, **kwargs)
-        if recorder.active is not None:
-            recorder.active.stood_still()
-        return out
+        go_on = functools.partial(run_backward, *args, **kwargs)
+        return go_on() if recorder.active is None else recorder.active.run_backward(go_on)
 
     return run
 

@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--memory", action="store_true", help="follow what each rank's tensors hold: slower")
     add("--trace", type=Path, metavar="JSON", help="write every call, for ui.perfetto.dev")
     add("--timeline", type=Path, metavar="SVG", help="draw the last calls")
-    add("--deadline", type=float, default=math.inf, metavar="S", help="seconds until it is ended")
+    add("--deadline", type=_seconds, default=math.inf, metavar="S", help="seconds until it is ended")
     add("--quiet", action="store_true", help="no summary")
     add("program", help=argparse.SUPPRESS)
     add("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
@@ -87,6 +87,16 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"a whole number of at least 1, not {text!r}")
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not seconds > 0:
+        raise argparse.ArgumentTypeError(f"a positive number of seconds, not {text!r}")
+    return seconds
 
 
 def _rate(text: str) -> float:
@@ -152,7 +162,7 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     words = asked.program, tuple(asked.arguments), asked.is_module
     program, tally = Program(*words, asked.backend, per_host), Tally()
     options = {"deadline": asked.deadline, "memory": asked.memory, "network": network}
-    options |= {"threads_per_rank": int(os.environ.get("OMP_NUM_THREADS") or 1)}
+    options |= {"threads_per_rank": int(os.environ.get("OMP_NUM_THREADS", "1").split(",")[0])}
     try:
         with Launcher(client=client) as launcher, LiveOutput(asked.ranks) as output:
             options |= {"setup": False, "streams": output.streams, "older": tally.add}
@@ -168,11 +178,19 @@ def _explained(error: LaunchError) -> str:
     """What went wrong, and where no GPU is, whether that may be why."""
     import torch
 
-    if getattr(error, "exception", None) == "NCCLError":
+    from byhand.runtime.errors import with_table
+
+    raised = getattr(error, "exception", None)
+    if raised == "NCCLError":
         return f"{error.sentence.partition(': ')[2]}. --backend gloo stands in for it"
+    if raised == "SystemExit":
+        return with_table(
+            error.sentence.replace("raised SystemExit", "called sys.exit"), error.reports
+        )
+    text = str(error).replace("before the function returned", "before the program had ended")
     if torch.cuda.is_available() or not _CUDA.search(error.sentence):
-        return str(error)
-    return f"{error}\n\nThere is no GPU here that torch can use: the program itself asks for one."
+        return text
+    return f"{text}\n\nThere is no GPU here that torch can use: the program itself asks for one."
 
 
 def _status(error: LaunchError) -> int:

@@ -22,7 +22,7 @@ from byhand.runtime.messages import receive_message, send_message
 from byhand.runtime.process.member import Deadline, Member, read_all
 from byhand.runtime.process.team import Team
 from byhand.runtime.process.whereabouts import folder
-from byhand.runtime.system import PORTABLE, new_file, new_mark
+from byhand.runtime.system import PORTABLE, STACK_SIGNAL, new_file, new_mark
 from byhand.runtime.trace.log import CAPACITY
 from byhand.words import counted
 
@@ -304,7 +304,7 @@ class ForkedTeam(Team):
 
     def stacks(self) -> dict[int, float]:
         """As Team says."""
-        return {rank: sum(times) for rank, times in self._signal(signal.SIGUSR1).items()}
+        return {rank: sum(times) for rank, times in self._signal(STACK_SIGNAL).items()}
 
     def waited(self) -> float:
         """The most seconds that a rank waited for a processor."""

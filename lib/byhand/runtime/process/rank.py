@@ -14,7 +14,6 @@ import faulthandler
 import json
 import os
 import pickle
-import signal
 import socket
 import sys
 import traceback
@@ -28,7 +27,7 @@ from byhand.runtime.messages import headed, receive_message
 from byhand.runtime.process import world as process_group
 from byhand.runtime.process.place import Place
 from byhand.runtime.process.whereabouts import go_there
-from byhand.runtime.system import new_file, rewrite
+from byhand.runtime.system import STACK_SIGNAL, new_file, rewrite
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
@@ -63,7 +62,7 @@ def main(fds: list[int], spec: dict[str, Any], place: Place) -> None:
     redirect(output_fd)
     _displace_nobody()
     faulthandler.enable(file=stack_fd, all_threads=False)
-    faulthandler.register(signal.SIGUSR1, file=stack_fd, all_threads=False)
+    faulthandler.register(STACK_SIGNAL, file=stack_fd, all_threads=False)
     place.close_in(rank, world_size)
     os.environ.update(
         dict(zip(("MASTER_ADDR", "MASTER_PORT"), map(str, spec["address"]), strict=True)),

@@ -201,18 +201,23 @@ class Recorder:
         self.go_on(index)
         return out
 
-    def stood_still(self) -> None:
-        """Log that this thread, since its last call, did what it did not compute: it waited.
+    def run_backward(self, run: Callable[[], Any]) -> Any:
+        """Make a backward pass, and log that it waited at its end, if it did.
 
-        For DDP, whose backward pass ends with a wait in C++, for all of its calls at once.
+        DDP's does in C++, for all of its calls at once: since the last of them, this thread has
+        stood still but for what it computed (or other programs had its processor).
         """
-        thread, now = self.thread, monotonic()
-        latest = next((work for work, i, _ in self._works.values() if i == thread.latest), None)
+        thread, before = self.thread, self.thread.latest
+        out = run()
+        now, latest = monotonic(), None
+        if thread.latest != before:
+            latest = next((work for work, i, _ in self._works.values() if i == thread.latest), None)
         if latest is not None and latest.is_completed():
             computed = thread_time() - thread.left_call
             self.log.write(self._waiting(), thread.latest, min(now, thread.left_at + computed), 1)
             self.log.write(AWAKE, thread.latest, now)
             del self._works[id(latest)]
+        return out
 
     def stand_still(self, call: Call) -> int:
         """Log a call that no dispatch shows, for which this thread waits; its number."""
