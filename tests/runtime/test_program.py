@@ -33,8 +33,10 @@ def environment() -> dict[str, str]:
 
 def run(*words: str | int, cwd: Path = PROGRAMS) -> subprocess.CompletedProcess:
     """The command's end, in the programs' folder."""
-    how = {"capture_output": True, "text": True, "env": environment(), "cwd": cwd}
-    return subprocess.run(command(*words), check=False, **how)
+    how = {"capture_output": True, "env": environment(), "cwd": cwd}
+    done = subprocess.run(command(*words), check=False, **how)
+    done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()  # with each \r
+    return done
 
 
 def by_rank(text: str) -> dict[int, list[str]]:

@@ -10,13 +10,15 @@ import atexit
 import contextlib
 import ctypes
 import functools
+import importlib
 import inspect
 import io
+import itertools
 import os
 import runpy
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -26,7 +28,12 @@ import torch.distributed as dist
 import torch.distributed.distributed_c10d as c10d
 
 from byhand.runtime.process.world import nccl_needs_more
-from byhand.runtime.trace import recorder
+from byhand.runtime.trace import hooks, recorder
+
+rendezvous: Any = importlib.import_module(
+    "torch.distributed.rendezvous"
+)  # dist has a function so named
+_held: list[dist.Store] = []  # until this rank is ended
 
 
 class NCCLError(RuntimeError):
@@ -58,6 +65,7 @@ class Program:
         for name in ("init_process_group", "new_group"):
             for module in (dist, c10d):
                 setattr(module, name, _with_a_backend(getattr(module, name), self.backend))
+        _meet_as_under_torchrun(rank, world_size)
         torch.compile = _not_of_ours(torch.compile)
         torch.autograd._engine_run_backward = _seen_to_wait(torch.autograd._engine_run_backward)
         if "numpy.random" in sys.modules:  # it came with the fork, the same on all ranks
@@ -92,6 +100,26 @@ def torchrun_environment(
     }
     texts = {"ROLE_NAME": "default", "TORCHELASTIC_RUN_ID": "none"}
     return {name: str(number) for name, number in numbers.items()} | texts
+
+
+def _meet_as_under_torchrun(rank: int, world_size: int) -> None:
+    """Have the ranks meet in a store that outlives every process group.
+
+    torchrun's agent has one; here it is rank 0's. A program may leave its group and make another:
+    each has a part of the store to itself.
+    """
+    if rank == 0:
+        address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        _held.append(dist.TCPStore(*address, world_size, is_master=True, wait_for_workers=False))
+    os.environ["TORCHELASTIC_USE_AGENT_STORE"] = "True"
+    handlers, numbers = rendezvous._rendezvous_handlers, itertools.count()
+    join = handlers["env"]
+
+    def join_afresh(*args: Any, **kwargs: Any) -> Iterator[tuple[dist.Store, int, int]]:
+        store, *numbered = next(join(*args, **kwargs))
+        yield (dist.PrefixStore(f"group {next(numbers)}", store), *numbered)
+
+    handlers["env"] = join_afresh
 
 
 def _run_file(name: str) -> None:
@@ -137,8 +165,13 @@ def _not_of_ours(compile_: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(compile_)
     def compiled(*args: Any, **kwargs: Any) -> Any:
         from torch._dynamo import trace_rules  # not before a program asks for it: it takes seconds
+        from torch.distributed import _functional_collectives
 
         trace_rules.add("byhand.runtime")
+        known = _functional_collectives.traceable_collective_remaps
+        for make in [getattr(dist, name) for name in hooks.REDUCING if hasattr(dist, name)]:
+            if make.__wrapped__ in known:
+                known[make] = known[make.__wrapped__]
         return compile_(*args, **kwargs)
 
     return compiled

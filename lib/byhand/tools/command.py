@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 USAGE = """python -m byhand -n RANKS [options] script.py [arguments of its own]
        python -m byhand -n RANKS [options] -m package.module [arguments of its own]"""
-EXIT = "exit status: the program's, which is that of the first rank that failed; 2: not started"
+EXIT = "exit status: that of the first rank that failed; 0 if none did; 2 if nothing was started"
 DRAWN_CALLS = 120  # of a rank, the last ones: more are no picture
 BAD, STOPPED = 2, 130
 _RATE = re.compile(r"([\d.]+(?:e\d+)?) *([kmg]?)(b|bit)/s", re.IGNORECASE)
@@ -48,7 +48,7 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         return _run(asked, network)
     except KeyboardInterrupt as stopped:
-        print(f"\nbyhand: {stopped or 'stopped'}", file=sys.stderr)
+        print(f"\nbyhand: {str(stopped) or 'stopped'}", file=sys.stderr)
         return STOPPED
     except ValueError as error:  # what launch refuses
         parser.error(str(error))
@@ -69,15 +69,29 @@ def _parser() -> argparse.ArgumentParser:
     add("-n", "--ranks", type=_count, required=True, help="how many processes run the program")
     add("-m", dest="is_module", action="store_true", help="the program is a module's name")
     add("--hosts", type=_count, metavar="H", help="the ranks live on H hosts with slow links")
-    add(
-        "--rate", type=_rate, help="of each host's link and direction, such as 25MB/s (which it is)"
-    )
+    add("--rate", type=_rate, help="of each host's link and direction: 25MB/s if not said")
     add("--backend", choices=["gloo"], help="stands in where the program asks for NCCL")
     add("--memory", action="store_true", help="follow what each rank's tensors hold: slower")
-    add("--trace", type=Path, metavar="JSON", help="write every call, for ui.perfetto.dev")
-    add("--timeline", type=Path, metavar="SVG", help="draw the last calls")
-    add("--deadline", type=_seconds, default=math.inf, metavar="S", help="seconds until it is ended")
-    add("--quiet", action="store_true", help="no summary")
+    add(
+        "--trace",
+        type=Path,
+        metavar="JSON",
+        help="write the calls (their last 100,000), for ui.perfetto.dev",
+    )
+    add(
+        "--timeline",
+        type=Path,
+        metavar="SVG",
+        help="draw when each rank computed, waited and sent, at the end",
+    )
+    add(
+        "--deadline",
+        type=_seconds,
+        default=math.inf,
+        metavar="S",
+        help="seconds until it is ended: none if not said",
+    )
+    add("--quiet", action="store_true", help="no summary at the end")
     add("program", help=argparse.SUPPRESS)
     add("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
@@ -217,7 +231,8 @@ def _report(run: Run, tally: Tally, asked: argparse.Namespace) -> None:
         lines.append(f"{asked.trace} has {counted(len(run.ledger.events), 'call', ',')}")
     if asked.timeline is not None:
         lines.append(_draw(run, asked.timeline))
-    print(*lines, sep="\n", file=sys.stderr)
+    if lines:
+        print(*lines, sep="\n", file=sys.stderr)
 
 
 def _draw(run: Run, path: Path) -> str:

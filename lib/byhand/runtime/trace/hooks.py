@@ -27,7 +27,7 @@ from byhand.words import counted
 
 BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
 _REDUCED = ("all_reduce", "reduce", "reduce_scatter")
-_REDUCING = (*_REDUCED, "all_reduce_coalesced", "reduce_scatter_tensor", "reduce_scatter_single")
+REDUCING = (*_REDUCED, "all_reduce_coalesced", "reduce_scatter_tensor", "reduce_scatter_single")
 _PLAIN = {int, bool, str, type(None)}
 _BOXED = torch.ScriptObject
 _libraries: list[torch.library.Library] = []  # kernels live as long as their library
@@ -43,7 +43,7 @@ def install() -> None:
     dist.Work.get_future = _recorded(dist.Work.get_future, "follow")
     torch._C.Future.wait = _recorded(torch._C.Future.wait, "wait_for_future")
     torch._C.Future.then = _recorded(torch._C.Future.then, "follow")
-    for name in _REDUCING:
+    for name in REDUCING:
         _wrap(name, _reducing)
     _wrap("_new_group_with_tag", functools.partial(_setting_up, describe=_new_group))
     _wrap("init_process_group", functools.partial(_setting_up, describe=_init))

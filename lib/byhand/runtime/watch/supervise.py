@@ -70,6 +70,7 @@ class Supervisor:
         try:
             return self._run(deadline)
         except KeyboardInterrupt:
+            self._read_logs()
             raise Interrupted(self._post_mortem().reports()) from None
 
     def _run(self, deadline: Deadline) -> Run:
@@ -144,7 +145,8 @@ class Supervisor:
             self._weigh(member)
             if self.older is not None:
                 for call in member.forget(KEPT_CALLS // len(self.members)):
-                    self.older(call)
+                    if call.op in OPS:
+                        self.older(call)
         if words := self.place.overweight(len(self.members)):
             self._too_much(self.members[0], words)
         return any(new is not None for new in read.values())
