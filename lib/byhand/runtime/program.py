@@ -28,7 +28,7 @@ import torch.distributed as dist
 import torch.distributed.distributed_c10d as c10d
 
 from byhand.runtime.process.world import nccl_needs_more
-from byhand.runtime.trace import hooks, recorder
+from byhand.runtime.trace import recorder
 
 rendezvous: Any = importlib.import_module(
     "torch.distributed.rendezvous"
@@ -165,13 +165,8 @@ def _not_of_ours(compile_: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(compile_)
     def compiled(*args: Any, **kwargs: Any) -> Any:
         from torch._dynamo import trace_rules  # not before a program asks for it: it takes seconds
-        from torch.distributed import _functional_collectives
 
         trace_rules.add("byhand.runtime")
-        known = _functional_collectives.traceable_collective_remaps
-        for make in [getattr(dist, name) for name in hooks.REDUCING if hasattr(dist, name)]:
-            if make.__wrapped__ in known:
-                known[make] = known[make.__wrapped__]
         return compile_(*args, **kwargs)
 
     return compiled

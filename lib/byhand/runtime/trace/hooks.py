@@ -27,7 +27,7 @@ from byhand.words import counted
 
 BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
 _REDUCED = ("all_reduce", "reduce", "reduce_scatter")
-REDUCING = (*_REDUCED, "all_reduce_coalesced", "reduce_scatter_tensor", "reduce_scatter_single")
+_REDUCING = (*_REDUCED, "all_reduce_coalesced", "reduce_scatter_tensor", "reduce_scatter_single")
 _PLAIN = {int, bool, str, type(None)}
 _BOXED = torch.ScriptObject
 _libraries: list[torch.library.Library] = []  # kernels live as long as their library
@@ -43,7 +43,7 @@ def install() -> None:
     dist.Work.get_future = _recorded(dist.Work.get_future, "follow")
     torch._C.Future.wait = _recorded(torch._C.Future.wait, "wait_for_future")
     torch._C.Future.then = _recorded(torch._C.Future.then, "follow")
-    for name in REDUCING:
+    for name in _REDUCING:
         _wrap(name, _reducing)
     _wrap("_new_group_with_tag", functools.partial(_setting_up, describe=_new_group))
     _wrap("init_process_group", functools.partial(_setting_up, describe=_init))
@@ -103,9 +103,11 @@ def _functional(op: Any) -> Any:
 
 
 def _wrap(name: str, wrapper: Callable[[Any], Any]) -> None:
-    for module in (c10d, dist):
-        if original := getattr(module, name, None):
-            setattr(module, name, wrapper(original))
+    if original := getattr(c10d, name, None):
+        wrapped = wrapper(original)  # one, which torch.compile knows by either name
+        for module in (c10d, dist):
+            if hasattr(module, name):
+                setattr(module, name, wrapped)
 
 
 def _recorded(original: Any, method: str) -> Any:

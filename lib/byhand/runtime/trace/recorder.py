@@ -155,11 +155,14 @@ class Recorder:
 
     def functional(self, reduce_op: Any, make: Callable[[], Any]) -> Any:
         """Make a functional collective, which calls c10d's with this reduction."""
+        before = self.thread.latest
         self.thread.reduce_op, self.thread.functional = reduce_op, True
         try:
             out = make()
         finally:
             self.thread.reduce_op, self.thread.functional = "", False
+        if self.thread.latest == before:
+            return out  # a compiler asks for its shape
         for tensor in [out] if isinstance(out, torch.Tensor) else out:
             key = tensor.untyped_storage()._cdata
             self._functional[key] = (self.thread.latest, self._stretches)
