@@ -53,6 +53,7 @@ _ROOMS = {  # by module: the names that this package gives
     ),
     "launcher": ("Launcher",),
     "ledger": ("Event", "Ledger"),
+    "process.client": ("ForkClient",),
     "process.world": ("cleanup", "device", "setup"),
     "run": ("Run",),
     "trace.memory": ("held_bytes",),

@@ -162,7 +162,7 @@ def _is_there(module: str) -> bool:
 def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     """Launch the program, say how it ended, and write what is asked for; the exit status."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    from byhand.runtime.process.client import ForkClient
+    from byhand.runtime import ForkClient
 
     client = ForkClient.start()  # it imports torch, and so do we meanwhile
     from byhand.runtime import LaunchError
