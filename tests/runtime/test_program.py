@@ -28,7 +28,8 @@ def command(*words: str | int) -> list[str]:
 def environment() -> dict[str, str]:
     own = ("RANK", "WORLD_SIZE", "OMP_NUM_THREADS")
     kept = {name: value for name, value in os.environ.items() if name not in own}
-    return {**kept, "PYTHONPATH": LIBRARY}
+    path = os.pathsep.join(filter(None, [LIBRARY, kept.get("PYTHONPATH")]))
+    return {**kept, "PYTHONPATH": path}
 
 
 def run(*words: str | int, cwd: Path = PROGRAMS) -> subprocess.CompletedProcess:
