@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         "--trace",
         type=Path,
         metavar="JSON",
-        help="write the calls (their last 100,000), for ui.perfetto.dev",
+        help="write the calls (of many, the last 50,000) for ui.perfetto.dev",
     )
     add(
         "--timeline",

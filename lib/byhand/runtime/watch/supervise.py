@@ -29,7 +29,7 @@ GRACE = 0.2  # how long the first failure waits for those that it caused, or tha
 QUIET = 0.5  # silence after which ranks are asked where they are
 OUTPUT_BYTES = 16 << 20
 REPLY_BYTES = 1 << 30
-KEPT_CALLS = 100_000  # of all ranks, where older ones are let go
+KEPT_CALLS = 50_000  # of all ranks, where older ones are let go
 
 
 class Supervisor:
