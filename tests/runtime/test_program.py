@@ -13,6 +13,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import leftovers
 import psutil
 import pytest
 from waiting import wait_until
@@ -216,6 +217,13 @@ def test_a_command_that_is_killed_leaves_no_process() -> None:
     running.kill()
     running.communicate()
     wait_until(lambda: not any(rank.is_running() for rank in ranks))
+
+
+def test_a_program_that_fails_leaves_no_semaphore() -> None:
+    before = leftovers.segments()
+    done = run("-n", 3, "failing.py", "raises_with_a_lock", "gloo")
+    assert done.returncode == 1
+    assert not leftovers.abandoned_segments(before)
 
 
 def test_the_deadline_is_the_programs_if_one_is_given() -> None:

@@ -1,5 +1,6 @@
 """Fails as its first argument says."""
 
+import multiprocessing
 import os
 import signal
 import sys
@@ -31,6 +32,13 @@ def raises(rank):
     if rank == 2:
         raise ValueError("a bad batch")
     dist.barrier()
+
+
+def raises_with_a_lock(rank):
+    lock = multiprocessing.get_context("spawn").Lock()  # a named semaphore
+    dist.barrier()
+    with lock:
+        raises(rank)
 
 
 def exits(rank):
