@@ -76,7 +76,7 @@ def room(module: str, path: Path | None = None) -> str:
     if parts[0] == "runtime":
         return parts[1] if len(parts) > 1 and parts[1] in MAY_IMPORT else "runtime"
     if parts[0] not in TOPICS:
-        return "model" if parts[0] == "mlp" else parts[0]
+        return {"mlp": "model", "__main__": "tools"}.get(parts[0], parts[0])
     if len(parts) > 1 and parts[1] == "lab":
         return "lab"
     return "pure" if path is not None and _is_pure(path) else "topic"

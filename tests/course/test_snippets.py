@@ -30,6 +30,7 @@ TEACHING = [line for name, line in LINES if name == "README.md" and "autograder"
 CLASS = [line for line in TEACHING if "--slurm" not in line and "--backend" not in line]
 CLUSTER = [line for line in TEACHING if line not in CLASS]
 MAKE = [line for _, line in LINES if line.startswith("make")]
+PROGRAM = [line for _, line in LINES if line.startswith("python -m byhand")]
 ONE_TEST = [line for name, line in LINES if name == "CONTRIBUTING.md"]
 
 
@@ -44,7 +45,8 @@ def test_every_line_is_tried_by_one_of_these():
     assert len(PYTHON) == 1
     assert {language for _, language, _ in BLOCKS} == {"", "python"}
     activate = ". .venv/bin/activate"  # test_make_course does
-    tried = {*CLASS, *CLUSTER, *MAKE, *ONE_TEST, activate}
+    tried = {*CLASS, *CLUSTER, *MAKE, *PROGRAM, *ONE_TEST, activate}
+    assert len(PROGRAM) == 1
     assert {line for _, line in LINES} <= tried
     assert len(CLASS) == 5
     assert len(CLUSTER) == 3
@@ -53,6 +55,12 @@ def test_every_line_is_tried_by_one_of_these():
 def test_the_example_runs_as_pasted(tmp_path):
     end = "\nassert run.results == [6, 6, 6, 6]\nassert run.ledger.sent_bytes() > 0\n"
     said([sys.executable, "-c", PYTHON[0] + end], cwd=tmp_path)
+
+
+def test_a_program_runs_by_the_line_as_pasted(tmp_path):
+    (tmp_path / "train.py").write_text("import os, sys\nprint(os.environ['RANK'], sys.argv[1:])")
+    words = [sys.executable, *shlex.split(PROGRAM[0])[1:]]
+    assert "[3] 3 ['--its', 'own', '--arguments']" in said(words, cwd=tmp_path)
 
 
 @pytest.mark.parametrize("line", MAKE)

@@ -19,6 +19,9 @@ differs there: no walls, the walls around untrusted code, the wires of a Virtual
 hands its place to its fork server as a value: who never asks for walls or wires loads neither of
 their rooms. And *messages* (messages.py) have one of three framings.
 
+`python -m byhand` goes the same way: what it runs is a Program (program.py), a function that is
+`__main__`.
+
 A name below is loaded when somebody asks for it, torch with it: to read grades, or to say that
 torch is missing, needs neither.
 """
@@ -50,6 +53,7 @@ _ROOMS = {  # by module: the names that this package gives
     ),
     "launcher": ("Launcher",),
     "ledger": ("Event", "Ledger"),
+    "process.client": ("ForkClient",),
     "process.world": ("cleanup", "device", "setup"),
     "run": ("Run",),
     "trace.memory": ("held_bytes",),

@@ -16,6 +16,7 @@ from byhand.runtime.process.place import OPEN, Place
 from byhand.runtime.process.whereabouts import whereabouts
 from byhand.runtime.run import Options, Run
 from byhand.runtime.system import check_room
+from byhand.runtime.trace.log import LONG_CAPACITY
 from byhand.runtime.watch.supervise import Supervisor
 
 if TYPE_CHECKING:
@@ -77,12 +78,14 @@ class Launcher:
                 "setup": asked.setup,
                 "backend": self.place.backend(asked.backend, world_size),
             }
+            if asked.older is not None:
+                spec["log_bytes"] = LONG_CAPACITY
             seconds = asked.deadline
             if self.left is not None:
                 seconds = max(0.0, min(seconds, self.left))
             deadline = Deadline(seconds)
             how = {"alone": asked.alone, "memory": bool(asked.memory)}
-            return self._launch(spec, calls, deadline, how)
+            return self._launch(spec, calls, deadline, how, asked)
 
     def client_in(self, place: Place) -> ForkClient:
         """A fork server whose ranks live in `place`, forked from this launcher's in milliseconds.
@@ -101,15 +104,20 @@ class Launcher:
                 raise SandboxError(words) from None
 
     def _launch(
-        self, spec: dict[str, Any], calls: list[bytes], deadline: Deadline, how: dict[str, bool]
+        self,
+        spec: dict[str, Any],
+        calls: list[bytes],
+        deadline: Deadline,
+        how: dict[str, bool],
+        asked: Options,
     ) -> Run:
         """One team of ranks, from its request to its end."""
         there = whereabouts(self._client.environ) if self.place.trusted else None
         team = self._take_team(spec, deadline)
         try:
             before = self._count()
-            send_calls(team.members, {"there": there, **how}, calls)
-            run = self._supervised(team, deadline)
+            send_calls(team.members, {"there": there, **how}, calls, asked.streams)
+            run = self._supervised(team, deadline, asked)
             return replace(run, **self.place.counted(before, self._count()))
         finally:
             team.end()
@@ -195,11 +203,11 @@ class Launcher:
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def _supervised(self, team: ForkedTeam, deadline: Deadline) -> Run:
+    def _supervised(self, team: ForkedTeam, deadline: Deadline, asked: Options) -> Run:
         if not self.place.trusted:
             deadline.waited = team.waited
         try:
-            return Supervisor(team, self.place, self.cells).run(deadline)
+            return Supervisor(team, self.place, self.cells, asked.older).run(deadline)
         finally:
             with contextlib.suppress(LaunchError):  # it has just ended
                 deadline.ask()

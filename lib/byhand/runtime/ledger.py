@@ -85,6 +85,8 @@ class Event(Call):
     done: float | None = None  # when it completed, where the backend tells
     overlapped: bool = False  # the rank computed between the call and the wait for it
     matched: bool = False  # every rank it needs has made its call too
+    ready: float | None = None  # when the last of them did,
+    awaited: int | None = None  # and which that was
 
     @property
     def source(self) -> str:
@@ -104,6 +106,13 @@ class Event(Call):
         return max(0.0, (self.wait_end or self.end) - self.wait_start)
 
     @property
+    def waited_for_others(self) -> float:
+        """Of those, the seconds until the last rank of the call had made it, too."""
+        if self.wait_start is None or self.ready is None:
+            return 0.0
+        return min(self.waited, max(0.0, self.ready - self.wait_start))
+
+    @property
     def sent_bytes(self) -> int:
         """Bytes that this rank sends, under the table above."""
         return sent_bytes(self.op, self.payload_bytes, self.group, self.rank, self.root, self.sends)
@@ -117,7 +126,7 @@ class Event(Call):
 
     def count_from(self, zero: float) -> None:
         """Have this event's times begin at `zero`."""
-        for name in ("start", "wait_start", "wait_end", "done"):
+        for name in ("start", "wait_start", "wait_end", "done", "ready"):
             if (moment := getattr(self, name)) is not None:
                 setattr(self, name, moment - zero)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from byhand.runtime.errors import table
-from byhand.runtime.ledger import OPS, Ledger
+from byhand.runtime.ledger import OPS, Event, Ledger
 from byhand.words import counted
 
 if TYPE_CHECKING:
@@ -20,7 +21,12 @@ GREETING = re.compile(r"^\[Gloo\] Rank \d+ is connected to .*\n", re.MULTILINE) 
 
 @dataclass(frozen=True)
 class Options:
-    """How ranks run a function, as `byhand.launch` says; with `alone` it is called as fn(*args)."""
+    """How ranks run a function, as `byhand.launch` says; with `alone` it is called as fn(*args).
+
+    streams: by rank, the descriptors that become its standard output and standard error, which are
+    else kept in run.output. `older`: for programs of hours, what is told each call that is too old
+    to be kept; the ledger then has the last ones. None: it has all.
+    """
 
     backend: str = "auto"
     deadline: float = 60.0
@@ -29,6 +35,8 @@ class Options:
     setup: bool = True
     memory: bool = False
     alone: bool = False
+    streams: Sequence[Sequence[int]] = ()
+    older: Callable[[Event], None] | None = None
 
 
 @dataclass(repr=False)

@@ -19,6 +19,7 @@ import contextlib
 import ctypes
 import os
 import resource
+import signal
 import socket
 import sys
 import tempfile
@@ -43,6 +44,9 @@ FEW_RANKS, RANKS_A_CORE = 16, 128  # there is always room for a few
 RANK_BYTES, RANK_FILES = 24 << 20, 8  # about what a fresh one writes to, and what is open for it
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _SIGKILL = 9
+# Asks a rank where it stands: not SIGUSR1, by which clusters tell a program that its time is over.
+STACK_SIGNAL = int(signal.SIGRTMAX) - 1 if hasattr(signal, "SIGRTMAX") else int(signal.SIGUSR1)
+_KEEP_SIZE, _PUNCH_HOLE = 1, 2
 
 
 def new_mark() -> dict[str, str]:
@@ -64,6 +68,13 @@ def rewrite(fd: int, data: bytes) -> None:
     with open(fd, "wb", closefd=False) as file:
         file.seek(0)
         file.write(data)
+
+
+def give_back(fd: int, start: int, end: int) -> None:
+    """Have the file hold nothing between these bytes, whole pages, and take no memory there."""
+    if not PORTABLE and end > start:
+        span = ctypes.c_longlong(start), ctypes.c_longlong(end - start)
+        ctypes.CDLL(None).fallocate(fd, _PUNCH_HOLE | _KEEP_SIZE, *span)
 
 
 def check_room(world_size: int) -> None:

@@ -22,7 +22,8 @@ from byhand.runtime.messages import receive_message, send_message
 from byhand.runtime.process.member import Deadline, Member, read_all
 from byhand.runtime.process.team import Team
 from byhand.runtime.process.whereabouts import folder
-from byhand.runtime.system import PORTABLE, new_file, new_mark
+from byhand.runtime.system import PORTABLE, STACK_SIGNAL, new_file, new_mark
+from byhand.runtime.trace.log import CAPACITY
 from byhand.words import counted
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ class ForkClient:
         ours, theirs = socket.socketpair()
         client = cls(ours)
         client._errors = new_file("byhand errors")
-        server = [sys.executable, "-m", "byhand.runtime.process.server", str(theirs.fileno())]
+        # -P: a file of the reader's folder may be named as one that torch imports
+        server = [sys.executable, "-P", "-m", "byhand.runtime.process.server", str(theirs.fileno())]
         with theirs:
             client._process = subprocess.Popen(
                 [*command, *server],
@@ -166,7 +168,7 @@ class ForkClient:
         try:
             for rank in spec.get("ranks", range(spec["world_size"])):
                 self._wait_for_room(deadline, rank, spec["world_size"])
-                member, fds = Member.create(rank)
+                member, fds = Member.create(rank, spec.get("log_bytes", CAPACITY))
                 team.members.append(member)
                 with fds[0] as theirs:
                     message = {"do": "rank", "team": team.number, "rank": rank, **spec}
@@ -189,7 +191,7 @@ class ForkClient:
             return
         room = select.poll()
         room.register(self.connection, select.POLLOUT)
-        if not room.poll(1000 * deadline.left):
+        if not room.poll(1000 * min(deadline.left, START_SECONDS)):
             if self._process is not None:
                 self._process.kill()  # and so its ranks, none of which has run anybody's code yet
             self.close()
@@ -321,7 +323,7 @@ class ForkedTeam(Team):
 
     def stacks(self) -> dict[int, float]:
         """As Team says."""
-        return {rank: sum(times) for rank, times in self._signal(signal.SIGUSR1).items()}
+        return {rank: sum(times) for rank, times in self._signal(STACK_SIGNAL).items()}
 
     def waited(self) -> float:
         """The most seconds that a rank waited for a processor."""

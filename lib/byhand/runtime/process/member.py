@@ -9,7 +9,7 @@ import os
 import re
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from byhand.runtime.ledger import Event
 from byhand.runtime.messages import send_message
 from byhand.runtime.system import new_file
 from byhand.runtime.trace import sources
-from byhand.runtime.trace.log import RankLog, log_file, logged, read_log
+from byhand.runtime.trace.log import CAPACITY, RankLog, log_file, logged, read_log, shorten_log
 from byhand.words import plain_text
 
 MAX_HEADER = 1 << 20
@@ -92,11 +92,11 @@ class Member:
     _wakes: int = 0
 
     @classmethod
-    def create(cls, rank: int) -> tuple[Member, list[Any]]:
+    def create(cls, rank: int, log_bytes: int = CAPACITY) -> tuple[Member, list[Any]]:
         """A member, and the descriptors that its rank is to be given (the socket to be closed)."""
         ours, theirs = socket.socketpair()
         fds = [new_file(f"byhand {name} {rank}") for name in ("output", "stack", "result")]
-        fds.insert(0, log_file(f"byhand log {rank}"))
+        fds.insert(0, log_file(f"byhand log {rank}", log_bytes))
         # a rank's threads write at once: appending, none overwrites another
         fcntl.fcntl(fds[1], fcntl.F_SETFL, os.O_APPEND)
         return cls(rank, ours, *fds, RankLog(rank)), [theirs, *fds]
@@ -194,6 +194,12 @@ class Member:
         self.log_bytes += len(data)
         return self.log.feed(data) if data else None
 
+    def forget(self, most: int) -> list[Event]:
+        """The oldest calls, which are over, if there are many more than `most`; they are let go."""
+        if calls := self.log.forget(most):
+            shorten_log(self.log_fd, self.log_bytes)
+        return calls
+
     def log_text(self, at: int) -> bytes:
         """Some of the log's bytes, from `at` on."""
         return read_log(self.log_fd, at, LOOK_BYTES)
@@ -206,9 +212,8 @@ class Member:
         return [(frame[1], int(frame[2])) for frame in found if frame]
 
     def line(self) -> str:
-        """The innermost line outside torch and this package in the last stack; "" if none."""
-        frames = (frame for frame in self.stack() if sources.is_readers(frame[0]))
-        return next((sources.line_name(*frame) for frame in frames), "")
+        """The innermost line of the reader's in the last stack; "" if none."""
+        return sources.readers_line(self.stack())
 
     def is_inside_torch(self) -> bool:
         """Whether the last stack's innermost frame is torch's own."""
@@ -225,16 +230,25 @@ def memory_file(data: bytes) -> int:
     return fd
 
 
-def send_calls(members: list[Member], header: dict[str, Any], calls: list[bytes]) -> None:
-    """Give each rank its call, in a memory file that ranks with the same call share."""
+def send_calls(
+    members: list[Member],
+    header: dict[str, Any],
+    calls: list[bytes],
+    streams: Sequence[Sequence[int]] = (),
+) -> None:
+    """Give each rank its call, in a memory file that ranks with the same call share.
+
+    streams: by rank, what is to be its standard output and its standard error, if not its file.
+    """
     message = json.dumps(header).encode()
     files: dict[int, int] = {}
     try:
-        for member, call in zip(members, calls, strict=True):
+        given = streams or [()] * len(members)
+        for member, call, own in zip(members, calls, given, strict=True):
             if id(call) not in files:
                 files[id(call)] = memory_file(call)
             try:
-                send_message(member.control, message, [files[id(call)]])
+                send_message(member.control, message, [files[id(call)], *own])
             except ConnectionError:  # it died: see exits
                 member.has_its_call = False
     finally:

@@ -3,7 +3,8 @@
 Descriptors it is given: control, a socket to the launching process, and four files. log: its calls
 (see trace). output: what it prints. stack: its Python stacks, on demand or at a crash. result: what
 the function returned or raised. By control it gets its call, a JSON header and a file in memory
-with the pickled function and its arguments, and with one byte it says that its result is written.
+with the pickled function and its arguments (and, at times, other descriptors for its output), and
+with one byte it says that its result is written.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import faulthandler
 import json
 import os
 import pickle
-import signal
 import socket
 import sys
 import traceback
@@ -27,7 +27,7 @@ from byhand.runtime.messages import headed, receive_message
 from byhand.runtime.process import world as process_group
 from byhand.runtime.process.place import Place
 from byhand.runtime.process.whereabouts import go_there
-from byhand.runtime.system import new_file, rewrite
+from byhand.runtime.system import STACK_SIGNAL, new_file, rewrite
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
@@ -62,7 +62,7 @@ def main(fds: list[int], spec: dict[str, Any], place: Place) -> None:
     redirect(output_fd)
     _displace_nobody()
     faulthandler.enable(file=stack_fd, all_threads=False)
-    faulthandler.register(signal.SIGUSR1, file=stack_fd, all_threads=False)
+    faulthandler.register(STACK_SIGNAL, file=stack_fd, all_threads=False)
     place.close_in(rank, world_size)
     os.environ.update(
         dict(zip(("MASTER_ADDR", "MASTER_PORT"), map(str, spec["address"]), strict=True)),
@@ -117,11 +117,14 @@ def redirect(output_fd: int) -> None:
 
 def receive(control: socket.socket) -> tuple[dict[str, Any], bytes]:
     """The next request's header and body; ends this process when none will come."""
-    data, fds = receive_message(control, 1)
+    data, fds = receive_message(control, 3)
     if not data:
         os._exit(0)
     call = os.pread(fds[0], os.fstat(fds[0]).st_size, 0)
-    os.close(fds[0])
+    for own, given in enumerate(fds[1:], start=1):  # where its output goes, if told
+        os.dup2(given, own)
+    for fd in fds:
+        os.close(fd)
     return json.loads(data), call
 
 

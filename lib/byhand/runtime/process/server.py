@@ -29,6 +29,7 @@ import time
 import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -38,6 +39,8 @@ from byhand.runtime.messages import receive_message, send_message
 from byhand.runtime.process import rank as rank_process
 from byhand.runtime.process.place import OPEN, Place
 from byhand.runtime.trace import hooks
+
+TIDY_SECONDS = 1.0
 
 
 @dataclass
@@ -230,8 +233,12 @@ class Server:
             return
         team.close()
         _kill(team.ranks)
-        until = time.monotonic() + 5
-        while time.monotonic() < until and _kill(self.orphans()):
+        began = time.monotonic()
+        while (seconds := time.monotonic() - began) < 5:
+            left = self.orphans()
+            tidying = {pid for pid in left if seconds < TIDY_SECONDS and _tidies_up(pid)}
+            if not _kill(left - tidying) and not tidying:
+                break
             time.sleep(0.001)
 
     def orphans(self) -> set[int]:
@@ -240,6 +247,13 @@ class Server:
         if self.place.isolate:  # /proc has other numbers; -1 is all that this process can see
             return set() if known else {-1}
         return system.children().keys() - known
+
+
+def _tidies_up(pid: int) -> bool:
+    """Whether it is what Python starts to remove semaphores; it does, and ends by itself."""
+    with contextlib.suppress(OSError):
+        return b"multiprocessing.resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
 
 
 def _kill(pids: Iterable[int]) -> bool:

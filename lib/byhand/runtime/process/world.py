@@ -109,6 +109,17 @@ def choose_backend(backend: str, local_world_size: int, gpus: int | None = None)
     return MIXED if 0 < local_world_size <= gpus else "gloo"
 
 
+def nccl_needs_more(local_world_size: int) -> str | None:
+    """What NCCL needs that this machine has not, for so many ranks; None where it can run."""
+    gpus = torch.cuda.device_count()
+    if gpus >= local_world_size and dist.is_nccl_available():
+        return None
+    here = f"{counted(local_world_size, 'rank')} and {counted(gpus, 'GPU')} here"
+    if gpus >= local_world_size:
+        return "is not built into this torch"
+    return f"needs a GPU for every rank: {here}"
+
+
 _setups = itertools.count()
 
 

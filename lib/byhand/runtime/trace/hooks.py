@@ -103,9 +103,11 @@ def _functional(op: Any) -> Any:
 
 
 def _wrap(name: str, wrapper: Callable[[Any], Any]) -> None:
-    for module in (c10d, dist):
-        if original := getattr(module, name, None):
-            setattr(module, name, wrapper(original))
+    if original := getattr(c10d, name, None):
+        wrapped = wrapper(original)  # one, which torch.compile knows by either name
+        for module in (c10d, dist):
+            if hasattr(module, name):
+                setattr(module, name, wrapped)
 
 
 def _recorded(original: Any, method: str) -> Any:

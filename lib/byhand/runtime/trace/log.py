@@ -29,10 +29,11 @@ from typing import Any, NamedTuple
 
 from byhand.runtime.errors import TamperedError
 from byhand.runtime.ledger import OPS, SETUP_OPS, Call, Event
-from byhand.runtime.system import new_file
+from byhand.runtime.system import give_back, new_file
 from byhand.words import plain_text
 
 CAPACITY = 64 << 20  # bytes of records; memory is taken as it is written
+LONG_CAPACITY = CAPACITY << 10  # where it is given back as it is read
 _LENGTH = 8
 BEGIN, FORM, CALL, WAIT, ASIDE, AWAKE, DONE, END = range(8)
 NOT_FOLLOWED = -1
@@ -112,10 +113,10 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < 1 << 63
 
 
-def log_file(name: str) -> int:
+def log_file(name: str, capacity: int = CAPACITY) -> int:
     """The descriptor of a new, empty log."""
     fd = new_file(name)
-    os.ftruncate(fd, _LENGTH + CAPACITY)
+    os.ftruncate(fd, _LENGTH + capacity)
     return fd
 
 
@@ -127,6 +128,11 @@ def logged(fd: int) -> int:
 def read_log(fd: int, at: int, most: int) -> bytes:
     """Records' bytes from `at` on, `most` of them."""
     return os.pread(fd, max(0, min(most, logged(fd) - at)), _LENGTH + at)
+
+
+def shorten_log(fd: int, at: int) -> None:
+    """Give back the memory of the records before `at`, which nobody will read again."""
+    give_back(fd, mmap.PAGESIZE, (_LENGTH + at) // mmap.PAGESIZE * mmap.PAGESIZE)
 
 
 def append_log(fd: int, data: bytes) -> None:
@@ -183,12 +189,26 @@ class RankLog:
     ended: float | None = None
     peak_bytes: int | None = None
     clock_ahead: float = 0.0  # seconds by which the rank's clock is ahead of the reader's
+    _forgotten: int = 0  # of its calls, those before `calls`
     _forms: list[dict[str, Any]] = field(default_factory=list)
     _rest: bytes = b""
 
     def outstanding(self) -> Event | None:
         """The first call that the rank made, has not waited for, and whose partners are missing."""
         return next((c for c in self.calls if not c.matched and c.wait_end is None), None)
+
+    def forget(self, most: int) -> list[Event]:
+        """Take away the oldest calls whose partners have come, where there are twice `most`."""
+        if len(self.calls) < 2 * most:
+            return []
+        forgotten = []
+        for call in self.calls[:-most]:
+            if not call.matched or call is self.waiting:
+                break
+            forgotten.append(call)
+        del self.calls[: len(forgotten)]
+        self._forgotten += len(forgotten)
+        return forgotten
 
     def feed(self, data: bytes) -> list[Event]:
         """Take in newly written bytes; return the calls that are new.
@@ -208,6 +228,7 @@ class RankLog:
 
     def _take(self, record: Record) -> None:
         kind, moment = record.kind, record.moment - self.clock_ahead
+        number = record.index - self._forgotten
         if kind == BEGIN and self.began is None:
             self.began = moment
         elif kind == END and self.ended is None and record.value >= NOT_FOLLOWED:
@@ -219,8 +240,10 @@ class RankLog:
             self.calls.append(Event(**self._forms[record.index], rank=self.rank, start=moment))
             if record.value in (WAIT, ASIDE):
                 self._take_moment(record.value, self.calls[-1], moment, False)
-        elif kind in (WAIT, ASIDE, AWAKE, DONE) and record.index < len(self.calls):
-            self._take_moment(kind, self.calls[record.index], moment, bool(record.value))
+        elif kind in (WAIT, ASIDE, AWAKE, DONE) and record.index < self._forgotten:
+            pass  # of a call that was let go
+        elif kind in (WAIT, ASIDE, AWAKE, DONE) and number < len(self.calls):
+            self._take_moment(kind, self.calls[number], moment, bool(record.value))
         else:
             raise ValueError(f"record {kind} of number {record.index}")
 

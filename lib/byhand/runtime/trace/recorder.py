@@ -22,6 +22,7 @@ import torch
 import torch.distributed as dist
 
 from byhand.runtime.ledger import Call
+from byhand.runtime.trace import sources
 from byhand.runtime.trace.log import (
     ASIDE,
     AWAKE,
@@ -55,12 +56,20 @@ def _is_internal(filename: str) -> bool:
     return filename.startswith(_INTERNAL) or filename.endswith(_WRAPPERS)
 
 
+@functools.cache
+def _is_other(filename: str) -> bool:
+    return _is_internal(filename) or sources.is_library(filename)
+
+
 def calling_frame() -> FrameType:
-    """The innermost frame outside torch and this package."""
+    """The innermost frame outside torch and this package, and outside others if there is one."""
     frame = sys._getframe(1)
     while frame.f_back is not None and _is_internal(frame.f_code.co_filename):
         frame = frame.f_back
-    return frame
+    own: FrameType | None = frame
+    while own is not None and _is_other(own.f_code.co_filename):
+        own = own.f_back
+    return own or frame
 
 
 def caller() -> tuple[str, int]:
@@ -77,6 +86,7 @@ class _Thread(threading.local):
     latest = -1  # the number of its last call
     blocked: int | None = None  # the same, if it blocks and has not ended
     left_call = 0.0  # its CPU time when it last left a call or a wait
+    left_at = 0.0  # and when it last left a call
 
 
 class Recorder:
@@ -141,15 +151,18 @@ class Recorder:
             self._works[id(work)] = (work, index, self._stretches)
         if name not in ("send", "recv_", "recv_any_source_"):
             self._note_completion(work, index)
-        self.thread.left_call = thread_time()
+        self.thread.left_call, self.thread.left_at = thread_time(), monotonic()
 
     def functional(self, reduce_op: Any, make: Callable[[], Any]) -> Any:
         """Make a functional collective, which calls c10d's with this reduction."""
+        before = self.thread.latest
         self.thread.reduce_op, self.thread.functional = reduce_op, True
         try:
             out = make()
         finally:
             self.thread.reduce_op, self.thread.functional = "", False
+        if self.thread.latest == before:
+            return out  # a compiler asks for its shape
         for tensor in [out] if isinstance(out, torch.Tensor) else out:
             key = tensor.untyped_storage()._cdata
             self._functional[key] = (self.thread.latest, self._stretches)
@@ -189,6 +202,24 @@ class Recorder:
         self.log.write(self._waiting(), index, monotonic(), self._stretches > stretches_before)
         out = wait()  # when it raises, the log goes on saying what this rank waited in
         self.go_on(index)
+        return out
+
+    def run_backward(self, run: Callable[[], Any]) -> Any:
+        """Make a backward pass, and log that it waited at its end, if it did.
+
+        DDP's does in C++, for all of its calls at once: since the last of them, this thread has
+        stood still but for what it computed (or other programs had its processor).
+        """
+        thread, before = self.thread, self.thread.latest
+        out = run()
+        now, latest = monotonic(), None
+        if thread.latest != before:
+            latest = next((work for work, i, _ in self._works.values() if i == thread.latest), None)
+        if latest is not None and latest.is_completed():
+            computed = thread_time() - thread.left_call
+            self.log.write(self._waiting(), thread.latest, min(now, thread.left_at + computed), 1)
+            self.log.write(AWAKE, thread.latest, now)
+            del self._works[id(latest)]
         return out
 
     def stand_still(self, call: Call) -> int:

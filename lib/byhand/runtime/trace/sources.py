@@ -6,10 +6,14 @@ import linecache
 import os
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 MAX_LINE = 300
 _TORCH = re.compile(r"/(site|dist)-packages/(torch/|typing_extensions\.py$)")
+_LIBRARY = re.compile(
+    r"/(site|dist)-packages/(?!byhand/)|/lib/python3\.\d+/(?!(site|dist)-)|^<frozen "
+)
 _RUNTIME = re.compile(r"/byhand/(runtime|check)/|^<frozen ")
 
 
@@ -18,9 +22,24 @@ def is_torch(filename: str) -> bool:
     return bool(_TORCH.search(filename))
 
 
+def is_library(filename: str) -> bool:
+    """Whether a file is an installed package's, this one excepted, or Python's own."""
+    return bool(_LIBRARY.search(filename))
+
+
 def is_readers(filename: str) -> bool:
     """Whether a file is the reader's to look at: not torch's, and not this package's."""
     return not is_torch(filename) and not _RUNTIME.search(filename)
+
+
+def readers_line(frames: Iterable[tuple[str, int]]) -> str:
+    """The first of these that is the reader's: of a library's lines only where no other is.
+
+    frames: innermost first. "" where none is.
+    """
+    theirs = [frame for frame in frames if is_readers(frame[0])]
+    own = [frame for frame in theirs if not is_library(frame[0])]
+    return next((line_name(*frame) for frame in own or theirs), "")
 
 
 def cell_number(filename: str) -> int | None:

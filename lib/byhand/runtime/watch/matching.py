@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from byhand.runtime.ledger import Event
 from byhand.words import counted, ranks_text
@@ -51,8 +51,7 @@ class Matcher:
             self._clash = lambda: disagreement(calls, number)
             self.culprits = calls
         if len(calls) == len(call.group):
-            for member in calls.values():
-                member.matched = True
+            _matched(calls.values())
             del self._rounds[call.group_name, number]
 
     def _add_message(self, call: Event) -> None:
@@ -77,7 +76,7 @@ class Matcher:
         self._meet(*((call, other) if call.op == "send" else (other, call)))
 
     def _meet(self, send: Event, receive: Event) -> None:
-        send.matched = receive.matched = True
+        _matched((send, receive))
         if self._clash is None and message_disagreement(send, receive):
             self._clash = lambda: message_disagreement(send, receive)
             self.culprits = {send.rank: send, receive.rank: receive}
@@ -103,6 +102,12 @@ class Matcher:
     def calls_made(self, rank: int, call: Event) -> int:
         """How many collectives `rank` has made on the group of `call`."""
         return self._made[rank, call.group_name]
+
+
+def _matched(calls: Collection[Event]) -> None:
+    last = max(calls, key=lambda call: call.start)
+    for call in calls:
+        call.matched, call.ready, call.awaited = True, last.start, last.rank
 
 
 _ASPECTS: tuple[tuple[str, str, Callable[[Event], object], str], ...] = (

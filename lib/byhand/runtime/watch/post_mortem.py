@@ -115,8 +115,7 @@ class PostMortem:
         return _with_call(rank, state, call, "" if call else member.line())
 
     def _line(self, failure: Failure) -> str:
-        frames = [frame for frame in failure.frames if sources.is_readers(frame[0])]
-        return sources.line_name(*frames[-1][:2]) if frames else ""
+        return sources.readers_line((file, line) for file, line, _ in reversed(failure.frames))
 
 
 def _with_call(rank: int, state: str, call: Event | None, line: str) -> Report:

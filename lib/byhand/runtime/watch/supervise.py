@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import selectors
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from byhand.runtime.errors import Failure, Interrupted, LaunchError, TamperedError
@@ -18,7 +18,7 @@ from byhand.runtime.process.member import Deadline, Member, read_all
 from byhand.runtime.process.place import Place
 from byhand.runtime.process.team import Team
 from byhand.runtime.run import Run
-from byhand.runtime.trace.log import CAPACITY
+from byhand.runtime.trace.log import CAPACITY, LONG_CAPACITY
 from byhand.runtime.watch.explain import explain
 from byhand.runtime.watch.matching import Matcher
 from byhand.runtime.watch.post_mortem import PostMortem
@@ -29,22 +29,31 @@ GRACE = 0.2  # how long the first failure waits for those that it caused, or tha
 QUIET = 0.5  # silence after which ranks are asked where they are
 OUTPUT_BYTES = 16 << 20
 REPLY_BYTES = 1 << 30
+KEPT_CALLS = 50_000  # of all ranks, where older ones are let go
 
 
 class Supervisor:
     """Waits for one team; `run` returns its Run or raises the LaunchError that explains.
 
     `place` says what ranks may write, and whether they are trusted: if not, the tracebacks of what
-    they raise show code of `cells` alone: {label: text}.
+    they raise show code of `cells` alone: {label: text}. `older`: see Options.
     """
 
-    def __init__(self, team: Team, place: Place, cells: Mapping[str, str]):
+    def __init__(
+        self,
+        team: Team,
+        place: Place,
+        cells: Mapping[str, str],
+        older: Callable[[Event], None] | None = None,
+    ):
         self.team = team
         self.members = team.members
         self.place = place
         self.cells = None if place.trusted else dict(cells)
         self.output_bytes = place.limits.get("output_bytes", OUTPUT_BYTES)
-        self.log_bytes = min(place.limits.get("log_bytes", CAPACITY), CAPACITY)
+        self.older = older
+        most = CAPACITY if older is None else LONG_CAPACITY
+        self.log_bytes = min(place.limits.get("log_bytes", most), most)
         self.reply_bytes = place.limits.get("reply_bytes", REPLY_BYTES * len(self.members))
         self.matcher = Matcher()
         self.values: dict[int, Any] = {}
@@ -61,6 +70,7 @@ class Supervisor:
         try:
             return self._run(deadline)
         except KeyboardInterrupt:
+            self._read_logs()
             raise Interrupted(self._post_mortem().reports()) from None
 
     def _run(self, deadline: Deadline) -> Run:
@@ -133,6 +143,10 @@ class Supervisor:
             self.matcher.add(call)
         for member in self.members:
             self._weigh(member)
+            if self.older is not None:
+                for call in member.forget(KEPT_CALLS // len(self.members)):
+                    if call.op in OPS:
+                        self.older(call)
         if words := self.place.overweight(len(self.members)):
             self._too_much(self.members[0], words)
         return any(new is not None for new in read.values())

@@ -1,0 +1,255 @@
+"""Run a program on several ranks, as torchrun does, and see what they say to each other.
+
+    python -m byhand -n 4 train.py --its own --arguments
+    python -m byhand -n 4 -m package.module --its own
+
+The program is not changed. Each rank has what torchrun gives it (RANK, WORLD_SIZE, LOCAL_RANK,
+MASTER_ADDR, ...); what it prints comes at once, behind its number. A hang ends in a sentence that
+names rank, call and line, a rank that raises in its traceback and where the others waited. At the
+end: which calls there were, what they sent, and who waited for whom.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import re
+import signal
+import sys
+from collections.abc import Sequence
+from importlib.machinery import BuiltinImporter, PathFinder
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from byhand.words import counted
+
+if TYPE_CHECKING:
+    from byhand.runtime import LaunchError, Run, VirtualNetwork
+    from byhand.tools.summary import Tally
+
+USAGE = """python -m byhand -n RANKS [options] script.py [arguments of its own]
+       python -m byhand -n RANKS [options] -m package.module [arguments of its own]"""
+EXIT = "exit status: that of the first rank that failed; 0 if none did; 2 if nothing was started"
+DRAWN_CALLS = 120  # of a rank, the last ones: more are no picture
+BAD, STOPPED = 2, 130
+_RATE = re.compile(r"([\d.]+(?:e\d+)?) *([kmg]?)(b|bit)/s", re.IGNORECASE)
+_CUDA = re.compile(r"cuda|nvidia", re.IGNORECASE)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run what the command line says; the exit status."""
+    parser = _parser()
+    asked = parser.parse_args(words)
+    try:
+        network = _understood(asked)
+    except ValueError as error:
+        parser.error(str(error))
+    try:
+        return _run(asked, network)
+    except KeyboardInterrupt as stopped:
+        print(f"\nbyhand: {str(stopped) or 'stopped'}", file=sys.stderr)
+        return STOPPED
+    except ValueError as error:  # what launch refuses
+        parser.error(str(error))
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One sentence, and no usage."""
+        self.exit(BAD, f"byhand: {message} (python -m byhand --help)\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        "python -m byhand", usage=USAGE, description=__doc__, epilog=EXIT, allow_abbrev=False
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    add = parser.add_argument
+    add("-n", "--ranks", type=_count, required=True, help="how many processes run the program")
+    add("-m", dest="is_module", action="store_true", help="the program is a module's name")
+    add("--hosts", type=_count, metavar="H", help="the ranks live on H hosts with slow links")
+    add("--rate", type=_rate, help="of each host's link and direction: 25MB/s if not said")
+    add("--backend", choices=["gloo"], help="stands in where the program asks for NCCL")
+    add("--memory", action="store_true", help="follow what each rank's tensors hold: slower")
+    add(
+        "--trace",
+        type=Path,
+        metavar="JSON",
+        help="write the calls (of many, the last 50,000) for ui.perfetto.dev",
+    )
+    add(
+        "--timeline",
+        type=Path,
+        metavar="SVG",
+        help="draw when each rank computed, waited and sent, at the end",
+    )
+    add(
+        "--deadline",
+        type=_seconds,
+        default=math.inf,
+        metavar="S",
+        help="seconds until it is ended: none if not said",
+    )
+    add("--quiet", action="store_true", help="no summary at the end")
+    add("program", help=argparse.SUPPRESS)
+    add("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"a whole number of at least 1, not {text!r}")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not seconds > 0:
+        raise argparse.ArgumentTypeError(f"a positive number of seconds, not {text!r}")
+    return seconds
+
+
+def _rate(text: str) -> float:
+    """Bytes a second.
+
+    >>> _rate("25MB/s"), _rate("1 Gbit/s")
+    (25000000.0, 125000000.0)
+    """
+    if (found := _RATE.fullmatch(text.strip())) is None:
+        raise argparse.ArgumentTypeError(f"a rate is such as 25MB/s or 1Gbit/s, not {text!r}")
+    number, scale, unit = found.groups()
+    power = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}[scale.lower()]
+    return float(number) * power / (8 if unit.lower() == "bit" else 1)
+
+
+def _understood(asked: argparse.Namespace) -> VirtualNetwork | None:
+    """The network that is asked for, if all that is asked makes sense.
+
+    Raises:
+        ValueError: it does not; the sentence says why.
+    """
+    if not asked.is_module and not os.path.isfile(asked.program):
+        raise ValueError(f"there is no file {asked.program}")
+    if asked.is_module and not _is_there(asked.program.partition(".")[0]):
+        raise ValueError(f"there is no module {asked.program}")
+    for path in (asked.trace, asked.timeline):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise ValueError(f"there is no folder {path.parent}")
+    if asked.rate is not None and asked.hosts is None:
+        raise ValueError("--rate is of the links between --hosts: say how many hosts there are")
+    if asked.hosts is None:
+        return None
+    if asked.ranks % asked.hosts:
+        ranks, hosts = counted(asked.ranks, "rank"), counted(asked.hosts, "host")
+        raise ValueError(f"{ranks} do not divide among {hosts}")
+    from byhand.runtime import VirtualNetwork
+
+    rate = {} if asked.rate is None else {"bytes_per_second": asked.rate}
+    return VirtualNetwork(asked.hosts, asked.ranks // asked.hosts, **rate)
+
+
+def _is_there(module: str) -> bool:
+    path = [os.getcwd(), *sys.path]
+    return module in sys.modules or any(
+        finder.find_spec(module, path) for finder in (BuiltinImporter, PathFinder)
+    )
+
+
+def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
+    """Launch the program, say how it ended, and write what is asked for; the exit status."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    from byhand.runtime import ForkClient
+
+    client = ForkClient.start()  # it imports torch, and so do we meanwhile
+    from byhand.runtime import LaunchError
+    from byhand.runtime.launcher import Launcher
+    from byhand.runtime.launching import launch_on
+    from byhand.runtime.program import Program
+    from byhand.tools.live import LiveOutput
+    from byhand.tools.summary import Tally
+
+    per_host = network.ranks_per_host if network else None
+    words = asked.program, tuple(asked.arguments), asked.is_module
+    program, tally = Program(*words, asked.backend, per_host), Tally()
+    options = {"deadline": asked.deadline, "memory": asked.memory, "network": network}
+    options |= {"threads_per_rank": int(os.environ.get("OMP_NUM_THREADS", "1").split(",")[0])}
+    try:
+        with Launcher(client=client) as launcher, LiveOutput(asked.ranks) as output:
+            options |= {"setup": False, "streams": output.streams, "older": tally.add}
+            run = launch_on(launcher, program, asked.ranks, **options)
+    except LaunchError as error:
+        print(f"\nbyhand: {_explained(error)}", file=sys.stderr)
+        return _status(error)
+    _report(run, tally, asked)
+    return 0
+
+
+def _explained(error: LaunchError) -> str:
+    """What went wrong, and where no GPU is, whether that may be why."""
+    import torch
+
+    from byhand.runtime.errors import with_table
+
+    raised = getattr(error, "exception", None)
+    if raised == "NCCLError":
+        return f"{error.sentence.partition(': ')[2]}. --backend gloo stands in for it"
+    if raised == "SystemExit":
+        return with_table(
+            error.sentence.replace("raised SystemExit", "called sys.exit"), error.reports
+        )
+    text = str(error).replace("before the function returned", "before the program had ended")
+    if torch.cuda.is_available() or not _CUDA.search(error.sentence):
+        return text
+    return f"{text}\n\nThere is no GPU here that torch can use: the program itself asks for one."
+
+
+def _status(error: LaunchError) -> int:
+    """What the first rank that failed ended with, as a shell has it."""
+    ended = re.search(r"^SystemExit: (\d+)$", getattr(error, "traceback", ""), re.MULTILINE)
+    code = int(ended[1]) if ended else getattr(error, "exit_code", None)
+    return 1 if code is None else (128 - code if code < 0 else code) % 256 or 1
+
+
+def _report(run: Run, tally: Tally, asked: argparse.Namespace) -> None:
+    from byhand.tools.summary import bytes_text, summary
+
+    for event in run.ledger.events:
+        tally.add(event)
+    lines = [] if asked.quiet else ["", f"byhand: {summary(tally, run.spans)}"]
+    if run.peak_bytes is not None and not asked.quiet:
+        peaks = ", ".join(map(bytes_text, run.peak_bytes))
+        lines.append(f"the most bytes of tensors held at once, by rank: {peaks}")
+    if run.traffic is not None and not asked.quiet:
+        sent = ", ".join(bytes_text(host.sent) for host in run.traffic.hosts)
+        lines.append(f"sent over the links, by host: {sent}")
+    if asked.trace is not None:
+        run.ledger.to_perfetto(asked.trace)
+        lines.append(f"{asked.trace} has {counted(len(run.ledger.events), 'call', ',')}")
+    if asked.timeline is not None:
+        lines.append(_draw(run, asked.timeline))
+    if lines:
+        print(*lines, sep="\n", file=sys.stderr)
+
+
+def _draw(run: Run, path: Path) -> str:
+    """Draw the run's end: since when each rank has made its last DRAWN_CALLS calls."""
+    from byhand.figures import save_svg, timeline
+
+    ranks = [run.ledger.select(rank=rank) for rank in range(run.world_size)]
+    since = max(
+        (events[-DRAWN_CALLS].start for events in ranks if len(events) > DRAWN_CALLS), default=0.0
+    )
+    events = [event for event in run.ledger.events if event.start >= since]
+    for event in events:
+        event.count_from(since)
+    spans = [(max(0.0, start - since), max(0.0, end - since)) for start, end in run.spans]
+    save_svg(timeline(events, spans), path)
+    return (
+        f"{path} shows the last {max(end for _, end in spans):.2f} s"
+        if since
+        else f"{path} shows the run"
+    )

@@ -1,0 +1,74 @@
+"""Fails as its first argument says."""
+
+import multiprocessing
+import os
+import signal
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+
+
+def left_early(rank):
+    if rank != 1:
+        dist.all_reduce(torch.ones(4))
+
+
+def cycle(rank):
+    if rank < 2:
+        dist.recv(torch.ones(4), 1 - rank)
+    dist.barrier()
+
+
+def different_calls(rank):
+    if rank == 2:
+        dist.broadcast(torch.ones(4), 0)
+    else:
+        dist.all_reduce(torch.ones(4))
+
+
+def raises(rank):
+    if rank == 2:
+        raise ValueError("a bad batch")
+    dist.barrier()
+
+
+def raises_with_a_lock(rank):
+    lock = multiprocessing.get_context("spawn").Lock()  # a named semaphore
+    dist.barrier()
+    with lock:
+        raises(rank)
+
+
+def exits(rank):
+    if rank == 1:
+        sys.exit(3)
+    dist.barrier()
+
+
+def dies(rank):
+    if rank == 1:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    dist.barrier()
+
+
+def sleeps(rank):
+    print("asleep", os.getpid(), flush=True)
+    time.sleep(1000)
+
+
+def asks_for_nccl(rank):
+    group = dist.new_group([0, 1, 2], backend="nccl")
+    print(dist.get_backend(), dist.get_backend(group))
+
+
+def joins_alone(rank):
+    """What follows init_process_group here: rank 0 has never called it."""
+
+
+if __name__ == "__main__":
+    how, backend, rank = sys.argv[1], sys.argv[2], int(os.environ["RANK"])
+    if how != "joins_alone" or rank:
+        dist.init_process_group(backend)
+    globals()[how](rank)

@@ -1,0 +1,274 @@
+"""`python -m byhand` on programs that know nothing of it: each is a file in programs/."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import leftovers
+import psutil
+import pytest
+from waiting import wait_until
+
+PROGRAMS = Path(__file__).parent / "programs"
+LIBRARY = str(Path(__file__).parents[2] / "lib")
+
+
+def command(*words: str | int) -> list[str]:
+    return [sys.executable, "-m", "byhand", *map(str, words)]
+
+
+def environment() -> dict[str, str]:
+    own = ("RANK", "WORLD_SIZE", "OMP_NUM_THREADS")
+    kept = {name: value for name, value in os.environ.items() if name not in own}
+    path = os.pathsep.join(filter(None, [LIBRARY, kept.get("PYTHONPATH")]))
+    return {**kept, "PYTHONPATH": path}
+
+
+def run(*words: str | int, cwd: Path = PROGRAMS) -> subprocess.CompletedProcess:
+    """The command's end, in the programs' folder."""
+    how = {"capture_output": True, "env": environment(), "cwd": cwd}
+    done = subprocess.run(command(*words), check=False, **how)
+    done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()  # with each \r
+    return done
+
+
+def by_rank(text: str) -> dict[int, list[str]]:
+    """What each rank printed, line by line."""
+    lines = defaultdict(list)
+    for line in text.splitlines():
+        if found := re.match(r"\[(\d+)\] ?(.*)", line):
+            lines[int(found[1])].append(found[2])
+    return lines
+
+
+def calls(summary: str) -> dict[str, int]:
+    """The summary's calls, by operation."""
+    rows = re.findall(r"^([a-z_]+) +([\d,]+)  ", summary, re.MULTILINE)
+    return {op: int(number.replace(",", "")) for op, number in rows}
+
+
+def test_ddp_with_a_sampler_and_workers_runs_unchanged_and_is_summed_up() -> None:
+    done = run("-n", 2, "ddp.py", "--steps", 3)
+    assert done.returncode == 0, done.stderr
+    assert by_rank(done.stdout) == {
+        0: ["saw [0, 2, 4, 6, 8, 10]", "equal True"],
+        1: ["saw [1, 3, 5, 7, 9, 11]", "equal True"],
+    }
+    assert calls(done.stderr)["all_reduce"] == 2 * 3, done.stderr
+    row = re.search(r"^all_reduce +6 +48 B +(\S+) s +(\S+) s$", done.stderr, re.MULTILINE)
+    assert row, f"DDP's wait at the end of backward was not seen: {done.stderr}"
+
+
+@pytest.mark.parametrize(
+    ("program", "printed", "ops"),
+    [
+        ("fsdp", "norm", {"all_gather", "reduce_scatter", "all_reduce"}),
+        ("tensor", "equal True", {"all_reduce"}),
+        ("pipeline", "losses", {"send", "recv"}),
+    ],
+)
+def test_programs_of_torchs_other_kinds_run_unchanged(program, printed, ops) -> None:
+    done = run("-n", 2, f"{program}.py")
+    assert done.returncode == 0, done.stderr
+    lines = by_rank(done.stdout)
+    assert all(lines[rank][-1].startswith(printed) for rank in (0, 1)), done.stdout
+    assert ops <= calls(done.stderr).keys(), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("program", "package", "printed"),
+    [("accelerated", "accelerate", "steps 2 2"), ("deepened", "deepspeed", "stepped 2")],
+)
+def test_programs_of_frameworks_run_unchanged(program, package, printed) -> None:
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+    done = run("-n", 2, f"{program}.py")
+    assert done.returncode == 0, done.stderr
+    assert all(printed in by_rank(done.stdout)[rank] for rank in (0, 1)), done.stdout
+    assert calls(done.stderr)["all_reduce"], done.stderr
+
+
+def test_a_compiled_program_runs_unchanged() -> None:
+    if shutil.which("g++") is None:
+        pytest.skip("torch.compile needs a C++ compiler")
+    done = run("-n", 2, "compiled.py")
+    assert done.returncode == 0, done.stderr
+    assert by_rank(done.stdout) == {0: ["[5.0, 5.0]"], 1: ["[5.0, 5.0]"]}
+    assert "Dynamo" not in done.stderr
+    assert calls(done.stderr) == {"all_reduce": 2}
+
+
+def test_a_rank_is_what_torchrun_and_python_make_of_it(tmp_path) -> None:
+    program = str(PROGRAMS / "everything.py")
+    done = run("-n", 2, program, "-n", "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for rank, lines in by_rank(done.stdout).items():
+        numbers = [str(rank), str(rank), "2", "2", "0"]
+        assert lines[0] == f"{[program, '-n', '--quiet']} {numbers} True"
+        assert lines[1] == f"{program} {PROGRAMS} {tmp_path} True"
+        assert lines[2:4] == ["sums 1.0 1.0", "spawned [3]"]
+        assert lines[-1] == "at the exit"
+        assert set(lines[4:-1]) == {"in a pool", "from a thread"}
+    assert calls(done.stderr) == {"all_reduce": 40}
+
+
+def test_a_module_runs_by_its_name(tmp_path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "other.py").write_text("name = 'other'")
+    (package / "main.py").write_text(
+        "import sys\nfrom .other import name\nprint(name, sys.argv[1:], __name__, __spec__.name)\n"
+    )
+    done = run("-n", 2, "--quiet", "-m", "package.main", "-m", "x", cwd=tmp_path)
+    assert by_rank(done.stdout)[1] == ["other ['-m', 'x'] __main__ package.main"]
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence", "rows"),
+    [
+        ("left_early", "rank 1 returned after 0 such calls", 2),
+        ("cycle", "receives in a cycle 0 → 1 → 0", 3),
+        ("different_calls", "rank 2 calls broadcast where ranks 0 and 1 call all_reduce", 3),
+        ("joins_alone", "wait in init_process_group", 2),
+    ],
+)
+def test_a_hang_ends_in_the_sentence_and_the_programs_lines(how, sentence, rows) -> None:
+    done = run("-n", 3, "failing.py", how, "gloo")
+    assert done.returncode == 1
+    assert sentence in done.stderr
+    assert len(re.findall(r"^\d .*failing\.py:\d+$", done.stderr, re.MULTILINE)) == rows, (
+        done.stderr
+    )
+
+
+def test_a_raise_is_told_once_without_our_frames_and_with_where_the_others_waited() -> None:
+    done = run("-n", 3, "failing.py", "raises", "gloo")
+    assert done.returncode == 1
+    assert done.stderr.count("ValueError: a bad batch") == 1
+    assert done.stderr.count('raise ValueError("a bad batch")') == 1
+    assert len(re.findall(r"^[01] +waiting +barrier .*failing\.py:\d+$", done.stderr, re.M)) == 2
+    assert "runtime" not in done.stderr
+    assert "runpy" not in done.stderr
+
+
+@pytest.mark.parametrize(("how", "status"), [("exits", 3), ("dies", 128 + signal.SIGSEGV)])
+def test_the_exit_status_is_that_of_the_rank_that_failed(how, status) -> None:
+    done = run("-n", 3, "failing.py", how, "gloo")
+    assert done.returncode == status, done.stderr
+    assert "rank 1" in done.stderr
+
+
+def test_a_program_that_asks_for_nccl_hears_one_sentence_or_gets_gloo() -> None:
+    if importlib.import_module("torch").cuda.is_available():
+        pytest.skip("there is a GPU here")
+    done = run("-n", 3, "failing.py", "asks_for_nccl", "nccl")
+    assert done.returncode == 1
+    (sentence,) = done.stderr.split("\n")[1:-1]
+    assert "asks for NCCL" in sentence
+    assert "--backend gloo" in sentence
+    done = run("-n", 3, "--backend", "gloo", "failing.py", "asks_for_nccl", "nccl")
+    assert by_rank(done.stdout) == {rank: ["gloo gloo"] for rank in range(3)}, done.stderr
+
+
+def test_output_comes_by_rank_and_stream_and_none_is_lost() -> None:
+    done = run("-n", 2, "--quiet", "printing.py")
+    lines = by_rank(done.stdout)
+    assert sorted(lines[0]) == ["from C", "no end", "to out"]
+    assert [line for line in lines[1] if line.startswith("line")] == [
+        f"line {number}" for number in range(2000)
+    ]
+    assert re.findall(r"\[0\] to err\n", done.stderr)
+    assert all(f"\r[{rank}] 100%" in done.stderr for rank in (0, 1)), repr(done.stderr)
+
+
+def asleep(*before: str) -> tuple[subprocess.Popen, list[psutil.Process]]:
+    """A command in a session of its own, and its two ranks, which sleep."""
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    words = command("-n", 2, *before, "failing.py", "sleeps", "gloo")
+    running = subprocess.Popen(
+        words, env=environment(), cwd=PROGRAMS, start_new_session=True, **how
+    )
+    found = [re.search(r"asleep (\d+)", running.stdout.readline()) for _ in range(2)]
+    return running, [psutil.Process(int(line[1])) for line in found]
+
+
+def test_control_c_ends_all_and_says_where_each_rank_was() -> None:
+    running, ranks = asleep()
+    os.killpg(running.pid, signal.SIGINT)
+    _, errors = running.communicate()
+    assert running.returncode == 130
+    assert len(re.findall(r"running +failing\.py:\d+", errors)) == 2, errors
+    assert not any(rank.is_running() for rank in ranks)
+
+
+def test_a_command_that_is_killed_leaves_no_process() -> None:
+    running, ranks = asleep()
+    running.kill()
+    running.communicate()
+    wait_until(lambda: not any(rank.is_running() for rank in ranks))
+
+
+def test_a_program_that_fails_leaves_no_semaphore() -> None:
+    before = leftovers.segments()
+    done = run("-n", 3, "failing.py", "raises_with_a_lock", "gloo")
+    assert done.returncode == 1
+    assert not leftovers.abandoned_segments(before)
+
+
+def test_the_deadline_is_the_programs_if_one_is_given() -> None:
+    done = run("-n", 2, "--deadline", 2, "failing.py", "sleeps", "gloo")
+    assert done.returncode == 1
+    assert "did not return within the deadline of 2 s" in done.stderr
+
+
+@pytest.mark.network
+def test_hosts_have_slow_links_and_their_ranks_local_numbers(tmp_path) -> None:
+    trace, drawing = tmp_path / "run.json", tmp_path / "run.svg"
+    files = "--trace", trace, "--timeline", drawing, "--memory"
+    done = run("-n", 2, "--hosts", 2, "--rate", "25MB/s", *files, "ddp.py", "--steps", 2)
+    assert done.returncode == 0, done.stderr
+    assert "sent over the links, by host:" in done.stderr
+    assert "the most bytes of tensors held at once, by rank:" in done.stderr
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert sum(event["name"] == "all_reduce" for event in events) == 2 * 2
+    assert "<svg" in drawing.read_text()
+
+
+def test_more_calls_than_are_kept_are_counted_all_the_same(tmp_path) -> None:
+    done = run("-n", 2, "--trace", tmp_path / "run.json", "many_calls.py", 60_000)
+    assert done.returncode == 0, done.stderr
+    assert calls(done.stderr) == {"all_reduce": 120_000}
+    events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
+    assert 50_000 <= len(events) < 120_000
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("-n", 0, "ddp.py"), "a whole number of at least 1, not '0'"),
+        (("-n", 2, "nowhere.py"), "there is no file nowhere.py"),
+        (("-n", 2, "-m", "nowhere.at_all"), "there is no module nowhere.at_all"),
+        (("-n", 2, "--hosts", 2, "--rate", "fast", "ddp.py"), "a rate is such as 25MB/s"),
+        (("-n", 2, "--rate", "1MB/s", "ddp.py"), "say how many hosts there are"),
+        (("-n", 3, "--hosts", 2, "ddp.py"), "3 ranks do not divide among 2 hosts"),
+        (("-n", 2, "--trace", "no/where.json", "ddp.py"), "there is no folder no"),
+        (("-n", 2, "--deadline", -1, "ddp.py"), "a positive number of seconds"),
+        (("ddp.py",), "-n/--ranks"),
+    ],
+)
+def test_what_makes_no_sense_is_one_sentence_and_status_2(words, sentence) -> None:
+    done = run(*words)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
