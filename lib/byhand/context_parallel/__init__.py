@@ -3,6 +3,7 @@
 places     which rank holds which positions, and what its queries see. Pure: read this first
 blocks     attention a block of keys at a time: the online softmax
 ring       keys and values go round, and their gradients come home: read this
+fused      a block by torch's own kernel, faster
 heads      Ulysses: all positions of some heads; and its mix with the ring
 gathered   gather all keys and values: Llama 3's way
 scores     RingQK and RingAV: the first ring attention, which keeps every score

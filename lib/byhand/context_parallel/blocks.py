@@ -16,6 +16,8 @@ Sources: Milakov and Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022, arXiv:2
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -48,25 +50,43 @@ def merge(y: Tensor, lse: Tensor, other_y: Tensor, other_lse: Tensor) -> tuple[T
 
 
 def block_backward(
-    grad_y: Tensor, q: Tensor, k: Tensor, v: Tensor, lse: Tensor, delta: Tensor, masked: bool
+    grad_y: Tensor, q: Tensor, k: Tensor, v: Tensor, y: Tensor, lse: Tensor, masked: bool
 ) -> Grads:
     """This block's terms of grad_q [B, H, s, d], and of grad_k and grad_v [B, H, k, d].
 
-    lse: over all keys, not this block's. delta [B, H, s, 1]: the sum of grad_y ∘ y over d, which
-    is Σ_k grad_p ∘ p over all keys, for y = p v.
+    y, lse: over all keys, not this block's.
     """
     scale = 1 / math.sqrt(q.shape[-1])
+    delta = (grad_y * y).sum(dim=-1, keepdim=True)  # Σ grad_p ∘ p over all keys, as y = p v
     p = _scores(q, k, masked).sub_(lse).exp_()
     grad_scores = (grad_y @ v.mT).sub_(delta).mul_(p).mul_(scale)
     return grad_scores @ k, grad_scores.mT @ q, p.mT @ grad_y
 
 
-def attend(part: Seen | None, q: Tensor, k: Tensor, v: Tensor, y: Tensor, lse: Tensor) -> None:
+class Kernel(NamedTuple):
+    """What computes a block: the two functions above, or two that give and take the same."""
+
+    forward: Callable[[Tensor, Tensor, Tensor, bool], tuple[Tensor, Tensor]] = block_attention
+    backward: Callable[..., Grads] = block_backward
+
+
+BY_HAND = Kernel()
+
+
+def attend(
+    part: Seen | None,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    y: Tensor,
+    lse: Tensor,
+    kernel: Kernel = BY_HAND,
+) -> None:
     """Merge into y and lse, in place, what the queries of `part` find among its keys."""
     if part is None:
         return
     i, j = (..., part.queries, ALL), (..., part.keys, ALL)
-    y[i], lse[i] = merge(y[i], lse[i], *block_attention(q[i], k[j], v[j], part.masked))
+    y[i], lse[i] = merge(y[i], lse[i], *kernel.forward(q[i], k[j], v[j], part.masked))
 
 
 def attend_backward(
@@ -75,24 +95,20 @@ def attend_backward(
     q: Tensor,
     k: Tensor,
     v: Tensor,
+    y: Tensor,
     lse: Tensor,
-    delta: Tensor,
     grad_q: Tensor,
+    kernel: Kernel = BY_HAND,
 ) -> Tensor:
     """This rank's terms of grad_k and grad_v, [2, B, H, k, d] together. Adds to grad_q in place."""
     grads = k.new_zeros(2, *k.shape)
     if part is not None:
         i, j = (..., part.queries, ALL), (..., part.keys, ALL)
-        inputs = grad_y[i], q[i], k[j], v[j], lse[i], delta[i]
-        terms = block_backward(*inputs, part.masked)
+        inputs = grad_y[i], q[i], k[j], v[j], y[i], lse[i]
+        terms = kernel.backward(*inputs, part.masked)
         grad_q[i] += terms[0]
         grads[0][j], grads[1][j] = terms[1:]
     return grads
-
-
-def row_sums(grad_y: Tensor, y: Tensor) -> Tensor:
-    """delta [..., s, 1] for `block_backward`."""
-    return (grad_y * y).sum(dim=-1, keepdim=True)
 
 
 def _scores(q: Tensor, k: Tensor, masked: bool) -> Tensor:

@@ -18,7 +18,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.collectives.with_torch import ALL_GATHER, REDUCE_SCATTER
-from byhand.context_parallel.blocks import Grads, attend, attend_backward, row_sums
+from byhand.context_parallel.blocks import Grads, attend, attend_backward
 from byhand.context_parallel.places import ZIGZAG, seen
 from byhand.context_parallel.ring import Group, Saved
 
@@ -42,13 +42,13 @@ def gathered_attention_backward(grad_y: Tensor, saved: Saved) -> Grads:
 
     Sends 4 (n-1) times k's bytes: the all-gather again, and a reduce-scatter of as much.
     """
-    q, k, v, y, lse, group, causal, layout = saved
+    q, k, v, y, lse, group, causal, layout, _ = saved
     rank, length = dist.get_rank(group), q.shape[-2]
-    blocks, grad_q, delta = gather(k, v, group), torch.zeros_like(q), row_sums(grad_y, y)
+    blocks, grad_q = gather(k, v, group), torch.zeros_like(q)
     grads = torch.empty_like(blocks)  # [n, 2, B, H, s, d], partial
     for owner, (their_k, their_v) in enumerate(blocks):
         part = seen(rank, owner, length, layout, causal)
-        grads[owner] = attend_backward(part, grad_y, q, their_k, their_v, lse, delta, grad_q)
+        grads[owner] = attend_backward(part, grad_y, q, their_k, their_v, y, lse, grad_q)
     own = torch.empty_like(grads[0])
     REDUCE_SCATTER(own, grads.flatten(0, 1), group=group)
     return grad_q, *own

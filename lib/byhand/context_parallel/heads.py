@@ -18,7 +18,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.context_parallel.blocks import Grads, block_attention, block_backward, row_sums
+from byhand.context_parallel.blocks import Grads, block_attention, block_backward
 from byhand.context_parallel.places import CONTIGUOUS, ZIGZAG
 from byhand.context_parallel.ring import Saved, ring_attention, ring_attention_backward
 from byhand.model.shards import Group, equal_shards
@@ -47,9 +47,9 @@ def ulysses_attention_backward(grad_y: Tensor, saved: Saved) -> Grads:
 
     Sends what forward sends: the two all-to-alls change places.
     """
-    q, k, v, y, lse, group, causal, _ = saved
+    q, k, v, y, lse, group, causal, *_ = saved
     grad_y = to_heads(grad_y, group)
-    grads = block_backward(grad_y, q, k, v, lse, row_sums(grad_y, y), causal)
+    grads = block_backward(grad_y, q, k, v, y, lse, causal)
     return tuple(to_positions(torch.stack(grads), group))
 
 

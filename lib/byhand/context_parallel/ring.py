@@ -25,13 +25,13 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.context_parallel.blocks import Grads, attend, attend_backward, row_sums
+from byhand.context_parallel.blocks import BY_HAND, Grads, Kernel, attend, attend_backward
 from byhand.context_parallel.places import ZIGZAG, chunk_length, seen
 from byhand.model.shards import Group, shard
 
 
 class Saved(NamedTuple):
-    """What backward needs: five tensors, and how the ranks share them."""
+    """What backward needs: five tensors, how the ranks share them, and what computes a block."""
 
     q: Tensor
     k: Tensor
@@ -41,6 +41,7 @@ class Saved(NamedTuple):
     group: Group
     causal: bool
     layout: str
+    kernel: Kernel = BY_HAND
 
 
 def share(tensor: Tensor, dim: int, group: Group = None, layout: str = ZIGZAG) -> Tensor:
@@ -54,11 +55,18 @@ def share(tensor: Tensor, dim: int, group: Group = None, layout: str = ZIGZAG) -
 
 
 def ring_attention(
-    q: Tensor, k: Tensor, v: Tensor, group: Group = None, causal: bool = True, layout: str = ZIGZAG
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    group: Group = None,
+    causal: bool = True,
+    layout: str = ZIGZAG,
+    kernel: Kernel = BY_HAND,
 ) -> tuple[Tensor, Saved]:
     """q, k, v [B, H, s, d], this rank's share of each -> y [B, H, s, d], its share.
 
-    causal: a position sees those before it in the whole *sequence*, and itself.
+    causal: a position sees those before it in the whole *sequence*, and itself. kernel: what
+    computes a block, here and in backward: BY_HAND, or fused.FUSED.
     Sends 2 (n-1) times k's bytes: n-1 messages of k and v together, each under way while the
     block before it is worked on.
 
@@ -68,8 +76,8 @@ def ring_attention(
     rank, length = dist.get_rank(group), q.shape[-2]
     y, lse = torch.zeros_like(q), q.new_full((*q.shape[:-1], 1), -math.inf)
     for owner, (their_k, their_v) in around(torch.stack([k, v]), group):
-        attend(seen(rank, owner, length, layout, causal), q, their_k, their_v, y, lse)
-    return y, Saved(q, k, v, y, lse, group, causal, layout)
+        attend(seen(rank, owner, length, layout, causal), q, their_k, their_v, y, lse, kernel)
+    return y, Saved(q, k, v, y, lse, group, causal, layout, kernel)
 
 
 def ring_attention_backward(grad_y: Tensor, saved: Saved) -> Grads:
@@ -78,12 +86,12 @@ def ring_attention_backward(grad_y: Tensor, saved: Saved) -> Grads:
     Sends 4 (n-1) times k's bytes: keys and values go round as in forward, and their gradients,
     one round behind, as often.
     """
-    q, k, v, y, lse, group, causal, layout = saved
+    q, k, v, y, lse, group, causal, layout, kernel = saved
     rank, length = dist.get_rank(group), q.shape[-2]
-    grad_q, delta, home = torch.zeros_like(q), row_sums(grad_y, y), Homeward(group)
+    grad_q, home = torch.zeros_like(q), Homeward(group)
     for owner, (their_k, their_v) in around(torch.stack([k, v]), group):
         part = seen(rank, owner, length, layout, causal)
-        home.add(attend_backward(part, grad_y, q, their_k, their_v, lse, delta, grad_q))
+        home.add(attend_backward(part, grad_y, q, their_k, their_v, y, lse, grad_q, kernel))
     return grad_q, *home.arrived()
 
 
