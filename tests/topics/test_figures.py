@@ -266,6 +266,12 @@ def test_a_message_has_its_owners_colour_and_the_rounds_may_have_other_names():
     assert [box.get_facecolor()[:3] for box in boxes] == [colour] * 2
 
 
+def test_a_message_that_nobody_owns_is_faint():
+    figure = figures.message_diagram(CHAIN, 3, "A title", owner=lambda sender, _: sender or None)
+    dots = [line.get_color() for line in figure.axes[0].lines]
+    assert dots == [style.FAINT, style.rank_colour(1)]
+
+
 def test_two_message_diagrams_can_share_a_scale_and_show_their_halves():
     figure = figures.message_diagram(CHAIN, 3, "A title", num_rounds=4, halves=True)
     assert [t for t in words(figure) if t.startswith("round")][-1] == "round 4"

@@ -27,7 +27,7 @@ def message_diagram(
     label: Callable[[int, int], object] = lambda sender, step: "",
     num_rounds: int = 1,
     halves: bool = False,
-    owner: Callable[[int, int], int] = lambda sender, step: sender,
+    owner: Callable[[int, int], int | None] = lambda sender, step: sender,
     headings: Sequence[str] = (),
 ) -> Figure:
     """A row per rank, a column per round, an arrow per message, in its owner's colour.
@@ -37,7 +37,8 @@ def message_diagram(
     not seconds. `label` says, of (sender, round), what is written where an arrow begins.
     num_rounds: the least to leave room for, so that two pictures have one scale. halves: whether a
     line parts the first half of the rounds from the second. owner: of (sender, round), whose data
-    a message carries. headings: the columns' names in place of "round 1" and so on.
+    a message carries; where it is None, the arrow is faint. headings: the columns' names in place
+    of "round 1" and so on.
     """
     messages = find_messages(events)
     num_steps = max((message.step for message in messages), default=0)
@@ -55,7 +56,8 @@ def message_diagram(
             axes.axvline(num_steps / 2, color=style.INK, **look)
         for message in messages:
             sent = message.sender, message.step
-            colour, tail = style.rank_colour(owner(*sent)), (message.step - 0.85, message.sender)
+            whose, tail = owner(*sent), (message.step - 0.85, message.sender)
+            colour = style.FAINT if whose is None else style.rank_colour(whose)
             pen.arrow(axes, tail, (message.step - 0.15, message.receiver), colour, 1.8)
             pen.badge(axes, tail, str(label(*sent)), colour)
     return figure
