@@ -51,7 +51,9 @@ def shards_held(
             pen.rows(axes, pen.ranks(num_ranks))
             for rank in range(num_ranks):
                 _held_by(axes, rank, num_ranks, kinds, sharded)
-        pen.key(grid[0, 0], {kind: style.wire_colour(kind) for kind in kinds}, inches=0.3)
+        key: dict[str, object] = {kind: style.wire_colour(kind) for kind in kinds}
+        key |= {"pale: a copy": style.tint(style.INK, 0.2), "white: gone": style.PAPER}
+        pen.key(grid[0, 0], key, inches=0.3)
     return figure
 
 
