@@ -51,9 +51,7 @@ def shards_held(
             pen.rows(axes, pen.ranks(num_ranks))
             for rank in range(num_ranks):
                 _held_by(axes, rank, num_ranks, kinds, sharded)
-        key: dict[str, object] = {kind: style.wire_colour(kind) for kind in kinds}
-        key |= {"pale: a copy": style.tint(style.INK, 0.2), "white: gone": style.PAPER}
-        pen.key(grid[0, 0], key, inches=0.3)
+        pen.key(grid[0, 0], {kind: style.wire_colour(kind) for kind in kinds}, inches=0.3)
     return figure
 
 
@@ -68,6 +66,9 @@ def _held_by(
             pen.box(axes, (left, rank - 0.42), (wide, 0.84), colour, style.FAINT, 0.5)
             left += wide
         pen.box(axes, (left - length, rank - 0.42), (length, 0.84), "none", style.PAPER, 2)
+        if rank == 0 and length == max(kinds.values()):  # the rest of it, where there is room
+            middle = left - length * (1 - 1 / num_ranks) / 2
+            pen.small(axes, (middle, rank), "gone" if kind in sharded else "copies")
 
 
 def bucket_layout(layer_bytes: Sequence[float], buckets: Sequence[Sequence[int]]) -> Figure:
