@@ -474,14 +474,28 @@ def test_a_watched_step_of_stage_1_sends_after_backward():
     assert order[12:] == [(op, u) for op in ("reduce_scatter", "all_gather") for u in range(6)]
 
 
+def test_a_watched_step_of_data_parallelism_sends_each_layer_during_backward():
+    order = kinds(lab.watch("data parallel", num_steps=1))
+    assert [unit for kind, unit in order if kind == "all_reduce"] == [5, 4, 3, 2, 1, 0]
+    assert order.index(("all_reduce", 5)) < order.index(("backward", 0))
+    assert len(order) == 18
+
+
 @pytest.mark.parametrize(
     ("variant", "seconds"),
-    [("stage 3, kept", 0.36), ("stage 3", 0.37), ("stage 3, no prefetch", 0.57)],
+    [
+        ("data parallel", 0.35),
+        ("stage 1", 0.51),
+        ("stage 2", 0.41),
+        ("stage 3, kept", 0.36),
+        ("stage 3", 0.37),
+        ("stage 3, no prefetch", 0.57),
+    ],
 )
 def test_on_paper_a_step_takes_what_the_lecture_adds_up(variant, seconds):
     spans = step_on_paper(variant)
     assert max(end for *_, end in spans) == pytest.approx(seconds)
-    gathers = 6 if variant == "stage 3, kept" else 12
+    gathers = {"data parallel": 0, "stage 3": 12, "stage 3, no prefetch": 12}.get(variant, 6)
     assert [kind for kind, *_ in spans].count("all_gather") == gathers
     assert lab.LAYER_BYTES / LINK == REDUCE
 

@@ -66,6 +66,9 @@ def _held_by(
             pen.box(axes, (left, rank - 0.42), (wide, 0.84), colour, style.FAINT, 0.5)
             left += wide
         pen.box(axes, (left - length, rank - 0.42), (length, 0.84), "none", style.PAPER, 2)
+        if rank == 0 and length == max(kinds.values()):  # the rest of it, where there is room
+            middle = left - length * (1 - 1 / num_ranks) / 2
+            pen.small(axes, (middle, rank), "gone" if kind in sharded else "copies")
 
 
 def bucket_layout(layer_bytes: Sequence[float], buckets: Sequence[Sequence[int]]) -> Figure:

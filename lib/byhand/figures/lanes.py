@@ -92,6 +92,7 @@ LANES = {  # of a row: colour, top, height
     "standing still": (style.PAPER, -0.4, 0.4),
     "all_gather": (style.OP_COLOURS["all_gather"], 0.05, 0.17),
     "reduce_scatter": (style.OP_COLOURS["reduce_scatter"], 0.24, 0.17),
+    "all_reduce": (style.OP_COLOURS["all_reduce"], 0.24, 0.17),
     "waiting for another rank": (style.PAPER, 0.05, 0.3),
     "bucket in flight": (style.COMMUNICATION, 0.05, 0.3),
     "to the file": (style.COMMUNICATION, 0.05, 0.3),

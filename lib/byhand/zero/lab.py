@@ -21,6 +21,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.data_parallel import DataParallel
+from byhand.model.layer import Layer
 from byhand.model.mlp import MLP, Linear
 from byhand.model.optimizers import SGD, AdamW
 from byhand.runtime import Event, Run, VirtualNetwork, launch
@@ -93,16 +94,17 @@ def peaks(variant: str, world_size: int, width: int = 128, depth: int = 12) -> f
     return max(run.peak_bytes) / (4 * depth * width * (width + 1))
 
 
-def _replica(layers: Iterable[Linear]) -> Any:
-    """Plain data parallelism, with an optimizer that a `step` asks."""
-    model = DataParallel(MLP(list(layers)))
-    optimizer = AdamW(model.parameters())
+def _replica(layers: Iterable[Layer], optimizer_of: Any = AdamW, bucket: int = 4 << 20) -> Any:
+    """Plain data parallelism, with an optimizer that a `step` asks, and no flat parameters."""
+    model = DataParallel(MLP(list(layers)), bucket_bytes=bucket)
+    optimizer = optimizer_of(model.parameters())
 
     def step() -> None:
         optimizer.step(model.gradients())
         model.zero_gradients()
 
-    return SimpleNamespace(forward=model.forward, backward=model.backward, step=step)
+    calls = {"forward": model.forward, "backward": model.backward, "step": step}
+    return SimpleNamespace(flats=[], **calls)
 
 
 def last_step(run: Run, rank: int | None = None) -> list[Event]:
@@ -167,6 +169,7 @@ def watch(
 ) -> WatchedStep:
     """The fastest of `num_steps` steps of six layers that sleep, under one of VARIANTS.
 
+    variant: or "data parallel", with a bucket for each layer.
     The step of the optimizer is left out of stage 3, for it sends nothing; stages 1 and 2 end
     with it.
     """
@@ -175,7 +178,8 @@ def watch(
         """The diary of each step, whose moments count from the barrier at its start."""
         diary, model, diaries = [], [], []
         layers = [WatchedLayer(number, diary, model) for number in range(NUM_LAYERS)]
-        model.append(VARIANTS[variant](layers, partial(SGD, lr=0.1)))
+        plain = partial(_replica, bucket=LAYER_BYTES)
+        model.append(VARIANTS.get(variant, plain)(layers, partial(SGD, lr=0.1)))
         for _ in range(num_steps + 1):
             diary.clear()
             dist.barrier()
@@ -200,7 +204,7 @@ def _step(run: Run, variant: str, number: int) -> WatchedStep:
 
     diary, (zero, _, calls) = run.results[0][number], stretches(run)[number + 1]
     spans = [Span(*entry[:4]) for entry in diary]
-    for op in ("all_gather", "reduce_scatter"):
+    for op in ("all_gather", "reduce_scatter", "all_reduce"):
         own = [call for call in calls if call.op == op]
         for unit, call in zip(_order(op, len(own), variant), own, strict=True):
             spans.append(Span(op, unit, call.start - zero, call.end - zero))
@@ -210,4 +214,4 @@ def _step(run: Run, variant: str, number: int) -> WatchedStep:
 def _order(op: str, count: int, variant: str) -> list[int]:
     """Which unit each of a step's calls is for: forward, then backward."""
     down, up = list(range(NUM_LAYERS)), list(reversed(range(NUM_LAYERS)))
-    return (up if op == "reduce_scatter" and variant != "stage 1" else down + up)[:count]
+    return (down + up if op == "all_gather" or variant == "stage 1" else up)[:count]

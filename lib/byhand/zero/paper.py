@@ -1,7 +1,7 @@
 """The watched step of lecture 06 on paper: two ranks, layers that sleep, one slow link. Pure.
 
-The link serves in the order in which it is asked. On two ranks a gather moves half a layer; a
-reduce-scatter moves a whole one, for gloo's is an all-reduce inside.
+The link serves in the order in which it is asked. On two ranks a gather moves half a layer; an
+all-reduce moves a whole one, and so does a reduce-scatter, for gloo's is an all-reduce inside.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ GATHER, REDUCE = 0.01, 0.02  # seconds of the link a layer
 def step_on_paper(variant: str) -> list[tuple[str, int, float, float]]:
     """What one rank computes, and what travels: the fields of `byhand.figures.Span`.
 
-    variant: "stage 3", "stage 3, no prefetch", or "stage 3, kept", whose weights stay for backward.
+    variant: "data parallel", "stage 1", "stage 2", "stage 3", "stage 3, no prefetch", or "stage 3,
+    kept", whose weights stay for backward.
     """
     ahead, spans = 1 if variant == "stage 3, no prefetch" else 2, []
+    whole = not variant.startswith("stage 3")  # the weights, all the time
+    summing = "all_reduce" if variant == "data parallel" else "reduce_scatter"
     clock = link = 0.0
     layers = list(range(NUM_LAYERS))
     for kind, seconds, order in ("forward", FORWARD, layers), ("backward", BACKWARD, layers[::-1]):
-        kept = (variant, kind) == ("stage 3, kept", "backward")
+        kept = whole or (variant, kind) == ("stage 3, kept", "backward")
         ready = dict.fromkeys(layers, 0.0) if kept else {}
         for place, layer in enumerate(order):
             for wanted in order[place : place + ahead]:
@@ -28,7 +31,19 @@ def step_on_paper(variant: str) -> list[tuple[str, int, float, float]]:
                     spans.append(("all_gather", wanted, link - GATHER, link))
             clock = max(clock, ready[layer]) + seconds
             spans.append((kind, layer, clock - seconds, clock))
-            if kind == "backward":
+            if kind == "backward" and variant != "stage 1":
                 link = max(clock, link) + REDUCE
-                spans.append(("reduce_scatter", layer, link - REDUCE, link))
+                spans.append((summing, layer, link - REDUCE, link))
+    return spans + _after_backward(variant, max(clock, link))
+
+
+def _after_backward(variant: str, link: float) -> list[tuple[str, int, float, float]]:
+    """What stages 1 and 2 send one after the other, from `link` on, around the optimizer's step."""
+    sent = [("reduce_scatter", REDUCE)] if variant == "stage 1" else []
+    sent += [("all_gather", GATHER)] if variant in ("stage 1", "stage 2") else []
+    spans = []
+    for op, seconds in sent:
+        for layer in range(NUM_LAYERS):
+            spans.append((op, layer, link, link + seconds))
+            link += seconds
     return spans
