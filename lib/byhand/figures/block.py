@@ -13,6 +13,7 @@ LEFT_INCHES, GAP_INCHES, ROOM_INCHES = 0.12, 0.07, 6.64
 WIDE, WIDER, WIDTHS = 0.5, 0.9, {"+": 0.2, "f": 0.3, "g": 0.3, "ḡ": 0.3}
 BEHIND_INCHES = 0.1  # of a message behind a product
 Insides = Sequence[Sequence[str]]
+Pair = tuple[float, float]  # across and down, in inches
 INSIDE: Insides = (
     ["q k v", "heads", "out"],
     ["A", "GELU", "B"],
@@ -109,7 +110,9 @@ def _draw_row(
         left += wide + GAP_INCHES
 
 
-def _draw_shards(axes: Axes, corner, size, num_ranks: int, inside: bool, by_token: bool) -> None:
+def _draw_shards(
+    axes: Axes, corner: Pair, size: Pair, num_ranks: int, inside: bool, by_token: bool
+) -> None:
     """inside: split by feature; else by token, or replicated."""
     upright, held = inside and by_token, inside or by_token
     each = (size[0] / num_ranks, size[1]) if upright else (size[0], size[1] / num_ranks)
@@ -122,7 +125,7 @@ def _draw_shards(axes: Axes, corner, size, num_ranks: int, inside: bool, by_toke
             pen.small(axes, middle, str(rank), color=style.readable_on(colour))
 
 
-def _draw_overlap(axes: Axes, corner, size, name: str, num_ranks: int) -> None:
+def _draw_overlap(axes: Axes, corner: Pair, size: Pair, name: str, num_ranks: int) -> None:
     """A column layer's backward, from right to left: two products, and a message behind each."""
     half, below = (size[0] / 2 - 0.02, size[1]), corner[1] + size[1] + 0.05
     did = {f"grad_{name}": "reduce-scatter\nof grad_x", "grad_x": "all-gather\nof x, again"}

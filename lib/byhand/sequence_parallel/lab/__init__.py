@@ -229,7 +229,7 @@ def traffic_bars(world_size: int, backend: str = "auto") -> CourseFigure:
 
     positions, features, _ = SIZES
     unit = 2 * positions * features * (world_size - 1) / world_size
-    rows, hues, sums = {}, {}, {}
+    rows, sums, hues = {}, {}, dict[str, str]()
     for way in (TP, KEPT, AGAIN):
         counted = sum_of(sent_each_way(run_layer(way, world_size, backend=backend)))
         hues |= {op.replace("_", "-"): style.wire_colour(op) for op in counted}
