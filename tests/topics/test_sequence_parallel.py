@@ -34,6 +34,7 @@ from byhand.sequence_parallel import (
 from byhand.sequence_parallel import next_token_loss as split_loss
 from byhand.sequence_parallel.formulas import WAYS, activation_bytes, sent_bytes
 from byhand.sequence_parallel.lab import (
+    SIZES,
     calls_of_half,
     copied_bytes,
     copies_table,
@@ -42,6 +43,7 @@ from byhand.sequence_parallel.lab import (
     run_layer,
     saved_bytes,
     time_gather,
+    traffic_bars,
 )
 from byhand.sequence_parallel.operators import gather_tokens, scatter_sum
 from byhand.sequence_parallel.overlap import gather_while, scatter_while
@@ -409,8 +411,8 @@ def test_a_ring_of_products_equals_the_collective_and_the_product(world_size):
 def test_a_layer_saves_and_sends_what_the_formulas_say_to_the_byte(world_size, way):
     run = run_layer(way, world_size, sequences=2)
     ranks = len(run.results)
-    assert saved_bytes(run) == predicted_bytes(way, world_size, 24, 48, 24, 2)
-    expected = sent_bytes(way, 2 * 24, 48, ranks)
+    assert saved_bytes(run) == predicted_bytes(way, world_size, *SIZES, 2)
+    expected = sent_bytes(way, 2 * SIZES[0], SIZES[1], ranks)
     assert sent_each_way(run) == {
         phase: {op: round(n) for op, n in ops.items()} for phase, ops in expected.items()
     }
@@ -418,7 +420,7 @@ def test_a_layer_saves_and_sends_what_the_formulas_say_to_the_byte(world_size, w
 
 def test_tensor_parallelism_keeps_copies_and_sequence_parallelism_none():
     copies = {way: copied_bytes(run_layer(way, 3)) for way in WAYS}
-    tokens, features = 24, 48
+    tokens, features, _ = SIZES
     whole = 10 * tokens * features + 2 * 2 * tokens  # the paper's 10, and the norms' scales
     inputs = 2 * 2 * tokens * features
     assert copies["tensor"] == whole
@@ -443,18 +445,24 @@ def test_the_formula_is_the_papers():
 def test_the_scores_are_not_saved_where_they_are_computed_again():
     way = "sequence, gathered twice"
     run = run_layer(way, 2, recompute=True)
-    assert saved_bytes(run) == predicted_bytes(way, 2, 24, 48, 24, recompute=True)
+    assert saved_bytes(run) == predicted_bytes(way, 2, *SIZES, recompute=True)
     assert "attention's scores" not in {name for name, *_ in run.results[0]}
 
 
 def test_the_table_says_what_is_the_same_on_all_ranks_and_adds_up():
     alone, run = run_layer("alone", 2), run_layer("tensor", 2)
-    *rows, total = copies_table(alone, run, 24 * 48).splitlines()[1:]
+    unit = SIZES[0] * SIZES[1]
+    *rows, total = copies_table(alone, run, unit).splitlines()[1:]
     assert [row.endswith("the same on all ranks") for row in rows] == 3 * [True] + 3 * [False]
     for column, sized in enumerate((alone, run)):
         sizes = [float(re.findall(r"\d+\.\d", row)[column]) for row in [*rows, total]]
         assert sum(sizes[:-1]) == pytest.approx(sizes[-1], abs=0.3)
-        assert sizes[-1] == pytest.approx(saved_bytes(sized) / (24 * 48), abs=0.06)
+        assert sizes[-1] == pytest.approx(saved_bytes(sized) / unit, abs=0.06)
+
+
+def test_a_layer_by_token_sends_a_quarter_more_units_than_tensor_parallelism():
+    shown = [text.get_text() for text in traffic_bars(2).axes[0].texts]
+    assert [text for text in shown if text.endswith("units")] == ["8 units", "8 units", "10 units"]
 
 
 def test_behind_a_product_are_the_messages_at_a_column_layers_backward():

@@ -72,7 +72,7 @@ class SequenceColumnLinear(ColumnParallelLinear):
         weight's gradient.
         """
         gathered = start_gather(saved, self.group) if self.gather_again else lambda: saved
-        grad_x = grad_y @ self.weight  # [B, S, I], partial; meanwhile x travels
+        grad_x = grad_y @ self.weight  # of all tokens, partial; meanwhile x travels
         x = gathered()
         scattered = start_reduce_scatter(grad_x, self.group)
         Linear.backward_weight(self, (grad_y, x))  # meanwhile the sums of grad_x travel

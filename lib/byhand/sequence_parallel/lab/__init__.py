@@ -30,7 +30,7 @@ from byhand.model.text import text_batches
 from byhand.model.training import train_alone
 from byhand.model.transformer import Residual
 from byhand.runtime import Run, VirtualNetwork, launch
-from byhand.sequence_parallel.formulas import activation_bytes, sent_bytes
+from byhand.sequence_parallel.formulas import activation_bytes
 from byhand.sequence_parallel.gpt import sequence_parallel_gpt, sequence_parallel_parts
 from byhand.sequence_parallel.layers import (
     Dropout,
@@ -50,9 +50,15 @@ if TYPE_CHECKING:  # ranks import this module
     from byhand.figures.style import CourseFigure
 
 PARTS = {"alone": Parts(), "tensor": tensor_parallel_parts(), "sequence": sequence_parallel_parts()}
+SIZES = 72, 192, 48  # positions, features, heads of the small layer
 SHARD_BYTES, PRODUCT = 1_250_000, 0.05  # of a message; seconds of a product
 TP, KEPT, AGAIN = "tensor", "sequence, kept whole", "sequence, gathered twice"
-NAMES = {"alone": "one rank", TP: "tp", KEPT: "by token, x kept whole", AGAIN: "by token"}
+NAMES = {
+    "alone": "one rank",
+    TP: "tp",
+    KEPT: "by token, x kept whole",
+    AGAIN: "by token, gathered twice",
+}
 INPUTS, MASKS, SCORES = "inputs of the column layers", "masks of the dropouts", "attention's scores"
 
 
@@ -84,9 +90,9 @@ def transformer_layer(weights: Block, num_heads: int, way: str, recompute: bool 
 def run_layer(
     way: str,
     world_size: int,
-    positions: int = 24,
-    features: int = 48,
-    num_heads: int = 24,
+    positions: int = SIZES[0],
+    features: int = SIZES[1],
+    num_heads: int = SIZES[2],
     sequences: int = 1,
     backend: str = "auto",
     recompute: bool = False,
@@ -204,11 +210,9 @@ def memory_bars(world_size: int, backend: str = "auto") -> CourseFigure:
     for way in (TP, KEPT, AGAIN):
         run = run_layer(way, world_size, backend=backend)
         scores = sum(size for name, size, _ in run.results[0] if name == SCORES)
-        expected = [
-            predicted_bytes(way, world_size, 24, 48, 24, recompute=r) for r in (False, True)
-        ]
+        expected = [predicted_bytes(way, world_size, *SIZES, recompute=r) for r in (False, True)]
         # What no number of ranks divides is copies.
-        copies = [predicted_bytes(way, math.inf, 24, 48, 24), copied_bytes(run)]
+        copies = [predicted_bytes(way, math.inf, *SIZES), copied_bytes(run)]
         found = (expected[0], expected[0] - expected[1]), (saved_bytes(run), scores)
         for bars, same, (whole, part) in zip((formula, weighed), copies, found, strict=True):
             own = {"copies": same, "its own": whole - same - part, "scores": part}
@@ -219,16 +223,24 @@ def memory_bars(world_size: int, backend: str = "auto") -> CourseFigure:
 
 
 def traffic_bars(world_size: int, backend: str = "auto") -> CourseFigure:
-    """Bytes that a rank sends for one layer, predicted beside counted, a row for each way."""
-    from byhand.figures import bytes_bars
+    """What a rank sends for one layer, in units of (n-1)/n · T·D numbers, a row for each way."""
+    from byhand.figures import style
+    from byhand.figures.bars import Line, stacked
 
-    formula, ledger = {}, {}
+    positions, features, _ = SIZES
+    unit = 2 * positions * features * (world_size - 1) / world_size
+    rows, sums, hues = {}, {}, dict[str, str]()
     for way in (TP, KEPT, AGAIN):
-        formula[NAMES[way]] = sum_of(sent_bytes(way, 24, 48, world_size))
-        ledger[NAMES[way]] = sum_of(sent_each_way(run_layer(way, world_size, backend=backend)))
-    tp, kept, again = (sum(bars.values()) for bars in ledger.values())
-    title = f"Kept whole: {kept / tp:.2f} times tp's bytes; gathered twice: {again / tp:.2f} times"
-    return bytes_bars(formula, ledger, title, key=True)
+        counted = sum_of(sent_each_way(run_layer(way, world_size, backend=backend)))
+        hues |= {op.replace("_", "-"): style.wire_colour(op) for op in counted}
+        bars = [
+            (op.replace("_", "-"), n / unit, style.wire_colour(op)) for op, n in counted.items()
+        ]
+        sums[way] = sum(counted.values()) / unit
+        rows[NAMES[way]] = [Line(bars, f"{sums[way]:g} units")]
+    ratios = sums[KEPT] / sums[TP], sums[AGAIN] / sums[TP]
+    title = f"Kept whole: {ratios[0]:.2f} times tp's bytes; gathered twice: {ratios[1]:.2f} times"
+    return stacked({"": rows}, title, "units sent by a rank", hues, line_inches=0.32)
 
 
 def calls_of_half(world_size: int, backend: str = "auto") -> dict[str, list[tuple[str, str, bool]]]:

@@ -26,22 +26,25 @@ def block_picture(num_ranks: int) -> CourseFigure:
 
 def layer_picture(num_ranks: int) -> CourseFigure:
     """Half a transformer layer with g and ḡ, forward and backward."""
-    title = "Backward mirrors forward, and gathers x once more"
+    title = "Backward mirrors forward, and gathers x once more behind a product"
     return block_flow(SEQUENCE, num_ranks, title, INSIDE[1:])
 
 
 def vocabulary_picture(num_ranks: int) -> CourseFigure:
     """The head and the loss: what is split, and what crosses."""
-    logits, sums = "logits[T × V] in columns", "three of a row[T × 3]"
+    logits, sums = "logits[T × V] in columns", "two sums[T × 2]"
     lines = {
-        "Each rank has some columns of the logits": (
+        "Each rank has some words: their columns of Eᵀ, and of the logits": (
             "x[T × D] in rows, all-gather →, x[T × D], ·, Eᵀ[D × V] in columns, =, " + logits
         ),
-        "Of each row three numbers cross: a maximum, then two sums": (
-            f"{logits}, →, {sums} in partial, all-reduce →, {sums}"
+        "First each token's largest logit": (
+            f"{logits}, →, own maxima[T × n] in columns, all-reduce of maxima →, largest[T × 1]"
+        ),
+        "Then, with it subtracted, the sum of the exponentials and the target's logit": (
+            f"{logits}, →, {sums} in partial, all-reduce of sums →, {sums}"
         ),
     }
-    inches = {"T": 0.72, "D": 0.6, "V": 1.45, "3": 0.2}
+    inches = {"T": 0.72, "D": 0.6, "V": 1.45, "n": 0.56, "1": 0.14, "2": 0.26}
     return shard_picture(lines, inches, num_ranks, "No rank ever has all logits of a token")
 
 
