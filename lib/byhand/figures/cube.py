@@ -11,15 +11,18 @@ from byhand.figures import style
 
 Coordinates = tuple[int, int, int]  # along dp, tp, pp
 STEPS = {"dp": (1.3, 0.72), "tp": (0.0, -1.55), "pp": (2.6, 0.0)}  # from one rank to the next
-WORDS = {"dp": "dp: rows", "tp": "tp: slices", "pp": "pp: layers"}
+WORDS = {"tp": "slices", "dp": "rows", "pp": "layers"}  # and the order of a title
 BESIDE = {"dp": (0.35, 0.5, "left"), "tp": (0.15, -1.6, "center"), "pp": (0.0, 0.0, "center")}
 SIDE, DEPTH = 0.78, 0.3
 
 
-def rank_cube(ranks: Mapping[Coordinates, int], follow: int) -> Figure:
+def rank_cube(
+    ranks: Mapping[Coordinates, int], follow: int, words: Mapping[str, str] = WORDS
+) -> Figure:
     """Every rank as a block, and lines from `follow` to those it forms a group with, by axis.
 
     ranks: by coordinates along dp, tp and pp. The blocks of one replica have one shade.
+    words: what the ranks along each axis have different ones of.
     """
     mine = next(at for at, rank in ranks.items() if rank == follow)
     groups = {
@@ -33,7 +36,7 @@ def rank_cube(ranks: Mapping[Coordinates, int], follow: int) -> Figure:
             _block(axes, _corner(at), ranks[at], at[0] / replicas)
         for axis, members in groups.items():
             if len(members) > 1:
-                _group(axes, members, axis)
+                _group(axes, members, axis, words[axis])
         axes.autoscale_view()
     return figure
 
@@ -42,7 +45,7 @@ def _finding(
     ranks: Mapping[Coordinates, int], follow: int, groups: Mapping[str, list[Coordinates]]
 ) -> str:
     """With whom `follow` shares each of its groups, the axes in their order."""
-    others = {axis: sorted({ranks[at] for at in some} - {follow}) for axis, some in groups.items()}
+    others = {axis: sorted({ranks[at] for at in groups[axis]} - {follow}) for axis in WORDS}
     told = [f"along {axis} {', '.join(map(str, some))}" for axis, some in others.items() if some]
     return f"Rank {follow}'s partners: {'; '.join(told)}" if told else "One rank has no partner"
 
@@ -64,7 +67,7 @@ def _block(axes: Axes, corner: tuple[float, float], rank: int, back: float) -> N
     axes.text(x + s / 2, y + s / 2, str(rank), **label)
 
 
-def _group(axes: Axes, members: list[Coordinates], axis: str) -> None:
+def _group(axes: Axes, members: list[Coordinates], axis: str, what: str) -> None:
     middles = [(x + SIDE / 2, y + SIDE / 2) for x, y in map(_corner, members)]
     colour = style.AXIS_COLOURS[axis]
     (x, y), (u, v) = middles[0], middles[-1]
@@ -73,4 +76,6 @@ def _group(axes: Axes, members: list[Coordinates], axis: str) -> None:
     word = {"color": colour, "weight": "bold", "fontsize": 10, "va": "center", "zorder": 5}
     box = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.5}
     right, down, aligned = BESIDE[axis]
-    axes.text((x + u) / 2 + right, (y + v) / 2 - down, WORDS[axis], bbox=box, ha=aligned, **word)
+    axes.text(
+        (x + u) / 2 + right, (y + v) / 2 - down, f"{axis}: {what}", bbox=box, ha=aligned, **word
+    )

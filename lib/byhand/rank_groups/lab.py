@@ -136,6 +136,14 @@ def plainly(
     return [f"rank {rank}: {text.strip() or 'ended'}" for rank, text in enumerate(said)]
 
 
+def with_terms(said: str) -> str:
+    """What a plain rank said, and the powers of ten in it: "rank 1: 110 = 10 + 100"."""
+    total = said.split()[-1]
+    digits = enumerate(reversed(total if total.isdigit() else ""))
+    terms = [str(int(digit) * 10**place) for place, digit in digits if digit != "0"]
+    return f"{said} = {' + '.join(terms)}" if terms else said
+
+
 def _start(script: str) -> subprocess.Popen:
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
@@ -297,9 +305,13 @@ def draw_grid(
 
 
 def gpt3_leaving(grid: RankGrid, ranks_per_host: int) -> dict[str, float]:
-    """By group name, the most that a host sends to others in a step of GPT-3."""
+    """By group name, the most that a host sends to others in a step of GPT-3.
+
+    The ranks of a tp group share out what goes to the next stage, or back.
+    """
     rows = {"micro_batch": 1, "num_micro_batches": max(1, GPT3_SEQUENCES // grid.dp)}
-    leaving = bytes_leaving(grid, ranks_per_host, transformer_bytes(grid, **GPT3, **rows))
+    sent = transformer_bytes(grid, **GPT3, **rows, scatter_gather=True)
+    leaving = bytes_leaving(grid, ranks_per_host, sent)
     found = {name: float(each.max()) for name, each in leaving.items() if each.max()}
     return {"dp" if name == "dp-cp" and grid.cp == 1 else name: n for name, n in found.items()}
 

@@ -72,20 +72,18 @@ class Mesh:
 
         Within a group and from group to group, the ranks' order is the mesh's: fastest axis first.
         """
-        axes = self._known(axes)
-        inside = [i for i, axis in enumerate(reversed(self.axes)) if axis in axes]
+        inside = sorted({self.place(axis) for axis in axes})
         outside = [i for i in range(len(self.axes)) if i not in inside]
         size = math.prod(self.array.shape[i] for i in inside)
         return self.array.transpose(outside + inside).reshape(-1, size)
 
     def group(self, rank: int, *axes: str) -> np.ndarray:
         """The one group over these axes that `rank` is in."""
-        known = self._known(axes)
-        fixed = {a: c for a, c in self.coordinates(rank).items() if a not in known}
-        return self.ranks(**fixed).reshape(-1)
+        selection = {**self.coordinates(rank), **dict.fromkeys(axes, slice(None))}
+        return self.ranks(**selection).reshape(-1)
 
-    def _known(self, axes: tuple[str, ...]) -> tuple[str, ...]:
-        for axis in axes:
-            if axis not in self.sizes:
-                raise ValueError(f"there is no axis {axis!r} in {self!r}")
-        return axes
+    def place(self, axis: str) -> int:
+        """Which axis of `array` that is: the fastest is the last."""
+        if axis not in self.sizes:
+            raise ValueError(f"there is no axis {axis!r} in {self!r}")
+        return len(self.axes) - 1 - self.axes.index(axis)
