@@ -22,7 +22,7 @@ from torch import Tensor
 from byhand.communication_cost.timing import Timing, take_turns
 from byhand.hybrid_parallel.cost import SCALARS
 from byhand.hybrid_parallel.layouts import Layout, schedule_of
-from byhand.hybrid_parallel.step import GROUPS, HybridParallel, chunks_of
+from byhand.hybrid_parallel.step import GROUPS, HybridParallel, HybridStep, chunks_of
 from byhand.model.gpt import GPT, gpt_layers, gpt_weights, next_token_loss
 from byhand.model.layer import PARTIAL, REPLICATED
 from byhand.model.mlp import MLP
@@ -209,9 +209,11 @@ SGD_ONCE = partial(SGD, lr=0.3)
 
 @dataclass(frozen=True)
 class Trained:
-    """A run's losses, and how far its weights are from the right ones after a step of SGD."""
+    """A run's losses, and after one step of SGD its gradient's norm and how far its weights are
+    from the right ones."""
 
     losses: list[float]
+    norm: float
     weights_off: float
 
 
@@ -223,21 +225,21 @@ def train_broken(weights: GPT, layout: Layout, batches: Batches) -> dict[str, Tr
         groups, found = groups_for_this_rank(layout.groups, GROUPS), {}
         expected = chunks_of(after_one_step(weights, batches), groups)[0].parameters()
         for name, change in {"right": lambda model: None, **BROKEN}.items():
-            losses, _ = trained(groups, change, partial(AdamW, lr=3e-3), batches)
-            _, after = trained(groups, change, SGD_ONCE, batches[:1])
+            steps, _ = trained(groups, change, partial(AdamW, lr=3e-3), batches)
+            (once,), after = trained(groups, change, SGD_ONCE, batches[:1])
             off = max(float((a - b).abs().max()) for a, b in zip(after, expected, strict=True))
-            found[name] = Trained(losses, off)
+            found[name] = Trained([float(step.loss) for step in steps], float(once.norm), off)
         return found
 
     def trained(
         groups: Mapping[str, Any], change: Callable[..., None], optimizer: Any, some: Batches
-    ) -> tuple[list[float], list[Tensor]]:
-        """Losses and this rank's weights after steps on some batches, with a joint changed."""
+    ) -> tuple[list[HybridStep], list[Tensor]]:
+        """Steps on some batches with a joint changed, and this rank's weights after them."""
         schedule = schedule_of(layout, len(some[0][0]))
         chunks, row_shape = chunks_of(weights, groups), weights.positions.shape
         model = HybridParallel(chunks, groups, schedule, row_shape, optimizer)
         change(model)
-        return [float(model.step(*batch).loss) for batch in some], model.parameters()
+        return [model.step(*batch) for batch in some], model.parameters()
 
     results = launch(on_rank, layout.num_ranks, deadline=300).results
     worst = {name: max(found[name].weights_off for found in results) for name in results[0]}
@@ -277,24 +279,46 @@ def walls(seconds: Mapping[int, tuple[float, float]], title: str) -> CourseFigur
     return figure
 
 
+def run_ends(losses: Mapping[str, Sequence[float]], title: str) -> CourseFigure:
+    """Runs that one cannot tell apart: all their losses, and beside them the last ones, large."""
+    from byhand.figures import style
+    from byhand.figures.curves import COLOURS
+
+    colours = (*COLOURS[:5], style.INK)
+    with style.plot(2.9, title, 1, 2, width_ratios=(3, 2)) as (figure, (whole, ends)):
+        for x, (name, values) in enumerate(losses.items()):
+            look = {"color": colours[x], "marker": "o"}
+            whole.plot(range(1, len(values) + 1), values, linewidth=1.5, markersize=3, **look)
+            ends.plot(x, values[-1], markersize=8, **look)
+            place = {"textcoords": "offset points", "ha": "center", "weight": "bold"}
+            ends.annotate(name, (x, values[-1]), (0, 8), color=colours[x], **place)
+        whole.set(xlabel="step", ylabel="loss", xticks=range(2, 1 + len(values), 2))
+        ends.set(xlabel=f"the same after step {len(values)}, enlarged", xticks=[])
+        ends.margins(x=0.12, y=0.2)
+        for axes in (whole, ends):
+            axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
+            axes.set_axisbelow(True)
+    return figure
+
+
 def link_bars(on_paper: Mapping[str, float], measured: Mapping[str, float]) -> CourseFigure:
-    """By the axis that crosses: the seconds that the link needs, and those of a measured step."""
+    """By the axis that crosses a slow link: the seconds of a step, predicted and measured."""
     from byhand.figures import style
 
     slow, fast = max(measured, key=measured.__getitem__), min(measured, key=measured.__getitem__)
     times = [seconds[slow] / seconds[fast] for seconds in (on_paper, measured)]
-    told = f"{times[1]:.1f} times as long as {fast}; the bytes say {times[0]:.1f}"
+    told = f"{times[1]:.1f} times as long as {fast}; predicted {times[0]:.1f}"
     with style.plot(2.6, f"{slow} across hosts takes {told}") as (figure, axes):
         for y, axis in enumerate(on_paper):
             for aside, strength, seconds, what in (
-                (-0.19, 0.4, on_paper, "for the link alone, predicted"),
-                (0.19, 1.0, measured, "for the step, measured"),
+                (-0.19, 0.4, on_paper, "predicted"),
+                (0.19, 1.0, measured, "measured"),
             ):
                 colour = style.tint(style.axis_colour(axis), strength)
                 axes.barh(y + aside, seconds[axis], 0.34, color=colour)
                 axes.text(seconds[axis], y + aside, f"  {seconds[axis]:.2f} s {what}", va="center")
         axes.set_yticks(range(len(on_paper)), [f"{axis} crosses" for axis in on_paper])
-        axes.set(xticks=[], xlim=(0, 1.5 * max(measured.values())), ylim=(2.5, -0.5))
+        axes.set(xticks=[], xlim=(0, 1.3 * max(measured.values())), ylim=(2.5, -0.5))
     return figure
 
 
