@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -79,7 +80,7 @@ class Mesh:
 
     def group(self, rank: int, *axes: str) -> np.ndarray:
         """The one group over these axes that `rank` is in."""
-        selection = {**self.coordinates(rank), **dict.fromkeys(axes, slice(None))}
+        selection: dict[str, Any] = {**self.coordinates(rank), **dict.fromkeys(axes, slice(None))}
         return self.ranks(**selection).reshape(-1)
 
     def place(self, axis: str) -> int:
