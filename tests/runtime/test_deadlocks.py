@@ -124,6 +124,13 @@ def all_to_all_splits(rank, world_size):
     dist.all_to_all_single(torch.empty(sum(receive)), torch.ones(world_size), receive, send)
 
 
+def left_the_group(rank, world_size):
+    if rank == 0:
+        dist.all_reduce(torch.ones(4))
+    dist.destroy_process_group()
+    time.sleep(1)
+
+
 def one_call_left_out(rank, world_size):
     if rank != 1:
         dist.all_reduce(torch.ones(4, dtype=torch.int64))
@@ -151,6 +158,7 @@ CASES = [
     (one_call_fewer, 4, ("call 3", "rank 3 returned after 2 such calls")),
     (one_call_fewer_then_barrier, 4, ("rank 3 calls barrier", "call all_reduce (call 2")),
     (returned, 4, ("ranks 1, 2 and 3 wait in barrier", "rank 0 returned after 0 such calls")),
+    (left_the_group, 3, ("rank 0 waited in all_reduce", "ranks 1 and 2 had not joined")),
     (receive_from_the_returned, 2, ("rank 0 waits to receive from rank 1", "returned")),
     (receive_cycle, 2, ("receives in a cycle 0 → 1 → 0",)),
     (receive_cycle, 4, ("receives in a cycle", "0 → 3 → 2 → 1 → 0")),

@@ -57,6 +57,19 @@ def _left(
     )
 
 
+def lost(waiting: dict[int, Event], absent: set[int]) -> str:
+    """One sentence for ranks whose connection was closed in unmatched calls: `waiting`, by rank.
+
+    absent: those that had not made the call of the first of them; one has left, or all have.
+    """
+    call = waiting[min(waiting)]
+    return (
+        f"{ranks_text(set(waiting))} waited in {_call_text(call)}, which {ranks_text(absent)} had"
+        " not joined, when a connection was closed, as destroy_process_group does. No rank may"
+        " leave while another waits for it."
+    )
+
+
 def _cycle(edges: dict[int, set[int]]) -> list[int]:
     """Ranks r0, r1, ... where each waits for the next and the last for the first."""
     path = [min(edges)]

@@ -16,7 +16,7 @@ from byhand.runtime.errors import (
 from byhand.runtime.ledger import Event
 from byhand.runtime.process.member import Member
 from byhand.runtime.trace import sources
-from byhand.runtime.watch.explain import explain
+from byhand.runtime.watch.explain import explain, lost
 from byhand.runtime.watch.matching import Matcher
 from byhand.words import ranks_text
 
@@ -30,7 +30,7 @@ _PASSED = ". launch passes rank and world_size before args; call passes its argu
 class PostMortem:
     """The members of a team at its end: which returned, which failed, how their calls matched.
 
-    `cells`: as in sources.code_line.
+    `cells`: as in sources.code_line. `idle`: the calls in which ranks wait inside torch's C++.
     """
 
     def __init__(
@@ -40,12 +40,14 @@ class PostMortem:
         failures: dict[int, Failure],
         matcher: Matcher,
         cells: dict[str, str] | None = None,
+        idle: dict[int, Event] | None = None,
     ):
         self.members = members
         self.returned = returned
         self.failures = failures
         self.matcher = matcher
         self.cells = cells
+        self.idle = idle or {}
 
     def deadlock(self, reason: str) -> DeadlockError:
         """The calls do not fit together, for this reason."""
@@ -95,9 +97,12 @@ class PostMortem:
             if member.rank not in self.returned and member.log.waiting
         }
         calls = {rank: call for rank, call in waiting.items() if not call.matched}
-        if not self.returned or not calls:
+        if not calls:
             return None
-        return explain(calls, dict.fromkeys(self.returned, "returned"), self.matcher)
+        if self.returned:
+            return explain(calls, dict.fromkeys(self.returned, "returned"), self.matcher)
+        absent = self.matcher.missing(calls[min(calls)]) - set(calls)
+        return lost(calls, absent) if absent else None
 
     def reports(self) -> list[Report]:
         """Where every rank is, or was when it left."""
@@ -111,7 +116,8 @@ class PostMortem:
         if failure is not None:
             state = "raised" if failure.exit_code is None else "died"
             return _with_call(rank, state, call, self._line(failure))
-        state = "waiting" if member.log.waiting else "running"
+        call = call or self.idle.get(rank)
+        state = "waiting" if member.log.waiting or rank in self.idle else "running"
         return _with_call(rank, state, call, "" if call else member.line())
 
     def _line(self, failure: Failure) -> str:

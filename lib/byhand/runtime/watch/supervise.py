@@ -184,7 +184,8 @@ class Supervisor:
         if len(self.values) + len(self.failures) < len(self.members):
             self.team.stacks()
             time.sleep(TICK)
-        return PostMortem(self.members, set(self.values), self.failures, self.matcher, self.cells)
+        ends = set(self.values), self.failures
+        return PostMortem(self.members, *ends, self.matcher, self.cells, self.idle.found)
 
     def _result(self) -> Run:
         """The finished run, times counted from the first rank's beginning."""
