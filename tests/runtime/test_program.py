@@ -263,6 +263,8 @@ def test_more_calls_than_are_kept_are_counted_all_the_same(tmp_path) -> None:
         (("-n", 2, "--rate", "1MB/s", "ddp.py"), "say how many hosts there are"),
         (("-n", 3, "--hosts", 2, "ddp.py"), "3 ranks do not divide among 2 hosts"),
         (("-n", 2, "--trace", "no/where.json", "ddp.py"), "there is no folder no"),
+        (("-n", 2, "--timeline", "run.png", "ddp.py"), "--timeline writes an SVG"),
+        (("-n", 1_000_000, "ddp.py"), "1000000 ranks are more than there is room for"),
         (("-n", 2, "--deadline", -1, "ddp.py"), "a positive number of seconds"),
         (("ddp.py",), "-n/--ranks"),
     ],

@@ -139,6 +139,8 @@ def _understood(asked: argparse.Namespace) -> VirtualNetwork | None:
     for path in (asked.trace, asked.timeline):
         if path is not None and not path.absolute().parent.is_dir():
             raise ValueError(f"there is no folder {path.parent}")
+    if asked.timeline is not None and asked.timeline.suffix != ".svg":
+        raise ValueError(f"--timeline writes an SVG: call it run.svg, not {asked.timeline}")
     if asked.rate is not None and asked.hosts is None:
         raise ValueError("--rate is of the links between --hosts: say how many hosts there are")
     if asked.hosts is None:
@@ -163,7 +165,9 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     """Launch the program, say how it ended, and write what is asked for; the exit status."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     from byhand.runtime import ForkClient
+    from byhand.runtime.system import check_room
 
+    check_room(asked.ranks)
     client = ForkClient.start()  # it imports torch, and so do we meanwhile
     from byhand.runtime import LaunchError
     from byhand.runtime.launcher import Launcher

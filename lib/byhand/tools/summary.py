@@ -14,7 +14,7 @@ MOST_PAIRS = 3  # of ranks, one waiting for the other
 LEAST_SHARE = 0.01  # of a rank's time: who waited less is not named
 HEADER = ("operation", "calls", "sent", "waited", "exposed")
 LEGEND = (
-    "waited: seconds a rank stood still until the last of the others called, too;"
+    "waited: seconds that a rank, on average, stood still until the last of the others called;"
     " exposed: then, until it went on"
 )
 

@@ -81,6 +81,8 @@ class PostMortem:
         line = self._line(failure)
         message = re.sub(rf"^([\w.]+\.)?{re.escape(failure.exception)}: ", "", failure.message)
         at = f" at {line}" if line else ""
+        if failure.frames:  # the whole message stands below them
+            message = message.partition("\n")[0]
         sentence = f"rank {failure.rank} raised {failure.exception}{at}: {message}"
         sentence += _NO_KEYBOARD if _ASKED.match(failure.message) else ""
         sentence += _PASSED if _NOT_TAKEN.search(failure.message) and not failure.frames else ""
