@@ -192,13 +192,17 @@ def test_output_comes_by_rank_and_stream_and_none_is_lost() -> None:
     assert all(f"\r[{rank}] 100%" in done.stderr for rank in (0, 1)), repr(done.stderr)
 
 
+def _heed_control_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def asleep(*before: str) -> tuple[subprocess.Popen, list[psutil.Process]]:
     """A command in a session of its own, and its two ranks, which sleep."""
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     words = command("-n", 2, *before, "failing.py", "sleeps", "gloo")
-    running = subprocess.Popen(
-        words, env=environment(), cwd=PROGRAMS, start_new_session=True, **how
-    )
+    how |= {"env": environment(), "cwd": PROGRAMS, "start_new_session": True}
+    # where tests run in the background, SIGINT is ignored, and so it were here
+    running = subprocess.Popen(words, preexec_fn=_heed_control_c, **how)
     found = [re.search(r"asleep (\d+)", running.stdout.readline()) for _ in range(2)]
     return running, [psutil.Process(int(line[1])) for line in found]
 
