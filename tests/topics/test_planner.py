@@ -295,7 +295,7 @@ def plainly(case):
         for rows, many, zero, sequence, again in settings:
             more = {"rows": rows, "chunks": many, "zero": zero, "sequence": sequence}
             layout = replace(at, recompute=again, **more)
-            if chunks > 1 and (at.pp == 1 or num_sequences // at.dp // rows % at.pp):
+            if many > 1 and (at.pp == 1 or num_sequences // at.dp // rows % at.pp):
                 continue  # interleaving goes round whole stages
             if SOFTWARE[software].runs.refuses(layout, sizes(model).blocks):
                 continue

@@ -84,6 +84,7 @@ def serve(control: socket.socket, result_fd: int) -> None:
     """Run cells and pickle names, as the judge asks, until it closes the socket."""
     # of the student's own cells: clean ranks, behind these same walls
     set_default(Launcher(client=fork_server(control.fileno())))
+    sys.path.insert(0, "")  # as in a kernel: what a notebook writes into its folder is found
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     shell = _Shell.instance(config=Config(HistoryManager={"enabled": False}))
     shell.display_formatter.active_types = ["text/plain"]
