@@ -404,7 +404,7 @@ def test_the_cube_shows_every_rank_once_and_the_group_of_one_along_each_axis():
     assert sorted(texts[:8]) == list("01234567")
     assert [word[:2] for word in texts[8:]] == ["dp", "tp", "pp"]
     title = rank_cube(places, 5).texts[0].get_text()
-    assert title == "Rank 5's partners: along tp 4; along dp 7; along pp 1"
+    assert title == "Rank 5's partners: 4 along tp; 7 along dp; 1 along pp"
     assert len(rank_cube({(d, 0, 0): d for d in range(2)}, 1).axes[0].lines) == 1
 
 

@@ -88,7 +88,9 @@ def bytes_bars(
     def line(row: str, bars: Bars, kind: str, strength: float) -> Line:
         order = dict.fromkeys([*predicted[row], *counted[row]])  # the same in both
         ops = {op: bars[row][op] for op in order if op in bars[row]}
-        hues = {op: style.tint(style.wire_colour(op), strength) for op in ops}
+        both = predicted[row].keys() & counted[row].keys()  # pale is what is counted, too
+        pale = {op: strength if op in both else 1.0 for op in ops}
+        hues = {op: style.tint(style.wire_colour(op), pale[op]) for op in ops}
         shown = [(op.replace("_", "-"), ops[op] / factor, hues[op]) for op in ops]
         return Line(shown, f"{style.num_bytes_text(sum(ops.values()))} {kind}")
 

@@ -92,6 +92,8 @@ def _draw_row(
             _draw_overlap(axes, corner, size, name, num_ranks)
         elif name == split.again and not forward:
             pen.box(axes, corner, size, style.PAPER, style.FAINT, 1)
+            middle = left + wide / 2, first + tall / 2
+            pen.small(axes, middle, "behind\nA →", va="center")
         elif name in split.meetings:
             op = split.meetings[name][not forward]
             _draw_meeting(axes, corner, size, op, forward, split.colours.get(op, style.PAPER))
@@ -102,7 +104,7 @@ def _draw_row(
             ends, high = (opened, left + wide / 2), first - 0.22
             look = {"color": style.COMMUNICATION, "lw": 1.2}
             axes.plot(
-                [*ends[:1] * 2, *ends[1:] * 2], [first - 0.02, high, high, first - 0.15], **look
+                [*ends[:1] * 2, *ends[1:] * 2], [first - 0.02, high, high, first - 0.17], **look
             )
             opened = left + wide + GAP_INCHES / 2
         if forward or name not in two:
@@ -114,7 +116,7 @@ def _draw_shards(
     axes: Axes, corner: Pair, size: Pair, num_ranks: int, inside: bool, by_token: bool
 ) -> None:
     """inside: split by feature; else by token, or replicated."""
-    upright, held = inside and by_token, inside or by_token
+    upright, held = inside, inside or by_token
     each = (size[0] / num_ranks, size[1]) if upright else (size[0], size[1] / num_ranks)
     for rank in range(num_ranks):
         place = corner[0] + upright * rank * each[0], corner[1] + (not upright) * rank * each[1]

@@ -12,7 +12,7 @@ from byhand.figures import style
 Coordinates = tuple[int, int, int]  # along dp, tp, pp
 STEPS = {"dp": (1.3, 0.72), "tp": (0.0, -1.55), "pp": (2.6, 0.0)}  # from one rank to the next
 WORDS = {"tp": "slices", "dp": "rows", "pp": "layers"}  # and the order of a title
-BESIDE = {"dp": (0.35, 0.5, "left"), "tp": (0.15, -1.6, "center"), "pp": (0.0, 0.0, "center")}
+BESIDE = {"dp": (0.35, 0.5, "left"), "tp": (0.15, -1.6, "center"), "pp": (0.0, -0.17, "center")}
 SIDE, DEPTH = 0.78, 0.3
 
 
@@ -46,7 +46,7 @@ def _finding(
 ) -> str:
     """With whom `follow` shares each of its groups, the axes in their order."""
     others = {axis: sorted({ranks[at] for at in groups[axis]} - {follow}) for axis in WORDS}
-    told = [f"along {axis} {', '.join(map(str, some))}" for axis, some in others.items() if some]
+    told = [f"{', '.join(map(str, some))} along {axis}" for axis, some in others.items() if some]
     return f"Rank {follow}'s partners: {'; '.join(told)}" if told else "One rank has no partner"
 
 

@@ -63,7 +63,8 @@ def _held_by(
         for shard in range(num_ranks):
             strength = 1.0 if shard == rank else 0.0 if kind in sharded else 0.4
             colour, wide = style.tint(style.wire_colour(kind), strength), length / num_ranks
-            pen.box(axes, (left, rank - 0.42), (wide, 0.84), colour, style.FAINT, 0.5)
+            edge = style.FAINT if strength else style.PAPER
+            pen.box(axes, (left, rank - 0.42), (wide, 0.84), colour, edge, 0.5)
             left += wide
         pen.box(axes, (left - length, rank - 0.42), (length, 0.84), "none", style.PAPER, 2)
         if rank == 0 and length == max(kinds.values()):  # the rest of it, where there is room

@@ -53,7 +53,7 @@ def message_diagram(
         _draw_lines(axes, num_ranks, rounds)
         if halves:
             look = {"linestyle": (0, (3, 3)), "linewidth": 1, "zorder": 0}
-            axes.axvline(num_steps / 2, color=style.INK, **look)
+            axes.axvline(num_steps / 2 - 0.05, color=style.INK, **look)
         for message in messages:
             sent = message.sender, message.step
             whose, tail = owner(*sent), (message.step - 0.85, message.sender)

@@ -275,6 +275,7 @@ def walls(seconds: Mapping[int, tuple[float, float]], title: str) -> CourseFigur
                 look = {"ha": "center", "va": "bottom", "weight": "bold", "color": colour}
                 axes.text(x + aside, value + 1, label, fontsize=style.TEXT_POINTS, **look)
         axes.set_xticks(range(len(seconds)), [f"{gpus} GPUs" for gpus in seconds])
+        axes.set_xlabel("seconds of a step, by GPUs")
         axes.set(yticks=[], ylim=(0, 1.3 * max(map(max, seconds.values()))))
     return figure
 

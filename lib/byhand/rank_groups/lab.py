@@ -261,8 +261,9 @@ def _draw_lines(axes: Axes, grid: RankGrid, name: str, ranks_per_host: int, most
                 pen.small(axes, (place(rank), y), str(rank), color=ink, zorder=5)
     number = sum(map(len, tracks))
     told = f"{crossing} of {number} leave a host" if crossing else "none leaves a host"
-    word: dict[str, Any] = {"fontsize": style.SMALL_POINTS, "color": colour, "weight": "bold"}
-    axes.annotate(f"{name.replace('_', ' ')}: {told}", (0, 1), (0, 3), **AT_TOP, **word)
+    word: dict[str, Any] = {"fontsize": style.SMALL_POINTS, "weight": "bold"}
+    axes.annotate("■", (0, 1), (0, 3), color=colour, **AT_TOP, **word)
+    axes.annotate(f"{name.replace('_', ' ')}: {told}", (0, 1), (11, 3), **AT_TOP, **word)
 
 
 def grid_explorer(world_size: int = 64, tp: int = 8, pp: int = 4) -> VBox:

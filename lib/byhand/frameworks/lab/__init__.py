@@ -280,7 +280,7 @@ def by_layers(num_devices: int = 4, num_micro_batches: int = 8) -> Figure:
 
     p, m = num_devices, num_micro_batches
     orders = {
-        f"naive, {m} times the rows": (gpipe(p, 1), float(m)),
+        f"naive: one micro-batch, of {m} times the rows": (gpipe(p, 1), float(m)),
         f"GPipe, {m} micro-batches": (gpipe(p, m), 1.0),
         f"1F1B, {m} micro-batches": (one_forward_one_backward(p, m), 1.0),
     }

@@ -69,10 +69,14 @@ def drift(quiet: Mapping[str, Sequence[float]], title: str) -> Figure:
     from byhand.figures import curves, style
 
     shown = {name: [one or EQUAL for one in away] for name, away in quiet.items()}
-    figure = curves(shown, "step", "from one device's loss", title, log_y=True, widths=(2,))
+    figure = curves(
+        shown, "step", "distance from one device's loss", title, log_y=True, widths=(2,)
+    )
     axes = figure.axes[0]
+    axes.autoscale(False)  # names stay at the ends of their lines
     axes.axhspan(EQUAL / 2, 1e-6, color=style.FAINT, alpha=0.5, linewidth=0)
-    axes.annotate("below: rounding", (7, 1.7e-6), fontsize=style.SMALL_POINTS, va="center")
+    look = {"fontsize": style.SMALL_POINTS, "va": "center", "color": style.INK}
+    axes.annotate("below: rounding", (7, 1.7e-6), **look)
     axes.set_yticks([EQUAL, 1e-6, 1e-4, 1e-2], ["equal", "1e-6", "1e-4", "1e-2"])
     axes.minorticks_off()
     return figure

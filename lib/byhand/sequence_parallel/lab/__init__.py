@@ -218,7 +218,7 @@ def memory_bars(world_size: int, backend: str = "auto") -> CourseFigure:
             own = {"copies": same, "its own": whole - same - part, "scores": part}
             bars[NAMES[way]] = {name: size for name, size in own.items() if size}
     first, *_, last = (sum(bars.values()) for bars in weighed.values())
-    title = f"By token, no copy is left: {last / first:.0%} of tensor parallelism's bytes"
+    title = f"Gathered twice, no copy is left: {last / first:.0%} of tensor parallelism's bytes"
     return bytes_bars(formula, weighed, title, "saved by a rank", key=True)
 
 
@@ -240,7 +240,13 @@ def traffic_bars(world_size: int, backend: str = "auto") -> CourseFigure:
         rows[NAMES[way]] = [Line(bars, f"{sums[way]:g} units")]
     ratios = sums[KEPT] / sums[TP], sums[AGAIN] / sums[TP]
     title = f"Kept whole: {ratios[0]:.2f} times tp's bytes; gathered twice: {ratios[1]:.2f} times"
-    return stacked({"": rows}, title, "units sent by a rank", hues, line_inches=0.32)
+    return stacked(
+        {"": rows},
+        title,
+        "sent by a rank, in units of (n−1)/n · T · D numbers",
+        hues,
+        line_inches=0.32,
+    )
 
 
 def calls_of_half(world_size: int, backend: str = "auto") -> dict[str, list[tuple[str, str, bool]]]:
