@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import psutil
@@ -93,6 +94,16 @@ def test_what_a_rank_loaded_of_the_library_the_next_ranks_have():
     with Launcher() as launcher:
         runs = [launch_on(launcher, is_there, 2).results for _ in range(3)]
     assert runs == [[False] * 2, [True] * 2, [True] * 2]
+
+
+def test_a_module_without_a_file_is_left_to_the_rank_that_made_it():
+    def makes_one(rank: int, world_size: int) -> bool:
+        known = "byhand.made_here" in sys.modules
+        sys.modules["byhand.made_here"] = ModuleType("byhand.made_here")
+        return known
+
+    with Launcher() as launcher:
+        assert [launch_on(launcher, makes_one, 2).results for _ in range(2)] == [[False] * 2] * 2
 
 
 def test_a_module_that_was_written_anew_is_loaded_anew(tmp_path):

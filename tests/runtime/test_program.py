@@ -111,6 +111,7 @@ def test_a_rank_is_what_torchrun_and_python_make_of_it(tmp_path) -> None:
     program = str(PROGRAMS / "everything.py")
     done = run("-n", 2, program, "-n", "--quiet", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    assert by_rank(done.stdout).keys() == {0, 1}
     for rank, lines in by_rank(done.stdout).items():
         numbers = [str(rank), str(rank), "2", "2", "0"]
         assert lines[0] == f"{[program, '-n', '--quiet']} {numbers} True"
@@ -159,7 +160,26 @@ def test_a_raise_is_told_once_without_our_frames_and_with_where_the_others_waite
     assert done.stderr.count('raise ValueError("a bad batch")') == 1
     assert len(re.findall(r"^[01] +waiting +barrier .*failing\.py:\d+$", done.stderr, re.M)) == 2
     assert "runtime" not in done.stderr
+
+
+def test_a_module_that_raises_is_told_without_the_frames_of_who_ran_it() -> None:
+    done = run("-n", 3, "-m", "failing", "raises", "gloo")
+    assert "ValueError: a bad batch" in done.stderr
     assert "runpy" not in done.stderr
+
+
+def test_a_folders_own_argparse_is_no_matter_of_the_command(tmp_path) -> None:
+    (tmp_path / "argparse.py").write_text("raise SystemExit(9)")
+    (tmp_path / "says.py").write_text("print('ran')")
+    done = run("-n", 1, "says.py", cwd=tmp_path)
+    assert (done.returncode, by_rank(done.stdout)) == (0, {0: ["ran"]}), done.stderr
+
+
+def test_what_cannot_be_written_is_told_behind_the_summary(tmp_path) -> None:
+    done = run("-n", 2, "--trace", tmp_path, "tensor.py")
+    assert done.returncode == 1
+    assert "sent by all ranks together" in done.stderr
+    assert done.stderr.endswith(f"{tmp_path} could not be written: Is a directory\n"), done.stderr
 
 
 @pytest.mark.parametrize(("how", "status"), [("exits", 3), ("dies", 128 + signal.SIGSEGV)])

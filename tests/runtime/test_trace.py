@@ -80,6 +80,30 @@ def test_a_call_that_is_made_again_is_described_once(member):
     assert member.logged == 101 * len(packed(CALL, 0, 0.0)) + len(body)
 
 
+def test_a_writer_keeps_few_forms_however_many_calls_differ(member, monkeypatch):
+    monkeypatch.setattr(trace, "MOST_FORMS", 3)
+    writer, shapes = trace.LogWriter(member.log_fd), [(number,) for number in range(8)]
+    for shape in [*shapes, shapes[0], shapes[-1]]:
+        writer.call(packed_call(Call(**{**SEND, "shape": shape})), 1.0)
+    assert [event.shape for event in member.read_log()] == [*shapes, shapes[0], shapes[-1]]
+    assert len(writer._forms) <= 3
+    assert len(member.log._forms) <= 3
+
+
+def test_a_call_that_nobody_joins_keeps_no_other_from_being_let_go(member):
+    writer, body = trace.LogWriter(member.log_fd), packed_call(Call(**SEND))
+    for _ in range(20):
+        writer.call(body, 1.0)
+    first, *others = member.read_log()
+    for event in others:
+        event.matched = True
+    assert member.forget(5) == others[:14]
+    writer.write(DONE, 3, 2.0)  # of one that was let go
+    writer.write(DONE, 19, 2.0)
+    assert member.read_log() == []
+    assert (first.done, others[-1].done) == (None, 2.0)
+
+
 def test_a_log_that_is_full_says_so_and_keeps_what_it_has(member, monkeypatch):
     os.ftruncate(member.log_fd, 200)
     writer = trace.LogWriter(member.log_fd)

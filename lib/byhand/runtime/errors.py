@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import textwrap
 from collections.abc import Sequence
@@ -56,7 +57,11 @@ def with_table(sentence: str, reports: Sequence[Report]) -> str:
     if not reports:
         return sentence
     first, gap, rest = sentence.partition("\n\n")
-    first = textwrap.fill(first, PAGE, break_long_words=False, break_on_hyphens=False)
+    lines = (
+        textwrap.wrap(line, PAGE, break_long_words=False, break_on_hyphens=False) or [""]
+        for line in first.split("\n")
+    )
+    first = "\n".join(itertools.chain.from_iterable(lines))
     rows = table(REPORT_HEADER, [report.cells() for report in reports])
     return f"{first}{gap}{rest}\n\n{rows}"
 

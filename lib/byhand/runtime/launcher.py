@@ -232,10 +232,10 @@ class Launcher:
         if not kept or _key(spec) in self._warm:
             return
         with contextlib.suppress(LaunchError):
-            if self.place.trusted:
-                last.hand_on()
             while len(self._warm) >= self._warm_teams:
                 self._warm.pop(next(iter(self._warm))).end()
+            if self.place.trusted:
+                last.hand_on()
             self._warm[_key(spec)] = self._client.fork_team(spec)
 
 

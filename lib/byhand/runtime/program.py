@@ -55,7 +55,7 @@ class Program:
     ranks_per_host: int | None = None
 
     def __call__(self, rank: int, world_size: int) -> None:
-        """Run it, to the end of its threads and of what it registered for its exit.
+        """Run it; where it does not raise, to the end of its threads and of its exit functions.
 
         Raises:
             SystemExit: it asked to end with a status that is not 0. Whatever else it raised.

@@ -180,7 +180,7 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     words = asked.program, tuple(asked.arguments), asked.is_module
     program, tally = Program(*words, asked.backend, per_host), Tally()
     options = {"deadline": asked.deadline, "memory": asked.memory, "network": network}
-    options |= {"threads_per_rank": int(os.environ.get("OMP_NUM_THREADS", "1").split(",")[0])}
+    options |= {"threads_per_rank": int((os.environ.get("OMP_NUM_THREADS") or "1").split(",")[0])}
     try:
         with Launcher(client=client) as launcher, LiveOutput(asked.ranks) as output:
             options |= {"setup": False, "streams": output.streams, "older": tally.add}
@@ -188,8 +188,10 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     except LaunchError as error:
         print(f"\nbyhand: {_explained(error)}", file=sys.stderr)
         return _status(error)
-    _report(run, tally, asked)
-    return 0
+    except OSError as error:  # no room for so many ranks' pipes
+        print(f"byhand: the ranks could not be started: {error}", file=sys.stderr)
+        return BAD
+    return _report(run, tally, asked)
 
 
 def _explained(error: LaunchError) -> str:
@@ -218,7 +220,8 @@ def _status(error: LaunchError) -> int:
     return 1 if code is None else (128 - code if code < 0 else code) % 256 or 1
 
 
-def _report(run: Run, tally: Tally, asked: argparse.Namespace) -> None:
+def _report(run: Run, tally: Tally, asked: argparse.Namespace) -> int:
+    """Say what the run came to, and write what is asked for; the exit status."""
     from byhand.tools.summary import bytes_text, summary
 
     for event in run.ledger.events:
@@ -230,13 +233,19 @@ def _report(run: Run, tally: Tally, asked: argparse.Namespace) -> None:
     if run.traffic is not None and not asked.quiet:
         sent = ", ".join(bytes_text(host.sent) for host in run.traffic.hosts)
         lines.append(f"sent over the links, by host: {sent}")
-    if asked.trace is not None:
-        run.ledger.to_perfetto(asked.trace)
-        lines.append(f"{asked.trace} has {counted(len(run.ledger.events), 'call', ',')}")
-    if asked.timeline is not None:
-        lines.append(_draw(run, asked.timeline))
     if lines:
         print(*lines, sep="\n", file=sys.stderr)
+    try:
+        if asked.trace is not None:
+            run.ledger.to_perfetto(asked.trace)
+            calls = counted(len(run.ledger.events), "call", ",")
+            print(f"{asked.trace} has {calls}", file=sys.stderr)
+        if asked.timeline is not None:
+            print(_draw(run, asked.timeline), file=sys.stderr)
+    except OSError as error:
+        print(f"byhand: {error.filename} could not be written: {error.strerror}", file=sys.stderr)
+        return 1
+    return 0
 
 
 def _draw(run: Run, path: Path) -> str:

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import os
 import re
+import select
 import selectors
 import threading
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 
 CHUNK = 1 << 16
 PAUSE = 0.1  # seconds after which an unfinished line is shown
+LAST_SECONDS = 5.0  # in which what has been printed is passed on, when all ranks have ended
 _PIECE = re.compile(rb"\r?\n|\r|[^\r\n]+")
 
 
@@ -95,7 +97,7 @@ class LiveOutput:
         for writes in self.streams:
             for write in writes:
                 os.close(write)
-        self._thread.join()
+        self._thread.join(LAST_SECONDS)  # what a rank left behind may hold a pipe for ever
         for screen in self._screens:
             with contextlib.suppress(OSError):
                 screen.write(screen.end_line())
@@ -134,4 +136,7 @@ def _screens() -> tuple[Screen, Screen]:
 
 def _write(fd: int, data: bytes) -> None:
     while data:
-        data = data[os.write(fd, data) :]
+        try:
+            data = data[os.write(fd, data) :]
+        except BlockingIOError:  # somebody made it so, and reads slowly
+            select.select([], [fd], [])

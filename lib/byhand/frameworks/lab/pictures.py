@@ -75,8 +75,9 @@ def drift(quiet: Mapping[str, Sequence[float]], title: str) -> Figure:
     axes = figure.axes[0]
     axes.autoscale(False)  # names stay at the ends of their lines
     axes.axhspan(EQUAL / 2, 1e-6, color=style.FAINT, alpha=0.5, linewidth=0)
-    look = {"fontsize": style.SMALL_POINTS, "va": "center", "color": style.INK}
-    axes.annotate("below: rounding", (7, 1.7e-6), **look)
+    at = 7, 1.7e-6
+    small = style.SMALL_POINTS
+    axes.annotate("below: rounding", at, fontsize=small, va="center", color=style.INK)
     axes.set_yticks([EQUAL, 1e-6, 1e-4, 1e-2], ["equal", "1e-6", "1e-4", "1e-2"])
     axes.minorticks_off()
     return figure

@@ -64,7 +64,7 @@ class ForkClient:
         self._is_ready = False
         self._numbers = itertools.count(1)  # of what it forks: teams, and more servers
         self._teams: dict[int, ForkedTeam] = {}
-        self._loaded: dict[str, float] = {}  # files of modules that the server has, and their age
+        self._loaded: dict[str, float] = {}  # files that it was to load, and when written
 
     @classmethod
     def start(cls, command: Sequence[str] = ()) -> ForkClient:
@@ -102,8 +102,8 @@ class ForkClient:
         return self._process.pid if self._process is not None else None
 
     def is_usable(self) -> bool:
-        """Whether the server still runs, belongs to this process and not to its parent, and has
-        of each module what its file says now.
+        """Whether the server still runs, belongs to this process and not to its parent, and no file
+        that it has loaded for its ranks has been written since.
 
         Of one that was forked from another's nobody may start a second in its place: whether it
         runs, the next message to it tells.
@@ -195,9 +195,11 @@ class ForkClient:
             if self._process is not None:
                 self._process.kill()  # and so its ranks, none of which has run anybody's code yet
             self.close()
+            limit = "the deadline of " if deadline.seconds <= START_SECONDS else ""
+            seconds = min(deadline.seconds, START_SECONDS)
             raise DeadlineError(
-                f"{counted(world_size, 'rank')} could not be started within the deadline of"
-                f" {deadline.seconds:g} s: it was over before rank {rank} was"
+                f"{counted(world_size, 'rank')} could not be started within {limit}"
+                f"{seconds:g} s: it was over before rank {rank} was"
             )
 
     def end(self, number: int) -> None:

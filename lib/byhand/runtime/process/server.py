@@ -3,9 +3,10 @@
 But for modules of this library, which it loads when a rank has: the ranks after it have them.
 
 Started as `python -m byhand.runtime.process.server FD`, where FD is a socket to the notebook's
-process. It is single-threaded, so forking is safe, and never touches CUDA, so its children may.
-All that a rank leaves behind becomes this process's child (it is a subreaper) and is killed with
-the rank's team; when the notebook's process is gone, its socket closes and everything ends.
+process. It has no threads but OpenBLAS's, which that ends before a fork, so forking is safe; and it
+never touches CUDA, so its children may. All that a rank leaves behind becomes this process's child
+(it is a subreaper) and is killed with the rank's team; when the notebook's process is gone, its
+socket closes and everything ends.
 
 Messages in, pickled: rank (5 descriptors), load, end, signal, fresh (1 descriptor), count.
 Messages out, JSON: hello, exit, ended, times, count, failed.

@@ -18,6 +18,7 @@ END     it left the function; value: the most bytes it held, or NOT_FOLLOWED
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import mmap
@@ -38,6 +39,7 @@ _LENGTH = 8
 BEGIN, FORM, CALL, WAIT, ASIDE, AWAKE, DONE, END = range(8)
 NOT_FOLLOWED = -1
 MAX_RECORD = 1 << 18
+MOST_FORMS = 4096  # kept at a time: calls whose sizes differ each time are of ever new forms
 MAX_TEXT = 20_000
 MAX_DIMENSIONS = 64
 MAX_ITEMS = 4096  # of a list in a record: ranks, or rows to each
@@ -171,6 +173,8 @@ class LogWriter:
         with self._lock:
             form = self._forms.get(body)
             if form is None:
+                if len(self._forms) >= MOST_FORMS:
+                    self._forms.clear()
                 form = self._forms[body] = len(self._forms)
                 self.write(FORM, form, moment, 0, body)
             self.write(CALL, form, moment, waits)
@@ -183,32 +187,27 @@ class RankLog:
     """Everything one rank's log has said so far."""
 
     rank: int
-    calls: list[Event] = field(default_factory=list)
+    calls: dict[int, Event] = field(default_factory=dict)  # by number, those that are kept
     waiting: Event | None = None
     began: float | None = None
     ended: float | None = None
     peak_bytes: int | None = None
     clock_ahead: float = 0.0  # seconds by which the rank's clock is ahead of the reader's
-    _forgotten: int = 0  # of its calls, those before `calls`
+    _made: int = 0  # calls, also those that are not kept
     _forms: list[dict[str, Any]] = field(default_factory=list)
     _rest: bytes = b""
 
     def outstanding(self) -> Event | None:
         """The first call that the rank made, has not waited for, and whose partners are missing."""
-        return next((c for c in self.calls if not c.matched and c.wait_end is None), None)
+        return next((c for c in self.calls.values() if not c.matched and c.wait_end is None), None)
 
     def forget(self, most: int) -> list[Event]:
         """Take away the oldest calls whose partners have come, where there are twice `most`."""
         if len(self.calls) < 2 * most:
             return []
-        forgotten = []
-        for call in self.calls[:-most]:
-            if not call.matched or call is self.waiting:
-                break
-            forgotten.append(call)
-        del self.calls[: len(forgotten)]
-        self._forgotten += len(forgotten)
-        return forgotten
+        oldest = itertools.islice(self.calls.items(), len(self.calls) - most)
+        over = [number for number, c in oldest if c.matched and c is not self.waiting]
+        return [self.calls.pop(number) for number in over]
 
     def feed(self, data: bytes) -> list[Event]:
         """Take in newly written bytes; return the calls that are new.
@@ -216,7 +215,7 @@ class RankLog:
         Raises:
             TamperedError: they are not what a recorder writes.
         """
-        before = len(self.calls)
+        before = self._made
         try:
             whole, self._rest = records(self._rest + data)
             for record in whole:
@@ -224,26 +223,28 @@ class RankLog:
         except (ValueError, RecursionError) as error:
             message = f"rank {self.rank} wrote a log that is not the recorder's: {error}"
             raise TamperedError(message) from None
-        return self.calls[before:]
+        return [self.calls[number] for number in range(before, self._made)]
 
     def _take(self, record: Record) -> None:
         kind, moment = record.kind, record.moment - self.clock_ahead
-        number = record.index - self._forgotten
         if kind == BEGIN and self.began is None:
             self.began = moment
         elif kind == END and self.ended is None and record.value >= NOT_FOLLOWED:
             self.ended = moment
             self.peak_bytes = None if record.value == NOT_FOLLOWED else record.value
-        elif kind == FORM and record.index == len(self._forms):
+        elif kind == FORM and record.index in (0, len(self._forms)):
+            if record.index == 0:  # the rank has begun anew
+                self._forms.clear()
             self._forms.append(self._form(record.body))
         elif kind == CALL and record.index < len(self._forms):
-            self.calls.append(Event(**self._forms[record.index], rank=self.rank, start=moment))
+            call = Event(**self._forms[record.index], rank=self.rank, start=moment)
+            self.calls[self._made] = call
+            self._made += 1
             if record.value in (WAIT, ASIDE):
-                self._take_moment(record.value, self.calls[-1], moment, False)
-        elif kind in (WAIT, ASIDE, AWAKE, DONE) and record.index < self._forgotten:
-            pass  # of a call that was let go
-        elif kind in (WAIT, ASIDE, AWAKE, DONE) and number < len(self.calls):
-            self._take_moment(kind, self.calls[number], moment, bool(record.value))
+                self._take_moment(record.value, call, moment, False)
+        elif kind in (WAIT, ASIDE, AWAKE, DONE) and record.index < self._made:
+            if record.index in self.calls:  # else it was let go
+                self._take_moment(kind, self.calls[record.index], moment, bool(record.value))
         else:
             raise ValueError(f"record {kind} of number {record.index}")
 

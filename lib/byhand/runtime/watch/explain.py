@@ -60,7 +60,7 @@ def _left(
 def lost(waiting: dict[int, Event], absent: set[int]) -> str:
     """One sentence for ranks whose connection was closed in unmatched calls: `waiting`, by rank.
 
-    absent: those that had not made the call of the first of them; one has left, or all have.
+    absent: those that had not joined the first of them. At least one of these has left the group.
     """
     call = waiting[min(waiting)]
     return (

@@ -6,6 +6,7 @@ logs. It asks a rank for nothing while the rank is making progress.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import time
@@ -70,7 +71,8 @@ class Supervisor:
         try:
             return self._run(deadline)
         except KeyboardInterrupt:
-            self._read_logs()
+            with contextlib.suppress(LaunchError):  # a record may have been read by half
+                self._read_logs()
             raise Interrupted(self._post_mortem().reports()) from None
 
     def _run(self, deadline: Deadline) -> Run:
@@ -194,7 +196,7 @@ class Supervisor:
             raise TamperedError("a rank returned without the beginning and end in its log")
         zero = min(log.began for log in logs)
         spans = [(log.began - zero, log.ended - zero) for log in logs]
-        calls = [call for log in logs for call in log.calls if call.op in OPS]
+        calls = [call for log in logs for call in log.calls.values() if call.op in OPS]
         for call in calls:
             call.count_from(zero)
         peaks = [log.peak_bytes for log in logs]
