@@ -4,7 +4,8 @@
     gather.py     what Sphinx is to read: lectures, exercises, packages of byhand
     conf.py       Sphinx's settings, and LaTeX as MathML, which needs no script
     explorer.py   a picture that changes without a kernel: selects, and states drawn beforehand
-    planner.py    one of those: the planner of lecture 17
+    drawn.py      those of the lectures; svg.py: their pictures in pieces that states share
+    planner.py    one more: the planner of lecture 17
     pages/        the first page, the book's style sheet and its one script
 
 Nothing in a page asks another host for anything. Sphinx, myst-nb and furo are the extra `.[book]`.

@@ -280,7 +280,11 @@ def grid_explorer(world_size: int = 64, tp: int = 8, pp: int = 4) -> VBox:
     order = menu("order", ORDERS, ORDER)
     per_host = steps("per host", (1, 2, 4, 8, 16, 32), 8)
     follow = slider("follow rank", 0, 0, WORLD_SIZES[-1] - 1)
-    return explorer([[world, order], degrees[:2], degrees[2:], [per_host, follow]], draw_grid)
+    few = {"ranks": (), "order": (ORDER, "dp-cp-ep-tp-pp", "pp-dp-ep-cp-tp")}
+    few |= {"tp": (2, 4, 8, 16), "cp": (), "ep": (), "pp": (1, 4)}
+    few |= {"per host": (4, 8), "follow rank": ()}
+    rows = [[world, order], degrees[:2], degrees[2:], [per_host, follow]]
+    return explorer(rows, draw_grid, few)
 
 
 def draw_grid(
