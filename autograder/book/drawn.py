@@ -97,17 +97,14 @@ def state(drawn: Callable, values: Sequence[Any]) -> State:
 
 def multiples(found: Explorer, start: tuple[str, ...]) -> str:
     """A state beside the start for each control, small: what a page without script has."""
-    figures = "".join(_beside(found, start, place) for place in range(len(start)))
+    figures = ""
+    for place, (label, options) in enumerate(found.selects.items()):
+        keys = {words: (*start[:place], value, *start[place + 1 :]) for value, words in options}
+        others = {words: key for words, key in keys.items() if key in found.states}
+        for words, key in [each for each in others.items() if each[1] != start][:1]:
+            told = f"<figcaption>{escape(f'{label}: {words}')}</figcaption>"
+            figures += f"<figure>{told}{found.shown(*key)}</figure>"
     return f'<noscript><div class="multiples">{figures}</div></noscript>'
-
-
-def _beside(found: Explorer, start: tuple[str, ...], place: int) -> str:
-    """The picture with another value of one control, and the sentence which."""
-    label, options = list(found.selects.items())[place]
-    keys = [(*start[:place], value, *start[place + 1 :]) for value, _ in options]
-    key = next(key for key in keys if key in found.states and key != start)
-    told = escape(f"{label}: {dict(options)[key[place]]}")
-    return f"<figure>{found.shown(*key)}<figcaption>{told}</figcaption></figure>"
 
 
 def _moving(recipe: Recipe) -> list[Mapping[str, Any]]:

@@ -110,7 +110,7 @@ def _slider(label: str, options: Sequence[tuple[str, str]], chosen: str, plays: 
     words = escape("|".join(words for _, words in options))
     return (
         f'<label>{escape(label)} <input type="range" max="{len(options) - 1}" value="{place}"'
-        f' data-words="{words}"><output></output></label>'
+        f' data-words="{words}"><span aria-hidden="true"></span></label>'
         + '<button type="button">play</button>'
         * plays
     )

@@ -98,7 +98,7 @@ def test_a_form_stands_with_its_first_picture_and_others_where_no_script_runs(tm
     text = drawn.form("09", FEW, tmp_path, "")
     start, _, small = text.partition("<noscript>")
     assert (start.count("<svg"), small.count("<figure>")) == (1, 3)
-    assert "<figcaption>stages: 4</figcaption>" in small
+    assert "<figcaption>stages: 4</figcaption><svg" in small
     assert '<script src="../explorers/explorer.js">' in text
     assert "\n\n" not in text
 

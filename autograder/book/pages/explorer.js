@@ -36,7 +36,7 @@ const explorers = (() => {
         slider.max = there.length - 1; // which may lower its value
         slider.disabled = there.length === 1;
       }
-      slider.nextElementSibling.value = words[slider.value];
+      slider.nextElementSibling.textContent = words[slider.value];
       slider.setAttribute("aria-valuetext", words[slider.value]);
     }
     const found = states[controls.map(place).join("|")];
