@@ -148,7 +148,7 @@ def test_every_word_stands_out_and_the_search_finds(book, theme):
 
 @pytest.fixture
 def lecture(book, request):
-    """Lecture 03's page, on a phone unless a width is given."""
+    """Lecture 02's page, on a phone unless a width is given."""
     with playwright.sync_playwright() as starter:
         program = next(filter(None, map(shutil.which, CHROMIUM)))
         browser = starter.chromium.launch(
@@ -156,7 +156,7 @@ def lecture(book, request):
         )
         width = getattr(request, "param", WIDTHS[1])
         page = browser.new_page(viewport={"width": width, "height": 900})
-        page.goto((book / "lectures" / "03_all_reduce.html").as_uri())
+        page.goto((book / "lectures" / "02_collectives.html").as_uri())
         yield page
         browser.close()
 
