@@ -8,6 +8,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const large = document.createElement("dialog");
   large.className = "large";
   large.addEventListener("click", () => large.close());
+  large.addEventListener("keydown", (event) => event.stopPropagation()); // Sphinx takes Escape away
   document.body.append(large);
   document.querySelectorAll("a.image-reference").forEach((link) => {
     link.addEventListener("click", (event) => {
