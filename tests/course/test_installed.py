@@ -1,6 +1,7 @@
 """A release holds all; alone, `byhand` launches; an extra's absence is a sentence."""
 
 import importlib.metadata
+import json
 import os
 import re
 import shutil
@@ -19,22 +20,25 @@ import yaml
 from packaging.requirements import Requirement
 from test_run import notebook
 
-from autograder.places import COURSE
+from autograder.places import COURSE, is_course
 
 PACKAGES = Path(site.getsitepackages()[0])
 OURS = ("byhand", "autograder", "__editable__", "__pycache__")
 WRITTEN = ("build", "work")  # by a course, in its folder; the first is also the name of a package
+COPIED = re.findall(r"(?m)^COPY --chown=student (.*)$", (COURSE / "Dockerfile").read_text())
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """Where a wheel lies, and the source that it was built from: as `make release`; no network."""
+    """Where a wheel lies, and the source that it was built from: as `make release`, but of what
+    the Dockerfile copies; no network."""
     home = tmp_path_factory.mktemp("built")
-    for folder in ("lib", "autograder"):
-        skipped = shutil.ignore_patterns("__pycache__", "*.egg-info")
-        shutil.copytree(COURSE / folder, home / folder, ignore=skipped)
-    for name in ("pyproject.toml", "README.md", "LICENSE", "LICENSE-TEXT"):
-        shutil.copyfile(COURSE / name, home / name)
+    skipped = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for name in (name for line in COPIED for name in line.split()[:-1]):
+        if (COURSE / name).is_dir():
+            shutil.copytree(COURSE / name, home / name, ignore=skipped)
+        else:
+            shutil.copyfile(COURSE / name, home / name)
     say(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(home), str(home))
     return home
 
@@ -118,6 +122,13 @@ def test_the_wheel_and_its_source_hold_every_file_of_the_packages(built, wheel):
     (source,) = built.glob("byhand-*.tar.gz")
     in_source = {name.partition("/")[2] for name in tarfile.open(source).getnames()}
     assert {*map(str, files), "README.md", "LICENSE", "LICENSE-TEXT"} - in_source == set()
+
+
+def test_an_image_and_a_devcontainer_have_a_course_to_open(built):
+    assert is_course(built)
+    container = json.loads((COURSE / ".devcontainer" / "devcontainer.json").read_text())
+    dockerfile = COURSE / ".devcontainer" / container["build"]["dockerfile"]
+    assert dockerfile.resolve() == COURSE / "Dockerfile"
 
 
 def test_the_version_is_the_same_wherever_it_is_said(installed):
