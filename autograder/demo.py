@@ -103,7 +103,7 @@ def lines(demo: Demo, width: int) -> Iterable[str]:
 def _why(judgement: Judgement) -> str:
     lost = [verdict for verdict in judgement.verdicts if verdict.verdict != PASSED]
     if not lost:
-        return f"all {len(judgement.verdicts)} tests passed"
+        return "every test passed"
     if judgement.standing == BLANK:
         return f"{BLANK}: as it was given out"
     tests = ", ".join(f"{v.question.removeprefix('test-')} {v.verdict}" for v in lost)

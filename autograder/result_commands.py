@@ -166,9 +166,7 @@ def demo(course: Path | None, serves: bool, options: tuple[str, ...]) -> None:
     if done.problems:
         raise click.ClickException(told(done.problems))
     if serves:
-        click.echo(
-            "The formgrader opens in your browser, the menu Nbgrader of JupyterLab has it too. Ctrl-C ends it."
-        )
+        click.echo("The formgrader opens in your browser. Ctrl-C ends it.")
         showing.serve(where, options)
 
 
