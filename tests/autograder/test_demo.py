@@ -95,7 +95,7 @@ def test_the_formgrader_opens_on_the_class_and_keeps_its_files_in_the_demo(tmp_p
 def checkout(tmp_path_factory):
     """What the demo needs of the checkout."""
     course = tmp_path_factory.mktemp("checkout")
-    for name in ("solutions/01_ranks", "tests/answers", "tests/submissions"):
+    for name in ("solutions", "tests/answers", "tests/submissions"):
         skipped = shutil.ignore_patterns("__pycache__")
         shutil.copytree(COURSE / name, course / name, ignore=skipped)
     return course
