@@ -29,6 +29,7 @@ from byhand.words import counted, plain_text
 
 LIMIT = 10.0  # seconds of a test cell, for one loop that never ends: a third of what it usually has
 WORTH_A_LOOK = "gil-hang"
+FIRST = "/formgrader/manage_submissions/01_ranks"
 
 
 @dataclass
@@ -102,7 +103,7 @@ def lines(demo: Demo, width: int) -> Iterable[str]:
 def _why(judgement: Judgement) -> str:
     lost = [verdict for verdict in judgement.verdicts if verdict.verdict != PASSED]
     if not lost:
-        return f"all {len(judgement.verdicts)} tests passed"
+        return "every test passed"
     if judgement.standing == BLANK:
         return f"{BLANK}: as it was given out"
     tests = ", ".join(f"{v.question.removeprefix('test-')} {v.verdict}" for v in lost)
@@ -113,7 +114,7 @@ def _more(judgement: Judgement, mark: Marks) -> str:
     """What an instructor is told besides."""
     late = f"; late, {mark.late_penalty:g} taken off" if mark.late_penalty else ""
     notes = counted(len(judgement.suspicions), "note")
-    return late + (f"; {notes} for you on the class page" if judgement.suspicions else "")
+    return late + (f"; {notes} to you" if judgement.suspicions else "")
 
 
 def _first_line(message: str) -> str:
@@ -126,4 +127,4 @@ def serve(where: Places, options: Iterable[str]) -> None:
     os.environ |= {"JUPYTER_CONFIG_DIR": str(own), "JUPYTER_DATA_DIR": str(own / "data")}
     os.environ |= {"IPYTHONDIR": str(own / "ipython")}
     quiet = "--ServerApp.answer_yes=True", *options  # Ctrl-C ends it, and asks nothing
-    serving.serve(where, quiet, first="/formgrader")
+    serving.serve(where, quiet, first=FIRST)

@@ -153,8 +153,9 @@ def demo(course: Path | None, serves: bool, options: tuple[str, ...]) -> None:
         for line in showing.lines(done, max(80, shutil.get_terminal_size((120, 24)).columns)):
             click.echo(line)
         click.echo()
-        for path, what in showing.pages(done):
-            click.echo(f"  {os.path.relpath(path)}  {what}")
+        pages = {os.path.relpath(path): what for path, what in showing.pages(done)}
+        for path, what in pages.items():
+            click.echo(f"  {path:{max(map(len, pages))}}  {what}")
     except KeyboardInterrupt:
         then = "What was graded is kept; the same command goes on from there."
         raise click.ClickException(f"interrupted. {then}") from None
@@ -165,7 +166,7 @@ def demo(course: Path | None, serves: bool, options: tuple[str, ...]) -> None:
     if done.problems:
         raise click.ClickException(told(done.problems))
     if serves:
-        click.echo("The formgrader opens in your browser, at /formgrader. Ctrl-C ends it.")
+        click.echo("The formgrader opens in your browser. Ctrl-C ends it.")
         showing.serve(where, options)
 
 
