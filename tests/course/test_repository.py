@@ -201,7 +201,10 @@ def test_a_lecture_reads_no_file_by_a_path_from_where_it_runs(path, tmp_path, mo
 # The README, and CONTRIBUTING
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "lectures/README.md"])
+PAGES = ["README.md", "CONTRIBUTING.md", "lectures/README.md", "CHANGELOG.md"]
+
+
+@pytest.mark.parametrize("name", [*PAGES, ".github/SECURITY.md"])
 def test_a_pages_links_lead_somewhere(name):
     page = ROOT / name
     links = [link for link in re.findall(r"\]\(([^)]+)\)", page.read_text()) if "://" not in link]

@@ -15,6 +15,7 @@ import torch.distributed as dist
 
 from byhand import DeadlockError, RankError, launch
 from byhand.runtime import DeadlineError
+from byhand.runtime.system import PORTABLE, STACK_SIGNAL
 
 SECONDS = 2.0  # within which a deadlock is told; make bench takes the time
 
@@ -312,3 +313,19 @@ def test_the_deadline_names_the_late_rank_and_its_line():
         launch(loops_for_ever, 2, deadline=1)
     assert caught.value.reports[1].source.startswith("test_deadlocks.py:")
     assert isinstance(caught.value, TimeoutError)
+
+
+def answers_late(rank, world_size):
+    signal.pthread_sigmask(signal.SIG_BLOCK, {STACK_SIGNAL})
+    while STACK_SIGNAL not in signal.sigpending():
+        pass
+    time.sleep(0.3)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {STACK_SIGNAL})
+    loops_for_ever(1, world_size)
+
+
+@pytest.mark.skipif(PORTABLE, reason="a thread of the rank's own would answer at once")
+def test_a_rank_that_says_late_where_it_is_is_waited_for():
+    with pytest.raises(DeadlineError) as caught:
+        launch(answers_late, 2, deadline=1, setup=False)  # without threads of gloo
+    assert all(report.source.startswith("test_deadlocks.py:") for report in caught.value.reports)

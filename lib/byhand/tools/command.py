@@ -168,7 +168,7 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     from byhand.runtime.system import check_room
 
     check_room(asked.ranks)
-    client = ForkClient.start()  # it imports torch, and so do we meanwhile
+    client = ForkClient.start()  # it imports torch; we do not
     from byhand.runtime import LaunchError
     from byhand.runtime.launcher import Launcher
     from byhand.runtime.launching import launch_on
@@ -196,8 +196,6 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
 
 def _explained(error: LaunchError) -> str:
     """What went wrong, and where no GPU is, whether that may be why."""
-    import torch
-
     from byhand.runtime.errors import with_table
 
     raised = getattr(error, "exception", None)
@@ -208,9 +206,15 @@ def _explained(error: LaunchError) -> str:
             error.sentence.replace("raised SystemExit", "called sys.exit"), error.reports
         )
     text = str(error).replace("before the function returned", "before the program had ended")
-    if torch.cuda.is_available() or not _CUDA.search(error.sentence):
+    if not _CUDA.search(error.sentence) or _has_gpu():
         return text
     return f"{text}\n\nThere is no GPU here that torch can use: the program itself asks for one."
+
+
+def _has_gpu() -> bool:
+    import torch  # it takes seconds, which nobody else has to wait for
+
+    return torch.cuda.is_available()
 
 
 def _status(error: LaunchError) -> int:

@@ -104,13 +104,13 @@ class Supervisor:
         """Sleep until something is to be read, and read it."""
         for key, _ in selector.select(seconds):
             if key.data is None:
-                self._note_exits()
                 continue
             more = key.data.receive()
             if key.data.header is not None:
                 self._take_result(key.data)
             if not more:
                 selector.unregister(key.data.control)
+        self._note_exits()  # one may have been told while something else was asked
 
     def _note_exits(self) -> None:
         """Take in which ranks ended.
@@ -185,7 +185,6 @@ class Supervisor:
     def _post_mortem(self) -> PostMortem:
         if len(self.values) + len(self.failures) < len(self.members):
             self.team.stacks()
-            time.sleep(TICK)
         ends = set(self.values), self.failures
         return PostMortem(self.members, *ends, self.matcher, self.cells, self.idle.found)
 
@@ -238,7 +237,6 @@ class IdleRanks:
         if any(call is None for call in calls.values()):
             return self.found
         before, self.used = self.used, self.team.stacks()
-        time.sleep(TICK)
         if before is not None and all(self._is_idle(member, before) for member in silent):
             self.found = calls
         return self.found
