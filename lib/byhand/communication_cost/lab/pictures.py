@@ -33,14 +33,14 @@ def cost_explorer(measured: Sweep | None = None) -> VBox:
 
     line = measured.fit().line if measured else AlphaBeta(1e-4, 1e-9)
     look = {"step": 0.02, "readout_format": ".2e", "style": {"description_width": "initial"}}
-    alpha = FloatLogSlider(line.alpha, min=-7, max=-2, description="alpha, s a round", **look)
+    alpha = FloatLogSlider(line.alpha, min=-7, max=-1, description="alpha, s a round", **look)
     beta = FloatLogSlider(line.beta, min=-12, max=-6, description="beta, s a byte", **look)
     start = measured.num_ranks if measured and measured.num_ranks in NUM_RANKS else 8
     ranks = SelectionSlider(options=NUM_RANKS, value=start, description="ranks")
     rivals = "recursive_doubling", "halving_doubling"
     rival = menu("rival", rivals, rivals[0])
-    few = {alpha.description: (1e-6, 1e-5, 1e-3), beta.description: (1e-10, 1e-8)}
-    few |= {"ranks": (4, 16, 256)}
+    few = {alpha.description: [line.alpha * part for part in (1 / 100, 1 / 10, 1 / 3, 3)]}
+    few |= {beta.description: [line.beta / 10, 10 * line.beta], "ranks": (4, 16, 256)}
     timed = [measured.num_ranks, measured.points()] if measured else [0, []]
     return explorer([[alpha, beta], [ranks, rival]], partial(draw_costs, timed=timed), few)
 
