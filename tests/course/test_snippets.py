@@ -26,6 +26,7 @@ LINES = [
     for name, language, text in BLOCKS
     if not language
     for line in text.splitlines()
+    if line
 ]
 TEACHING = [line for name, line in LINES if name == "README.md" and "autograder" in line]
 CLASS = [line for line in TEACHING if "--slurm" not in line and "--backend" not in line]
