@@ -100,7 +100,7 @@ CASES = [
     Case("jon-late", RANKS, notebook(solved(RANKS)), all_but(RANKS), when=LATE),
     of("kim-hostile", hostile(), collective_calls="failed"),
     Case("leo-corrupt", RANKS, raw(json.dumps(solved(RANKS)).encode()[:-40]), none_but(RANKS)),
-]  # fmt: skip
+]
 
 
 def write_class(submitted: Path) -> None:
