@@ -1,9 +1,7 @@
 """Examples in docstrings are run, and whatever the library offers has one or is on a list."""
 
-import ast
 import doctest
 import importlib
-import re
 import sys
 from pathlib import Path
 
