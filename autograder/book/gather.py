@@ -22,6 +22,12 @@ PAGES = Path(__file__).parent / "pages"
 LIBRARY = Path(byhand.__file__).parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
 SVG, PNG, HTML = "image/svg+xml", "image/png", "text/html"
+TEACHING = "autograder/README.md"
+IN_BOOK = {
+    "README.md": "guide.md",
+    "lectures/README.md": "lectures/course.md",
+    TEACHING: "teach.md",
+}
 PAGES_OF = {"17_planner.ipynb": "[The planner as a page](../planner.md)"}
 EXPLORER = "Explorer. Here it is shown as it starts; run this lecture to drag it."
 DRAWN = "Explorer. Some of its states, drawn with this page; run this lecture to set any value."
@@ -58,6 +64,10 @@ def gather(
     called = dict(_NAMED.findall((where.course / "lectures" / "README.md").read_text()))
     exercises = [where.released(name).relative_to(where.course) for name in where.assignments()]
     reference = _reference(target / "reference")
+    for page in IN_BOOK.values():
+        (target / page).touch()  # each may lead to the others
+    text = (where.course / TEACHING).read_text().replace("](../", "](")
+    (target / IN_BOOK[TEACHING]).write_text(_linked(text, target, address))
     first, guide = _readme(where.course, target, address)
     (target / "guide.md").write_text(guide)
     first += (PAGES / "index.md").read_text()
@@ -137,10 +147,10 @@ def _doors(name: str, address: str) -> str:
 
 def _readme(course: Path, target: Path, address: str) -> tuple[str, str]:
     """The README as two pages: the book's first, and the guide, from where it is about using it."""
-    text = (course / "README.md").read_text().replace("lectures/README.md", "lectures/course.md")
+    text = (course / "README.md").read_text()
     first, heading, rest = text.partition("## If you study")
     pages = first, f"# To use the course\n\n{heading}{rest}"
-    first, guide = (_LINK.sub(lambda link: _kept(link, target, address), page) for page in pages)
+    first, guide = (_linked(page, target, address) for page in pages)
     return (first + f"[The course's repository]({address})\n" if address else first), guide
 
 
@@ -154,6 +164,13 @@ def _reference(folder: Path) -> list[str]:
         directive = f"```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n{once}```"
         (folder / f"{name}.md").write_text(f"# {name}\n\n{directive}\n")
     return [f"reference/{name}" for name in names]
+
+
+def _linked(text: str, target: Path, address: str) -> str:
+    """A page of the repository's root, its links as they are in the book."""
+    for path, page in IN_BOOK.items():
+        text = text.replace(f"]({path})", f"]({page})")
+    return _LINK.sub(lambda link: _kept(link, target, address), text)
 
 
 def _kept(link: re.Match[str], target: Path, address: str) -> str:
