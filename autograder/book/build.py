@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 
 from autograder.book import planner
-from autograder.book.gather import address_of, gather
+from autograder.book.gather import address_of, gather, place_of
 from autograder.course import run_lectures
 from autograder.places import COURSE, Places
 from byhand.words import counted
@@ -29,6 +29,7 @@ def build(course: Path, executed: Path, target: Path) -> list[str]:
     (source / f"{explorer.name}.md").write_text(planner.page(explorer))
     shutil.rmtree(target, ignore_errors=True)
     command = [sys.executable, "-m", "sphinx", "-b", "html", "-c", str(Path(__file__).parent)]
+    command += ["-D", f"html_baseurl={place_of(settings)}"]
     command += ["-q", "-j", "auto", "-d", str(source / ".doctrees"), str(source), str(target)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     explorer.write(target)

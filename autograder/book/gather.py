@@ -45,13 +45,15 @@ def gather(where: Places, executed: Path, target: Path, address: str) -> None:
         path = where.released(name)
         notebook = nbformat.read(path, as_version=4)
         _write(folded(notebook), target / path.relative_to(where.course))
-    _guide(where.course, target)
     shutil.copy(where.course / "lectures" / "README.md", target / "lectures" / "course.md")
+    shutil.copytree(FOLDER, target / "lib" / FOLDER.relative_to(LIBRARY.parent), dirs_exist_ok=True)
     names = [path.stem for path in lectures]
     called = dict(_NAMED.findall((where.course / "lectures" / "README.md").read_text()))
     exercises = [where.released(name).relative_to(where.course) for name in where.assignments()]
     reference = _reference(target / "reference")
-    first = (PAGES / "index.md").read_text()
+    first, guide = _readme(where.course, target, address)
+    (target / "guide.md").write_text(guide)
+    first += (PAGES / "index.md").read_text()
     for word, entries in (
         ("LECTURES", [_entry(where.course, name, called) for name in names]),
         ("EXERCISES", [str(path.with_suffix("")) for path in exercises]),
@@ -59,7 +61,6 @@ def gather(where: Places, executed: Path, target: Path, address: str) -> None:
     ):
         first = first.replace(word, "\n".join(entries))
     (target / "index.md").write_text(first)
-    shutil.copy(FOLDER / "animated.svg", target)
 
 
 def _entry(course: Path, name: str, called: dict[str, str]) -> str:
@@ -79,6 +80,7 @@ def shown(notebook: NotebookNode, name: str, address: str) -> NotebookNode:
         cells.append(cell)
         if is_explorer:
             cells.append(new_markdown_cell(f"*{EXPLORER}*", id=f"{cell.id}-explorer"))
+    notebook.metadata.pop("widgets", None)  # the states of explorers, which no page can move
     notebook.cells = [cells[0], new_markdown_cell(_doors(name, address), id="doors"), *cells[1:]]
     return notebook
 
@@ -114,16 +116,19 @@ def _doors(name: str, address: str) -> str:
     if address:
         path = address.removeprefix("https://github.com/")
         colab = f"https://colab.research.google.com/github/{path}/blob/main/lectures/{name}"
-        doors.insert(0, f"[Open in Colab]({colab})")
+        here = f"[in the repository]({address}/blob/main/lectures/{name})"
+        doors[:0] = [f"[Open in Colab]({colab})", here]
     doors += filter(None, [PAGES_OF.get(name)])
     return " · ".join([*doors, "tap a figure to see it large"])
 
 
-def _guide(course: Path, target: Path) -> None:
-    """A page of the README, from where it is about using the course."""
-    _, heading, text = (course / "README.md").read_text().partition("## If you study")
-    page = f"# To use the course\n\n{heading}{text}"
-    (target / "guide.md").write_text(_LINK.sub(lambda link: _kept(link, target), page))
+def _readme(course: Path, target: Path, address: str) -> tuple[str, str]:
+    """The README as two pages: the book's first, and the guide, from where it is about using it."""
+    text = (course / "README.md").read_text().replace("lectures/README.md", "lectures/course.md")
+    first, heading, rest = text.partition("## If you study")
+    pages = first, f"# To use the course\n\n{heading}{rest}"
+    first, guide = (_LINK.sub(lambda link: _kept(link, target, address), page) for page in pages)
+    return (first + f"[The course's repository]({address})\n" if address else first), guide
 
 
 def _reference(folder: Path) -> list[str]:
@@ -138,9 +143,11 @@ def _reference(folder: Path) -> list[str]:
     return [f"reference/{name}" for name in names]
 
 
-def _kept(link: re.Match[str], target: Path) -> str:
-    """A link to what is in the book stays one; any other becomes its words."""
-    return link[0] if (target / link[2]).is_file() else f"{link[1]} (`{link[2]}`)"
+def _kept(link: re.Match[str], target: Path, address: str) -> str:
+    """A link to what is in the book stays one; any other leads to the repository, if it can."""
+    if (target / link[2]).is_file():
+        return link[0]
+    return f"[{link[1]}]({address}/blob/main/{link[2]})" if address else f"{link[1]} (`{link[2]}`)"
 
 
 def _write(notebook: NotebookNode, path: Path) -> None:
@@ -151,4 +158,10 @@ def _write(notebook: NotebookNode, path: Path) -> None:
 
 def address_of(pyproject: dict[str, Any]) -> str:
     """The one setting of where the course lives: pyproject.toml's [project.urls], Repository."""
-    return pyproject["project"].get("urls", {}).get("Repository", "")
+    return pyproject["project"].get("urls", {}).get("Repository", "").rstrip("/")
+
+
+def place_of(pyproject: dict[str, Any]) -> str:
+    """Where the book is served, beside it as Documentation: with a slash at its end, or ""."""
+    place = pyproject["project"].get("urls", {}).get("Documentation", "").rstrip("/")
+    return f"{place}/" if place else ""

@@ -30,6 +30,7 @@ LOOK = """() => {
     broken: all('img').filter(e => e.complete && !e.naturalWidth).map(e => e.src),
     links: all('a[href]').map(e => e.href).filter(h => h.startsWith('file:')),
     ids: all('[id]').map(e => e.id),
+    told: all('meta[name=description], meta[property="og:title"]').map(e => e.content),
     raw: document.querySelector('article').innerText.match(/\\\\(frac|sum|cdot|text)/g) || [],
   };
 }"""
@@ -97,6 +98,14 @@ def test_no_page_scrolls_sideways_and_every_figure_says_what_it_shows(seen):
         assert (look["silent"], look["broken"], look["raw"]) == ([], [], []), about
 
 
+def test_every_page_says_what_it_is_to_those_it_is_shared_with(seen):
+    told = {path: look["told"] for (width, path), look in seen[0].items() if width == WIDTHS[0]}
+    told = {path: told[path] for path in told if path.stem not in ("search", "py-modindex")}
+    assert {path.name for path, words in told.items() if len(words) != 2} == set()
+    titles = [words[1] for path, words in told.items() if path.parent.name == "lectures"]
+    assert len(set(titles)) == len(titles) > 18
+
+
 def test_every_link_inside_leads_somewhere(seen):
     pages = {path: look for (width, path), look in seen[0].items() if width == WIDTHS[0]}
     for path, look in pages.items():
@@ -132,6 +141,51 @@ def test_every_word_stands_out_and_the_search_finds(book, theme):
             link.get_attribute("href") for link in page.query_selector_all("ul.search li a")
         )
         browser.close()
+
+
+# Figures and formulas
+
+
+@pytest.fixture
+def lecture(book, request):
+    """Lecture 02's page, on a phone unless a width is given."""
+    with playwright.sync_playwright() as starter:
+        program = next(filter(None, map(shutil.which, CHROMIUM)))
+        browser = starter.chromium.launch(
+            executable_path=program, args=[f"--{flag}" for flag in FLAGS]
+        )
+        width = getattr(request, "param", WIDTHS[1])
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.goto((book / "lectures" / "02_collectives.html").as_uri())
+        yield page
+        browser.close()
+
+
+@pytest.mark.parametrize("lecture", WIDTHS, indirect=True)
+def test_a_figure_opens_large_by_tap_and_by_key_and_closes(lecture):
+    link, large = lecture.locator("a.image-reference").first, lecture.locator("dialog.large")
+    before = link.locator("img").bounding_box()["width"]
+    for ask in (link.click, lambda: link.press("Enter")):
+        ask()
+        image = large.locator("img")
+        assert image.bounding_box()["width"] > 1.3 * before
+        assert image.get_attribute("alt") == link.locator("img").get_attribute("alt")
+        lecture.keyboard.press("Escape")
+        playwright.expect(large).to_be_hidden()
+    link.click()
+    large.click()
+    playwright.expect(large).to_be_hidden()
+
+
+def test_a_fractions_bar_lies_between_its_numbers_in_the_books_own_font(lecture):
+    lecture.evaluate("document.fonts.ready")
+    fonts = lecture.evaluate("[...document.fonts].map(font => [font.family, font.status])")
+    assert fonts == [["Book Math", "loaded"]]
+    apart = """[...document.querySelectorAll('mfrac')].map(one => {
+      const [above, below] = [...one.children].map(part => part.getBoundingClientRect());
+      return below.top - above.bottom;
+    })"""
+    assert min(lecture.evaluate(apart)) > 0
 
 
 # What moves without a kernel

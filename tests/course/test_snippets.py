@@ -20,6 +20,7 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = [COURSE / "README.md", COURSE / "CONTRIBUTING.md"]
 BLOCKS = [(page.name, *block) for page in PAGES for block in FENCE.findall(page.read_text())]
 PYTHON = [text for _, language, text in BLOCKS if language == "python"]
+SAID = [text for _, language, text in BLOCKS if language == "text"]
 LINES = [
     (name, line.partition("#")[0].strip())
     for name, language, text in BLOCKS
@@ -42,8 +43,8 @@ def said(command, **options) -> str:
 
 
 def test_every_line_is_tried_by_one_of_these():
-    assert len(PYTHON) == 1
-    assert {language for _, language, _ in BLOCKS} == {"", "python"}
+    assert len(PYTHON) == len(SAID) == 1
+    assert {language for _, language, _ in BLOCKS} == {"", "python", "text"}
     activate = ". .venv/bin/activate"  # test_make_course does
     tried = {*CLASS, *CLUSTER, *MAKE, *PROGRAM, *ONE_TEST, activate}
     assert len(PROGRAM) == 1
@@ -52,9 +53,12 @@ def test_every_line_is_tried_by_one_of_these():
     assert len(CLUSTER) == 3
 
 
-def test_the_example_runs_as_pasted(tmp_path):
-    end = "\nassert run.results == [6, 6, 6, 6]\nassert run.ledger.sent_bytes() > 0\n"
-    said([sys.executable, "-c", PYTHON[0] + end], cwd=tmp_path)
+def test_the_hang_in_a_cell_of_seven_lines_ends_in_the_sentence_as_printed(tmp_path):
+    assert len([line for line in PYTHON[0].splitlines() if line]) == 7
+    (tmp_path / "cell.ipy").write_text(f"get_ipython().run_cell({PYTHON[0]!r}, store_history=True)")
+    command = [sys.executable, "-m", "IPython", "--colors=NoColor", "cell.ipy"]
+    ended = said(command, cwd=tmp_path)
+    assert SAID[0].split() == ended[ended.index("DeadlockError:") :].split("\n\n")[0].split()
 
 
 def test_a_program_runs_by_the_line_as_pasted(tmp_path):

@@ -33,7 +33,7 @@ def cost_explorer(measured: Sweep | None = None) -> VBox:
 
     line = measured.fit().line if measured else AlphaBeta(1e-4, 1e-9)
     look = {"step": 0.02, "readout_format": ".2e", "style": {"description_width": "initial"}}
-    alpha = FloatLogSlider(line.alpha, min=-7, max=-2, description="alpha, s a round", **look)
+    alpha = FloatLogSlider(line.alpha, min=-7, max=-1, description="alpha, s a round", **look)
     beta = FloatLogSlider(line.beta, min=-12, max=-6, description="beta, s a byte", **look)
     start = measured.num_ranks if measured and measured.num_ranks in NUM_RANKS else 8
     ranks = SelectionSlider(options=NUM_RANKS, value=start, description="ranks")

@@ -311,9 +311,8 @@ def seconds_of(name: str, chunks: int = 1) -> str:
     missed = on_paper.error if ran.own else UNSEEN
     if ran.floor:
         return f"{on_paper.seconds:.1f} s at least: {ran.floor}; published: {run}"
-    off = 0.0  # how much longer it ran than on paper
-    if ran.seconds or ran.mfu:
-        off = (ran.seconds or on_paper.seconds * on_paper.mfu / ran.mfu) / on_paper.seconds - 1
+    by_mfu = on_paper.seconds * on_paper.mfu / ran.mfu if ran.mfu else on_paper.seconds
+    off = (ran.seconds or by_mfu) / on_paper.seconds - 1  # how much longer it ran than on paper
     where = f"outside this band, {off:+.0%}, " if abs(off) > missed else ""
     span = f"{on_paper.seconds:.1f} s ± {missed:.0%}, MFU {on_paper.mfu:.0%}"
     return f"{span}; {where}published: {run}"
