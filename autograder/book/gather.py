@@ -135,7 +135,8 @@ def _picture(cell: NotebookNode, output: NotebookNode) -> None:
 
 def _doors(name: str, address: str) -> str:
     """Where this page's notebook can be run."""
-    doors = [f"{{download}}`Download the notebook <../notebooks/{name}>`", "`make lab` opens it in JupyterLab"]
+    download = f"{{download}}`Download the notebook <../notebooks/{name}>`"
+    doors = [download, "`make lab` opens it in JupyterLab"]
     if address:
         path = address.removeprefix("https://github.com/")
         colab = f"https://colab.research.google.com/github/{path}/blob/main/lectures/{name}"

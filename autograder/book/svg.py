@@ -47,7 +47,7 @@ def _pieces(element: ElementTree.Element) -> Iterator[str]:
         if not given or not inside:
             yield from inside
             return
-    look = {name: given.pop(name) for name in ("style", "clip-path") if name in given}
+    look: dict[str, str] = {n: given.pop(n) for n in ("style", "clip-path") if n in given}
     if given.get("transform", "").startswith("rotate(-0 "):
         del given["transform"]
     text = (element.text or "").strip()

@@ -40,7 +40,7 @@ def cost_explorer(measured: Sweep | None = None) -> VBox:
     rivals = "recursive_doubling", "halving_doubling"
     rival = menu("rival", rivals, rivals[0])
     few = {alpha.description: [line.alpha * part for part in (1 / 100, 1 / 10, 1 / 3, 3)]}
-    few |= {beta.description: [line.beta / 10, 10 * line.beta], "ranks": (4, 16, 256)}
+    few |= {beta.description: [line.beta / 10, 10 * line.beta], "ranks": [4, 16, 256]}
     timed = [measured.num_ranks, measured.points()] if measured else [0, []]
     return explorer([[alpha, beta], [ranks, rival]], partial(draw_costs, timed=timed), few)
 
