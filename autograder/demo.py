@@ -29,6 +29,7 @@ from byhand.words import counted, plain_text
 
 LIMIT = 10.0  # seconds of a test cell, for one loop that never ends: a third of what it usually has
 WORTH_A_LOOK = "gil-hang"
+ALIKE = "who wrote alike; in this class nearly all did, eli and fay to the word"
 FIRST = "/formgrader/manage_submissions/01_ranks"
 
 
@@ -84,7 +85,7 @@ def pages(demo: Demo) -> list[tuple[Path, str]]:
     return [
         (write_report(where, where.class_dir / "grades.html"), "the class: begin here"),
         (page_path(where, hang), "what a student reads; one for each"),
-        (write_similarity(where, names, where.class_dir / "similarity.html"), "who wrote alike"),
+        (write_similarity(where, names, where.class_dir / "similarity.html"), ALIKE),
         (grades, "for a spreadsheet; autograder export fills in Canvas's or Moodle's"),
     ]
 

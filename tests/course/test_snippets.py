@@ -33,6 +33,12 @@ CLASS = [line for line in TEACHING if "--slurm" not in line and "--backend" not 
 CLUSTER = [line for line in TEACHING if line not in CLASS]
 MAKE = [line for _, line in LINES if line.startswith("make")]
 PROGRAM = [line for _, line in LINES if line.startswith("python -m byhand")]
+PAGE = (COURSE / "autograder" / "README.md").read_text()
+FENCED = [
+    line.partition("#")[0].strip() for _, text in FENCE.findall(PAGE) for line in text.splitlines()
+]
+TOLD = [*re.findall(r"`(autograder [^`]+)`", FENCE.sub("", PAGE))]
+TOLD += [line for line in FENCED if line.startswith("autograder ")]
 ONE_TEST = [line for name, line in LINES if name == "CONTRIBUTING.md"]
 
 
@@ -102,6 +108,23 @@ def test_the_commands_for_a_cluster_are_understood(line):
     """The tests of Slurm run their like on a cluster."""
     _, name, *arguments = shlex.split(line)
     cli.main.commands[name].make_context(name, arguments)
+
+
+@pytest.mark.parametrize("line", TOLD)
+def test_what_the_page_for_who_teaches_names_exists(line):
+    """The command, its options, and the assignment that it is given."""
+    _, name, *words = shlex.split(line)
+    known = {word for option in cli.main.commands[name].params for word in option.opts}
+    options = {word for word in words if word.startswith("--")}
+    assert options <= known, line
+    stems = {word for word in words if re.match(r"\d\d_", word)}
+    assert stems <= set(answers.STEMS), line
+
+
+def test_the_page_for_who_teaches_names_the_commands_of_a_week():
+    named = {line.split()[1] for line in TOLD}
+    assert named >= {"demo", "release", "collect", "grade", "report", "similarity", "export"}
+    assert {"--slurm", "--again", "--fill"} <= {word for line in TOLD for word in line.split()}
 
 
 @pytest.mark.answers

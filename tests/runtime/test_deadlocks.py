@@ -112,6 +112,34 @@ def groups_in_different_orders(rank, world_size):
         dist.new_group(ranks)
 
 
+def groups_of_the_same_ranks(rank, world_size):
+    groups = [dist.new_group([0, 1]) for _ in range(2)]
+    for group in groups:
+        dist.barrier(group=group)
+    dist.all_reduce(torch.ones(1), group=groups[rank])
+
+
+def receive_of_nothing(rank, world_size):
+    if rank == 0:
+        dist.recv(torch.ones(1), 1)
+    dist.barrier()
+
+
+def receive_with_another_tag(rank, world_size):
+    if rank == 0:
+        dist.recv(torch.ones(1), 1, tag=2)
+    else:
+        dist.isend(torch.ones(1), 0, tag=1)
+    dist.barrier()
+
+
+def returned_after_another_tag(rank, world_size):
+    if rank == 0:
+        dist.recv(torch.ones(1), 1, tag=2)
+    else:
+        dist.isend(torch.ones(1), 0, tag=1)
+
+
 def barrier_against_all_reduce(rank, world_size):
     if rank == 0:
         dist.barrier()
@@ -168,6 +196,21 @@ CASES = [
     (long_receive, 2, ("[2] float32", "[4] float32")),
     (group_without_a_member, 4, ("group [0, 1, 2]", "rank 2 returned after 0 such calls")),
     (groups_in_different_orders, 4, ("create group [2, 3]", "create group [0, 1]")),
+    (
+        groups_of_the_same_ranks,
+        2,
+        (
+            "rank 0 waits in all_reduce on the 1st group [0, 1]",
+            "rank 1 waits in all_reduce on the 2nd group [0, 1]. Each needs a call",
+        ),
+    ),
+    (
+        receive_of_nothing,
+        2,
+        ("0 → 1 → 0", "Nothing is on its way from rank 1 to rank 0. Every send and every receive"),
+    ),
+    (receive_with_another_tag, 2, ("Rank 1 waits after a send with tag 1, not with tag 2.",)),
+    (returned_after_another_tag, 2, ("rank 1, which returned after a send with tag 1, not with",)),
     (barrier_against_all_reduce, 2, ("barrier", "all_reduce")),
     (all_to_all_splits, 2, ("sends 1 row to rank 0", "expects 2")),
 ]

@@ -18,9 +18,11 @@ import psutil
 import pytest
 from waiting import wait_until
 
+import byhand
 from byhand.runtime import ForkClient
 from byhand.runtime.process.place import OPEN
 from byhand.runtime.watch import supervise
+from byhand.tools import live
 from byhand.tools.command import main
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -142,6 +144,7 @@ def everything(tmp_path_factory):
     words = "-n", 2, PROGRAMS / "everything.py", "-n", "--quiet"
     told = command(*words, python=("-X", "importtime"))
     how = {"capture_output": True, "text": True, "cwd": folder, "env": environment()}
+    how |= {"input": "typed words"}
     return subprocess.run(told, check=False, **how), folder
 
 
@@ -152,7 +155,8 @@ def test_a_rank_is_what_torchrun_and_python_make_of_it(everything) -> None:
     for rank, lines in by_rank(done.stdout).items():
         numbers = [str(rank), str(rank), "2", "2", "0"]
         assert lines[0] == f"{[program, '-n', '--quiet']} {numbers} True"
-        assert lines[1] == f"{program} {PROGRAMS} {folder} True"
+        typed = [] if rank else ["typed", "words"]
+        assert lines[1] == f"{program} {PROGRAMS} {folder} {typed}"
         assert lines[2:4] == ["sums 1.0 1.0", "spawned [3]"]
         assert lines[-1] == "at the exit"
         assert set(lines[4:-1]) == {"in a pool", "from a thread"}
@@ -203,6 +207,42 @@ def test_a_raise_is_told_once_without_our_frames_and_with_where_the_others_waite
     assert done.stderr.count('raise ValueError("a bad batch")') == 1
     assert len(re.findall(r"^[01] +waiting +barrier .*failing\.py:\d+$", done.stderr, re.M)) == 2
     assert "runtime" not in done.stderr
+
+
+def test_a_rank_that_raises_has_beside_it_the_calls_in_which_ddp_waits(run) -> None:
+    done = run("-n", 3, "failing.py", "raises_beside_ddp", "gloo")
+    assert "ValueError: a bad batch" in done.stderr
+    rows = re.findall(r"^[01] +waiting +all_reduce .*failing\.py:\d+$", done.stderr, re.M)
+    assert len(rows) == 2, done.stderr
+
+
+def test_ranks_that_never_meet_are_told_after_a_while(run, monkeypatch) -> None:
+    monkeypatch.setattr(supervise, "MEET_SECONDS", 1.0)
+    done = run("-n", 3, "failing.py", "never_meets", "gloo")
+    assert done.returncode == 1
+    sentence = "ranks 0, 1 and 2 have all called init_process_group, and after 1 s they have not"
+    assert sentence in " ".join(done.stderr.split())
+    assert len(re.findall(r"^\d +waiting +init_process_group .*failing", done.stderr, re.M)) == 3
+
+
+def test_what_a_program_did_before_it_failed_is_written_all_the_same(run, tmp_path) -> None:
+    trace, drawing = tmp_path / "run.json", tmp_path / "run.svg"
+    done = run("-n", 3, "--trace", trace, "--timeline", drawing, "failing.py", "left_early", "gloo")
+    assert done.returncode == 1
+    calls = [event for event in json.loads(trace.read_text())["traceEvents"] if "dur" in event]
+    assert [(call["name"], call["dur"] > 0) for call in calls] == [("all_reduce", True)] * 2
+    assert "<svg" in drawing.read_text()
+    assert done.stderr.endswith(f"{trace} has 2 calls\n{drawing} shows the run\n"), done.stderr
+
+
+def test_where_nobody_reads_its_output_a_program_is_accused_of_nothing(run, monkeypatch) -> None:
+    monkeypatch.setattr(live, "_write", _to_nobody)
+    done = run("-n", 2, "failing.py", "prints", "gloo")
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
+
+
+def _to_nobody(fd: int, data: bytes) -> None:
+    raise BrokenPipeError
 
 
 def test_a_module_that_raises_is_told_without_the_frames_of_who_ran_it(run) -> None:
@@ -263,12 +303,13 @@ def asleep(*before: str) -> tuple[subprocess.Popen, list[psutil.Process]]:
     return running, [psutil.Process(int(line[1])) for line in found]
 
 
-def test_control_c_ends_all_and_says_where_each_rank_was() -> None:
-    running, ranks = asleep()
+def test_control_c_ends_all_and_says_where_each_rank_was(tmp_path) -> None:
+    running, ranks = asleep("--trace", str(tmp_path / "run.json"))
     os.killpg(running.pid, signal.SIGINT)
     _, errors = running.communicate()
     assert running.returncode == 130
     assert len(re.findall(r"running +failing\.py:\d+", errors)) == 2, errors
+    assert errors.endswith("run.json has 0 calls\n"), errors
     assert not any(rank.is_running() for rank in ranks)
 
 
@@ -314,6 +355,10 @@ def test_more_calls_than_are_kept_are_counted_all_the_same(run, tmp_path, monkey
     assert 1000 <= len(events) < 12_000
 
 
+def test_it_says_its_version(run) -> None:
+    assert run("--version").stdout == f"byhand {byhand.__version__}\n"
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -328,6 +373,8 @@ def test_more_calls_than_are_kept_are_counted_all_the_same(run, tmp_path, monkey
         (("-n", 1_000_000, "ddp.py"), "1000000 ranks are more than there is room for"),
         (("-n", 2, "--deadline", -1, "ddp.py"), "a positive number of seconds"),
         (("ddp.py",), "-n/--ranks"),
+        (("--standalone", "--nproc_per_node=2", "ddp.py"), "--standalone is torchrun's"),
+        (("--nproc-per-node", 2, "-m", "ddp"), "Here it is -n 4 for four ranks"),
     ],
 )
 def test_what_makes_no_sense_is_one_sentence_and_status_2(run, words, sentence) -> None:

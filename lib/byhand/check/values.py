@@ -10,14 +10,27 @@ from byhand.runtime.run import Run
 
 
 def equal(got: object, expected: object, what: str = "the result") -> None:
-    """`got` is exactly `expected`: type, shape, dtype and every element."""
+    """`got` is exactly `expected`: type, shape, dtype and every element.
+
+    >>> equal(torch.tensor([1, 2]), torch.tensor([1, 3]))
+    Traceback (most recent call last):
+        ...
+    byhand.check.errors.CheckError: the result is wrong. ...
+    """
     close(got, expected, what, tolerance=0.0)
 
 
 def close(
     got: object, expected: object, what: str = "the result", tolerance: float = 1e-10
 ) -> None:
-    """As `equal`, but floats may differ by `tolerance` * max(1, |expected|)."""
+    """As `equal`, but floats may differ by `tolerance` * max(1, |expected|).
+
+    >>> close(0.1 + 0.2, 0.3)
+    >>> close(0.31, 0.3, what="the loss")
+    Traceback (most recent call last):
+        ...
+    byhand.check.errors.CheckError: the loss is wrong. ...
+    """
     if lines := difference(got, expected, tolerance):
         fail(f"{what} is wrong.", lines)
 
@@ -30,6 +43,11 @@ def that(condition: bool, sentence: str, of: str = "values") -> None:
 
     Raises:
         ValueError: there is no such kind.
+
+    >>> that(2 + 2 == 5, "got 4, expected 5")
+    Traceback (most recent call last):
+        ...
+    byhand.check.errors.CheckError: got 4, expected 5
     """
     if of not in KINDS:
         raise ValueError(f"a check is of {', '.join(KINDS)}, not of {of!r}")

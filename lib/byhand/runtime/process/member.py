@@ -245,7 +245,7 @@ def send_calls(
 ) -> None:
     """Give each rank its call, in a memory file that ranks with the same call share.
 
-    streams: by rank, what is to be its standard output and its standard error, if not its file.
+    streams: as in Options.
     """
     message = json.dumps(header).encode()
     files: dict[int, int] = {}

@@ -1,8 +1,8 @@
 """Where ranks live: all that differs between no walls, walls, and the wires of a virtual network.
 
 A launcher is made with a Place; its fork server gets a copy, moves there, and hands it on to each
-rank that it forks. So one class has methods that run in three processes, and says where. A method
-loads what needs torch: who launches may have no use for that.
+rank that it forks. So one class has methods that run in three processes, and says where. What needs
+torch, a method loads itself: who launches may have no use for it.
 """
 
 from __future__ import annotations
