@@ -57,8 +57,8 @@ class Run:
     ...     dist.all_reduce(total)
     ...     return int(total)
     >>> run = launch(step, 3)
-    >>> run.results, run.output[2], run.ledger.count("all_reduce")
-    ([3, 3, 3], 'I am rank 2\n', 3)
+    >>> run.results, run.output[2].strip(), run.ledger.count("all_reduce")
+    ([3, 3, 3], 'I am rank 2', 3)
     """
 
     results: list[Any]
