@@ -1,7 +1,9 @@
-# JupyterLab on a copy of the course, on any machine that runs Docker; torch without CUDA.
-#   docker build -t byhand .
+# JupyterLab on a copy of the course, on any machine that runs Docker.
+#   docker build -t byhand --build-arg TORCH=cpu --build-arg PIP_EXTRA_INDEX_URL=... .
 #   docker run --rm -p 127.0.0.1:8888:8888 -v byhand-work:/course/work byhand
-# prints the address to open. What you write stays in the volume byhand-work.
+# prints the address to open. What you write stays in the volume byhand-work. TORCH=cpu takes torch
+# without CUDA, a tenth of the image; torch's own site says which index has it. Without the two, the
+# image has torch as pip finds it.
 #
 # Docker allows no namespaces inside: cells with a slow link then say so, as does grading. This gives
 # both back: --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined
@@ -18,11 +20,12 @@ USER student
 WORKDIR /course
 ENV PATH=/home/student/python/bin:$PATH
 
+ARG TORCH=""
+ARG PIP_EXTRA_INDEX_URL=""
 COPY --chown=student constraints.txt ./
 RUN python -m venv /home/student/python \
     && pip install --no-cache-dir --constraint constraints.txt \
-       --extra-index-url https://download.pytorch.org/whl/cpu \
-       "torch==$(sed -n 's/^torch==//p' constraints.txt)+cpu"
+       "torch==$(sed -n 's/^torch==//p' constraints.txt)${TORCH:++$TORCH}"
 
 COPY --chown=student pyproject.toml README.md LICENSE LICENSE-TEXT ./
 COPY --chown=student lib lib

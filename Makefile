@@ -33,7 +33,7 @@ INSTALLED_FOR_BENCH := .venv/installed-for-bench-$(KEY)
 INSTALLED_FRAMEWORKS := .venv/installed-frameworks-$(KEY)
 
 # Tests marked so take minutes each: make test leaves them to make test-all.
-LONG := answers or corpus or soak or slurm or browser
+LONG := answers or corpus or soak or slurm or programs or browser
 # Four at a time, on two cores too: a third of a test's seconds it waits for processes and limits,
 # and so does a lecture. A file's tests stay together: many share a launch, a server or a class.
 PYTEST := python -m pytest -n 4

@@ -45,6 +45,15 @@ def an(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
+def ordinal(number: int) -> str:
+    """
+    >>> [ordinal(number) for number in (1, 2, 3, 4, 11, 22)]
+    ['1st', '2nd', '3rd', '4th', '11th', '22nd']
+    """
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if 10 < number % 100 < 14 else ending}"
+
+
 def ranks_text(ranks: Iterable[int]) -> str:
     """
     >>> ranks_text([2]), ranks_text({0, 1, 3}), ranks_text(range(4))

@@ -163,13 +163,24 @@ def test_a_lecture_has_one_parameters_cell_and_defines_no_library(path):
         assert not re.search(r"sys\.path|urlretrieve|requests\.get|(?m:^[%!] *pip)", source), source
 
 
-def test_the_first_lecture_says_how_to_install_the_course_from_its_one_address():
-    address = address_of(tomllib.loads((ROOT / "pyproject.toml").read_text())) or "ADDRESS"
+def test_pages_name_the_courses_one_address_once_it_is_set_and_no_placeholder_before():
+    address = address_of(tomllib.loads((ROOT / "pyproject.toml").read_text()))
+    first, readme = cells(LECTURES[0], "code")[0], (ROOT / "README.md").read_text()
+    if address:
+        assert f"%pip install git+{address} " in first
+        assert f"git clone {address}" in readme
+    else:
+        told = {path.name: " ".join(cells(path, "code")) for path in LECTURES}
+        assert [
+            name for name, text in (told | {"README.md": readme}).items() if "git+" in text
+        ] == []
+
+
+def test_the_first_lecture_says_how_to_install_the_course():
     first = cells(LECTURES[0], "code")[0]
-    assert f"%pip install git+{address} " in first
     command = [sys.executable, "-I", "-S", "-c", first]  # -S: a Python that has nothing installed
     said = subprocess.run(command, capture_output=True, text=True)
-    assert "pip install . " in said.stdout
+    assert "pip install .\n" in said.stdout
     assert said.stderr == ""
 
 

@@ -15,6 +15,7 @@ import torch.distributed as dist
 
 from byhand import DeadlockError, RankError, launch
 from byhand.runtime import DeadlineError
+from byhand.runtime.system import PORTABLE, STACK_SIGNAL
 
 SECONDS = 2.0  # within which a deadlock is told; make bench takes the time
 
@@ -111,6 +112,34 @@ def groups_in_different_orders(rank, world_size):
         dist.new_group(ranks)
 
 
+def groups_of_the_same_ranks(rank, world_size):
+    groups = [dist.new_group([0, 1]) for _ in range(2)]
+    for group in groups:
+        dist.barrier(group=group)
+    dist.all_reduce(torch.ones(1), group=groups[rank])
+
+
+def receive_of_nothing(rank, world_size):
+    if rank == 0:
+        dist.recv(torch.ones(1), 1)
+    dist.barrier()
+
+
+def receive_with_another_tag(rank, world_size):
+    if rank == 0:
+        dist.recv(torch.ones(1), 1, tag=2)
+    else:
+        dist.isend(torch.ones(1), 0, tag=1)
+    dist.barrier()
+
+
+def returned_after_another_tag(rank, world_size):
+    if rank == 0:
+        dist.recv(torch.ones(1), 1, tag=2)
+    else:
+        dist.isend(torch.ones(1), 0, tag=1)
+
+
 def barrier_against_all_reduce(rank, world_size):
     if rank == 0:
         dist.barrier()
@@ -167,6 +196,21 @@ CASES = [
     (long_receive, 2, ("[2] float32", "[4] float32")),
     (group_without_a_member, 4, ("group [0, 1, 2]", "rank 2 returned after 0 such calls")),
     (groups_in_different_orders, 4, ("create group [2, 3]", "create group [0, 1]")),
+    (
+        groups_of_the_same_ranks,
+        2,
+        (
+            "rank 0 waits in all_reduce on the 1st group [0, 1]",
+            "rank 1 waits in all_reduce on the 2nd group [0, 1]. Each needs a call",
+        ),
+    ),
+    (
+        receive_of_nothing,
+        2,
+        ("0 → 1 → 0", "Nothing is on its way from rank 1 to rank 0. Every send and every receive"),
+    ),
+    (receive_with_another_tag, 2, ("Rank 1 waits after a send with tag 1, not with tag 2.",)),
+    (returned_after_another_tag, 2, ("rank 1, which returned after a send with tag 1, not with",)),
     (barrier_against_all_reduce, 2, ("barrier", "all_reduce")),
     (all_to_all_splits, 2, ("sends 1 row to rank 0", "expects 2")),
 ]
@@ -312,3 +356,19 @@ def test_the_deadline_names_the_late_rank_and_its_line():
         launch(loops_for_ever, 2, deadline=1)
     assert caught.value.reports[1].source.startswith("test_deadlocks.py:")
     assert isinstance(caught.value, TimeoutError)
+
+
+def answers_late(rank, world_size):
+    signal.pthread_sigmask(signal.SIG_BLOCK, {STACK_SIGNAL})
+    while STACK_SIGNAL not in signal.sigpending():
+        pass
+    time.sleep(0.3)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {STACK_SIGNAL})
+    loops_for_ever(1, world_size)
+
+
+@pytest.mark.skipif(PORTABLE, reason="a thread of the rank's own would answer at once")
+def test_a_rank_that_says_late_where_it_is_is_waited_for():
+    with pytest.raises(DeadlineError) as caught:
+        launch(answers_late, 2, deadline=1, setup=False)  # without threads of gloo
+    assert all(report.source.startswith("test_deadlocks.py:") for report in caught.value.reports)

@@ -637,8 +637,9 @@ def launched_from(client, folder):
     cell = f"launch(step, 3, args=({str(folder)!r},), deadline=600)"
     client.execute(cell, stop_on_error=False)  # the next cell is not aborted
     wait_until(lambda: len(list(folder.iterdir())) == 4)
-    time.sleep(1)  # rank 0 goes from the file to its call
-    return [int(path.name) for path in folder.iterdir()]
+    pids = [int(path.name) for path in folder.iterdir()]
+    wait_until(lambda: all(psutil.Process(pid).status() == "sleeping" for pid in pids))
+    return pids
 
 
 def test_the_stop_button_ends_the_ranks_and_shows_where_each_was_and_the_next_cell_runs(

@@ -18,12 +18,19 @@ import psutil
 import pytest
 from waiting import wait_until
 
+import byhand
+from byhand.runtime import ForkClient
+from byhand.runtime.process.place import OPEN
+from byhand.runtime.watch import supervise
+from byhand.tools import live
+from byhand.tools.command import main
+
 PROGRAMS = Path(__file__).parent / "programs"
 LIBRARY = str(Path(__file__).parents[2] / "lib")
 
 
-def command(*words: str | int) -> list[str]:
-    return [sys.executable, "-m", "byhand", *map(str, words)]
+def command(*words: str | int, python: tuple[str, ...] = ()) -> list[str]:
+    return [sys.executable, *python, "-m", "byhand", *map(str, words)]
 
 
 def environment() -> dict[str, str]:
@@ -33,12 +40,32 @@ def environment() -> dict[str, str]:
     return {**kept, "PYTHONPATH": path}
 
 
-def run(*words: str | int, cwd: Path = PROGRAMS) -> subprocess.CompletedProcess:
-    """The command's end, in the programs' folder."""
-    how = {"capture_output": True, "env": environment(), "cwd": cwd}
-    done = subprocess.run(command(*words), check=False, **how)
-    done.stdout, done.stderr = done.stdout.decode(), done.stderr.decode()  # with each \r
-    return done
+@pytest.fixture(scope="module")
+def server():
+    """A fork server that has imported torch."""
+    client = ForkClient.start()
+    client.wait_until_ready()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def run(server, monkeypatch, capfd):
+    """The command's end, in this process, with a fork server forked from the tests' own."""
+    monkeypatch.setattr(ForkClient, "start", lambda: server.fresh(OPEN))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    terminated = signal.getsignal(signal.SIGTERM)
+
+    def ran(*words: str | int, cwd: Path = PROGRAMS) -> subprocess.CompletedProcess:
+        monkeypatch.chdir(cwd)
+        try:
+            status = main(list(map(str, words)))
+        except SystemExit as error:
+            status = error.code
+        return subprocess.CompletedProcess(words, status, *capfd.readouterr())
+
+    yield ran
+    signal.signal(signal.SIGTERM, terminated)
 
 
 def by_rank(text: str) -> dict[int, list[str]]:
@@ -56,7 +83,7 @@ def calls(summary: str) -> dict[str, int]:
     return {op: int(number.replace(",", "")) for op, number in rows}
 
 
-def test_ddp_with_a_sampler_and_workers_runs_unchanged_and_is_summed_up() -> None:
+def test_ddp_with_a_sampler_and_workers_runs_unchanged_and_is_summed_up(run) -> None:
     done = run("-n", 2, "ddp.py", "--steps", 3)
     assert done.returncode == 0, done.stderr
     assert by_rank(done.stdout) == {
@@ -76,7 +103,7 @@ def test_ddp_with_a_sampler_and_workers_runs_unchanged_and_is_summed_up() -> Non
         ("pipeline", "losses", {"send", "recv"}),
     ],
 )
-def test_programs_of_torchs_other_kinds_run_unchanged(program, printed, ops) -> None:
+def test_programs_of_torchs_other_kinds_run_unchanged(run, program, printed, ops) -> None:
     done = run("-n", 2, f"{program}.py")
     assert done.returncode == 0, done.stderr
     lines = by_rank(done.stdout)
@@ -84,11 +111,12 @@ def test_programs_of_torchs_other_kinds_run_unchanged(program, printed, ops) -> 
     assert ops <= calls(done.stderr).keys(), done.stderr
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("program", "package", "printed"),
     [("accelerated", "accelerate", "steps 2 2"), ("deepened", "deepspeed", "stepped 2")],
 )
-def test_programs_of_frameworks_run_unchanged(program, package, printed) -> None:
+def test_programs_of_frameworks_run_unchanged(run, program, package, printed) -> None:
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"{package} is not installed")
     done = run("-n", 2, f"{program}.py")
@@ -97,7 +125,8 @@ def test_programs_of_frameworks_run_unchanged(program, package, printed) -> None
     assert calls(done.stderr)["all_reduce"], done.stderr
 
 
-def test_a_compiled_program_runs_unchanged() -> None:
+@pytest.mark.programs
+def test_a_compiled_program_runs_unchanged(run) -> None:
     if shutil.which("g++") is None:
         pytest.skip("torch.compile needs a C++ compiler")
     done = run("-n", 2, "compiled.py")
@@ -107,22 +136,40 @@ def test_a_compiled_program_runs_unchanged() -> None:
     assert calls(done.stderr) == {"all_reduce": 2}
 
 
-def test_a_rank_is_what_torchrun_and_python_make_of_it(tmp_path) -> None:
-    program = str(PROGRAMS / "everything.py")
-    done = run("-n", 2, program, "-n", "--quiet", cwd=tmp_path)
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    """What the command makes of that program: a process of its own, in a folder of its own."""
+    folder = tmp_path_factory.mktemp("folder")
+    (folder / "argparse.py").write_text("raise SystemExit(9)")  # which the command uses, too
+    words = "-n", 2, PROGRAMS / "everything.py", "-n", "--quiet"
+    told = command(*words, python=("-X", "importtime"))
+    how = {"capture_output": True, "text": True, "cwd": folder, "env": environment()}
+    how |= {"input": "typed words"}
+    return subprocess.run(told, check=False, **how), folder
+
+
+def test_a_rank_is_what_torchrun_and_python_make_of_it(everything) -> None:
+    (done, folder), program = everything, str(PROGRAMS / "everything.py")
     assert done.returncode == 0, done.stderr
     assert by_rank(done.stdout).keys() == {0, 1}
     for rank, lines in by_rank(done.stdout).items():
         numbers = [str(rank), str(rank), "2", "2", "0"]
         assert lines[0] == f"{[program, '-n', '--quiet']} {numbers} True"
-        assert lines[1] == f"{program} {PROGRAMS} {tmp_path} True"
+        typed = [] if rank else ["typed", "words"]
+        assert lines[1] == f"{program} {PROGRAMS} {folder} {typed}"
         assert lines[2:4] == ["sums 1.0 1.0", "spawned [3]"]
         assert lines[-1] == "at the exit"
         assert set(lines[4:-1]) == {"in a pool", "from a thread"}
     assert calls(done.stderr) == {"all_reduce": 40}
 
 
-def test_a_module_runs_by_its_name(tmp_path) -> None:
+def test_who_starts_a_program_loads_no_torch(everything) -> None:
+    loaded = set(re.findall(r"^import time: .*\| +(\w+)$", everything[0].stderr, re.MULTILINE))
+    assert "psutil" in loaded
+    assert "torch" not in loaded
+
+
+def test_a_module_runs_by_its_name(run, tmp_path) -> None:
     package = tmp_path / "package"
     package.mkdir()
     (package / "__init__.py").touch()
@@ -144,7 +191,7 @@ def test_a_module_runs_by_its_name(tmp_path) -> None:
         ("joins_alone", "wait in init_process_group", 2),
     ],
 )
-def test_a_hang_ends_in_the_sentence_and_the_programs_lines(how, sentence, rows) -> None:
+def test_a_hang_ends_in_the_sentence_and_the_programs_lines(run, how, sentence, rows) -> None:
     done = run("-n", 3, "failing.py", how, "gloo")
     assert done.returncode == 1
     assert sentence in " ".join(done.stderr.split())
@@ -153,7 +200,7 @@ def test_a_hang_ends_in_the_sentence_and_the_programs_lines(how, sentence, rows)
     )
 
 
-def test_a_raise_is_told_once_without_our_frames_and_with_where_the_others_waited() -> None:
+def test_a_raise_is_told_once_without_our_frames_and_with_where_the_others_waited(run) -> None:
     done = run("-n", 3, "failing.py", "raises", "gloo")
     assert done.returncode == 1
     assert done.stderr.count("ValueError: a bad batch") == 1
@@ -162,20 +209,49 @@ def test_a_raise_is_told_once_without_our_frames_and_with_where_the_others_waite
     assert "runtime" not in done.stderr
 
 
-def test_a_module_that_raises_is_told_without_the_frames_of_who_ran_it() -> None:
+def test_a_rank_that_raises_has_beside_it_the_calls_in_which_ddp_waits(run) -> None:
+    done = run("-n", 3, "failing.py", "raises_beside_ddp", "gloo")
+    assert "ValueError: a bad batch" in done.stderr
+    rows = re.findall(r"^[01] +waiting +all_reduce .*failing\.py:\d+$", done.stderr, re.M)
+    assert len(rows) == 2, done.stderr
+
+
+def test_ranks_that_never_meet_are_told_after_a_while(run, monkeypatch) -> None:
+    monkeypatch.setattr(supervise, "MEET_SECONDS", 1.0)
+    done = run("-n", 3, "failing.py", "never_meets", "gloo")
+    assert done.returncode == 1
+    sentence = "ranks 0, 1 and 2 have all called init_process_group, and after 1 s they have not"
+    assert sentence in " ".join(done.stderr.split())
+    assert len(re.findall(r"^\d +waiting +init_process_group .*failing", done.stderr, re.M)) == 3
+
+
+def test_what_a_program_did_before_it_failed_is_written_all_the_same(run, tmp_path) -> None:
+    trace, drawing = tmp_path / "run.json", tmp_path / "run.svg"
+    done = run("-n", 3, "--trace", trace, "--timeline", drawing, "failing.py", "left_early", "gloo")
+    assert done.returncode == 1
+    calls = [event for event in json.loads(trace.read_text())["traceEvents"] if "dur" in event]
+    assert [(call["name"], call["dur"] > 0) for call in calls] == [("all_reduce", True)] * 2
+    assert "<svg" in drawing.read_text()
+    assert done.stderr.endswith(f"{trace} has 2 calls\n{drawing} shows the run\n"), done.stderr
+
+
+def test_where_nobody_reads_its_output_a_program_is_accused_of_nothing(run, monkeypatch) -> None:
+    monkeypatch.setattr(live, "_write", _to_nobody)
+    done = run("-n", 2, "failing.py", "prints", "gloo")
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
+
+
+def _to_nobody(fd: int, data: bytes) -> None:
+    raise BrokenPipeError
+
+
+def test_a_module_that_raises_is_told_without_the_frames_of_who_ran_it(run) -> None:
     done = run("-n", 3, "-m", "failing", "raises", "gloo")
     assert "ValueError: a bad batch" in done.stderr
     assert "runpy" not in done.stderr
 
 
-def test_a_folders_own_argparse_is_no_matter_of_the_command(tmp_path) -> None:
-    (tmp_path / "argparse.py").write_text("raise SystemExit(9)")
-    (tmp_path / "says.py").write_text("print('ran')")
-    done = run("-n", 1, "says.py", cwd=tmp_path)
-    assert (done.returncode, by_rank(done.stdout)) == (0, {0: ["ran"]}), done.stderr
-
-
-def test_what_cannot_be_written_is_told_behind_the_summary(tmp_path) -> None:
+def test_what_cannot_be_written_is_told_behind_the_summary(run, tmp_path) -> None:
     done = run("-n", 2, "--trace", tmp_path, "tensor.py")
     assert done.returncode == 1
     assert "sent by all ranks together" in done.stderr
@@ -183,13 +259,13 @@ def test_what_cannot_be_written_is_told_behind_the_summary(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(("how", "status"), [("exits", 3), ("dies", 128 + signal.SIGSEGV)])
-def test_the_exit_status_is_that_of_the_rank_that_failed(how, status) -> None:
+def test_the_exit_status_is_that_of_the_rank_that_failed(run, how, status) -> None:
     done = run("-n", 3, "failing.py", how, "gloo")
     assert done.returncode == status, done.stderr
     assert "rank 1" in done.stderr
 
 
-def test_a_program_that_asks_for_nccl_hears_one_sentence_or_gets_gloo() -> None:
+def test_a_program_that_asks_for_nccl_hears_one_sentence_or_gets_gloo(run) -> None:
     if importlib.import_module("torch").cuda.is_available():
         pytest.skip("there is a GPU here")
     done = run("-n", 3, "failing.py", "asks_for_nccl", "nccl")
@@ -201,7 +277,7 @@ def test_a_program_that_asks_for_nccl_hears_one_sentence_or_gets_gloo() -> None:
     assert by_rank(done.stdout) == {rank: ["gloo gloo"] for rank in range(3)}, done.stderr
 
 
-def test_output_comes_by_rank_and_stream_and_none_is_lost() -> None:
+def test_output_comes_by_rank_and_stream_and_none_is_lost(run) -> None:
     done = run("-n", 2, "--quiet", "printing.py")
     lines = by_rank(done.stdout)
     assert sorted(lines[0]) == ["from C", "no end", "to out"]
@@ -227,12 +303,13 @@ def asleep(*before: str) -> tuple[subprocess.Popen, list[psutil.Process]]:
     return running, [psutil.Process(int(line[1])) for line in found]
 
 
-def test_control_c_ends_all_and_says_where_each_rank_was() -> None:
-    running, ranks = asleep()
+def test_control_c_ends_all_and_says_where_each_rank_was(tmp_path) -> None:
+    running, ranks = asleep("--trace", str(tmp_path / "run.json"))
     os.killpg(running.pid, signal.SIGINT)
     _, errors = running.communicate()
     assert running.returncode == 130
     assert len(re.findall(r"running +failing\.py:\d+", errors)) == 2, errors
+    assert errors.endswith("run.json has 0 calls\n"), errors
     assert not any(rank.is_running() for rank in ranks)
 
 
@@ -243,21 +320,21 @@ def test_a_command_that_is_killed_leaves_no_process() -> None:
     wait_until(lambda: not any(rank.is_running() for rank in ranks))
 
 
-def test_a_program_that_fails_leaves_no_semaphore() -> None:
+def test_a_program_that_fails_leaves_no_semaphore(run) -> None:
     before = leftovers.segments()
     done = run("-n", 3, "failing.py", "raises_with_a_lock", "gloo")
     assert done.returncode == 1
     assert not leftovers.abandoned_segments(before)
 
 
-def test_the_deadline_is_the_programs_if_one_is_given() -> None:
+def test_the_deadline_is_the_programs_if_one_is_given(run) -> None:
     done = run("-n", 2, "--deadline", 2, "failing.py", "sleeps", "gloo")
     assert done.returncode == 1
     assert "did not return within the deadline of 2 s" in done.stderr
 
 
 @pytest.mark.network
-def test_hosts_have_slow_links_and_their_ranks_local_numbers(tmp_path) -> None:
+def test_hosts_have_slow_links_and_their_ranks_local_numbers(run, tmp_path) -> None:
     trace, drawing = tmp_path / "run.json", tmp_path / "run.svg"
     files = "--trace", trace, "--timeline", drawing, "--memory"
     done = run("-n", 2, "--hosts", 2, "--rate", "25MB/s", *files, "ddp.py", "--steps", 2)
@@ -269,12 +346,17 @@ def test_hosts_have_slow_links_and_their_ranks_local_numbers(tmp_path) -> None:
     assert "<svg" in drawing.read_text()
 
 
-def test_more_calls_than_are_kept_are_counted_all_the_same(tmp_path) -> None:
-    done = run("-n", 2, "--trace", tmp_path / "run.json", "many_calls.py", 60_000)
+def test_more_calls_than_are_kept_are_counted_all_the_same(run, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(supervise, "KEPT_CALLS", 1000)
+    done = run("-n", 2, "--trace", tmp_path / "run.json", "many_calls.py", 6000)
     assert done.returncode == 0, done.stderr
-    assert calls(done.stderr) == {"all_reduce": 120_000}
+    assert calls(done.stderr) == {"all_reduce": 12_000}
     events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
-    assert 50_000 <= len(events) < 120_000
+    assert 1000 <= len(events) < 12_000
+
+
+def test_it_says_its_version(run) -> None:
+    assert run("--version").stdout == f"byhand {byhand.__version__}\n"
 
 
 @pytest.mark.parametrize(
@@ -291,9 +373,11 @@ def test_more_calls_than_are_kept_are_counted_all_the_same(tmp_path) -> None:
         (("-n", 1_000_000, "ddp.py"), "1000000 ranks are more than there is room for"),
         (("-n", 2, "--deadline", -1, "ddp.py"), "a positive number of seconds"),
         (("ddp.py",), "-n/--ranks"),
+        (("--standalone", "--nproc_per_node=2", "ddp.py"), "--standalone is torchrun's"),
+        (("--nproc-per-node", 2, "-m", "ddp"), "Here it is -n 4 for four ranks"),
     ],
 )
-def test_what_makes_no_sense_is_one_sentence_and_status_2(words, sentence) -> None:
+def test_what_makes_no_sense_is_one_sentence_and_status_2(run, words, sentence) -> None:
     done = run(*words)
     assert done.returncode == 2
     assert sentence in " ".join(done.stderr.split())

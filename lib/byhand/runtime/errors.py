@@ -7,6 +7,12 @@ import signal
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from byhand.words import ordinal
+
+if TYPE_CHECKING:
+    from byhand.runtime.run import Run
 
 
 @dataclass(frozen=True)
@@ -15,7 +21,8 @@ class Report:
 
     `state` is "waiting", "running", "returned", "raised" or "died"; `call` is the communication
     call it waits in (None when it waits in none), `group` the global ranks of that call, `peer`
-    the other rank of a send or receive, `source` the line that made the call.
+    the other rank of a send or receive, `source` the line that made the call. `group_number`:
+    which of several groups of the same ranks it is, from 1.
     """
 
     rank: int
@@ -26,6 +33,7 @@ class Report:
     shape: tuple[int, ...] | None = None
     dtype: str | None = None
     source: str = ""
+    group_number: int | None = None
 
     def cells(self) -> tuple[str, ...]:
         """This report as one row of the table that an error prints."""
@@ -33,7 +41,8 @@ class Report:
         if self.peer is not None:
             partner = f"peer {self.peer}"
         elif self.group is not None:
-            partner = f"group {list(self.group)}"
+            which = f"{ordinal(self.group_number)} " if self.group_number else ""
+            partner = f"{which}group {list(self.group)}"
         tensor = "" if self.shape is None else f"{list(self.shape)} {self.dtype}"
         return (str(self.rank), self.state, self.call or "", partner, tensor, self.source)
 
@@ -67,7 +76,12 @@ def with_table(sentence: str, reports: Sequence[Report]) -> str:
 
 
 class LaunchError(RuntimeError):
-    """A launch that gave no results; `reports` says where each rank was."""
+    """A launch that gave no results; `reports` says where each rank was.
+
+    `run`: what had been recorded by then, without results; None behind walls, or if no rank ran.
+    """
+
+    run: Run | None = None
 
     def __init__(self, message: str, reports: Sequence[Report] = ()):
         self.reports = list(reports)
@@ -148,10 +162,12 @@ class DeadlineError(LaunchError, TimeoutError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Someone stopped the launch; `reports` says where each rank was.
+    """Someone stopped the launch; `reports` says where each rank was, `run` is a LaunchError's.
 
     No LaunchError: what handles those lets the stop button through.
     """
+
+    run: Run | None = None
 
     def __init__(self, reports: Sequence[Report]):
         self.reports = list(reports)

@@ -76,7 +76,7 @@ class Launcher:
                 "world_size": world_size,
                 "threads": asked.threads_per_rank,
                 "setup": asked.setup,
-                "backend": self.place.backend(asked.backend, world_size),
+                "backend": self.place.backend(asked.backend, world_size) if asked.setup else "",
             }
             if asked.older is not None:
                 spec["log_bytes"] = LONG_CAPACITY

@@ -2,7 +2,7 @@
 
 A function goes by value: cloudpickle takes along what it names of its notebook. Here is what
 cloudpickle leaves, and a sentence for what nothing can carry. What the function returned comes with
-its tensors on the CPU and without a history.
+its tensors on the CPU and without a history. Only they need torch, where there are any.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cloudpickle
-import torch
 
 from byhand.words import an
+
+if TYPE_CHECKING:
+    import torch
 
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
 _wrapper: Callable[..., Any] | None = None  # what ranks call with the function and its arguments
@@ -72,6 +74,8 @@ def write(value: Any, fd: int) -> None:
     Raises:
         TypeError: it cannot be pickled.
     """
+    import torch
+
     try:
         with open(fd, "wb", closefd=False) as file, torch.inference_mode():
             _ResultPickler(file).dump(_plain(value))  # a functional collective's is inference's
@@ -115,6 +119,8 @@ class _CallPickler(cloudpickle.Pickler):
 
 def _plain(value: Any) -> Any:
     """A result with plain tensors in its lists and dicts, also where parameters stood."""
+    import torch
+
     if hasattr(value, "trigger_wait"):  # a functional collective's, that is still under way
         value = value.trigger_wait()
     if isinstance(value, torch.Tensor) and not hasattr(value, "__tensor_flatten__"):
@@ -128,6 +134,8 @@ class _ResultPickler(cloudpickle.Pickler):
     """Of a tensor it takes the numbers, and not the storage around them."""
 
     def reducer_override(self, value: Any) -> Any:
+        import torch
+
         if type(value) is not torch.Tensor or value.layout is not torch.strided or value.is_nested:
             return super().reducer_override(value)
         plain = _plain(value).contiguous().resolve_conj().resolve_neg()
@@ -137,6 +145,8 @@ class _ResultPickler(cloudpickle.Pickler):
 
 
 def _tensor(data: bytearray | None, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
+    import torch
+
     flat = torch.empty(0, dtype=dtype) if data is None else torch.frombuffer(data, dtype=dtype)
     return flat.reshape(shape)
 

@@ -24,8 +24,9 @@ class Options:
     """How ranks run a function, as `byhand.launch` says; with `alone` it is called as fn(*args).
 
     streams: by rank, the descriptors that become its standard output and standard error, which are
-    else kept in run.output. `older`: for programs of hours, what is told each call that is too old
-    to be kept; the ledger then has the last ones. None: it has all.
+    else kept in run.output; a third becomes its standard input. `older`: for programs of hours,
+    what is told each call that is too old to be kept; the ledger then has the last ones. None: it
+    has all.
     """
 
     backend: str = "auto"

@@ -6,12 +6,14 @@
 The program is not changed. Each rank has what torchrun gives it (RANK, WORLD_SIZE, LOCAL_RANK,
 MASTER_ADDR, ...); what it prints comes at once, behind its number. A hang ends in a sentence that
 names rank, call and line, a rank that raises in its traceback and where the others waited. At the
-end: which calls there were, what they sent, and who waited for whom.
+end: which calls there were, what they sent, and who waited for whom. Rank 0 reads the command's
+standard input; the others have none.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 import os
 import re
@@ -31,33 +33,54 @@ if TYPE_CHECKING:
 USAGE = """python -m byhand -n RANKS [options] script.py [arguments of its own]
        python -m byhand -n RANKS [options] -m package.module [arguments of its own]"""
 EXIT = "exit status: that of the first rank that failed; 0 if none did; 2 if nothing was started"
+NO_KEYBOARD = (
+    "A rank has no keyboard: nobody can answer it",
+    "Rank 0 alone has this command's standard input",
+)
 DRAWN_CALLS = 120  # of a rank, the last ones: more are no picture
-BAD, STOPPED = 2, 130
+BAD, STOPPED, UNREAD = 2, 130, 128 + signal.SIGPIPE
 _RATE = re.compile(r"([\d.]+(?:e\d+)?) *([kmg]?)(b|bit)/s", re.IGNORECASE)
 _CUDA = re.compile(r"cuda|nvidia", re.IGNORECASE)
+_TORCHRUNS = re.compile(
+    "--(nproc|nnodes|node|rdzv|master|standalone|max|monitor|start|role|local|tee|log|redirect|no.py)"
+)
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run what the command line says; the exit status."""
     parser = _parser()
+    words = sys.argv[1:] if words is None else words
+    if (unknown := _torchruns(words)) is not None:
+        parser.error(f"{unknown} is torchrun's. Here it is -n 4 for four ranks on this machine")
     asked = parser.parse_args(words)
     try:
-        network = _understood(asked)
-    except ValueError as error:
+        return _run(asked, _understood(asked))
+    except ValueError as error:  # also what launch refuses
         parser.error(str(error))
-    try:
-        return _run(asked, network)
-    except KeyboardInterrupt as stopped:
-        print(f"\nbyhand: {str(stopped) or 'stopped'}", file=sys.stderr)
-        return STOPPED
-    except ValueError as error:  # what launch refuses
-        parser.error(str(error))
+    except BrokenPipeError:  # of our own messages; Python is not to try again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        return UNREAD
+
+
+def _torchruns(words: Sequence[str]) -> str | None:
+    """The first option before the program that is spelled as torchrun spells its own."""
+    before = itertools.takewhile(lambda word: word != "-m" and not os.path.isfile(word), words)
+    return next((word.partition("=")[0] for word in before if _TORCHRUNS.match(word)), None)
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """One sentence, and no usage."""
         self.exit(BAD, f"byhand: {message} (python -m byhand --help)\n")
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Say it; it is looked up only then."""
+        import byhand
+
+        print(f"byhand {byhand.__version__}")
+        parser.exit()
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -92,6 +115,7 @@ def _parser() -> argparse.ArgumentParser:
         help="seconds until it is ended: none if not said",
     )
     add("--quiet", action="store_true", help="no summary at the end")
+    add("--version", action=_Version, nargs=0, help="say which version this is")
     add("program", help=argparse.SUPPRESS)
     add("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     return parser
@@ -168,7 +192,7 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     from byhand.runtime.system import check_room
 
     check_room(asked.ranks)
-    client = ForkClient.start()  # it imports torch, and so do we meanwhile
+    client = ForkClient.start()  # it imports torch; we do not
     from byhand.runtime import LaunchError
     from byhand.runtime.launcher import Launcher
     from byhand.runtime.launching import launch_on
@@ -183,10 +207,19 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     options |= {"threads_per_rank": int((os.environ.get("OMP_NUM_THREADS") or "1").split(",")[0])}
     try:
         with Launcher(client=client) as launcher, LiveOutput(asked.ranks) as output:
-            options |= {"setup": False, "streams": output.streams, "older": tally.add}
+            (first, *others), keyboard = output.streams, [] if sys.stdin is None else [0]
+            streams = [(*first, *keyboard), *others]  # rank 0 has our input
+            options |= {"setup": False, "streams": streams, "older": tally.add}
             run = launch_on(launcher, program, asked.ranks, **options)
+    except KeyboardInterrupt as stopped:
+        print(f"\nbyhand: {str(stopped) or 'stopped'}", file=sys.stderr)
+        _write(getattr(stopped, "run", None), asked)
+        return STOPPED
     except LaunchError as error:
+        if output.unread:  # that is no fault of the program's
+            return UNREAD
         print(f"\nbyhand: {_explained(error)}", file=sys.stderr)
+        _write(error.run, asked)
         return _status(error)
     except OSError as error:  # no room for so many ranks' pipes
         print(f"byhand: the ranks could not be started: {error}", file=sys.stderr)
@@ -196,8 +229,6 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
 
 def _explained(error: LaunchError) -> str:
     """What went wrong, and where no GPU is, whether that may be why."""
-    import torch
-
     from byhand.runtime.errors import with_table
 
     raised = getattr(error, "exception", None)
@@ -208,9 +239,16 @@ def _explained(error: LaunchError) -> str:
             error.sentence.replace("raised SystemExit", "called sys.exit"), error.reports
         )
     text = str(error).replace("before the function returned", "before the program had ended")
-    if torch.cuda.is_available() or not _CUDA.search(error.sentence):
+    text = text.replace(*NO_KEYBOARD)
+    if not _CUDA.search(error.sentence) or _has_gpu():
         return text
     return f"{text}\n\nThere is no GPU here that torch can use: the program itself asks for one."
+
+
+def _has_gpu() -> bool:
+    import torch  # it takes seconds, which nobody else has to wait for
+
+    return torch.cuda.is_available()
 
 
 def _status(error: LaunchError) -> int:
@@ -235,6 +273,13 @@ def _report(run: Run, tally: Tally, asked: argparse.Namespace) -> int:
         lines.append(f"sent over the links, by host: {sent}")
     if lines:
         print(*lines, sep="\n", file=sys.stderr)
+    return _write(run, asked)
+
+
+def _write(run: Run | None, asked: argparse.Namespace) -> int:
+    """Write what is asked for, of a run that may have failed; 1 where that cannot be."""
+    if run is None:
+        return 0
     try:
         if asked.trace is not None:
             run.ledger.to_perfetto(asked.trace)
@@ -242,6 +287,8 @@ def _report(run: Run, tally: Tally, asked: argparse.Namespace) -> int:
             print(f"{asked.trace} has {calls}", file=sys.stderr)
         if asked.timeline is not None:
             print(_draw(run, asked.timeline), file=sys.stderr)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         print(f"byhand: {error.filename} could not be written: {error.strerror}", file=sys.stderr)
         return 1

@@ -72,11 +72,13 @@ class Screen:
 class LiveOutput:
     """Pipes for the standard output and error of so many ranks: `streams`, as Options has them.
 
-    While entered, a thread passes on what comes; at the end, all that has come by then.
+    While entered, a thread passes on what comes; at the end, all that has come by then. `unread`:
+    nobody reads this process's own output any more, as where `head` has seen enough.
     """
 
     def __init__(self, world_size: int):
         self.streams: list[tuple[int, int]] = []
+        self.unread = False
         self._tails: dict[int, bytes] = {}  # by pipe, a line that has not ended
         self._selector = selectors.DefaultSelector()
         screens = _screens()
@@ -111,7 +113,7 @@ class LiveOutput:
                 try:
                     self._take(read, rank, screen, data)
                 except OSError:  # nobody reads what we write: let the rank hear of that
-                    data = b""
+                    self.unread, data = True, b""
                 if read in ready and not data:
                     self._tails.pop(read, None)
                     self._selector.unregister(read)

@@ -25,7 +25,7 @@ def increased(number):
 def main():
     names = "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE GROUP_RANK".split()
     print(sys.argv, [os.environ[name] for name in names], os.environ["MASTER_ADDR"] != "")
-    print(__file__, sys.path[0], os.getcwd(), sys.stdin.read() == "")
+    print(__file__, sys.path[0], os.getcwd(), sys.stdin.read().split())
     dist.init_process_group()
     first, second = dist.new_group([0, 1]), dist.new_group([0, 1])
     x, y = torch.ones(100), torch.ones(100)

@@ -6,8 +6,10 @@ import signal
 import sys
 import time
 
+import psutil
 import torch
 import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
 
 
 def left_early(rank):
@@ -41,6 +43,19 @@ def raises_with_a_lock(rank):
         raises(rank)
 
 
+def raises_beside_ddp(rank):
+    model = DistributedDataParallel(torch.nn.Linear(8, 4))
+    store = dist.distributed_c10d._get_default_store()
+    store.set(f"process of {rank}", str(os.getpid()))
+    if rank == 2:
+        others = [psutil.Process(int(store.get(f"process of {rank}"))) for rank in (0, 1)]
+        used = None
+        while used != (used := [other.cpu_times()[:2] for other in others]):
+            time.sleep(0.5)  # until they stand still
+        raise ValueError("a bad batch")
+    model(torch.ones(2, 8)).sum().backward()
+
+
 def exits(rank):
     if rank == 1:
         sys.exit(3)
@@ -58,6 +73,11 @@ def sleeps(rank):
     time.sleep(1000)
 
 
+def prints(rank):
+    while True:
+        print("a line")
+
+
 def asks_for_nccl(rank):
     group = dist.new_group([0, 1, 2], backend="nccl")
     print(dist.get_backend(), dist.get_backend(group))
@@ -67,8 +87,14 @@ def joins_alone(rank):
     """What follows init_process_group here: rank 0 has never called it."""
 
 
+def never_meets(rank):
+    """What would follow it: all are rank 1, and look for a rank 0 that nobody is."""
+
+
 if __name__ == "__main__":
     how, backend, rank = sys.argv[1], sys.argv[2], int(os.environ["RANK"])
-    if how != "joins_alone" or rank:
+    if how == "never_meets":
+        dist.init_process_group(backend, init_method="tcp://127.0.0.1:9", rank=1, world_size=3)
+    elif how != "joins_alone" or rank:
         dist.init_process_group(backend)
     globals()[how](rank)

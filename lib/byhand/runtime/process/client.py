@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from byhand.runtime.errors import DeadlineError, LaunchError, SandboxError
 from byhand.runtime.messages import receive_message, send_message
 from byhand.runtime.process.member import Deadline, Member, read_all
-from byhand.runtime.process.team import Team
+from byhand.runtime.process.team import STACK_SECONDS, Team
 from byhand.runtime.process.whereabouts import folder
 from byhand.runtime.system import PORTABLE, STACK_SIGNAL, new_file, new_mark
 from byhand.runtime.trace.log import CAPACITY
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 START_SECONDS = 120.0
 END_SECONDS = ANSWER_SECONDS = 15.0
+STACK_PAUSE = 0.03  # a stack that has not grown in so long is whole
 # Memory in huge pages: forking a rank and ending it then cost a quarter of the time, because
 # there are 500 times fewer page-table entries to copy and to tear down.
 # torch's TCPStore looks up the name of every address, 127.0.0.1 included: the resolver is to give
@@ -324,8 +325,19 @@ class ForkedTeam(Team):
         return dict(self._exits)
 
     def stacks(self) -> dict[int, float]:
-        """As Team says."""
-        return {rank: sum(times) for rank, times in self._signal(STACK_SIGNAL).items()}
+        """As Team says: a stack has no end mark, but does not grow any more."""
+        until, at_first = time.monotonic() + STACK_SECONDS, self._stack_bytes()
+        seconds, last = self._signal(STACK_SIGNAL), at_first
+        while time.monotonic() < until:
+            time.sleep(STACK_PAUSE)
+            asked, now = seconds.keys() - self.exits().keys(), self._stack_bytes()
+            if now == last and all(now[rank] > at_first[rank] for rank in asked):
+                break
+            last = now
+        return {rank: sum(times) for rank, times in seconds.items()}
+
+    def _stack_bytes(self) -> dict[int, int]:
+        return {member.rank: member.stack_bytes for member in self.members}
 
     def waited(self) -> float:
         """The most seconds that a rank waited for a processor."""

@@ -26,6 +26,7 @@ MOST_WAKES = 1 << 16  # of a student's notebook, that answers often; a rank wake
 MOST_WAITED = 3
 LOOK_BYTES = 1 << 18
 MAX_FRAMES, MAX_FRAME = 200, 5000  # of a stack: faulthandler writes 100
+MAX_STACK = 1 << 20  # the end of a rank's file of stacks that is looked at
 _FRAME = re.compile(r'  File "(.+)", line (\d{1,9}) in ')
 
 
@@ -204,9 +205,15 @@ class Member:
         """Some of the log's bytes, from `at` on."""
         return read_log(self.log_fd, at, LOOK_BYTES)
 
+    @property
+    def stack_bytes(self) -> int:
+        """Bytes in the file of the stacks."""
+        return os.fstat(self.stack_fd).st_size
+
     def stack(self) -> list[tuple[str, int]]:
         """File and line of each frame that the rank last wrote, innermost first."""
-        text = read_all(self.stack_fd, 1 << 20).decode(errors="replace")
+        end = self.stack_bytes
+        text = read_all(self.stack_fd, end, max(0, end - MAX_STACK)).decode(errors="replace")
         last = text.rpartition("most recent call first")[2].splitlines()[:MAX_FRAMES]
         found = (_FRAME.match(line[:MAX_FRAME]) for line in last)
         return [(frame[1], int(frame[2])) for frame in found if frame]
@@ -238,7 +245,7 @@ def send_calls(
 ) -> None:
     """Give each rank its call, in a memory file that ranks with the same call share.
 
-    streams: by rank, what is to be its standard output and its standard error, if not its file.
+    streams: as in Options.
     """
     message = json.dumps(header).encode()
     files: dict[int, int] = {}

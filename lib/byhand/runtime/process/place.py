@@ -1,20 +1,21 @@
 """Where ranks live: all that differs between no walls, walls, and the wires of a virtual network.
 
 A launcher is made with a Place; its fork server gets a copy, moves there, and hands it on to each
-rank that it forks. So one class has methods that run in three processes, and says where.
+rank that it forks. So one class has methods that run in three processes, and says where. What needs
+torch, a method loads itself: who launches may have no use for it.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from byhand.runtime import pickling
-from byhand.runtime.process.world import choose_backend
-from byhand.runtime.trace.log import LogWriter
-from byhand.runtime.trace.memory import HeldBytes
-from byhand.runtime.trace.recorder import Recorder
+
+if TYPE_CHECKING:
+    from byhand.runtime.trace.log import LogWriter
+    from byhand.runtime.trace.memory import HeldBytes
 
 
 class Place:
@@ -38,6 +39,8 @@ class Place:
         Raises:
             ValueError: it cannot run here.
         """
+        from byhand.runtime.process.world import choose_backend
+
         return choose_backend(backend, world_size)
 
     def overweight(self, world_size: int) -> str:
@@ -84,6 +87,8 @@ class Place:
 
     def recorded(self, log: LogWriter, memory: HeldBytes | None) -> Any:
         """On a rank: what the function runs in."""
+        from byhand.runtime.trace.recorder import Recorder
+
         return Recorder(log, memory)
 
     def dump(self, value: Any, fd: int) -> None:

@@ -91,8 +91,9 @@ def main(fds: list[int], spec: dict[str, Any], place: Place) -> None:
         place.dump(value, result_fd)
     except BaseException as error:
         rewrite(result_fd, headed(_error(error)))
-    control.sendall(WAKE)
-    control.recv(1)  # stay until the team is ended, so that no connection closes on the others
+    with contextlib.suppress(ConnectionError):  # the team is ended already
+        control.sendall(WAKE)
+        control.recv(1)  # stay until it is, so that no connection closes on the others
 
 
 def _displace_nobody() -> None:
@@ -118,11 +119,11 @@ def redirect(output_fd: int) -> None:
 
 def receive(control: socket.socket) -> tuple[dict[str, Any], bytes]:
     """The next request's header and body; ends this process when none will come."""
-    data, fds = receive_message(control, 3)
+    data, fds = receive_message(control, 4)
     if not data:
         os._exit(0)
     call = os.pread(fds[0], os.fstat(fds[0]).st_size, 0)
-    for own, given in enumerate(fds[1:], start=1):  # where its output goes, if told
+    for own, given in zip((1, 2, 0), fds[1:], strict=False):  # its output and input, if told
         os.dup2(given, own)
     for fd in fds:
         os.close(fd)

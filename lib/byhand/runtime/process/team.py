@@ -7,6 +7,8 @@ from typing import Protocol
 
 from byhand.runtime.process.member import Member
 
+STACK_SECONDS = 2.0
+
 
 class Team(Protocol):
     """What a supervisor asks of ranks, wherever they live.
@@ -26,7 +28,10 @@ class Team(Protocol):
         """
 
     def stacks(self) -> dict[int, float]:
-        """Let every live rank write its Python stack; the seconds each computed or waited to."""
+        """Let every live rank write its Python stack; the seconds each computed or waited to.
+
+        Returns when all have written, or after STACK_SECONDS: one that is stopped never does.
+        """
 
     def end(self) -> None:
         """Kill the ranks and everything they started; return when it is gone."""

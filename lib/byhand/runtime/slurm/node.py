@@ -23,7 +23,6 @@ from byhand.runtime.slurm import epoch, placement
 WRITTEN = ("log", "output", "stack")  # of a rank's files, while it runs
 POLL_SECONDS = 0.05
 MASTER_SECONDS = 60.0
-STACKS_SECONDS = 0.05  # for the ranks to write them
 
 
 class Node:
@@ -98,7 +97,6 @@ class Node:
     def tell_stacks(self) -> None:
         """Where each rank is, and the CPU seconds that each has used."""
         seconds = self.team.stacks()
-        time.sleep(STACKS_SECONDS)
         self.pass_on()
         self.say("stacks", None, seconds)
 

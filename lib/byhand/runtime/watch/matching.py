@@ -12,8 +12,8 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection
 
-from byhand.runtime.ledger import Event
-from byhand.words import counted, ranks_text
+from byhand.runtime.ledger import SETUP_OPS, Event
+from byhand.words import counted, ordinal, ranks_text
 
 
 class Matcher:
@@ -23,6 +23,7 @@ class Matcher:
         self._clash: Callable[[], str | None] | None = None
         self.culprits: dict[int, Event] = {}  # by rank, the calls that clash
         self._made: dict[tuple[int, str], int] = defaultdict(int)
+        self._groups: dict[tuple[int, ...], set[str]] = defaultdict(set)  # names, by members
         self._rounds: dict[tuple[str, int], dict[int, Event]] = {}
         self._sends: dict[tuple[int, int, int], deque[Event]] = defaultdict(deque)
         self._receives: dict[tuple[int, int, int], deque[Event]] = defaultdict(deque)
@@ -42,13 +43,15 @@ class Matcher:
     def _add_collective(self, call: Event) -> None:
         number = self._made[call.rank, call.group_name]
         self._made[call.rank, call.group_name] += 1
+        if not number and call.op not in SETUP_OPS:
+            self._groups[call.group].add(call.group_name)
         calls = self._rounds.setdefault((call.group_name, number), {})
         calls[call.rank] = call
         first = next(iter(calls.values()))
         suspicious = call.sends or call.declared not in (None, len(call.group))
         suspicious = suspicious or (call is not first and _must_agree(call) != _must_agree(first))
-        if self._clash is None and suspicious and disagreement(calls, number):
-            self._clash = lambda: disagreement(calls, number)
+        if self._clash is None and suspicious and disagreement(calls, ""):
+            self._clash = lambda: disagreement(calls, self.where(call, number + 1))
             self.culprits = calls
         if len(calls) == len(call.group):
             _matched(calls.values())
@@ -92,6 +95,29 @@ class Matcher:
                 return set(call.group) - set(calls)
         return set()
 
+    def where(self, call: Event, number: int) -> str:
+        """A collective in words: its number in its group, from 1, and the group."""
+        return f"call {number} on {self.group_text(call)}"
+
+    def group_text(self, call: Event) -> str:
+        """A collective's group in words."""
+        number = self.group_number(call)
+        return f"{f'the {ordinal(number)} ' if number else ''}group {list(call.group)}"
+
+    def group_number(self, call: Event) -> int | None:
+        """Where the program talks on several groups of the same ranks: which this one is, from 1.
+
+        torch numbers its groups as they are made.
+        """
+        names = sorted(self._groups.get(call.group, ()), key=lambda name: (len(name), name))
+        several = len(names) > 1 and call.group_name in names
+        return names.index(call.group_name) + 1 if several else None
+
+    def other_tags(self, receive: Event) -> set[int]:
+        """Tags with which its sender has sent, and nobody has received: `receive` names another."""
+        ends = receive.peer, receive.rank
+        return {tag for (*some, tag), sends in self._sends.items() if (*some,) == ends and sends}
+
     def number(self, call: Event) -> int:
         """The how-manieth collective of its group an unmatched `call` is, from 1."""
         for (_, number), calls in self._rounds.items():
@@ -125,10 +151,9 @@ def _must_agree(call: Event) -> list[object]:
     return [aspect(call) for _, _, aspect, _ in _ASPECTS]
 
 
-def disagreement(calls: dict[int, Event], number: int) -> str | None:
-    """Why these calls, the members' collective number `number`, are not one collective."""
+def disagreement(calls: dict[int, Event], where: str) -> str | None:
+    """Why these calls, which should be one collective, are not. `where`: which, in words."""
     some = next(iter(calls.values()))
-    where = f"call {number + 1} on group {list(some.group)}"
     for noun, verb, aspect, rule in _ASPECTS:
         values = defaultdict(list)
         for rank, call in calls.items():

@@ -104,7 +104,7 @@ class PostMortem:
         if self.returned:
             return explain(calls, dict.fromkeys(self.returned, "returned"), self.matcher)
         absent = self.matcher.missing(calls[min(calls)]) - set(calls)
-        return lost(calls, absent) if absent else None
+        return lost(calls, absent, self.matcher) if absent else None
 
     def reports(self) -> list[Report]:
         """Where every rank is, or was when it left."""
@@ -114,21 +114,22 @@ class PostMortem:
         rank, failure = member.rank, self.failures.get(member.rank)
         call = member.log.waiting or self.matcher.culprits.get(rank)
         if rank in self.returned:
-            return _with_call(rank, "returned", call, "")
+            return self._with_call(rank, "returned", call, "")
         if failure is not None:
             state = "raised" if failure.exit_code is None else "died"
-            return _with_call(rank, state, call, self._line(failure))
+            return self._with_call(rank, state, call, self._line(failure))
         call = call or self.idle.get(rank)
         state = "waiting" if member.log.waiting or rank in self.idle else "running"
-        return _with_call(rank, state, call, "" if call else member.line())
+        return self._with_call(rank, state, call, "" if call else member.line())
 
     def _line(self, failure: Failure) -> str:
         return sources.readers_line((file, line) for file, line, _ in reversed(failure.frames))
 
-
-def _with_call(rank: int, state: str, call: Event | None, line: str) -> Report:
-    if call is None:
-        return Report(rank, state, source=line)
-    one_shape = call.dtype and not call.sends  # not of a barrier, nor of an all-to-all
-    shape, dtype = (call.shape, call.dtype) if one_shape else (None, None)
-    return Report(rank, state, call.op, call.group, call.peer, shape, dtype, call.source)
+    def _with_call(self, rank: int, state: str, call: Event | None, line: str) -> Report:
+        if call is None:
+            return Report(rank, state, source=line)
+        one_shape = call.dtype and not call.sends  # not of a barrier, nor of an all-to-all
+        shape, dtype = (call.shape, call.dtype) if one_shape else (None, None)
+        number = self.matcher.group_number(call) if call.peer is None else None
+        where = call.group, call.peer, shape, dtype, call.source, number
+        return Report(rank, state, call.op, *where)

@@ -14,19 +14,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from byhand.runtime.errors import Failure, Interrupted, LaunchError, TamperedError
-from byhand.runtime.ledger import OPS, Event, Ledger
+from byhand.runtime.ledger import OPS, SETUP_OPS, Event, Ledger
 from byhand.runtime.process.member import Deadline, Member, read_all
 from byhand.runtime.process.place import Place
 from byhand.runtime.process.team import Team
 from byhand.runtime.run import Run
-from byhand.runtime.trace.log import CAPACITY, LONG_CAPACITY
-from byhand.runtime.watch.explain import explain
+from byhand.runtime.trace.log import CAPACITY, LONG_CAPACITY, RankLog
+from byhand.runtime.watch.explain import explain, unmet
 from byhand.runtime.watch.matching import Matcher
 from byhand.runtime.watch.post_mortem import PostMortem
 from byhand.words import plain_text
 
 TICK = 0.05
 GRACE = 0.2  # how long the first failure waits for those that it caused, or that caused it
+MEET_SECONDS = 60.0  # in which ranks that all want to meet have met, if they ever will
 QUIET = 0.5  # silence after which ranks are asked where they are
 OUTPUT_BYTES = 16 << 20
 REPLY_BYTES = 1 << 30
@@ -60,6 +61,7 @@ class Supervisor:
         self.values: dict[int, Any] = {}
         self.failures: dict[int, Failure] = {}
         self.idle = IdleRanks(team)
+        self.heard = time.monotonic()  # when the ranks last logged anything
 
     def run(self, deadline: Deadline) -> Run:
         """Supervise until every rank has returned.
@@ -70,10 +72,15 @@ class Supervisor:
         """
         try:
             return self._run(deadline)
+        except LaunchError as error:
+            error.run = self._recorded()
+            raise
         except KeyboardInterrupt:
             with contextlib.suppress(LaunchError):  # a record may have been read by half
                 self._read_logs()
-            raise Interrupted(self._post_mortem().reports()) from None
+            stopped = Interrupted(self._post_mortem().reports())
+            stopped.run = self._recorded()
+            raise stopped from None
 
     def _run(self, deadline: Deadline) -> Run:
         suspected: str | None = None
@@ -84,6 +91,7 @@ class Supervisor:
             while len(self.values) < len(self.members):
                 self._wait(selector, min(TICK, deadline.left))
                 news = self._read_logs()
+                self.heard = time.monotonic() if news else self.heard
                 if self.matcher.problem or self.failures:
                     self._settle(selector)
                     raise self._post_mortem().failure()
@@ -104,13 +112,13 @@ class Supervisor:
         """Sleep until something is to be read, and read it."""
         for key, _ in selector.select(seconds):
             if key.data is None:
-                self._note_exits()
                 continue
             more = key.data.receive()
             if key.data.header is not None:
                 self._take_result(key.data)
             if not more:
                 selector.unregister(key.data.control)
+        self._note_exits()  # one may have been told while something else was asked
 
     def _note_exits(self) -> None:
         """Take in which ranks ended.
@@ -178,14 +186,20 @@ class Supervisor:
         live = [member for member in self.members if member.rank not in gone]
         idle = self.idle.look(news, live)
         calls = [member.log.waiting or idle.get(member.rank) for member in live]
-        if not calls or any(call is None or call.matched for call in calls):
+        waiting = {call.rank: call for call in calls if call is not None}
+        if not calls or len(waiting) < len(calls):
             return None
-        return explain({call.rank: call for call in calls}, gone, self.matcher)
+        if all(call.matched and call.op in SETUP_OPS for call in waiting.values()):
+            long = time.monotonic() - self.heard > MEET_SECONDS
+            return unmet(waiting, MEET_SECONDS) if long else None
+        if any(call.matched for call in waiting.values()):
+            return None
+        return explain(waiting, gone, self.matcher)
 
     def _post_mortem(self) -> PostMortem:
-        if len(self.values) + len(self.failures) < len(self.members):
-            self.team.stacks()
-            time.sleep(TICK)
+        live = [m for m in self.members if m.rank not in {*self.values, *self.failures}]
+        if live:
+            self.idle.ask(live)
         ends = set(self.values), self.failures
         return PostMortem(self.members, *ends, self.matcher, self.cells, self.idle.found)
 
@@ -194,6 +208,21 @@ class Supervisor:
         logs = [member.log for member in self.members]
         if any(log.began is None or log.ended is None for log in logs):
             raise TamperedError("a rank returned without the beginning and end in its log")
+        return self._as_run(logs)
+
+    def _recorded(self) -> Run | None:
+        """What has been recorded of a run without an end: what is under way lasts until now."""
+        logs, now = [member.log for member in self.members], time.monotonic()
+        if not self.place.trusted or all(log.began is None for log in logs):
+            return None
+        for log in logs:
+            log.began = now if log.began is None else log.began
+            log.ended = now if log.ended is None else log.ended
+            if log.waiting is not None:
+                log.waiting.wait_end = now
+        return self._as_run(logs)
+
+    def _as_run(self, logs: list[RankLog]) -> Run:
         zero = min(log.began for log in logs)
         spans = [(log.began - zero, log.ended - zero) for log in logs]
         calls = [call for log in logs for call in log.calls.values() if call.op in OPS]
@@ -201,9 +230,9 @@ class Supervisor:
             call.count_from(zero)
         peaks = [log.peak_bytes for log in logs]
         output = [read_all(member.output_fd, self.output_bytes) for member in self.members]
-        headers = [member.header for member in self.members]
+        headers = [member.header or {} for member in self.members]
         return Run(
-            results=[self.values[rank] for rank in range(len(logs))],
+            results=[self.values.get(rank) for rank in range(len(logs))],
             output=[text.decode(errors="replace") for text in output],
             ledger=Ledger(calls),
             peak_bytes=None if None in peaks else peaks,
@@ -238,10 +267,18 @@ class IdleRanks:
         if any(call is None for call in calls.values()):
             return self.found
         before, self.used = self.used, self.team.stacks()
-        time.sleep(TICK)
         if before is not None and all(self._is_idle(member, before) for member in silent):
             self.found = calls
         return self.found
+
+    def ask(self, live: list[Member]) -> None:
+        """At a launch's end: have all say where they are, and find the idle ones at once."""
+        self.used = self.team.stacks()
+        calls = {m.rank: m.log.outstanding() for m in live if m.log.waiting is None}
+        if any(calls.values()) and not self.found:
+            before, self.used = self.used, self.team.stacks()
+            found = [m.rank for m in live if calls.get(m.rank) and self._is_idle(m, before)]
+            self.found = {rank: calls[rank] for rank in found}
 
     def _is_idle(self, member: Member, before: dict[int, float]) -> bool:
         used = self.used.get(member.rank, 0.0) - before.get(member.rank, 0.0)
