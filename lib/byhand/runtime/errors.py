@@ -99,6 +99,14 @@ class RankError(LaunchError):
     `rank` is which, `traceback` the text of what it raised ("" when it died), `exit_code` its
     exit status or minus the signal that killed it (None when it raised), `exception` the name of
     the exception's type.
+
+    >>> def work(rank, world_size):
+    ...     return 1 // (rank - 1)
+    >>> try:
+    ...     launch(work, 2)
+    ... except RankError as error:
+    ...     print(error.rank, error.exception)
+    1 ZeroDivisionError
     """
 
     def __init__(
@@ -122,6 +130,12 @@ class DeadlockError(LaunchError):
     """The ranks' calls do not fit together: some wait for what will never come.
 
     `reason` is the sentence that explains it, `reports` one row per rank.
+
+    >>> launch(lambda rank, world_size: rank == 1 or dist.barrier(), 2)
+    Traceback (most recent call last):
+        ...
+    byhand.runtime.errors.DeadlockError: rank 0 waits in barrier (call 1 on group [0, 1]),
+        but rank 1 returned after 0 such ...
     """
 
     def __init__(self, reason: str, reports: Sequence[Report]):
@@ -136,7 +150,15 @@ class DeadlockError(LaunchError):
 
 
 class DeadlineError(LaunchError, TimeoutError):
-    """The deadline passed while ranks were still running."""
+    """The deadline passed while ranks were still running.
+
+    >>> import time
+    >>> launch(lambda rank, world_size: time.sleep(60), 2, deadline=0.5)
+    Traceback (most recent call last):
+        ...
+    byhand.runtime.errors.DeadlineError: ranks 0 and 1 did not return within the deadline of
+        0.5 s ...
+    """
 
 
 class Interrupted(KeyboardInterrupt):
