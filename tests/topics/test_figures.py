@@ -171,8 +171,8 @@ def test_a_round_can_be_read(draw):
 def test_a_figure_can_be_read_shows_itself_in_a_notebook_and_is_the_same_file_each_time(draw):
     figure = draw()
     assert figure.get_figwidth() == 7
-    shown = figure._repr_svg_()
-    assert shown == draw()._repr_svg_()
+    shown = figure.svg()
+    assert shown == draw().svg()
     assert_readable(figure)
     assert "dc:date" not in shown
     (title,) = re.findall("<dc:title>(.*)</dc:title>\n    <dc:format", shown)
@@ -187,7 +187,7 @@ def test_a_figure_is_as_wide_on_a_screen_that_shows_no_drawings():
 def test_a_figure_is_saved_as_the_file_that_it_shows(tmp_path):
     draw = FIGURES["collective"]
     figures.save_svg(draw(), tmp_path / "a.svg")
-    assert (tmp_path / "a.svg").read_text() == draw()._repr_svg_()
+    assert (tmp_path / "a.svg").read_text() == draw().svg()
 
 
 def test_a_collective_picture_shows_every_block_of_every_rank():

@@ -17,6 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from byhand.figures.alt import as_image
+
 INK, FAINT, PAPER = "#1b2733", "#c9d1d9", "#ffffff"
 COMPUTE, COMMUNICATION, WAITING = "#1f4e79", "#9aa5b1", PAPER
 RANK_COLOURS = (
@@ -88,7 +90,11 @@ def styled() -> AbstractContextManager:
 class CourseFigure(Figure):
     """A Figure that shows itself in a notebook, with or without pyplot, crisp at any size."""
 
-    def _repr_svg_(self) -> str:
+    def _repr_html_(self) -> str:
+        return as_image(self.svg())
+
+    def svg(self) -> str:
+        """As a drawing, with its title in it."""
         buffer = io.StringIO()
         save_svg(self, buffer)
         return buffer.getvalue()
