@@ -212,6 +212,16 @@ def test_eight_ranks_have_eight_colours_and_readable_text():
     assert style.readable_on("#0072b2") == style.PAPER
 
 
+@pytest.mark.parametrize("strength", [1, 0.7, 0.45, 0.25])
+def test_words_can_be_read_on_every_colour_and_tint_and_in_every_colour_on_paper(strength):
+    named = (style.OP_COLOURS, style.AXIS_COLOURS, style.HELD_COLOURS, style.STATE_COLOURS)
+    colours = [*style.RANK_COLOURS, *(colour for names in named for colour in names.values())]
+    for colour in (style.tint(colour, strength) for colour in colours):
+        assert style.contrast(style.readable_on(colour), colour) >= 4.5
+        assert style.contrast(style.legible(colour), style.PAPER) >= 4.5
+    assert style.contrast("#000000", "#ffffff") == 21
+
+
 def test_a_rank_waits_until_the_last_one_calls():
     kinds = [(s.rank, s.kind, s.start, s.end) for s in find_segments(LATE, SPANS)]
     assert kinds == [
