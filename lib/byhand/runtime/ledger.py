@@ -238,9 +238,10 @@ class Ledger:
 
     def _repr_html_(self) -> str:
         """The first rows as a table, for a notebook."""
-        rows = [HEADER, *self.rows()[:MAX_ROWS]]
+        head = "".join(f"<th scope='col'>{html.escape(cell)}</th>" for cell in HEADER)
+        rows = self.rows()[:MAX_ROWS]
         cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
-        body = "".join(f"<tr>{row}</tr>" for row in cells)
+        body = "".join(f"<tr>{row}</tr>" for row in (head, *cells))
         more = len(self.events) - MAX_ROWS
         note = f"<p>and {counted(more, 'call')} more</p>" if more > 0 else ""
         return f"<p>{html.escape(repr(self)[1:-1])}</p><table>{body}</table>{note}"
