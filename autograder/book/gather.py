@@ -6,7 +6,7 @@ The tree is the repository's, so that a link from notebook to notebook is the sa
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from byhand.figures.recorded import FOLDER
 PAGES = Path(__file__).parent / "pages"
 LIBRARY = Path(byhand.__file__).parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
-SVG, PNG = "image/svg+xml", "image/png"
+SVG, PNG, HTML = "image/svg+xml", "image/png", "text/html"
 TEACHING = "autograder/README.md"
 IN_BOOK = {
     "README.md": "guide.md",
@@ -30,23 +30,30 @@ IN_BOOK = {
 }
 PAGES_OF = {"17_planner.ipynb": "[The planner as a page](../planner.md)"}
 EXPLORER = "Explorer. Here it is shown as it starts; run this lecture to drag it."
+DRAWN = "Explorer. Some of its states, drawn with this page; run this lecture to set any value."
 _TITLE = re.compile(r"<dc:title>(.*?)</dc:title>", re.DOTALL)
 _NAMED = re.compile(r"\]\((\w+)\.ipynb\) \| ([^|]*) \|")  # a row of lectures/README.md
 _LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)\s#]+)(#[^)\s]*)?\)")
 
 
-def gather(where: Places, executed: Path, target: Path, address: str) -> None:
+def gather(
+    where: Places, executed: Path, target: Path, address: str, forms: Mapping[str, str]
+) -> None:
     """Write all that Sphinx reads to `target`, a folder that is made anew.
 
     executed: where the lectures lie, with their outputs. address: the course's repository on
-    GitHub, for links that open a notebook elsewhere; "" when it has none.
+    GitHub, for links that open a notebook elsewhere; "" when it has none. forms: by lecture, what
+    stands for its explorer.
     """
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     lectures = sorted((where.course / "lectures").glob("*.ipynb"))
     for path in lectures:
         notebook = nbformat.read(executed / path.name, as_version=4)
-        _write(shown(notebook, path.name, address), target / "lectures" / path.name)
+        form = forms.get(path.stem, "")
+        _write(shown(notebook, path.name, address, form), target / "lectures" / path.name)
+        (target / "notebooks").mkdir(exist_ok=True)
+        shutil.copy(path, target / "notebooks")  # to run: without a page's form and pictures
     for name in where.assignments():
         path = where.released(name)
         notebook = nbformat.read(path, as_version=4)
@@ -80,16 +87,22 @@ def _entry(course: Path, name: str, called: dict[str, str]) -> str:
     return f"{title} ({called[name]}) <lectures/{name}>" if name in called else f"lectures/{name}"
 
 
-def shown(notebook: NotebookNode, name: str, address: str) -> NotebookNode:
-    """An executed lecture: figures with their titles for those who cannot see them, and doors."""
+def shown(notebook: NotebookNode, name: str, address: str, form: str = "") -> NotebookNode:
+    """An executed lecture: figures with their titles for those who cannot see them, and doors.
+
+    form: what stands for its explorer.
+    """
     cells = []
     for cell in notebook.cells:
         is_explorer = any(WIDGET in output.get("data", {}) for output in _outputs(cell))
         for output in _outputs(cell):
+            if is_explorer and form and WIDGET in output.get("data", {}):
+                output.data, output.metadata = NotebookNode({HTML: form}), NotebookNode()
             _picture(cell, output)
         cells.append(cell)
         if is_explorer:
-            cells.append(new_markdown_cell(f"*{EXPLORER}*", id=f"{cell.id}-explorer"))
+            told = DRAWN if form else EXPLORER
+            cells.append(new_markdown_cell(f"*{told}*", id=f"{cell.id}-explorer"))
     notebook.metadata.pop("widgets", None)  # the states of explorers, which no page can move
     notebook.cells = [cells[0], new_markdown_cell(_doors(name, address), id="doors"), *cells[1:]]
     return notebook
@@ -122,7 +135,8 @@ def _picture(cell: NotebookNode, output: NotebookNode) -> None:
 
 def _doors(name: str, address: str) -> str:
     """Where this page's notebook can be run."""
-    doors = [f"{{download}}`Download the notebook <{name}>`", "`make lab` opens it in JupyterLab"]
+    download = f"{{download}}`Download the notebook <../notebooks/{name}>`"
+    doors = [download, "`make lab` opens it in JupyterLab"]
     if address:
         path = address.removeprefix("https://github.com/")
         colab = f"https://colab.research.google.com/github/{path}/blob/main/lectures/{name}"

@@ -30,7 +30,7 @@ NOTEBOOKS = [*COURSE.glob("lectures/*.ipynb"), *COURSE.glob("exercises/*/*.ipynb
 def source(request, tmp_path_factory):
     """What Sphinx is to read, of lectures as they are written; and the repository's address."""
     target = tmp_path_factory.mktemp("source") / "book"
-    gather(Places(COURSE, target / "class"), COURSE / "lectures", target, request.param)
+    gather(Places(COURSE, target / "class"), COURSE / "lectures", target, request.param, {})
     return target, request.param
 
 
