@@ -9,6 +9,7 @@
 #   make bench    everything that claims to be fast, beside its rivals
 #   make mutants  small mistakes in the solutions: does every test notice?
 #   make soak     grading killed 100 times at random points
+#   make release  wheel, source and the course's notebooks, as committed, in build/release
 #   make exercises, make figures, make format    write what is generated
 #
 # PYTHON=python3.13 chooses another interpreter. TORCH=cpu asks for torch without CUDA, a tenth of
@@ -38,7 +39,7 @@ LONG := answers or corpus or soak or slurm or programs or browser
 PYTEST := python -m pytest -n 4
 RUN := autograder run --no-html --out build/test --jobs $(shell expr $$(nproc 2>/dev/null || echo 2) + 2)
 
-.PHONY: help course test lectures answers test-all lab book bench mutants soak exercises figures format \
+.PHONY: help course test lectures answers test-all lab book bench mutants soak release exercises figures format \
 	sandbox network browser slurm python
 help:
 	@sed -n '2,/^$$/s/^# \{0,3\}//p' Makefile
@@ -83,6 +84,21 @@ mutants: $(INSTALLED)
 
 soak: $(INSTALLED) sandbox
 	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests python tests/autograder/soak.py
+
+# From what is committed, in a copy: what earlier builds left here is in none of them.
+RELEASE := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+release: $(INSTALLED)
+	@rm -rf build/release && mkdir -p build/release/source
+	@git archive HEAD | tar -x -C build/release/source
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) python -m build --no-isolation \
+	  --outdir build/release build/release/source >build/release/build.log 2>&1 \
+	  || { tail -n 20 build/release/build.log; exit 1; }
+	@cd build/release && rm -rf source build.log && git -C ../.. archive --prefix=course/ HEAD lectures \
+	  exercises LICENSE LICENSE-TEXT | tar -x && { [ ! -d ../book ] || cp -a ../book course/; } \
+	  && python -m zipfile -c byhand-course-$(RELEASE).zip course && rm -rf course && ls -sh
+	@[ -d build/book ] || echo "The archive has no book: make book, and make release again."
+	@[ -z "$$(git status --porcelain)" ] || echo "What is not committed is in none of them."
+	@echo "Next: git tag v$(RELEASE), push it, and attach the three files to a release of that tag."
 
 exercises: $(INSTALLED)
 	@autograder release

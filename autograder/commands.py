@@ -61,9 +61,20 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
         help="The class directory (default: $CLASS, else build/class).",
     )
     @functools.wraps(function)
+    @in_sentences
     def wrapped(course: Path | None, class_dir: Path | None, **options: Any) -> None:
+        function(places(class_dir, course), **options)
+
+    return wrapped
+
+
+def in_sentences(function: Callable[..., None]) -> Callable[..., None]:
+    """The function, its errors as sentences."""
+
+    @functools.wraps(function)
+    def wrapped(*arguments: Any, **options: Any) -> None:
         try:
-            function(places(class_dir, course), **options)
+            function(*arguments, **options)
         except CourseError as error:
             raise click.ClickException(plain_text(error, None)) from None
         except BrokenPipeError:

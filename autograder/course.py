@@ -13,17 +13,14 @@ build/sample-class` opens it in the formgrader.
 
 import contextlib
 import hashlib
-import importlib
 import json
 import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -33,16 +30,15 @@ from autograder.batch.grading import GradeOptions, grade
 from autograder.batch.notebooks import find_notebooks, prepare
 from autograder.batch.queue import Queue, Report, Work, cores, here, progress, together
 from autograder.batch.running import Running
-from autograder.grade.journal import LIBRARY, Journal, Judgement
-from autograder.grade.verdicts import first_paragraph
+from autograder.grade.journal import LIBRARY
 from autograder.places import COURSE, CourseError, Places
 from autograder.release.generate import release
 from autograder.report.class_page import write_report
 from autograder.report.feedback import write_feedback
+from autograder.samples import BLANK, SOLVED, Samples, hand_in, made_up, surprises
 from byhand.runtime.walls.isolation import why_no_sandbox
 from byhand.words import counted
 
-SOLVED, BLANK = "the-solution", "the-blank"
 WAITING = 2  # so many more at a time than there are cores
 
 
@@ -122,14 +118,14 @@ def grade_class(course: Path, build: Path, sandboxed: bool, do: Queue) -> Row:
     began, where = time.monotonic(), Places(course, build / "sample-class")
     where.exercises = build / "exercises"  # as released: somebody may work in the others
     release(where, where.assignments(), overwrite=True)
-    sys.path.insert(0, str(course / "tests" / "submissions"))
-    samples = importlib.import_module("sample_class")
-    hand_in(samples, where)
+    samples = made_up(where, "sample_class")
+    hand_in(where, samples.write_class, {SOLVED, BLANK, *(case.student for case in samples.CASES)})
+    hand_in_solutions_and_blanks(where)
     worth = {(case.student, case.assignment): case.points for case in samples.CASES}
     options = GradeOptions(
         sandboxed=sandboxed,
         progress=False,
-        queue=lambda work, items: do(_Samples(work, worth), items),
+        queue=lambda work, items: do(Samples(work, worth), items),
     )
     outcome = grade(where, where.assignments(), options=options)
     pages = write_feedback(where, where.assignments(), [])
@@ -140,47 +136,13 @@ def grade_class(course: Path, build: Path, sandboxed: bool, do: Queue) -> Row:
     return Row(what, time.monotonic() - began, _short(page), problems)
 
 
-@dataclass(frozen=True)
-class _Samples:
-    """Work as it is, but that nothing is in doubt about a submission that gets what it is worth."""
-
-    work: Work
-    worth: Mapping[tuple[str, str], int]
-
-    def worker(self) -> AbstractContextManager:
-        return self.work.worker()
-
-    def is_doubtful(self, line: str) -> bool:
-        judgement = Judgement.from_line(line.encode())
-        return self.work.is_doubtful(line) and bool(surprises([judgement], self.worth))
-
-
-def hand_in(samples: ModuleType, where: Places) -> None:
-    """Write what the samples hand in to submitted/; a class with other students starts anew."""
-    known = {one.student for one in Journal(where.journal).latest()}
-    if known - {SOLVED, BLANK, *(case.student for case in samples.CASES)}:
-        shutil.rmtree(where.class_dir)
-    shutil.rmtree(where.submitted, ignore_errors=True)
-    samples.write_class(where.submitted)
+def hand_in_solutions_and_blanks(where: Places) -> None:
+    """Two students more: one hands in each exercise's solution, and one its blank."""
     for assignment in where.assignments():
         for student, path in ((SOLVED, where.source), (BLANK, where.released)):
             target = where.submitted / student / assignment / path(assignment).name
             target.parent.mkdir(parents=True)
             shutil.copyfile(path(assignment), target)
-
-
-def surprises(judgements: list[Judgement], worth: Mapping[tuple[str, str], int]) -> list[str]:
-    """A sentence for each submission that is not worth so many points: by default none, and of a
-    solution all."""
-    found = []
-    for one in judgements:
-        all_of_it = one.max_points if one.student == SOLVED else 0
-        expected = worth.get((one.student, one.assignment), all_of_it)
-        if one.points != expected:
-            said = [f"{v.question} {v.verdict} {first_paragraph(v.message)}" for v in one.verdicts]
-            got = f"got {counted(one.points, 'point')}, not {expected}"
-            found.append(f"{one.student}, {one.assignment} {got}: {'; '.join(said)}")
-    return found
 
 
 def at_once() -> int:

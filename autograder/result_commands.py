@@ -1,12 +1,24 @@
-"""Commands for what comes after grading: feedback, the class page, CSV, the formgrader; the lab."""
+"""Commands for what comes after grading: feedback, the class page, CSV, the formgrader; the lab;
+the demo of it all."""
 
 import importlib.util
+import os
+import shutil
 from pathlib import Path
 
 import click
 
-from autograder.commands import A_FILE, assignments_argument, command, which_submissions
-from autograder.places import CourseError, Places, chosen_assignments
+from autograder.commands import (
+    A_FILE,
+    assignments_argument,
+    command,
+    course_option,
+    in_sentences,
+    main,
+    told,
+    which_submissions,
+)
+from autograder.places import CourseError, Places, chosen_assignments, course_directory
 from byhand.words import counted
 
 
@@ -118,5 +130,45 @@ def _laid_out(where: Places) -> None:
     click.echo(f"Yours to work in, and ignored by git: {where.work}")
 
 
-for one in (lab, serve):  # what is no option of ours is for JupyterLab to read
+@main.command()
+@course_option
+@click.option("--serve/--no-serve", "serves", default=True, help="Open the formgrader at the end.")
+@jupyter_options
+@in_sentences
+def demo(course: Path | None, serves: bool, options: tuple[str, ...]) -> None:
+    """Grade a made-up class of twelve, and show what comes of it: what to try first.
+
+    It needs a checkout of the course, and writes to its build/demo alone. Options that are not
+    here are JupyterLab's own, such as --port 9000 or --no-browser.
+    """
+    from autograder import demo as showing
+    from byhand.runtime.walls.isolation import why_no_sandbox
+
+    where, reason = showing.places(course_directory(course)), why_no_sandbox()
+    walls = f"without a sandbox, as there is none here: {reason}" if reason else "in the sandbox"
+    click.echo(f"Twelve made-up hand-ins of one exercise, graded as yours would be, {walls}.")
+    click.echo("The first time takes about a minute, and again some seconds.")
+    try:
+        done = showing.graded(where)
+        for line in showing.lines(done, max(80, shutil.get_terminal_size((120, 24)).columns)):
+            click.echo(line)
+        click.echo()
+        pages = {os.path.relpath(path): what for path, what in showing.pages(done)}
+        for path, what in pages.items():
+            click.echo(f"  {path:{max(map(len, pages))}}  {what}")
+    except KeyboardInterrupt:
+        then = "What was graded is kept; the same command goes on from there."
+        raise click.ClickException(f"interrupted. {then}") from None
+    class_dir = os.path.relpath(where.class_dir)
+    click.echo(
+        f"\nEach step is a command, with --class {class_dir} for this class: autograder --help"
+    )
+    if done.problems:
+        raise click.ClickException(told(done.problems))
+    if serves:
+        click.echo("The formgrader opens in your browser. Ctrl-C ends it.")
+        showing.serve(where, options)
+
+
+for one in (lab, serve, demo):  # what is no option of ours is for JupyterLab to read
     one.context_settings["ignore_unknown_options"] = True

@@ -26,11 +26,11 @@ OF_TEACHERS = tuple(  # what nbgrader adds to JupyterLab, but for the button tha
 COPIED = ("lectures/*.ipynb", "exercises/*/*.ipynb")
 
 
-def command(where: Places, options: Iterable[str] = ()) -> list[str]:
-    """The command that serves: the lectures to work in first, the course's folder as the root."""
+def command(where: Places, options: Iterable[str] = (), first: str = "") -> list[str]:
+    """The command that serves the course's folder: the lectures to work in `first`, or this."""
     chosen = [
         f"--ServerApp.root_dir={where.course}",
-        f"--LabApp.default_url=/lab/tree/{where.work.name}/lectures",
+        f"--LabApp.default_url={first or f'/lab/tree/{where.work.name}/lectures'}",
         *(["--allow-root"] if os.geteuid() == 0 else []),
     ]
     return [sys.executable, "-m", "jupyterlab", *chosen, *options]
@@ -56,11 +56,13 @@ def environment(where: Places, teaches: bool) -> dict[str, str]:
     return {**os.environ, **variables, "JUPYTER_CONFIG_PATH": path}
 
 
-def serve(where: Places, options: Iterable[str] = (), teaches: bool = True) -> None:
+def serve(
+    where: Places, options: Iterable[str] = (), teaches: bool = True, first: str = ""
+) -> None:
     """Become the server; returns only by raising OSError or ModuleNotFoundError."""
     if not importlib.util.find_spec("jupyterlab"):
         raise ModuleNotFoundError(name="jupyterlab")
-    arguments, variables = command(where, options), environment(where, teaches)
+    arguments, variables = command(where, options, first), environment(where, teaches)
     sys.stdout.flush()
     os.execvpe(arguments[0], arguments, variables)
 

@@ -83,6 +83,8 @@ def grade(
     with Grader(where, **options.engine) as grader, alone(where):
         if not students:
             outcome.failures = strays(where)
+        if not where.gradebook.exists():  # what autograded/ says was recorded is so no more
+            shutil.rmtree(where.autograded, ignore_errors=True)
         todo = submissions(where, assignments, list(students))
         for assignment in {assignment for _, assignment in todo}:
             grader.released(assignment)

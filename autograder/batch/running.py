@@ -54,6 +54,8 @@ class Running:
         try:
             error = self._execute(kernel, notebook, output)
             if error is None and self.html:
+                from autograder.batch.page import write_html  # seconds of imports
+
                 write_html(output)
         except Exception as problem:
             error = f"could not be run: {type(problem).__name__}: {_one_line(str(problem))}"
@@ -86,20 +88,6 @@ class Running:
                 why = 'it is tagged "skip-execution"' if is_tagged else _ENDED
                 return f"{_label(executed, cell)} never ran: {why}"
         return None
-
-
-def write_html(notebook: Path) -> Path:
-    """The executed notebook as a page beside it; of a widget, which needs a kernel, its picture."""
-    from nbconvert import HTMLExporter
-
-    exporter = HTMLExporter(embed_images=True)
-    kinds = exporter.config.NbConvertBase.display_data_priority
-    last = sorted(kinds, key=lambda kind: "widget-view" in kind)
-    exporter.config.NbConvertBase.display_data_priority = last
-    page, _ = exporter.from_filename(str(notebook))
-    target = notebook.with_suffix(".html")
-    target.write_text(page, encoding="utf-8")
-    return target
 
 
 def _running(output: Path) -> str:

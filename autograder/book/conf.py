@@ -1,6 +1,6 @@
 """Sphinx's settings for the book; build.py names this folder. Source of each: Sphinx, myst-nb.
 
-Formulas are MathML, which browsers draw by themselves: no script, no font from elsewhere.
+Formulas are MathML, which browsers draw by themselves: no script, and one font, which is here.
 """
 
 from pathlib import Path
@@ -11,6 +11,7 @@ from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
 import byhand
+from autograder.book.sharing import add_tags
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -19,7 +20,7 @@ author = "the course's authors"
 copyright = "text and figures CC BY 4.0, code MIT"
 language = "en"
 extensions = ["myst_nb", "sphinx.ext.autodoc"]
-exclude_patterns = [".doctrees"]
+exclude_patterns = [".doctrees", "notebooks"]
 
 # Names that are loaded at their first use are otherwise not seen.
 vars(byhand).update((name, getattr(byhand, name)) for name in byhand.__all__)
@@ -30,8 +31,11 @@ maximum_signature_line_length = 60
 
 html_theme = "furo"
 html_title = project
-html_static_path = [str(PAGES / "book.css")]
-html_css_files = ["book.css"]
+html_static_path = [
+    str(PAGES / name) for name in ("book.css", "figures.js", "math.woff", "math-OFL.txt")
+]
+html_css_files, html_js_files = ["book.css"], ["figures.js"]
+html_favicon = str(PAGES / "favicon.svg")
 html_math_renderer = "mathml"
 html_copy_source = False
 html_use_index = False  # the reference's pages are short, and an index would scroll sideways
@@ -70,5 +74,6 @@ def as_written(
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", as_written)
+    app.connect("html-page-context", add_tags)
     app.add_html_math_renderer("mathml", (inline, None), (block, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

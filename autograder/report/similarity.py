@@ -20,6 +20,7 @@ from typing import Any
 
 import nbformat
 
+from autograder.grade.engine import students_cells
 from autograder.grade.journal import Judgement
 from autograder.grade.marks import graded
 from autograder.pages import render, title_of, write_page
@@ -136,6 +137,7 @@ def _sheet(where: Places, name: str, judgements: list[Judgement]) -> dict[str, A
     source = nbformat.read(where.source(name), as_version=4)
     released = nbformat.read(where.released(name), as_version=4)
     given = [cell.source for cell in released.cells if cell.cell_type == "code"]
+    given.append(_joined(students_cells(released)))  # a blank is explained across its cells
     ours = {cell.id for cell in source.cells}
     return {
         "assignment": name,
@@ -147,5 +149,8 @@ def _sheet(where: Places, name: str, judgements: list[Judgement]) -> dict[str, A
 
 def _code(judgement: Judgement, ours: set[str]) -> str:
     """Code cells: own ones come last, and cannot push an answer out of the comparison."""
-    code = [(name not in ours, text) for name, kind, text in judgement.cells if kind == "code"]
-    return "\n\n".join(text for _, text in sorted(code, key=lambda cell: cell[0]))
+    return _joined(sorted(judgement.cells, key=lambda cell: cell[0] not in ours))
+
+
+def _joined(cells: Iterable[tuple[str, str, str]]) -> str:
+    return "\n\n".join(text for _, kind, text in cells if kind == "code")

@@ -1,14 +1,10 @@
-"""Draw the stored figures, each from a run made now.
+"""Draw the stored figures, each from a run made now, or from what was counted and measured.
 
-timeline.svg, the README's picture: four ranks take two training steps on batches of unequal length.
-The gradient of the second layer travels while the first layer's is computed; the gradient of the
-first layer is waited for.
+animated.svg, on the first page: four stages of a pipeline compute eight micro-batches by 1F1B.
+counted.svg, seconds.svg and judged.svg, below it: see promises.py.
 
 two_hosts.svg, for readers of lecture 03 whose kernel allows no virtual network: the bytes that
 three ways to all-reduce send out of a host, by ledger and kernel.
-
-animated.svg, on the book's first page: four stages of a pipeline compute eight micro-batches by
-1F1B.
 
 numberings.svg, for readers of lecture 12 likewise: the seconds of a step of eight ranks on two
 hosts, by the axis whose groups cross the slow link.
@@ -17,17 +13,11 @@ hosts, by the axis whose groups cross the slow link.
 import argparse
 from pathlib import Path
 
-import torch
-import torch.distributed as dist
+import promises
 
-from byhand import VirtualNetwork, launch
+from byhand import VirtualNetwork
 from byhand.all_reduce.lab import ALGORITHMS, compare_on_hosts
-from byhand.figures import (
-    save_animated_svg,
-    save_svg,
-    schedule_timeline,
-    timeline,
-)
+from byhand.figures import save_animated_svg, save_svg, schedule_timeline
 from byhand.figures.recorded import FOLDER
 from byhand.hybrid_parallel import lab as hybrid
 from byhand.hybrid_parallel.layouts import Layout, predict_bytes
@@ -36,34 +26,6 @@ from byhand.model.text import text_batches
 from byhand.pipeline_parallel.lab import sleep_through
 from byhand.pipeline_schedules import one_forward_one_backward
 from byhand.runtime import why_no_network
-
-TOKENS = ([2200, 1100, 3300, 1600], [1300, 2900, 1100, 2300])  # by step and rank
-WIDTH = 384
-
-
-def train(rank: int, world_size: int) -> None:
-    generator = torch.Generator().manual_seed(rank)
-    first, second = (torch.randn(WIDTH, WIDTH, generator=generator) / WIDTH**0.5 for _ in range(2))
-    dist.broadcast(first, src=0)
-    dist.broadcast(second, src=0)
-    for tokens in TOKENS:
-        x = torch.randn(tokens[rank % len(tokens)], WIDTH, generator=generator)
-        hidden = (x @ first).relu()
-        grad_y = (hidden @ second - x) / len(x)
-        grad_second = hidden.T @ grad_y
-        travelling = dist.all_reduce(grad_second, async_op=True)
-        grad_first = x.T @ ((grad_y @ second.T) * (hidden > 0))
-        dist.all_reduce(grad_first)
-        travelling.wait()
-        first -= 0.1 * grad_first / world_size
-        second -= 0.1 * grad_second / world_size
-
-
-def draw_timeline(path: Path) -> None:
-    launch(train, world_size=4)  # the first launch starts the fork server
-    run = launch(train, world_size=4)
-    save_svg(timeline(run.ledger.events, run.spans), path)
-    print(f"{path}: {run.summary()}")
 
 
 def draw_two_hosts(path: Path) -> None:
@@ -103,9 +65,11 @@ def draw_numberings(path: Path) -> None:
 
 
 DRAWN = {
-    "timeline": draw_timeline,
-    "two_hosts": draw_two_hosts,
     "animated": draw_animated,
+    "counted": promises.draw_counted,
+    "seconds": promises.draw_seconds,
+    "judged": promises.draw_judged,
+    "two_hosts": draw_two_hosts,
     "numberings": draw_numberings,
 }
 

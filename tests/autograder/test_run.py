@@ -1,6 +1,7 @@
 """`autograder run`: every cell ran, or one sentence says which did not and why."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -64,6 +65,24 @@ def test_a_notebook_runs_to_the_end_and_its_page_shows_what_it_printed(tmp_path)
     assert ran.error is None
     assert "the answer is 42" in ran.output.with_suffix(".html").read_text()
     assert nbformat.read(path, as_version=4).cells[1].outputs == [], "the source stays as it was"
+
+
+def test_a_page_folds_what_jupyter_folds_and_asks_no_other_host(tmp_path):
+    path = notebook(tmp_path / "book.ipynb", "1", "print('the answer')", "print('in sight')")
+    book = nbformat.read(path, as_version=4)
+    book.cells[0] = nbformat.v4.new_markdown_cell(r"so $\frac{n-1}{n}$, and $\frac{$", id="formula")
+    book.cells[1].metadata["tags"] = ["hide-input", "hide-output"]
+    nbformat.write(book, path)
+    (ran,) = run_notebooks([path], tmp_path / "out", Running())
+    page = ran.output.with_suffix(".html").read_text()
+    folds = re.findall(r"<details.*?</details>", page, re.DOTALL)
+    assert [("print" in fold, "the answer\n" in fold) for fold in folds] == [
+        (True, False),
+        (False, True),
+    ]
+    assert "<mfrac>" in page
+    assert r"<code>\frac{</code>" in page, "what is no formula stays as it was written"
+    assert "<script" not in page
 
 
 def test_parameters_reach_the_notebook_with_their_types(tmp_path):

@@ -1,13 +1,18 @@
 """Similarity: copies are found whatever their names, and what the task itself asks for is not."""
 
+import json
 import random
 
+import answers
+import nbformat
 import pytest
 import tiny_course
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from autograder.grade.engine import students_cells
 from autograder.grade.journal import Journal, Judgement
+from autograder.places import COURSE, Places
 from autograder.report import similarity
 from autograder.report.similarity import MAX_CHARACTERS, K, pairs, program, tokens, write_similarity
 
@@ -131,15 +136,29 @@ def made(tmp_path_factory):
     return tiny_course.make_course(tmp_path_factory.mktemp("course"))
 
 
+def judged(student, assignment, cells):
+    return Judgement(student, student, assignment, "", 1, "none", 1.0, [], [], cells)
+
+
 def test_the_page_marks_pairs_and_runs_nothing_and_junk_hides_no_answer(tmp_path, made):
     where = type(made)(made.course, tmp_path / "class")
     junk, answer = "1 +\n" * MAX_CHARACTERS, "# <script>alert(1)</script>\n" + RING
     for student in ("ada", "ben"):
         cells = [("own-1", "code", junk), ("double", "code", answer)]
-        one = Judgement(student, student, NAME, "", 1, "none", 1.0, [], [], cells)
-        Journal(where.journal).append(one)
+        Journal(where.journal).append(judged(student, NAME, cells))
     page = write_similarity(where, [NAME], where.class_dir / "similarity.html").read_text()
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     assert "<mark>" in page
     assert "100 %</strong> of ada" in page
+
+
+def test_blanks_of_many_small_cells_are_not_alike(tmp_path):
+    where = Places(COURSE, tmp_path / "class")
+    blank = nbformat.reads(json.dumps(answers.blank("01_ranks")), as_version=4)
+    for student in ("ada", "ben"):
+        one = judged(student, "01_ranks", students_cells(blank))
+        Journal(where.journal).append(one)
+    page = write_similarity(where, ["01_ranks"], tmp_path / "similarity.html").read_text()
+    assert "2 submissions" in page
+    assert "of ada" not in page

@@ -1,11 +1,14 @@
-"""`pip install .`, not editable: alone, `byhand` launches; an extra's absence is a sentence."""
+"""A release holds all; alone, `byhand` launches; an extra's absence is a sentence."""
 
 import importlib.metadata
+import json
 import os
+import re
 import shutil
 import site
 import subprocess
 import sys
+import tarfile
 import tomllib
 from pathlib import Path
 from zipfile import ZipFile
@@ -13,26 +16,36 @@ from zipfile import ZipFile
 import arrows
 import pytest
 import tiny_course
+import yaml
 from packaging.requirements import Requirement
 from test_run import notebook
 
-from autograder.places import COURSE
+from autograder.places import COURSE, is_course
 
 PACKAGES = Path(site.getsitepackages()[0])
 OURS = ("byhand", "autograder", "__editable__", "__pycache__")
+WRITTEN = ("build", "work")  # by a course, in its folder; the first is also the name of a package
+COPIED = re.findall(r"(?m)^COPY --chown=student (.*)$", (COURSE / "Dockerfile").read_text())
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """This course as pip makes it of a copy of the checkout; no network."""
-    home = tmp_path_factory.mktemp("wheel")
-    for folder in ("lib", "autograder"):
-        skipped = shutil.ignore_patterns("__pycache__", "*.egg-info")
-        shutil.copytree(COURSE / folder, home / folder, ignore=skipped)
-    for name in ("pyproject.toml", "README.md", "LICENSE", "LICENSE-TEXT"):
-        shutil.copyfile(COURSE / name, home / name)
-    pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(home), str(home))
-    (made,) = home.glob("byhand-*.whl")
+def built(tmp_path_factory):
+    """Where a wheel lies, and the source that it was built from: as `make release`, but of what
+    the Dockerfile copies; no network."""
+    home = tmp_path_factory.mktemp("built")
+    skipped = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for name in (name for line in COPIED for name in line.split()[:-1]):
+        if (COURSE / name).is_dir():
+            shutil.copytree(COURSE / name, home / name, ignore=skipped)
+        else:
+            shutil.copyfile(COURSE / name, home / name)
+    say(sys.executable, "-m", "build", "--no-isolation", "--outdir", str(home), str(home))
+    return home
+
+
+@pytest.fixture(scope="module")
+def wheel(built):
+    (made,) = built.glob("byhand-*.whl")
     return made
 
 
@@ -66,11 +79,12 @@ def brought_by(requirements: list[str]) -> set[str]:
 def installed(tmp_path_factory, wheel):
     """The bin/ of an environment with this course and all that its extras bring."""
     home = tmp_path_factory.mktemp("installed")
-    others = {path.name for path in PACKAGES.iterdir() if not path.name.startswith(OURS)}
+    skipped = (*OURS, *WRITTEN)
+    others = {path.name for path in PACKAGES.iterdir() if not path.name.startswith(skipped)}
     yield environment(home, wheel, others)
     (packages,) = home.glob("lib/python*/site-packages")
-    assert not (packages / "build").exists(), "nothing is written beside what was installed"
-    assert not (packages / "work").exists()
+    beside = [name for name in WRITTEN if (packages / name).exists()]
+    assert beside == [], "nothing is written beside what was installed"
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +110,34 @@ def where(tmp_path):
     (where.course / "lectures").mkdir()
     notebook(where.course / "lectures" / "01_tiny.ipynb", "print('a lecture')")
     return where
+
+
+def test_the_wheel_and_its_source_hold_every_file_of_the_packages(built, wheel):
+    folders = (COURSE / "lib" / "byhand", COURSE / "autograder")
+    paths = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    files = {path.relative_to(COURSE) for path in paths if "__pycache__" not in path.parts}
+    assert {".py", ".svg", ".csv", ".json", ".html", ".css", ".typed"} <= {f.suffix for f in files}
+    in_wheel = set(ZipFile(wheel).namelist())
+    assert {str(f).removeprefix("lib/") for f in files} - in_wheel == set()
+    (source,) = built.glob("byhand-*.tar.gz")
+    in_source = {name.partition("/")[2] for name in tarfile.open(source).getnames()}
+    assert {*map(str, files), "README.md", "LICENSE", "LICENSE-TEXT"} - in_source == set()
+
+
+def test_an_image_and_a_devcontainer_have_a_course_to_open(built):
+    assert is_course(built)
+    container = json.loads((COURSE / ".devcontainer" / "devcontainer.json").read_text())
+    dockerfile = COURSE / ".devcontainer" / container["build"]["dockerfile"]
+    assert dockerfile.resolve() == COURSE / "Dockerfile"
+
+
+def test_the_version_is_the_same_wherever_it_is_said(installed):
+    version = tomllib.loads((COURSE / "pyproject.toml").read_text())["project"]["version"]
+    assert say(str(installed / "autograder"), "--version").split()[-1] == version
+    citation = yaml.safe_load((COURSE / "CITATION.cff").read_text())
+    assert citation["version"] == version
+    first = re.search(r"(?m)^## (\S+), (\S+)$", (COURSE / "CHANGELOG.md").read_text())
+    assert first.groups() == (version, str(citation["date-released"]))
 
 
 def test_byhand_alone_brings_no_package_of_the_extras(alone):
@@ -131,6 +173,11 @@ def test_byhand_alone_has_all_it_imports_launches_cells_and_explains_a_deadlock_
     assert "Error" not in said.replace("DeadlockError", ""), said
 
 
+def test_the_command_says_from_anywhere_how_it_is_used(alone, tmp_path):
+    said = say(str(alone / "python"), "-m", "byhand", "--help", cwd=tmp_path)
+    assert said.startswith("usage: python -m byhand")
+
+
 def test_the_doctor_says_that_lectures_run_where_byhand_is_alone(alone, tmp_path):
     said = say(str(alone / "python"), "-m", "byhand.tools.doctor", cwd=tmp_path)
     assert said.strip().endswith("The lectures run here.")
@@ -160,7 +207,3 @@ def test_a_lecture_runs_in_the_course_one_stands_in(installed, where):
 def test_the_pictures_of_earlier_runs_are_installed_too(installed, tmp_path):
     program = "from byhand.figures import recorded; print('<svg' in recorded('numberings').data)"
     assert say(str(installed / "python"), "-c", program, cwd=tmp_path).strip() == "True"
-
-
-def test_whoever_imports_byhand_can_check_against_its_types(wheel):
-    assert "byhand/py.typed" in ZipFile(wheel).namelist()

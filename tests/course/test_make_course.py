@@ -12,8 +12,9 @@ import pytest
 import tiny_course
 from test_run import notebook
 
-from autograder import course
-from autograder.places import COURSE
+from autograder import course, samples
+from autograder.grade.journal import Journal, Judgement
+from autograder.places import COURSE, Places
 
 SAMPLES = """
 from types import SimpleNamespace as Case
@@ -149,39 +150,39 @@ def test_what_comes_next_works_as_it_is_printed(where):
 
 
 def test_a_student_who_is_no_sample_any_more_is_forgotten(where, tmp_path):
-    fresh = course.Places(where.course, tmp_path / "class")
-    course.Journal(fresh.journal).append(judgement("old", points=1))
-    ada = SimpleNamespace(student="ada")
-    samples = SimpleNamespace(CASES=[ada], write_class=lambda place: os.makedirs(place / "ada"))
-    course.hand_in(samples, fresh)
+    fresh = Places(where.course, tmp_path / "class")
+    Journal(fresh.journal).append(judgement("old", points=1))
+    samples.hand_in(fresh, lambda place: os.makedirs(place / "ada"), ["ada"])
     assert not fresh.journal.exists()
-    names = {path.name for path in fresh.submitted.iterdir()}
-    assert names == {"ada", course.SOLVED, course.BLANK}
+    Journal(fresh.journal).append(judgement("ada", points=1))
+    samples.hand_in(fresh, lambda place: os.makedirs(place / "ada" / "again"), ["ada"])
+    assert fresh.journal.exists(), "what was graded of them is kept"
+    assert [path.name for path in fresh.submitted.glob("*/*")] == ["again"]
 
 
-def judgement(student: str, points: int, verdict: str = "failed") -> course.Judgement:
+def judgement(student: str, points: int, verdict: str = "failed") -> Judgement:
     from autograder.grade.verdicts import Verdict
 
     verdicts = [Verdict("test-ring", verdict, points, 2, message="got 1\nexpected 2")]
-    return course.Judgement("key", student, "01_tiny", "now", 0, "none", 1.0, [], verdicts)
+    return Judgement("key", student, "01_tiny", "now", 0, "none", 1.0, [], verdicts)
 
 
 @pytest.mark.parametrize(("points", "worth"), [(0, 2), (2, 0)])
 def test_a_submission_that_is_not_worth_what_was_said_is_a_problem(points, worth):
     expected = {("ada", "01_tiny"): worth} if worth else {}
-    (sentence,) = course.surprises([judgement("ada", points)], expected)
+    (sentence,) = samples.surprises([judgement("ada", points)], expected)
     got = f"ada, 01_tiny got {points} points, not {worth}: test-ring failed got 1"
     assert sentence.startswith(got)
-    assert course.surprises([judgement("ada", points)], {("ada", "01_tiny"): points}) == []
+    assert samples.surprises([judgement("ada", points)], {("ada", "01_tiny"): points}) == []
 
 
 def test_only_a_submission_that_is_not_worth_what_was_said_is_in_doubt():
     timed_out = SimpleNamespace(is_doubtful=lambda line: True)
-    samples = course._Samples(timed_out, {("eve", "01_tiny"): 1})
+    known = samples.Samples(timed_out, {("eve", "01_tiny"): 1})
     lines = {points: judgement("eve", points).as_line().decode() for points in (0, 1)}
-    assert [samples.is_doubtful(lines[points]) for points in (0, 1)] == [True, False]
-    solved = judgement(course.SOLVED, points=2).as_line().decode()
-    assert not samples.is_doubtful(solved), "a solution is worth all points"
+    assert [known.is_doubtful(lines[points]) for points in (0, 1)] == [True, False]
+    solved = judgement(samples.SOLVED, points=2).as_line().decode()
+    assert not known.is_doubtful(solved), "a solution is worth all points"
 
 
 def test_the_table_ends_with_what_failed():
@@ -206,7 +207,7 @@ def test_where_no_sandbox_can_be_made_the_sample_class_is_graded_without(
     status = course.main()
     said = capsys.readouterr().out
     assert "grades its own sample class unsandboxed: this container has no namespaces" in said
-    assert course.SOLVED not in said, "solutions are worth all points, and blanks none"
+    assert samples.SOLVED not in said, "solutions are worth all points, and blanks none"
     assert "class graded: 5 submissions, 5 judged now, without a sandbox; 5 feedback" in said
     assert path.read_bytes() == solved, "what a student wrote stays"
     assert status == 1

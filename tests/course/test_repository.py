@@ -163,13 +163,24 @@ def test_a_lecture_has_one_parameters_cell_and_defines_no_library(path):
         assert not re.search(r"sys\.path|urlretrieve|requests\.get|(?m:^[%!] *pip)", source), source
 
 
-def test_the_first_lecture_says_how_to_install_the_course_from_its_one_address():
-    address = address_of(tomllib.loads((ROOT / "pyproject.toml").read_text())) or "ADDRESS"
+def test_pages_name_the_courses_one_address_once_it_is_set_and_no_placeholder_before():
+    address = address_of(tomllib.loads((ROOT / "pyproject.toml").read_text()))
+    first, readme = cells(LECTURES[0], "code")[0], (ROOT / "README.md").read_text()
+    if address:
+        assert f"%pip install git+{address} " in first
+        assert f"git clone {address}" in readme
+    else:
+        told = {path.name: " ".join(cells(path, "code")) for path in LECTURES}
+        assert [
+            name for name, text in (told | {"README.md": readme}).items() if "git+" in text
+        ] == []
+
+
+def test_the_first_lecture_says_how_to_install_the_course():
     first = cells(LECTURES[0], "code")[0]
-    assert f"%pip install git+{address} " in first
     command = [sys.executable, "-I", "-S", "-c", first]  # -S: a Python that has nothing installed
     said = subprocess.run(command, capture_output=True, text=True)
-    assert "pip install . " in said.stdout
+    assert "pip install .\n" in said.stdout
     assert said.stderr == ""
 
 
@@ -190,7 +201,10 @@ def test_a_lecture_reads_no_file_by_a_path_from_where_it_runs(path, tmp_path, mo
 # The README, and CONTRIBUTING
 
 
-@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "lectures/README.md"])
+PAGES = ["README.md", "CONTRIBUTING.md", "lectures/README.md", "CHANGELOG.md"]
+
+
+@pytest.mark.parametrize("name", [*PAGES, ".github/SECURITY.md"])
 def test_a_pages_links_lead_somewhere(name):
     page = ROOT / name
     links = [link for link in re.findall(r"\]\(([^)]+)\)", page.read_text()) if "://" not in link]
@@ -201,6 +215,14 @@ def test_a_pages_links_lead_somewhere(name):
 def test_the_readme_lists_every_lecture_in_order():
     text = (ROOT / "README.md").read_text()
     assert re.findall(r"\(lectures/(\w+)\.ipynb\)", text) == [path.stem for path in LECTURES]
+
+
+def test_the_readmes_picture_counts_the_answers_there_are():
+    title = recorded("judged").data.partition("<dc:title>")[2].partition("<")[0]
+    told = list(map(int, re.findall(r"\d+", title)))
+    there = [len(list(ROOT.glob(f"tests/answers/*/*/{kind}_*.py"))) for kind in ("wrong", "right")]
+    assert len(told) == 2
+    assert all(0.95 * n <= said <= n for said, n in zip(told, there, strict=True)), "make figures"
 
 
 def test_the_course_in_one_page_has_the_minutes_that_the_notebooks_say():

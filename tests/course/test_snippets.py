@@ -20,17 +20,25 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = [COURSE / "README.md", COURSE / "CONTRIBUTING.md"]
 BLOCKS = [(page.name, *block) for page in PAGES for block in FENCE.findall(page.read_text())]
 PYTHON = [text for _, language, text in BLOCKS if language == "python"]
+SAID = [text for _, language, text in BLOCKS if language == "text"]
 LINES = [
     (name, line.partition("#")[0].strip())
     for name, language, text in BLOCKS
     if not language
     for line in text.splitlines()
+    if line
 ]
 TEACHING = [line for name, line in LINES if name == "README.md" and "autograder" in line]
 CLASS = [line for line in TEACHING if "--slurm" not in line and "--backend" not in line]
 CLUSTER = [line for line in TEACHING if line not in CLASS]
 MAKE = [line for _, line in LINES if line.startswith("make")]
 PROGRAM = [line for _, line in LINES if line.startswith("python -m byhand")]
+PAGE = (COURSE / "autograder" / "README.md").read_text()
+FENCED = [
+    line.partition("#")[0].strip() for _, text in FENCE.findall(PAGE) for line in text.splitlines()
+]
+TOLD = [*re.findall(r"`(autograder [^`]+)`", FENCE.sub("", PAGE))]
+TOLD += [line for line in FENCED if line.startswith("autograder ")]
 ONE_TEST = [line for name, line in LINES if name == "CONTRIBUTING.md"]
 
 
@@ -42,8 +50,8 @@ def said(command, **options) -> str:
 
 
 def test_every_line_is_tried_by_one_of_these():
-    assert len(PYTHON) == 1
-    assert {language for _, language, _ in BLOCKS} == {"", "python"}
+    assert len(PYTHON) == len(SAID) == 1
+    assert {language for _, language, _ in BLOCKS} == {"", "python", "text"}
     activate = ". .venv/bin/activate"  # test_make_course does
     tried = {*CLASS, *CLUSTER, *MAKE, *PROGRAM, *ONE_TEST, activate}
     assert len(PROGRAM) == 1
@@ -52,9 +60,12 @@ def test_every_line_is_tried_by_one_of_these():
     assert len(CLUSTER) == 3
 
 
-def test_the_example_runs_as_pasted(tmp_path):
-    end = "\nassert run.results == [6, 6, 6, 6]\nassert run.ledger.sent_bytes() > 0\n"
-    said([sys.executable, "-c", PYTHON[0] + end], cwd=tmp_path)
+def test_the_hang_in_a_cell_of_seven_lines_ends_in_the_sentence_as_printed(tmp_path):
+    assert len([line for line in PYTHON[0].splitlines() if line]) == 7
+    (tmp_path / "cell.ipy").write_text(f"get_ipython().run_cell({PYTHON[0]!r}, store_history=True)")
+    command = [sys.executable, "-m", "IPython", "--colors=NoColor", "cell.ipy"]
+    ended = said(command, cwd=tmp_path)
+    assert SAID[0].split() == ended[ended.index("DeadlockError:") :].split("\n\n")[0].split()
 
 
 def test_a_program_runs_by_the_line_as_pasted(tmp_path):
@@ -97,6 +108,23 @@ def test_the_commands_for_a_cluster_are_understood(line):
     """The tests of Slurm run their like on a cluster."""
     _, name, *arguments = shlex.split(line)
     cli.main.commands[name].make_context(name, arguments)
+
+
+@pytest.mark.parametrize("line", TOLD)
+def test_what_the_page_for_who_teaches_names_exists(line):
+    """The command, its options, and the assignment that it is given."""
+    _, name, *words = shlex.split(line)
+    known = {word for option in cli.main.commands[name].params for word in option.opts}
+    options = {word for word in words if word.startswith("--")}
+    assert options <= known, line
+    stems = {word for word in words if re.match(r"\d\d_", word)}
+    assert stems <= set(answers.STEMS), line
+
+
+def test_the_page_for_who_teaches_names_the_commands_of_a_week():
+    named = {line.split()[1] for line in TOLD}
+    assert named >= {"demo", "release", "collect", "grade", "report", "similarity", "export"}
+    assert {"--slurm", "--again", "--fill"} <= {word for line in TOLD for word in line.split()}
 
 
 @pytest.mark.answers

@@ -33,6 +33,7 @@ class Case:
     write: Callable[[Path], None]
     expected: dict[str, str]
     says: list[str] = field(default_factory=list)
+    when: str = "2026-01-15 12:00:00 UTC"
 
     @property
     def points(self) -> int:
@@ -234,7 +235,7 @@ def write_class(submitted: Path, cases: list[Case] = CASES) -> None:
         folder = submitted / case.student / case.assignment
         folder.mkdir(parents=True)
         case.write(folder)
-        (folder / "timestamp.txt").write_text("2026-01-15 12:00:00 UTC\n")
+        (folder / "timestamp.txt").write_text(f"{case.when}\n")
 
 
 if __name__ == "__main__":

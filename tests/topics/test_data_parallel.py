@@ -524,7 +524,7 @@ def test_the_naive_step_sends_every_gradient_after_backward():
 
 
 def test_hooks_start_every_bucket_before_backward_ends():
-    steps = watch(2 * LAYER_BYTES, num_steps=2, hooks=True)
+    steps = watch(2 * LAYER_BYTES, num_steps=2, way="hooks")
     for forward, backward, still, *travel in steps.steps[1]:
         launched = [span.start for span in travel[::2]]
         assert len(launched) == 3

@@ -182,12 +182,12 @@ def test_what_is_stored_says_how_it_came_to_be():
     assert all(far > 10 * TOLERANCE for far in kept["silences"].values())
 
 
-def test_a_tool_is_chosen_by_what_fits_and_by_the_gpus_of_a_sequence():
-    tools = ["DDP", "FSDP2", "torchtitan", "Megatron-core"]
+def test_a_tool_is_chosen_by_what_fits_by_the_gpus_of_a_sequence_and_by_whose_the_blocks_are():
+    tools = ["DDP", "FSDP2 or DeepSpeed", "torchtitan", "Megatron-core"]
     assert [tool_for(job) for job in JOBS.values()] == tools
     bloom = JOBS["176 B"]
-    assert tool_for(replace(bloom, shares_table=False)) == "torchtitan"
-    assert tool_for(replace(bloom, sequences=16384)) == "FSDP2"
+    assert tool_for(replace(bloom, own_blocks=True)) == "torchtitan"
+    assert tool_for(replace(bloom, sequences=16384)) == "FSDP2 or DeepSpeed"
     llama = CONFIGURATIONS["torchtitan 405B"]
     job = JOBS["405 B"]
     assert (job.gpus, job.sequences) == (llama.layout.num_ranks, llama.num_sequences)
@@ -327,6 +327,13 @@ def test_a_configuration_says_its_seconds_or_why_not(name):
     for number, words in ((one.ran.seconds, "{:.0f} s"), (one.ran.mfu, "MFU {:.0%}")):
         assert number is None or told.endswith(words.format(number))
     assert bool(one.ran.told) == bool(one.ran.seconds or one.ran.mfu), "a number has its source"
+
+
+def test_a_run_outside_the_planners_band_is_said_to_be():
+    outside = [name for name in CONFIGURATIONS if "outside this band" in lab.seconds_of(name)]
+    assert outside == ["BLOOM 176B", "Llama 3 405B"]  # the second: with one chunk
+    assert "outside" not in lab.seconds_of("Llama 3 405B", 8)
+    assert "; outside this band, +15%, published: 105 s" in lab.seconds_of("BLOOM 176B")
 
 
 # By layers

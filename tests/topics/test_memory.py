@@ -829,9 +829,9 @@ def test_every_technique_costs_what_its_lecture_says():
     assert found["ZeRO-1"].between == pytest.approx(3 * size, rel=0.01)  # 2 + 2/n
     assert found["ZeRO-3"].between == pytest.approx(1.5 * size, rel=0.01)
     moved = {name: one.moved for name, one in found.items() if one.moved}
-    assert list(moved) == ["dp, offloaded", "dp, means offloaded"]
-    assert moved["dp, means offloaded"] == pytest.approx(4 * size, rel=0.01)
-    assert found["dp, means offloaded"].between == pytest.approx(2 * size, rel=0.01)
+    assert list(moved) == ["dp, offloaded", "dp, averages offloaded"]
+    assert moved["dp, averages offloaded"] == pytest.approx(4 * size, rel=0.01)
+    assert found["dp, averages offloaded"].between == pytest.approx(2 * size, rel=0.01)
     assert found["pp"].idle == pytest.approx(1 / 3)
     assert "ZeRO-3, recomputed" in lab.frontier(found)
     assert min(found, key=lambda name: found[name].peak) == "ZeRO-3, recomputed"
@@ -875,22 +875,6 @@ def test_the_sleeping_layers_files_are_written_in_order_and_read_backwards():
 @pytest.mark.parametrize(("ahead", "rate", "ms"), [(False, 20e6, 790), (True, 20e6, 540)])
 def test_a_step_with_files_is_foretold(ahead, rate, ms):
     assert lab.seconds_on_paper(ahead, rate) == pytest.approx(ms / 1e3)
-
-
-def test_beside_torch_gradients_agree_and_its_recomputation_stops_early():
-    found = lab.beside_torch(pairs=2, features=16, rows=64)
-    work = {name: operations for name, (_, operations, _) in found.items()}
-    assert max(apart for *_, apart in found.values()) < 1e-4
-    assert work["Recomputed"] * 3 == work["plain, by hand"] * 4
-    assert work["plain, by hand"] < work["torch's checkpoint"] < work["Recomputed"]
-
-
-def test_the_cheapest_choice_for_the_gpt_is_never_dearer_than_the_others():
-    caps, lines = lab.chain()
-    assert caps == sorted(caps)
-    for first, taken, best in zip(*lines.values(), strict=True):
-        assert best <= taken + 1e-9
-        assert best <= first + 1e-9
 
 
 def test_code_is_shown_without_its_docstring():

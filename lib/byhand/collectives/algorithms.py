@@ -29,6 +29,9 @@ def broadcast(tensor: Tensor, root: int = 0, group: Group = None) -> Tensor:
 
     Sends n-1 messages, (n-1)·S bytes: S by every rank but the last of the chain
     root → root+1 → … → root-1.
+
+    >>> launch(lambda rank, world_size: broadcast(torch.tensor([rank]), root=2).tolist(), 4).results
+    [[2], [2], [2], [2]]
     """
     rank, world_size = _place(group, root)
     steps_from_root = (rank - root) % world_size
@@ -45,6 +48,9 @@ def reduce(tensor: Tensor, root: int = 0, group: Group = None) -> Tensor | None:
 
     Sends n-1 messages, (n-1)·S bytes: S by every rank but the root, along the chain
     root+1 → root+2 → … → root, each rank adding its own term to what arrives.
+
+    >>> launch(lambda rank, world_size: reduce(torch.tensor(rank + 1)), 3).results
+    [tensor(6), None, None]
     """
     rank, world_size = _place(group, root)
     steps_to_root = (root - rank) % world_size
@@ -62,6 +68,9 @@ def scatter(tensor: Tensor, root: int = 0, group: Group = None) -> Tensor:
     """This rank's shard of the root's `tensor`. On other ranks only its shape and dtype count.
 
     Sends n-1 messages, S·(n-1)/n bytes, all by the root.
+
+    >>> launch(lambda rank, world_size: scatter(torch.arange(6) + 10 * rank).tolist(), 3).results
+    [[0, 1], [2, 3], [4, 5]]
     """
     rank, world_size = _place(group, root)
     shards = _shards(tensor, world_size)
@@ -81,6 +90,9 @@ def gather(
 
     Sends n-1 messages, S·(n-1)/n bytes: one shard by every rank but the root.
     `num_rows` is n · len(shard) unless given: give it when the ranks' shards differ in length.
+
+    >>> launch(lambda rank, world_size: gather(torch.tensor([rank]), root=1), 3).results
+    [None, tensor([0, 1, 2]), None]
     """
     rank, world_size = _place(group, root)
     whole, shards = _whole(shard, rank, world_size, num_rows)
@@ -97,6 +109,9 @@ def all_gather(shard: Tensor, group: Group = None, num_rows: int | None = None) 
 
     Sends n-1 messages and S·(n-1)/n bytes per rank: in each round a rank passes on
     the shard that arrived in the round before. `num_rows` as in `gather`.
+
+    >>> launch(lambda rank, _: all_gather(torch.tensor([rank, 10 * rank])).tolist(), 2).results
+    [[0, 0, 1, 10], [0, 0, 1, 10]]
     """
     rank, world_size = _place(group)
     whole, shards = _whole(shard, rank, world_size, num_rows)
@@ -111,6 +126,9 @@ def reduce_scatter(tensor: Tensor, group: Group = None) -> Tensor:
 
     Sends n-1 messages and S·(n-1)/n bytes per rank: the sum of shard j starts on rank j+1, and
     every rank adds its own term as the sum passes, until it ends on rank j.
+
+    >>> launch(lambda rank, _: reduce_scatter((rank + 1) * torch.arange(4)).tolist(), 2).results
+    [[0, 3], [6, 9]]
     """
     rank, world_size = _place(group)
     shards = _shards(tensor, world_size)
@@ -127,6 +145,12 @@ def all_reduce(tensor: Tensor, group: Group = None) -> Tensor:
     """The sum of every rank's `tensor`: partial in, replicated out. Any shape.
 
     Sends 2(n-1) messages and 2S·(n-1)/n bytes per rank: a reduce_scatter, then an all_gather.
+
+    >>> run = launch(lambda rank, world_size: all_reduce(torch.ones(6)).tolist(), 3)
+    >>> run.results[0]
+    [3.0, 3.0, 3.0, 3.0, 3.0, 3.0]
+    >>> run.ledger.count("send", rank=0), run.ledger.sent_bytes("send", rank=0)
+    (4, 32)
     """
     flat = tensor.reshape(-1)
     shard = reduce_scatter(flat, group)
@@ -138,6 +162,9 @@ def all_to_all(tensor: Tensor, group: Group = None) -> Tensor:
 
     A transposition: what rank r held for rank s, rank s now holds from rank r. The result has n
     times as many rows as this rank's shard. Sends n-1 messages and S·(n-1)/n bytes per rank.
+
+    >>> launch(lambda rank, world_size: all_to_all(10 * rank + torch.arange(3)).tolist(), 3).results
+    [[0, 10, 20], [1, 11, 21], [2, 12, 22]]
     """
     rank, world_size = _place(group)
     shards = _shards(tensor, world_size)

@@ -36,6 +36,14 @@ def ulysses_attention(
 
     Raises:
         ValueError: the heads are not a multiple of the ranks.
+
+    >>> def attend(rank, world_size, x):
+    ...     mine = share(x, dim=2, layout="contiguous")
+    ...     y, (q, *_) = ulysses_attention(mine, mine, mine)
+    ...     return tuple(y.shape), tuple(q.shape)
+    >>> run = launch(attend, 2, (torch.ones(1, 4, 8, 16),))
+    >>> run.results[0], run.ledger.count("all_to_all", rank=0)
+    (((1, 4, 4, 16), (1, 2, 8, 16)), 2)
     """
     q, k, v = to_heads(torch.stack([q, k, v]), group)  # [B, H/n, S, d] each
     y, lse = block_attention(q, k, v, causal)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from byhand.data_parallel.hooks import GradientHooks
 from byhand.data_parallel.replicas import (
@@ -31,7 +32,7 @@ from byhand.model.digits import Digits
 from byhand.model.mlp import MLP, random_weights, softmax_cross_entropy
 from byhand.model.optimizers import SGD, AdamW
 from byhand.runtime import Run, VirtualNetwork, launch
-from byhand.tools.asleep import LAYER_BYTES, Sleep, slow_link, stretches
+from byhand.tools.asleep import LAYER_BYTES, Sleep, sleep, slow_link, stretches
 from byhand.tools.asleep import LINK as LINK
 from byhand.words import counted
 
@@ -109,12 +110,13 @@ def watch(
     num_steps: int = 3,
     network: VirtualNetwork | None = None,
     share: float = 1.0,
-    hooks: bool = False,
+    way: str = "loop",
 ) -> WatchedSteps:
     """Take `num_steps` steps with buckets of this size (NAIVE: none) on fresh ranks.
 
     The model has six layers that sleep, with 0.5 MB of gradients each. share: of the tokens, and so
-    of the time that a layer sleeps. hooks: whether it is an nn.Module under GradientHooks.
+    of the time that a layer sleeps. way: "loop", the library's DataParallel; or an nn.Module under
+    GradientHooks, "hooks", or under torch's own, "ddp".
 
     Raises:
         ValueError: bucket_bytes or num_steps is negative, or there is no rank.
@@ -122,11 +124,11 @@ def watch(
     if bucket_bytes < 0 or num_steps < 1:
         steps = counted(num_steps, "step")
         raise ValueError(f"{steps} with buckets of {bucket_bytes} bytes: not possible")
-    way, seconds = _by_hooks if hooks else _by_layers, (share * FORWARD, share * BACKWARD)
+    make, seconds = _WAYS[way], (share * FORWARD, share * BACKWARD)
 
     def on_rank(rank: int, world_size: int) -> list[list[float]]:
         """The clock at the four edges of each step, the first of which connects the ranks."""
-        step = way(bucket_bytes, seconds)
+        step = make(bucket_bytes, seconds)
         return [[time.monotonic() for _ in step()] for _ in range(num_steps + 1)]
 
     run = launch(on_rank, world_size, network=network)
@@ -159,12 +161,12 @@ class _Slept(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, seconds: tuple[float, float]) -> Tensor:
         ctx.like, ctx.seconds = torch.zeros_like(weight), seconds[1]
-        time.sleep(seconds[0])
+        sleep(seconds[0])
         return x.clone()
 
     @staticmethod
     def backward(ctx: Any, grad_y: Tensor) -> tuple[Tensor, Tensor, None]:
-        time.sleep(ctx.seconds)
+        sleep(ctx.seconds)
         return grad_y, ctx.like, None
 
 
@@ -197,6 +199,27 @@ def _by_hooks(bucket_bytes: int, seconds: tuple[float, float]) -> Callable[[], I
         yield
 
     return step
+
+
+def _by_ddp(bucket_bytes: int, seconds: tuple[float, float]) -> Callable[[], Iterator[None]]:
+    """The same step of an nn.Module in DistributedDataParallel, which waits within backward."""
+    module = nn.Sequential(*(Asleep(seconds) for _ in range(NUM_LAYERS)))
+    model = DistributedDataParallel(module, bucket_cap_mb=bucket_bytes / 2**20)
+
+    def step() -> Iterator[None]:
+        model.zero_grad()
+        dist.barrier()
+        yield
+        y = model(torch.zeros(1))
+        yield
+        y.sum().backward()
+        yield
+        yield
+
+    return step
+
+
+_WAYS = {"loop": _by_layers, "hooks": _by_hooks, "ddp": _by_ddp}
 
 
 def beside(watched: Mapping[str, WatchedSteps], title: str) -> Figure:

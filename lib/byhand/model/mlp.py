@@ -22,7 +22,13 @@ from byhand.model.layer import REPLICATED, Layer
 
 
 class Linear(Layer):
-    """y = x Wᵀ + b, with W [O, I] and b [O]."""
+    """y = x Wᵀ + b, with W [O, I] and b [O].
+
+    >>> layer = Linear(torch.tensor([[1.0, 2.0]]), torch.tensor([3.0]))
+    >>> y, saved = layer.forward(torch.tensor([[10.0, 20.0]]))
+    >>> y, layer.backward(torch.ones(1, 1), saved), layer.grad_weight
+    (tensor([[53.]]), tensor([[1., 2.]]), tensor([[10., 20.]]))
+    """
 
     holds = {"weight": REPLICATED, "bias": REPLICATED}
 
@@ -96,7 +102,14 @@ def _normal_cdf(x: Tensor) -> Tensor:
 
 
 class MLP(Layer):
-    """Layers one after the other; itself a layer."""
+    """Layers one after the other; itself a layer.
+
+    >>> pairs = [(torch.ones(3, 2), torch.zeros(3)), (torch.ones(1, 3), torch.zeros(1))]
+    >>> model = MLP.from_weights(pairs)
+    >>> y, saved = model.forward(torch.tensor([[1.0, 2.0]]))
+    >>> y, model.backward(torch.ones(1, 1), saved)
+    (tensor([[9.]]), tensor([[3., 3.]]))
+    """
 
     layers: list[Layer]
 
@@ -177,6 +190,10 @@ def softmax_cross_entropy(
 
     Both are divided by `global_batch`, the rows of all ranks together (T when None), so that
     losses and gradients of the shards of one batch add up to those of the whole.
+
+    >>> logits, labels = torch.zeros(1, 4), torch.tensor([2])
+    >>> softmax_cross_entropy(logits, labels)
+    (tensor(1.3863), tensor([[ 0.2500,  0.2500, -0.7500,  0.2500]]))
     """
     num_rows = _global_batch(len(logits), global_batch)
     log_probabilities = logits - logits.logsumexp(dim=1, keepdim=True)
@@ -193,6 +210,9 @@ def mean_squared_error(
     """y and target [T, O] -> this shard's share of the mean of (y - target)², and grad_y.
 
     The mean is over O and the `global_batch` rows of all ranks together (T when None).
+
+    >>> mean_squared_error(torch.tensor([[1.0, 4.0]]), torch.tensor([[1.0, 2.0]]))
+    (tensor(2.), tensor([[0., 2.]]))
     """
     if y.shape != target.shape:
         raise ValueError(f"y is {list(y.shape)}, its target {list(target.shape)}: they must agree")

@@ -18,6 +18,11 @@ def partition(
 
     Raises:
         ValueError: more stages than layers, or not one cost per layer.
+
+    >>> partition(7, 3)
+    [range(0, 3), range(3, 5), range(5, 7)]
+    >>> partition(4, 2, costs=[1, 1, 1, 5])
+    [range(0, 3), range(3, 4)]
     """
     if not 1 <= num_stages <= num_layers:
         raise ValueError(

@@ -33,6 +33,9 @@ def cut(tensor: Tensor, num_micro_batches: int) -> list[Tensor]:
 
     Raises:
         ValueError: no micro-batch, or more than there are rows.
+
+    >>> [len(rows) for rows in cut(torch.arange(10), 4)]
+    [3, 3, 2, 2]
     """
     if not 1 <= num_micro_batches <= len(tensor):
         raise ValueError(
@@ -66,6 +69,16 @@ class Pipeline:
     """A stage's chunks of the model and the schedule that it runs.
 
     Every chunk is a byhand.model.Layer; the schedule's route says which part of the model it is.
+
+    >>> from byhand.mlp import Linear, mean_squared_error
+    >>> from byhand.pipeline_schedules import gpipe
+    >>> def step(rank, world_size):
+    ...     layer = Linear(torch.eye(2), torch.zeros(2))
+    ...     pipeline = Pipeline([layer], gpipe(world_size, 2), row_shape=(2,))
+    ...     batch = cut(torch.ones(4, 2), 2)
+    ...     return pipeline.step(batch, batch, mean_squared_error).loss
+    >>> launch(step, 2).results
+    [None, tensor(0.)]
     """
 
     def __init__(

@@ -19,7 +19,11 @@ PRODUCTS = {"forward": "output", "backward": "gradient", "backward_input": "grad
 
 
 class Action(NamedTuple):
-    """One piece of work of one stage: a kind of KINDS, for one micro-batch and model chunk."""
+    """One piece of work of one stage: a kind of KINDS, for one micro-batch and model chunk.
+
+    >>> print(Action("forward", 2), Action("backward_weight", 0))
+    forward 2 backward_weight 0
+    """
 
     kind: str
     micro_batch: int
@@ -34,6 +38,11 @@ class Schedule(list):
     """A list of actions for each stage, and `route`, where that is no loop.
 
     A plain list of lists is a schedule too: a loop of as many chunks as its actions name.
+
+    >>> order = [("forward", 0), ("forward", 1), ("backward", 1), ("backward", 0)]
+    >>> schedule = Schedule([[Action(kind, 0, chunk) for kind, chunk in order]], route=[0, 0])
+    >>> simulate(schedule).seconds
+    6.0
     """
 
     def __init__(self, stages: Iterable[Sequence[Action]], route: Sequence[int]):
@@ -42,7 +51,15 @@ class Schedule(list):
 
 
 class ScheduleError(ValueError):
-    """A schedule that cannot run; the message names the first impossible action."""
+    """A schedule that cannot run; the message names the first impossible action.
+
+    >>> check([[Action("forward", 0)], [Action("forward", 0), Action("backward", 0)]])
+    Traceback (most recent call last):
+        ...
+    byhand.pipeline_schedules.actions.ScheduleError: stage 0 does forward for micro-batch 0,
+        chunk 0: each needs one forward and one backward, whole or as backward_input and
+        backward_weight
+    """
 
 
 class Product(NamedTuple):
@@ -111,6 +128,14 @@ def check(schedule: Schedule) -> None:
 
     Raises:
         ScheduleError: the first action that is unknown, repeated, missing or impossible.
+
+    >>> check([[Action("forward", 0), Action("backward", 0)]])
+    >>> check([[Action("backward", 0), Action("forward", 0)]])
+    Traceback (most recent call last):
+        ...
+    byhand.pipeline_schedules.actions.ScheduleError: stage 0 cannot do its action 1,
+        backward 0: it needs the output of micro-batch 0 on stage 0, which no stage can make
+        before
     """
     _check_complete(schedule)
     for _ in in_order(schedule):

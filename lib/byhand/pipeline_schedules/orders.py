@@ -33,7 +33,13 @@ WORDS = {"F": "forward", "B": "backward", "I": "backward_input"}
 
 
 def gpipe(num_stages: int, num_micro_batches: int) -> Schedule:
-    """All forwards, then all backwards."""
+    """All forwards, then all backwards.
+
+    >>> [str(action) for action in gpipe(2, 3)[1]]
+    ['forward 0', 'forward 1', 'forward 2', 'backward 0', 'backward 1', 'backward 2']
+    >>> simulate(gpipe(4, 8)).peak_in_flight
+    [8, 8, 8, 8]
+    """
     _check_counts(num_stages, num_micro_batches)
     batches = range(num_micro_batches)
     actions = [Action(kind, i) for kind in ("forward", "backward") for i in batches]
@@ -41,7 +47,13 @@ def gpipe(num_stages: int, num_micro_batches: int) -> Schedule:
 
 
 def one_forward_one_backward(num_stages: int, num_micro_batches: int) -> Schedule:
-    """Stage r runs p - r - 1 forwards ahead, then one forward and one backward in turn."""
+    """Stage r runs p - r - 1 forwards ahead, then one forward and one backward in turn.
+
+    >>> [str(action) for action in one_forward_one_backward(2, 3)[0]]
+    ['forward 0', 'forward 1', 'backward 0', 'forward 2', 'backward 1', 'backward 2']
+    >>> simulate(one_forward_one_backward(4, 8)).peak_in_flight
+    [4, 3, 2, 1]
+    """
     _check_counts(num_stages, num_micro_batches)
     forwards = [Action("forward", i) for i in range(num_micro_batches)]
     backwards = [Action("backward", i) for i in range(num_micro_batches)]
@@ -53,6 +65,11 @@ def interleaved(num_stages: int, num_micro_batches: int, num_chunks: int) -> Sch
 
     Raises:
         ScheduleError: the micro-batches are not a multiple of the stages, as its groups need.
+
+    >>> one = simulate(one_forward_one_backward(4, 8)).idle_fraction
+    >>> two = simulate(interleaved(4, 8, num_chunks=2)).idle_fraction
+    >>> print(f"{one:.1%} of the step idle, with two chunks {two:.1%}")
+    27.3% of the step idle, with two chunks 15.8%
     """
     _check_counts(num_stages, num_micro_batches, num_chunks)
     if num_micro_batches % num_stages:
@@ -73,6 +90,9 @@ def breadth_first(num_stages: int, num_micro_batches: int, num_chunks: int) -> S
 
     Each chunk's weights are used in one go, and its gradients are complete early: what sharded data
     parallelism asks for. Backwards run from the last micro-batch to the first, as torch has them.
+
+    >>> [str(action) for action in breadth_first(2, 2, num_chunks=2)[0][:4]]
+    ['forward 0', 'forward 1', 'forward 0 of chunk 1', 'forward 1 of chunk 1']
     """
     _check_counts(num_stages, num_micro_batches, num_chunks)
     order = [(i, c) for c in range(num_chunks) for i in range(num_micro_batches)]
@@ -86,6 +106,12 @@ def zero_bubble_h1(num_stages: int, num_micro_batches: int) -> Schedule:
 
     Stage r puts its weight gradients off by r micro-batches, so that every stage holds p, and the
     gradient that the stage before waits for goes out B_input, not B, after it came.
+
+    >>> plain, split = one_forward_one_backward(4, 8), zero_bubble_h1(4, 8)
+    >>> [simulate(schedule).idle_seconds for schedule in (plain, split)]
+    [[9.0, 9.0, 9.0, 9.0], [3.0, 3.0, 3.0, 3.0]]
+    >>> simulate(split).peak_in_flight
+    [4, 4, 4, 4]
     """
     return _zero_bubble(num_stages, num_micro_batches, 1)
 
@@ -94,6 +120,11 @@ def zero_bubble_h2(num_stages: int, num_micro_batches: int) -> Schedule:
     """The same with twice the forwards ahead, and weight gradients put off by twice as many.
 
     Every stage then has something to do from its first action to its last one, and holds 2p - 1.
+
+    >>> for schedule in (zero_bubble_h1(4, 12), zero_bubble_h2(4, 12)):
+    ...     print(simulate(schedule).period, simulate(schedule).peak_in_flight)
+    39.0 [4, 4, 4, 4]
+    36.0 [7, 7, 7, 7]
     """
     return _zero_bubble(num_stages, num_micro_batches, 2)
 
@@ -102,6 +133,10 @@ def zero_bubble_v(num_stages: int, num_micro_batches: int) -> Schedule:
     """Two chunks per stage on a V, so that the gradient is at home as soon as it is at stage 0.
 
     No idle time within a stage's own span, with the 2p chunks in flight that 1F1B's stage 0 holds.
+
+    >>> schedule = zero_bubble_v(4, 8)
+    >>> schedule.route, simulate(schedule).peak_in_flight
+    ((0, 1, 2, 3, 3, 2, 1, 0), [8, 8, 8, 8])
     """
     _check_counts(num_stages, num_micro_batches)
     p, m = num_stages, num_micro_batches
@@ -124,6 +159,14 @@ def dual_pipe_v(num_stages: int, num_micro_batches: int) -> Schedule:
 
     Raises:
         ScheduleError: fewer micro-batches than 2p: its beginning and its end would overlap.
+
+    >>> simulate(dual_pipe_v(4, 8)).peak_in_flight, simulate(dual_pipe_v(4, 8)).idle_fraction
+    ([9, 9, 9, 9], 0.058823529411764705)
+    >>> dual_pipe_v(4, 6)
+    Traceback (most recent call last):
+        ...
+    byhand.pipeline_schedules.actions.ScheduleError: dual_pipe_v fills 4 stages with 8
+        micro-batches, two per stage, and has 6
     """
     _check_counts(num_stages, num_micro_batches)
     p, m = num_stages, num_micro_batches

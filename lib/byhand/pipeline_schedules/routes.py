@@ -16,7 +16,11 @@ from functools import cached_property
 
 
 class Route(tuple):
-    """Stage numbers, in the order of a forward: global stage g is on stage route[g]."""
+    """Stage numbers, in the order of a forward: global stage g is on stage route[g].
+
+    >>> Route([0, 1, 1, 0]).places(stage=0)
+    [0, 3]
+    """
 
     @cached_property
     def place(self) -> dict[tuple[int, int], int]:
@@ -29,11 +33,19 @@ class Route(tuple):
 
 
 def loop(num_stages: int, num_chunks: int = 1) -> Route:
-    """Down the stages, and down again for each further chunk: part c·p + r is on stage r of p."""
+    """Down the stages, and down again for each further chunk: part c·p + r is on stage r of p.
+
+    >>> loop(3), loop(2, num_chunks=2)
+    ((0, 1, 2), (0, 1, 0, 1))
+    """
     return Route(list(range(num_stages)) * num_chunks)
 
 
 def there_and_back(num_stages: int) -> Route:
-    """The V: stage r of p keeps parts r and 2p - 1 - r."""
+    """The V: stage r of p keeps parts r and 2p - 1 - r.
+
+    >>> there_and_back(3)
+    (0, 1, 2, 2, 1, 0)
+    """
     down = list(range(num_stages))
     return Route(down + down[::-1])

@@ -37,6 +37,10 @@ def find(
 
     Raises:
         ScheduleError: so few in flight that one micro-batch does not fit; or no micro-batch.
+
+    >>> schedule = find(loop(4), num_micro_batches=8, most_in_flight=4)
+    >>> simulate(schedule).idle_seconds, simulate(one_forward_one_backward(4, 8)).idle_seconds
+    ([3.0, 3.0, 3.0, 3.0], [9.0, 9.0, 9.0, 9.0])
     """
     route = Route(route)
     chunks = max(map(route.count, route))

@@ -23,7 +23,11 @@ from byhand.pipeline_schedules.actions import (
 
 @dataclass(frozen=True)
 class Span:
-    """One action of one stage, from `start` to `end` in seconds."""
+    """One action of one stage, from `start` to `end` in seconds.
+
+    >>> simulate(gpipe(1, 1)).spans[0]
+    Span(stage=0, action=Action(kind='forward', micro_batch=0, chunk=0), start=0.0, end=1.0)
+    """
 
     stage: int
     action: Action
@@ -33,7 +37,12 @@ class Span:
 
 @dataclass(frozen=True)
 class Timeline:
-    """When each action ran: on paper (`simulate`) or in fact (`pipeline_parallel`)."""
+    """When each action ran: on paper (`simulate`) or in fact (`pipeline_parallel`).
+
+    >>> timeline = simulate(one_forward_one_backward(2, 4))
+    >>> timeline.seconds, timeline.period, timeline.idle_seconds
+    (15.0, 15.0, [3.0, 3.0])
+    """
 
     spans: list[Span]
     num_stages: int
@@ -101,6 +110,12 @@ def simulate(
 
     Raises:
         ScheduleError: see `check`; or not one number for each global stage.
+
+    >>> timeline = simulate(gpipe(2, 4), forward=1.0, backward_input=1.0, backward_weight=1.0)
+    >>> timeline.seconds, timeline.idle_fraction
+    (15.0, 0.2)
+    >>> simulate(gpipe(2, 4), send=0.5).seconds
+    16.0
     """
     check(schedule)
     route = route_of(schedule)

@@ -67,6 +67,12 @@ def next_token_loss(
     """logits [B, S, V_r], and the tokens [B, S] that follow -> the mean loss, and grad_logits.
 
     As vocabulary_parallel_cross_entropy, of T = B·S rows.
+
+    >>> def loss(rank, world_size):
+    ...     logits = torch.zeros(1, 3, 8).tensor_split(world_size, dim=2)[rank]
+    ...     return next_token_loss(logits, torch.tensor([[5, 0, 7]]))[0].item()
+    >>> [f"{value:.4f}" for value in launch(loss, 2).results]
+    ['2.0794', '2.0794']
     """
     rows = logits.flatten(0, 1), tokens.flatten()
     loss, grad = vocabulary_parallel_cross_entropy(*rows, group, vocabulary)

@@ -117,6 +117,15 @@ class SequenceParallelMLP(TensorParallelMLP):
 
     Each pair sends an all-gather and a reduce-scatter forward; backward these two again, and one
     all-gather more, of the inputs that were not saved whole.
+
+    >>> def step(rank, world_size, pairs):
+    ...     mlp = SequenceParallelMLP(pairs)
+    ...     y, saved = mlp.forward(torch.ones(1, 8 // world_size, 16))
+    ...     mlp.backward(y, saved)
+    >>> pairs = [(torch.ones(64, 16), torch.zeros(64)), (torch.ones(16, 64), torch.zeros(16))]
+    >>> events = launch(step, 2, (pairs,)).ledger.select(rank=0)
+    >>> [event.op for event in events]
+    ['all_gather', 'reduce_scatter', 'all_gather', 'all_gather', 'reduce_scatter']
     """
 
     column, row = SequenceColumnLinear, SequenceRowLinear
@@ -135,6 +144,10 @@ class SequenceParallelNorm(LayerNorm):
     """LayerNorm of this rank's tokens. Each token is normed by itself, so nothing is sent.
 
     But gain and bias are every token's: a rank's grad_gain and grad_bias are one term of the sum.
+
+    >>> norm = SequenceParallelNorm(torch.ones(4), torch.zeros(4))
+    >>> norm.forward(torch.tensor([[[1.0, 1.0, 3.0, 3.0]]]))[0], norm.placements
+    (tensor([[[-1.0000, -1.0000,  1.0000,  1.0000]]]), ['partial', 'partial'])
     """
 
     holds = {"gain": PARTIAL, "bias": PARTIAL}
@@ -145,6 +158,11 @@ class Dropout(Layer):
 
     Its generator must draw the same on all ranks where x is replicated, and another mask on each
     where x is sharded: see `generators`.
+
+    >>> layer = Dropout(0.5, torch.Generator().manual_seed(0))
+    >>> y, saved = layer.forward(torch.ones(6))
+    >>> y, layer.backward(torch.ones(6), saved).equal(y)
+    (tensor([0., 2., 0., 0., 0., 2.]), True)
     """
 
     def __init__(self, p: float, generator: torch.Generator):
@@ -173,6 +191,13 @@ def generators(
     """Two generators of random numbers: one the same on all ranks, one of this rank's own.
 
     The first is for replicated tensors, the second for sharded ones. Sends nothing.
+
+    >>> def draw(rank, world_size):
+    ...     same, own = generators(seed=0)
+    ...     return torch.randint(100, (2,), generator=same), torch.randint(100, (2,), generator=own)
+    >>> (same, mine), (also, other) = launch(draw, 2).results
+    >>> same.equal(also), mine.equal(other)
+    (True, False)
     """
     common, own = torch.Generator(device), torch.Generator(device)
     return common.manual_seed(seed), own.manual_seed(seed + OWN_SEED + dist.get_rank(group))

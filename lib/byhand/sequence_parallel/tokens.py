@@ -30,6 +30,9 @@ def gather(x: Tensor, group: Group = None) -> Tensor:
     """x [..., S/n, D] sharded by token -> [..., S, D] replicated, in rank order.
 
     Sends (n-1)/n of the result's bytes per rank: one all-gather.
+
+    >>> launch(lambda rank, _: gather(torch.full((1, 1, 2), rank)).tolist(), 2).results[0]
+    [[[0, 0], [1, 1]]]
     """
     return start_gather(x, group)()
 
@@ -41,6 +44,9 @@ def reduce_scatter(x: Tensor, group: Group = None) -> Tensor:
 
     Raises:
         ValueError: the tokens are not a multiple of the group's size.
+
+    >>> launch(lambda rank, _: reduce_scatter(torch.ones(1, 4, 2)).tolist(), 2).results[0]
+    [[[2.0, 2.0], [2.0, 2.0]]]
     """
     return start_reduce_scatter(x, group)()
 

@@ -109,6 +109,14 @@ def vocabulary_parallel_cross_entropy(
     Raises:
         ValueError: the columns are not those that tensor_split gives this rank, or a target is no
             token of the vocabulary.
+
+    >>> def loss(rank, world_size):
+    ...     logits = torch.zeros(1, 4).tensor_split(world_size, dim=1)[rank]
+    ...     return vocabulary_parallel_cross_entropy(logits, torch.tensor([2]))
+    >>> launch(loss, 2).results[0]
+    (tensor(1.3863), tensor([[0.2500, 0.2500]]))
+    >>> launch(loss, 2).results[1]
+    (tensor(1.3863), tensor([[-0.7500,  0.2500]]))
     """
     if vocabulary is None:
         count = torch.tensor(logits.shape[1], device=logits.device)

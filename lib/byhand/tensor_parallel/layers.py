@@ -33,6 +33,13 @@ class ColumnParallelLinear(Linear):
 
     Wᵀ is what x is multiplied by, and these are its columns: hence the name.
     Forward, x [T, I] replicated -> y [T, O/n] sharded, is that of Linear, and sends nothing.
+
+    >>> def columns(rank, world_size):
+    ...     layer = ColumnParallelLinear(torch.eye(4), torch.zeros(4))
+    ...     y, saved = layer.forward(torch.tensor([[1.0, 2.0, 3.0, 4.0]]))
+    ...     return y, tuple(layer.weight.shape)
+    >>> launch(columns, 2).results
+    [(tensor([[1., 2.]]), (2, 4)), (tensor([[3., 4.]]), (2, 4))]
     """
 
     holds = {"weight": SHARDED, "bias": SHARDED}
@@ -75,6 +82,14 @@ class RowParallelLinear(Linear):
 
     Backward, grad_y [T, O] replicated -> grad_x [T, I/n] sharded, is that of Linear, and sends
     nothing; grad_bias comes out equal on all ranks.
+
+    >>> def rows(rank, world_size):
+    ...     layer = RowParallelLinear(torch.ones(1, 4), torch.zeros(1))
+    ...     x = torch.tensor([[1.0, 2.0, 3.0, 4.0]]).tensor_split(world_size, dim=1)[rank]
+    ...     return layer.forward(x)[0].item()
+    >>> run = launch(rows, 2)
+    >>> run.results, run.ledger.count("all_reduce", rank=0)
+    ([10.0, 10.0], 1)
     """
 
     holds = {"weight": SHARDED, "bias": REPLICATED}
@@ -107,6 +122,14 @@ class TensorParallelMLP(MLP):
 
     x and y are replicated. Each pair sends one all-reduce of y forward, and one of grad_x backward;
     with `backward_first` the first pair sends none backward.
+
+    >>> def step(rank, world_size, pairs):
+    ...     mlp = TensorParallelMLP(pairs)
+    ...     y, saved = mlp.forward(torch.ones(8, 16))
+    ...     mlp.backward(y, saved)
+    >>> pairs = [(torch.ones(64, 16), torch.zeros(64)), (torch.ones(16, 64), torch.zeros(16))]
+    >>> launch(step, 2, (pairs,)).ledger.count("all_reduce", rank=0)
+    2
     """
 
     column, row = ColumnParallelLinear, RowParallelLinear
@@ -136,6 +159,13 @@ class TensorParallelAttention(MultiHeadAttention):
 
     No head needs another, so only the two linear layers talk: one all-reduce of y [B, S, D] forward
     (the output layer's) and one of grad_x backward (the query-key-value layer's).
+
+    >>> def parameters(rank, world_size):
+    ...     qkv, out = (torch.ones(48, 16), torch.zeros(48)), (torch.ones(16, 16), torch.zeros(16))
+    ...     layer = TensorParallelAttention(qkv, out, num_heads=4)
+    ...     return sum(tensor.numel() for tensor in layer.parameters())
+    >>> launch(parameters, 1).results, launch(parameters, 4).results
+    ([1088], [284, 284, 284, 284])
     """
 
     column, row = ColumnParallelLinear, RowParallelLinear

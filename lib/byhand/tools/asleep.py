@@ -22,6 +22,17 @@ from byhand.runtime import Event, Run, VirtualNetwork, why_no_network
 LINK = 25e6  # bytes a second
 LAYER_BYTES = 500_000  # of the weight of a layer that sleeps, where it has one
 
+_last = [0.0, 0.0]  # when this process's last sleep ended, and by how much it was too long
+
+
+def sleep(seconds: float) -> None:
+    """Sleep, and make good what a sleep just before took too long: in a row, they add up."""
+    ended, late = _last
+    begin = time.monotonic()
+    due = begin + seconds - late * (begin - ended < 0.005)
+    time.sleep(max(0.0, due - begin))
+    _last[:] = time.monotonic(), max(0.0, time.monotonic() - due)
+
 
 def slow_link(world_size: int = 2) -> VirtualNetwork | None:
     """Hosts of one rank each, joined by links of LINK; None where no network can be laid."""
@@ -89,14 +100,14 @@ class Sleep(Layer):
 
     def forward(self, x: Tensor) -> tuple[Tensor, None]:
         """x -> x."""
-        time.sleep(self.forward_seconds)
+        sleep(self.forward_seconds)
         return x, None
 
     def backward_input(self, grad_y: Tensor, saved: None) -> tuple[Tensor, None]:
         """grad_y -> grad_y."""
-        time.sleep(self.backward_input_seconds)
+        sleep(self.backward_input_seconds)
         return grad_y, None
 
     def backward_weight(self, kept: None) -> None:
         """Nothing."""
-        time.sleep(self.backward_weight_seconds)
+        sleep(self.backward_weight_seconds)

@@ -10,11 +10,13 @@ NUM_LAYERS, FORWARD, BACKWARD = 6, 0.015, 0.04  # seconds a layer
 GATHER, REDUCE = 0.01, 0.02  # seconds of the link a layer
 
 
-def step_on_paper(variant: str) -> list[tuple[str, int, float, float]]:
+def step_on_paper(
+    variant: str, gather: float = GATHER, reduce: float = REDUCE
+) -> list[tuple[str, int, float, float]]:
     """What one rank computes, and what travels: the fields of `byhand.figures.Span`.
 
     variant: "data parallel", "stage 1", "stage 2", "stage 3", "stage 3, no prefetch", or "stage 3,
-    kept", whose weights stay for backward.
+    kept", whose weights stay for backward. gather, reduce: seconds of the link a layer.
     """
     ahead, spans = 1 if variant == "stage 3, no prefetch" else 2, []
     whole = not variant.startswith("stage 3")  # the weights, all the time
@@ -27,20 +29,22 @@ def step_on_paper(variant: str) -> list[tuple[str, int, float, float]]:
         for place, layer in enumerate(order):
             for wanted in order[place : place + ahead]:
                 if wanted not in ready:
-                    ready[wanted] = link = max(clock, link) + GATHER
-                    spans.append(("all_gather", wanted, link - GATHER, link))
+                    ready[wanted] = link = max(clock, link) + gather
+                    spans.append(("all_gather", wanted, link - gather, link))
             clock = max(clock, ready[layer]) + seconds
             spans.append((kind, layer, clock - seconds, clock))
             if kind == "backward" and variant != "stage 1":
-                link = max(clock, link) + REDUCE
-                spans.append((summing, layer, link - REDUCE, link))
-    return spans + _after_backward(variant, max(clock, link))
+                link = max(clock, link) + reduce
+                spans.append((summing, layer, link - reduce, link))
+    return spans + _after_backward(variant, max(clock, link), gather, reduce)
 
 
-def _after_backward(variant: str, link: float) -> list[tuple[str, int, float, float]]:
+def _after_backward(
+    variant: str, link: float, gather: float, reduce: float
+) -> list[tuple[str, int, float, float]]:
     """What stages 1 and 2 send one after the other, from `link` on, around the optimizer's step."""
-    sent = [("reduce_scatter", REDUCE)] if variant == "stage 1" else []
-    sent += [("all_gather", GATHER)] if variant in ("stage 1", "stage 2") else []
+    sent = [("reduce_scatter", reduce)] if variant == "stage 1" else []
+    sent += [("all_gather", gather)] if variant in ("stage 1", "stage 2") else []
     spans = []
     for op, seconds in sent:
         for layer in range(NUM_LAYERS):

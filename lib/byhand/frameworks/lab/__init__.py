@@ -295,7 +295,10 @@ def by_layers(num_devices: int = 4, num_micro_batches: int = 8) -> Figure:
 
 
 def seconds_of(name: str, chunks: int = 1) -> str:
-    """A configuration's step on paper, and as its source has it, in a line."""
+    """A configuration's step on paper, and as its source has it, in a line.
+
+    A run that took longer or shorter than the planner's error allows is said to be outside it.
+    """
     ran = CONFIGURATIONS[name].ran
     on_paper, printed = CONFIGURATIONS[name].step(chunks), []
     if ran.seconds:
@@ -306,8 +309,13 @@ def seconds_of(name: str, chunks: int = 1) -> str:
     if on_paper is None:
         return f"not judged: {ran.unjudged}; published: {run}"
     missed = on_paper.error if ran.own else UNSEEN
-    span = f"at least: {ran.floor}" if ran.floor else f"± {missed:.0%}, MFU {on_paper.mfu:.0%}"
-    return f"{on_paper.seconds:.1f} s {span}; published: {run}"
+    if ran.floor:
+        return f"{on_paper.seconds:.1f} s at least: {ran.floor}; published: {run}"
+    by_mfu = on_paper.seconds * on_paper.mfu / ran.mfu if ran.mfu else on_paper.seconds
+    off = (ran.seconds or by_mfu) / on_paper.seconds - 1  # how much longer it ran than on paper
+    where = f"outside this band, {off:+.0%}, " if abs(off) > missed else ""
+    span = f"{on_paper.seconds:.1f} s ± {missed:.0%}, MFU {on_paper.mfu:.0%}"
+    return f"{span}; {where}published: {run}"
 
 
 # Pictures

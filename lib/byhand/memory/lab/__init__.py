@@ -19,14 +19,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.checkpoint import checkpoint
 
 from byhand.costs import Layout, held
 from byhand.hybrid_parallel.step import GROUPS, HybridParallel, chunks_of
-from byhand.memory.choice import LayerCost, cheapest, greedy, work
-from byhand.memory.choice import held_bytes as held_by
 from byhand.memory.offload import Offloaded
 from byhand.memory.precision import MasterWeights
 from byhand.memory.prefetch import OffloadedAdamW, OffloadedLayers, Tier
@@ -34,7 +30,7 @@ from byhand.memory.recompute import Recomputed
 from byhand.model.attention import Heads
 from byhand.model.gpt import GPT, Parts, costs_of, gpt_layers, next_token_loss, random_gpt
 from byhand.model.layer import Layer
-from byhand.model.mlp import GELU, MLP, random_weights
+from byhand.model.mlp import MLP
 from byhand.model.optimizers import AdamW
 from byhand.model.shards import shard
 from byhand.model.text import text_batches
@@ -318,7 +314,7 @@ def programs(n: int, num_sequences: int, folder: str) -> dict[str, tuple[Any, fl
         "dp, accumulated": partial(in_layout, Layout(dp=n, rows=1)),
         "dp, recomputed": partial(dp, residual=blocks.residual),
         "dp, offloaded": partial(dp, residual=lambda some: Counted(Residual(some), folder)),
-        "dp, means offloaded": partial(dp, optimizer=means_in_files),
+        "dp, averages offloaded": partial(dp, optimizer=means_in_files),
         "ZeRO-1": partial(sharded, ShardedOptimizer),
         "ZeRO-2": partial(sharded, ShardedGradients),
         "ZeRO-3": partial(sharded, ShardedParameters),
@@ -413,35 +409,6 @@ def walk(
     return path, losses
 
 
-# Which layers to recompute
-
-
-def chain(num_sequences: int = 4, points: int = 13) -> tuple[list[float], dict[str, list[float]]]:
-    """Caps in MB, and for each way to choose the halves of blocks that are recomputed under each
-    cap: the work, in percent of the whole forward."""
-    model, tokens = costs_of(model_of()), num_sequences * 64
-    layers = [
-        LayerCost(
-            int(tokens * (sum(part.saved) + part.scores)),
-            tokens * model.num_features * model.itemsize,
-            100 * part.flops * model.num_positions / model.flops,
-        )
-        for part in model.parts
-        if part.half
-    ]
-    most, least = held_by(layers), held_by(layers, range(len(layers)))
-    caps = [int(least + (most - least) * k / (points - 1)) for k in range(points)]
-    ways = {"the first k": first_that_fit, "greedy": greedy, "cheapest": cheapest}
-    found = {n: [work(layers, way(layers, cap)) for cap in caps] for n, way in ways.items()}
-    return [cap / 1e6 for cap in caps], found
-
-
-def first_that_fit(layers: Sequence[LayerCost], num_bytes: int) -> list[int]:
-    """The first layers, as few as fit."""
-    counts = range(len(layers) + 1)
-    return list(range(next(k for k in counts if held_by(layers, range(k)) <= num_bytes)))
-
-
 # Layers that sleep, and their files
 
 
@@ -490,7 +457,7 @@ class NotedTier(Tier):
         return noted(self.diary, "from the file", number, super().read, stored)
 
 
-def offloaded_step(ahead: bool, bytes_per_second: float, repetitions: int = 3) -> list[Span]:
+def offloaded_step(ahead: bool, bytes_per_second: float, repetitions: int = 5) -> list[Span]:
     """The fastest of some steps of the sleeping layers, whose files are that fast; from 0 on."""
     from byhand.figures import Span
 
@@ -521,58 +488,3 @@ def seconds_on_paper(ahead: bool, bytes_per_second: float) -> float:
         return NUM_LAYERS * (forward + backward) + 2 * (NUM_LAYERS - 1) * file
     first = forward + (NUM_LAYERS - 1) * max(forward, file)
     return first + (NUM_LAYERS - 1) * max(backward, file) + backward
-
-
-# Beside torch
-
-
-def beside_torch(pairs: int = 8, features: int = 64, rows: int = 1024) -> dict[str, list[float]]:
-    """Pairs of linear layers forward and backward, plain and each pair recomputed, by hand and by
-    torch: [MB at the peak, operations of products, largest distance of a gradient from ours]."""
-
-    def on_rank(rank: int, world_size: int) -> dict[str, tuple]:
-        """Of each way: bytes at the peak, operations, and all gradients end to end."""
-        weights = [random_weights([features, 4 * features, features], k) for k in range(pairs)]
-        x = torch.randn(rows, features, generator=torch.Generator().manual_seed(0))
-        found = {}
-        for name, way in {
-            "plain, by hand": partial(_by_hand, lambda layer: layer),
-            "plain, autograd": partial(_by_torch, lambda layer, x: layer(x)),
-            "Recomputed": partial(_by_hand, Recomputed),
-            "torch's checkpoint": partial(_by_torch, partial(checkpoint, use_reentrant=False)),
-        }.items():
-            before = held_bytes()
-            with Watched() as watched:
-                gradients = torch.cat([gradient.flatten() for gradient in way(weights, x)])
-            found[name] = max(watched.samples) - before, watched.operations, gradients.clone()
-            del gradients
-        return found
-
-    runs = launch(on_rank, 1, memory=True).results[0]
-    ours = runs["plain, by hand"][2]
-    return {
-        n: [peak / 1e6, work, float((g - ours).abs().max())] for n, (peak, work, g) in runs.items()
-    }
-
-
-def _by_hand(wrap: Callable[[Layer], Layer], weights: list, x: Tensor) -> list[Tensor]:
-    model = MLP([wrap(MLP.from_weights(pair, GELU)) for pair in weights])
-    y, saved = model.forward(x)
-    grad = torch.ones_like(y)
-    del y
-    for layer in reversed(model.layers):
-        grad = layer.backward(grad, saved.pop())
-    return model.gradients()
-
-
-def _by_torch(call: Callable[..., Tensor], weights: list, x: Tensor) -> list[Tensor]:
-    leaves = [[t.clone().requires_grad_() for pair in pairs for t in pair] for pairs in weights]
-
-    def block(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Callable[[Tensor], Tensor]:
-        return lambda x: F.linear(F.gelu(F.linear(x, a, b)), c, d)
-
-    y = x.clone().requires_grad_()  # as by hand, x has a gradient
-    for own in leaves:
-        y = call(block(*own), y)
-    y.backward(torch.ones_like(y))
-    return [tensor.grad for own in leaves for tensor in own if tensor.grad is not None]

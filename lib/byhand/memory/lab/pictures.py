@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from matplotlib.figure import Figure
 
@@ -58,20 +58,4 @@ def formats_picture(title: str) -> Figure:
     with style.plot(1.75, title) as (figure, axes):
         cells(axes, list(FORMATS), 32, filled)
         pen.key(axes, BITS)
-    return figure
-
-
-OWNERS = {"t": "#e69f00", "s": style.STATE_COLOURS["activations"], "L": "#cc79a7"}
-
-
-def blocks_picture(rows: Mapping[str, Sequence[str | None]], title: str) -> Figure:
-    """An allocator's blocks at several moments, a row for each; a hue by a name's first letter."""
-    filled = [
-        Cell(row, column, [OWNERS[owner[0]]], owner)
-        for row, blocks in enumerate(rows.values())
-        for column, owner in enumerate(blocks)
-        if owner
-    ]
-    with style.plot(0.75 + 0.42 * len(rows), title) as (figure, axes):
-        cells(axes, list(rows), len(next(iter(rows.values()))), filled)
     return figure
