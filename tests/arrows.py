@@ -21,7 +21,7 @@ TOPICS = (
 
 MAY_IMPORT = {
     "autograder": "release collect grade batch report check figures runtime walls",
-    "book": "autograder figures byhand lab pure",
+    "book": "autograder figures tools byhand lab pure",
     "report": "autograder batch collect grade figures",
     "batch": "autograder collect grade release walls",
     "grade": "autograder collect release check runtime walls watch",

@@ -8,7 +8,8 @@ import time
 import tomllib
 from pathlib import Path
 
-from autograder.book import planner
+from autograder.book import drawn, planner
+from autograder.book.explorer import FOLDER
 from autograder.book.gather import address_of, gather, place_of
 from autograder.course import run_lectures
 from autograder.places import COURSE, Places
@@ -24,7 +25,9 @@ def build(course: Path, executed: Path, target: Path) -> list[str]:
     """
     source = target.with_name(f"{target.name}-source")
     settings = tomllib.loads((course / "pyproject.toml").read_text())
-    gather(Places(course, course / "build" / "class"), executed, source, address_of(settings))
+    forms = drawn.forms(executed, executed.parent)
+    where = Places(course, course / "build" / "class")
+    gather(where, executed, source, address_of(settings), forms)
     explorer = planner.explorer()
     (source / f"{explorer.name}.md").write_text(planner.page(explorer))
     shutil.rmtree(target, ignore_errors=True)
@@ -33,6 +36,8 @@ def build(course: Path, executed: Path, target: Path) -> list[str]:
     command += ["-q", "-j", "auto", "-d", str(source / ".doctrees"), str(source), str(target)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     explorer.write(target)
+    for name in forms:
+        shutil.copy(executed.parent / FOLDER / f"{name}.js", target / FOLDER)
     problems = [line for line in done.stderr.splitlines() if "WARNING" in line or "ERROR" in line]
     return problems or ([done.stderr[-2000:]] if done.returncode else [])
 

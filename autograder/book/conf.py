@@ -20,7 +20,7 @@ author = "the course's authors"
 copyright = "text and figures CC BY 4.0, code MIT"
 language = "en"
 extensions = ["myst_nb", "sphinx.ext.autodoc"]
-exclude_patterns = [".doctrees"]
+exclude_patterns = [".doctrees", "notebooks"]
 
 # Names that are loaded at their first use are otherwise not seen.
 vars(byhand).update((name, getattr(byhand, name)) for name in byhand.__all__)

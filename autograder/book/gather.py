@@ -6,7 +6,7 @@ The tree is the repository's, so that a link from notebook to notebook is the sa
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,26 +21,39 @@ from byhand.figures.recorded import FOLDER
 PAGES = Path(__file__).parent / "pages"
 LIBRARY = Path(byhand.__file__).parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
-SVG, PNG = "image/svg+xml", "image/png"
+SVG, PNG, HTML = "image/svg+xml", "image/png", "text/html"
+TEACHING = "autograder/README.md"
+IN_BOOK = {
+    "README.md": "guide.md",
+    "lectures/README.md": "lectures/course.md",
+    TEACHING: "teach.md",
+}
 PAGES_OF = {"17_planner.ipynb": "[The planner as a page](../planner.md)"}
 EXPLORER = "Explorer. Here it is shown as it starts; run this lecture to drag it."
+DRAWN = "Explorer. Some of its states, drawn with this page; run this lecture to set any value."
 _TITLE = re.compile(r"<dc:title>(.*?)</dc:title>", re.DOTALL)
 _NAMED = re.compile(r"\]\((\w+)\.ipynb\) \| ([^|]*) \|")  # a row of lectures/README.md
 _LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)\s#]+)(#[^)\s]*)?\)")
 
 
-def gather(where: Places, executed: Path, target: Path, address: str) -> None:
+def gather(
+    where: Places, executed: Path, target: Path, address: str, forms: Mapping[str, str]
+) -> None:
     """Write all that Sphinx reads to `target`, a folder that is made anew.
 
     executed: where the lectures lie, with their outputs. address: the course's repository on
-    GitHub, for links that open a notebook elsewhere; "" when it has none.
+    GitHub, for links that open a notebook elsewhere; "" when it has none. forms: by lecture, what
+    stands for its explorer.
     """
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     lectures = sorted((where.course / "lectures").glob("*.ipynb"))
     for path in lectures:
         notebook = nbformat.read(executed / path.name, as_version=4)
-        _write(shown(notebook, path.name, address), target / "lectures" / path.name)
+        form = forms.get(path.stem, "")
+        _write(shown(notebook, path.name, address, form), target / "lectures" / path.name)
+        (target / "notebooks").mkdir(exist_ok=True)
+        shutil.copy(path, target / "notebooks")  # to run: without a page's form and pictures
     for name in where.assignments():
         path = where.released(name)
         notebook = nbformat.read(path, as_version=4)
@@ -51,6 +64,10 @@ def gather(where: Places, executed: Path, target: Path, address: str) -> None:
     called = dict(_NAMED.findall((where.course / "lectures" / "README.md").read_text()))
     exercises = [where.released(name).relative_to(where.course) for name in where.assignments()]
     reference = _reference(target / "reference")
+    for page in IN_BOOK.values():
+        (target / page).touch()  # each may lead to the others
+    text = (where.course / TEACHING).read_text().replace("](../", "](")
+    (target / IN_BOOK[TEACHING]).write_text(_linked(text, target, address))
     first, guide = _readme(where.course, target, address)
     (target / "guide.md").write_text(guide)
     first += (PAGES / "index.md").read_text()
@@ -70,16 +87,22 @@ def _entry(course: Path, name: str, called: dict[str, str]) -> str:
     return f"{title} ({called[name]}) <lectures/{name}>" if name in called else f"lectures/{name}"
 
 
-def shown(notebook: NotebookNode, name: str, address: str) -> NotebookNode:
-    """An executed lecture: figures with their titles for those who cannot see them, and doors."""
+def shown(notebook: NotebookNode, name: str, address: str, form: str = "") -> NotebookNode:
+    """An executed lecture: figures with their titles for those who cannot see them, and doors.
+
+    form: what stands for its explorer.
+    """
     cells = []
     for cell in notebook.cells:
         is_explorer = any(WIDGET in output.get("data", {}) for output in _outputs(cell))
         for output in _outputs(cell):
+            if is_explorer and form and WIDGET in output.get("data", {}):
+                output.data, output.metadata = NotebookNode({HTML: form}), NotebookNode()
             _picture(cell, output)
         cells.append(cell)
         if is_explorer:
-            cells.append(new_markdown_cell(f"*{EXPLORER}*", id=f"{cell.id}-explorer"))
+            told = DRAWN if form else EXPLORER
+            cells.append(new_markdown_cell(f"*{told}*", id=f"{cell.id}-explorer"))
     notebook.metadata.pop("widgets", None)  # the states of explorers, which no page can move
     notebook.cells = [cells[0], new_markdown_cell(_doors(name, address), id="doors"), *cells[1:]]
     return notebook
@@ -112,7 +135,8 @@ def _picture(cell: NotebookNode, output: NotebookNode) -> None:
 
 def _doors(name: str, address: str) -> str:
     """Where this page's notebook can be run."""
-    doors = [f"{{download}}`Download the notebook <{name}>`", "`make lab` opens it in JupyterLab"]
+    download = f"{{download}}`Download the notebook <../notebooks/{name}>`"
+    doors = [download, "`make lab` opens it in JupyterLab"]
     if address:
         path = address.removeprefix("https://github.com/")
         colab = f"https://colab.research.google.com/github/{path}/blob/main/lectures/{name}"
@@ -124,10 +148,10 @@ def _doors(name: str, address: str) -> str:
 
 def _readme(course: Path, target: Path, address: str) -> tuple[str, str]:
     """The README as two pages: the book's first, and the guide, from where it is about using it."""
-    text = (course / "README.md").read_text().replace("lectures/README.md", "lectures/course.md")
+    text = (course / "README.md").read_text()
     first, heading, rest = text.partition("## If you study")
     pages = first, f"# To use the course\n\n{heading}{rest}"
-    first, guide = (_LINK.sub(lambda link: _kept(link, target, address), page) for page in pages)
+    first, guide = (_linked(page, target, address) for page in pages)
     return (first + f"[The course's repository]({address})\n" if address else first), guide
 
 
@@ -141,6 +165,13 @@ def _reference(folder: Path) -> list[str]:
         directive = f"```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n{once}```"
         (folder / f"{name}.md").write_text(f"# {name}\n\n{directive}\n")
     return [f"reference/{name}" for name in names]
+
+
+def _linked(text: str, target: Path, address: str) -> str:
+    """A page of the repository's root, its links as they are in the book."""
+    for path, page in IN_BOOK.items():
+        text = text.replace(f"]({path})", f"]({page})")
+    return _LINK.sub(lambda link: _kept(link, target, address), text)
 
 
 def _kept(link: re.Match[str], target: Path, address: str) -> str:

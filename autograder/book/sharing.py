@@ -18,7 +18,8 @@ from sphinx.application import Sphinx
 
 from byhand.figures import style
 from byhand.figures.schedule import COLOURS
-from byhand.pipeline_schedules import one_forward_one_backward, simulate
+from byhand.pipeline_schedules.orders import one_forward_one_backward
+from byhand.pipeline_schedules.simulation import simulate
 
 CARDS = "_images/cards"  # of the book
 SIZE = (1200, 630)  # pixels, the shape that most sites show whole

@@ -23,9 +23,11 @@ from autograder.database import (
     opened_gradebook,
     parse_utc,
 )
+from autograder.pages import write_page
 from autograder.places import CourseError, Places
 
 FILE = "class.toml"
+APPLIED = "class.applied.toml"  # what FILE said when it was last applied: what went is taken back
 EXAMPLE = """[late]
 percent_per_day = 10     # of the score, for each day begun
 most_percent = 50
@@ -109,17 +111,49 @@ def apply(where: Places) -> list[str]:
     """
     policy, strangers = class_policy(where), []
     if where.gradebook.exists():
+        before = _applied_before(where)
         with opened_gradebook(where) as gradebook:
-            for assignment in where.assignments():
+            for name in where.assignments():
                 with suppress(MissingEntry):
-                    strangers += _apply_to(gradebook.find_assignment(assignment), policy, where)
+                    assignment = gradebook.find_assignment(name)
+                    _take_back(assignment, before, policy)
+                    strangers += _apply_to(assignment, policy, where)
             handed_in = {student for student, _ in hand_ins(where, where.assignments())}
             for student in sorted(handed_in - {one.id for one in gradebook.students}):
                 with suppress(InvalidEntry):  # another process was faster
                     gradebook.add_student(student)
             _name(gradebook.students, who_is_who(where).get(NAMES, {}))
             gradebook.db.commit()
+        _is_applied(where)
     return strangers
+
+
+def _applied_before(where: Places) -> Policy:
+    """The policy that was applied last."""
+    with suppress(OSError, ValueError, TypeError, AttributeError):
+        return _policy(tomllib.loads((where.class_dir / APPLIED).read_text(encoding="utf-8")))
+    return Policy()
+
+
+def _is_applied(where: Places) -> None:
+    """Remember what FILE says, if that is news."""
+    texts = [
+        path.read_text(encoding="utf-8") if path.exists() else ""
+        for path in (where.class_dir / FILE, where.class_dir / APPLIED)
+    ]
+    if texts[0] != texts[1]:
+        write_page(where.class_dir / APPLIED, texts[0])
+
+
+def _take_back(assignment: Assignment, before: Policy, now: Policy) -> None:
+    """The due date and the extensions that the file gave, and gives no more. What was set in the
+    formgrader stays."""
+    if assignment.name in {*before.due} - {*now.due}:
+        assignment.duedate = None
+    gone = {*before.extension.get(assignment.name, {})} - {*now.extension.get(assignment.name, {})}
+    for submission in assignment.submissions:
+        if submission.student.id in gone:
+            submission.extension = None
 
 
 def _name(students: list[Student], known: dict[str, str]) -> None:

@@ -1,5 +1,7 @@
 """A picture that changes without a kernel, and the planner's: what stands in its states."""
 
+import base64
+import gzip
 import json
 import re
 
@@ -37,11 +39,31 @@ def test_a_form_names_its_controls_and_begins_where_it_is_told_to():
 
 def test_what_is_written_is_what_is_shown(tmp_path):
     found = two_states()
-    text = found.write(tmp_path).read_text()
-    written = json.loads(text.removeprefix('explorers.found("two", ').removesuffix(");\n"))
+    written = unpacked(found.write(tmp_path).read_text())
     assert written["templates"] == found.templates
-    assert written["states"] == {"a": [0, "1 < 2"], "b": [1, "x", "y"]}
+    assert written["states"] == {"0": [0, "1 < 2"], "1": [1, "x", "y"]}
     assert (tmp_path / "explorers" / "explorer.js").is_file()
+
+
+def test_what_states_share_is_written_once(tmp_path):
+    states = {("a",): (0, ["x", "y"]), ("b",): (0, ["y", "z"]), ("c",): (0, ["x", "y"])}
+    found = Explorer("three", {"Which": [(each, each) for each in "abc"]}, ["{*}"], states)
+    written = unpacked(found.write(tmp_path).read_text())
+    assert written["parts"] == ["x", "y"]
+    assert written["states"] == {"0": [0, 0, 1], "1": [0, 1, "z"], "2": "0"}
+    assert found.shown("b") == "yz"
+
+
+def unpacked(script: str) -> dict:
+    """What explorer.js finds in a states' file."""
+    call = re.fullmatch(r'explorers\.found\("\w+", "(.*)"\);\n', script)
+    return json.loads(gzip.decompress(base64.b64decode(call[1])))
+
+
+def test_a_slider_says_what_each_of_its_places_means():
+    form = Explorer("two", {"m": [("0", "4"), ("1", "8")]}, [], {}, {"m": "play"}).form(["1"], "")
+    assert '<input type="range" max="1" value="1" data-words="4|8"><span' in form
+    assert form.count("<button") == 1
 
 
 def test_the_script_asks_no_other_host_and_knows_no_planner():
@@ -50,7 +72,7 @@ def test_the_script_asks_no_other_host_and_knows_no_planner():
         text = file.read()
     assert "http" not in text
     assert "planner" not in text.lower()
-    assert len(text.splitlines()) <= 70
+    assert len(text.splitlines()) <= 90
 
 
 def test_a_state_is_what_the_planner_finds():

@@ -2,7 +2,7 @@
 
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from autograder.book.gather import EXPLORER, SVG, WIDGET, folded, shown
+from autograder.book.gather import DRAWN, EXPLORER, SVG, WIDGET, folded, shown
 
 FIGURE = {SVG: "<svg><dc:title>Each stage\n idles 27%</dc:title></svg>", "text/plain": "<Figure>"}
 DRAGGED = {WIDGET: {"model_id": "1"}, "image/png": "iVBORw0KGgo=", "text/plain": "Explorer()"}
@@ -26,6 +26,12 @@ def test_an_explorer_becomes_its_picture_and_a_sentence():
     *_, cell, sentence = shown(lecture(DRAGGED), "01_ranks.ipynb", "").cells
     assert set(cell.outputs[0].data) == {"image/png"}
     assert EXPLORER in sentence.source
+
+
+def test_where_its_states_are_drawn_a_form_stands_for_an_explorer():
+    *_, cell, sentence = shown(lecture(DRAGGED), "01_ranks.ipynb", "", "<form></form>").cells
+    assert cell.outputs[0].data == {"text/html": "<form></form>"}
+    assert DRAWN in sentence.source
 
 
 def test_the_doors_of_a_lecture_follow_the_one_setting_of_its_address():

@@ -100,6 +100,25 @@ def test_a_late_submission_loses_points_and_an_extension_gives_them_back(where):
     ]
 
 
+def test_what_class_toml_says_no_more_is_taken_back_and_the_formgraders_stays(where):
+    hand_in_at(where, "ada", "2026-03-03T12:00:00")
+    rate, due = "[late]\npercent_per_day = 10\n", f"[due]\n{NAME} = 2026-03-01T13:00:00+01:00\n"
+    policy(where, rate + due + f"[extension.{NAME}]\nada = 2\n")
+    late.apply(where)
+    assert marks(where, "ada").late_penalty == 0
+    policy(where, rate + due)
+    late.apply(where)
+    assert marks(where, "ada").late_penalty == 1, "the extension is taken back"
+    policy(where, rate)
+    late.apply(where)
+    assert marks(where, "ada").late_penalty == 0, "and the due date"
+    with book(where) as gradebook:
+        gradebook.find_assignment(NAME).duedate = datetime.datetime(2026, 3, 1, 12)
+        gradebook.db.commit()
+    late.apply(where)
+    assert marks(where, "ada").late_penalty == 1, "what the formgrader says stays"
+
+
 def test_a_mark_and_a_time_that_come_after_grading_count(where):
     """Both by hand: the mark in the formgrader, the time beside the notebook."""
     (where.submitted / "ada" / NAME / "timestamp.txt").write_text("2026-03-02 12:00:00 UTC")

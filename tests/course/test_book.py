@@ -1,6 +1,6 @@
 """The book as a stranger opens it: in a real browser, wide and narrow, from the file system."""
 
-import re
+import contextlib
 import shutil
 from pathlib import Path
 from urllib.parse import unquote, urlparse
@@ -27,6 +27,7 @@ LOOK = """() => {
     wider: all('article *').filter(e => e.getBoundingClientRect().right > innerWidth + 1)
       .filter(e => !scrolls(e)).map(e => e.outerHTML.slice(0, 120)),
     silent: all('article img').filter(e => !e.alt.trim()).map(e => e.src),
+    fixed: all('article img').filter(e => !e.closest('a, form')).map(e => e.src),
     broken: all('img').filter(e => e.complete && !e.naturalWidth).map(e => e.src),
     links: all('a[href]').map(e => e.href).filter(h => h.startsWith('file:')),
     ids: all('[id]').map(e => e.id),
@@ -95,7 +96,8 @@ def test_no_page_scrolls_sideways_and_every_figure_says_what_it_shows(seen):
         about = f"{path.name} at {width} pixels"
         assert look["wide"] <= width, about
         assert look["wider"] == [], about
-        assert (look["silent"], look["broken"], look["raw"]) == ([], [], []), about
+        wrong = [look[name] for name in ("silent", "broken", "fixed", "raw")]
+        assert wrong == [[], [], [], []], about
 
 
 def test_every_page_says_what_it_is_to_those_it_is_shared_with(seen):
@@ -191,73 +193,117 @@ def test_a_fractions_bar_lies_between_its_numbers_in_the_books_own_font(lecture)
 # What moves without a kernel
 
 EVERY_STATE = """() => {
-  const controls = [...document.querySelectorAll('form.explorer select')];
+  const controls = [...document.querySelectorAll('form.explorer :is(select, input)')];
   const found = {};
   const turn = (rest, key) => {
     if (!rest.length) {
-      controls[0].dispatchEvent(new Event('input', {bubbles: true}));
       found[key.join('|')] = document.querySelector('.explorer .shown').innerHTML;
       return;
     }
-    for (const option of rest[0].options) {
-      rest[0].value = option.value;
-      turn(rest.slice(1), [...key, option.value]);
+    const last = rest[0].options ? rest[0].options.length - 1 : Number(rest[0].max);
+    for (let place = 0; place <= last; place++) {
+      rest[0][rest[0].options ? 'selectedIndex' : 'value'] = place;
+      rest[0].dispatchEvent(new Event('input', {bubbles: true}));
+      turn(rest.slice(1), [...key, place]);
     }
   };
   turn(controls, []);
-  return found;
+  return Object.entries(found).map(([key, text]) => [
+    key, /<svg|<li>|<p/.test(text), /undefined|NaN|\\{(\\d+|\\*)\\}/.test(text)]);
 }"""
+CONTROLS = ".explorer fieldset :is(select, input)"
+MOVED = [
+    "planner",
+    *("lectures/02_collectives", "lectures/03_all_reduce", "lectures/04_communication_cost"),
+    *("lectures/05_data_parallel", "lectures/09_pipeline_parallel"),
+    *("lectures/10_pipeline_schedules", "lectures/11_rank_groups", "lectures/14_expert_parallel"),
+    "lectures/16_fault_tolerance",
+]
 
 
-@pytest.fixture
-def opened(book, request):
-    """The planner's page, wide or narrow, with scripts or without; what it asked of other hosts."""
+@contextlib.contextmanager
+def opened(book, name, script=True):
+    """A page with an explorer, which is looked at; and what it asked for."""
     with playwright.sync_playwright() as starter:
         program = next(filter(None, map(shutil.which, CHROMIUM)))
         browser = starter.chromium.launch(
             executable_path=program, args=[f"--{flag}" for flag in FLAGS]
         )
-        page = browser.new_page(java_script_enabled=getattr(request, "param", True))
-        asked = []
+        page, asked = browser.new_page(java_script_enabled=script), []
         page.on("request", lambda one: asked.append(one.url))
-        page.goto((book / "planner.html").as_uri())
+        page.goto((book / f"{name}.html").as_uri())
+        page.locator(".explorer").scroll_into_view_if_needed()
+        if script:
+            page.locator(".explorer fieldset").wait_for()
         yield page, asked
         browser.close()
 
 
-def test_every_control_changes_the_planners_page_by_keyboard(opened):
-    page, asked = opened
-    shown = page.locator(".explorer .shown")
-    page.locator(".explorer fieldset").wait_for()
-    for number in range(page.locator(".explorer select").count()):
-        before = shown.inner_html()
-        page.locator(".explorer select").nth(number).focus()
-        page.keyboard.press("ArrowDown")
-        assert shown.inner_html() != before, f"select {number} changes nothing"
-    page.keyboard.press("ArrowUp")
-    assert all(address.startswith("file:") for address in asked), asked
-    assert any(address.endswith("explorers/planner.js") for address in asked)
+def test_every_explorer_of_the_lectures_is_looked_at_here(book):
+    pages = [path for path in book.rglob("*.html") if '<form class="explorer"' in path.read_text()]
+    assert sorted(str(path.relative_to(book))[:-5] for path in pages) == sorted(MOVED)
 
 
-def test_the_planners_page_shows_each_of_its_states(opened):
-    page, _ = opened
-    page.locator(".explorer fieldset").wait_for()
-    found = page.evaluate(EVERY_STATE)
-    for key, text in found.items():
-        assert "<li>" in text or 'class="sentence"' in text, key
-        assert "undefined" not in text, key
-        assert not re.search(r"\{\d+\}", text), key
+@pytest.mark.parametrize("name", MOVED)
+def test_every_control_changes_the_page_by_keyboard(book, name):
+    with opened(book, name) as (page, asked):
+        shown, controls = page.locator(".explorer .shown"), page.locator(CONTROLS)
+        for number in range(controls.count()):
+            control, before = controls.nth(number), shown.inner_html()
+            if control.is_disabled():  # a collective without a root
+                controls.first.focus()
+                page.keyboard.press("Home")
+                before = shown.inner_html()
+            control.focus()
+            page.keyboard.press("ArrowDown")
+            page.keyboard.press("ArrowDown")  # a slider goes down, a menu to its next option
+            if shown.inner_html() == before:
+                page.keyboard.press("ArrowUp")
+            assert shown.inner_html() != before, f"control {number} changes nothing"
+        assert all(address.startswith("file:") for address in asked), asked
+        assert any(address.endswith(f"explorers/{Path(name).name}.js") for address in asked)
 
 
-@pytest.mark.parametrize("opened", [False], indirect=True)
-def test_without_a_script_the_planners_page_is_a_table_of_some_states(opened):
-    page, _ = opened
-    assert not page.locator(".explorer fieldset").is_visible()
-    assert page.locator(".explorer tbody tr").count() == 3
-    assert "MFU" in page.locator(".explorer").inner_text()
+@pytest.mark.parametrize("name", MOVED)
+def test_a_page_shows_each_of_its_states(book, name):
+    with opened(book, name) as (page, _):
+        found = page.evaluate(EVERY_STATE)
+    assert len(found) >= 30
+    assert [key for key, whole, broken in found if broken or not whole] == []
 
 
-def test_the_planners_states_stay_below_600_kilobytes_and_two_pages_lead_to_them(book):
-    assert (book / "explorers" / "planner.js").stat().st_size < 600_000
+@pytest.mark.parametrize("name", MOVED[1:])
+def test_without_a_script_some_states_of_an_explorer_stand_and_nothing_dead(book, name):
+    with opened(book, name, script=False) as (page, _):
+        assert not page.locator(".explorer fieldset").is_visible()
+        assert page.locator(".explorer svg").count() > 1
+        assert page.locator(".explorer figcaption").first.is_visible()
+
+
+def test_without_a_script_the_planners_page_is_a_table_of_some_states(book):
+    with opened(book, "planner", script=False) as (page, _):
+        assert not page.locator(".explorer fieldset").is_visible()
+        assert page.locator(".explorer tbody tr").count() == 3
+        assert "MFU" in page.locator(".explorer").inner_text()
+
+
+def test_a_button_plays_the_rounds_and_stops(book):
+    with opened(book, "lectures/03_all_reduce") as (page, _):
+        rounds, button = page.locator(CONTROLS).last, page.locator(".explorer button")
+        last = rounds.get_attribute("max")
+        rounds.focus()
+        page.keyboard.press("End")
+        assert rounds.input_value() == last
+        button.press("Enter")
+        assert (rounds.input_value(), button.inner_text()) == ("0", "stop")
+        playwright.expect(rounds).to_have_value("1")
+        button.press("Enter")
+        assert button.inner_text() == "play"
+
+
+def test_an_explorers_states_stay_below_600_kilobytes_and_two_pages_lead_to_the_planners(book):
+    sizes = {path.stem: path.stat().st_size for path in (book / "explorers").glob("*.js")}
+    assert set(sizes) == {"explorer", *(Path(name).name for name in MOVED)}
+    assert max(sizes.values()) < 600_000
     assert 'href="planner.html"' in (book / "index.html").read_text()
     assert 'href="../planner.html"' in (book / "lectures" / "17_planner.html").read_text()

@@ -217,6 +217,14 @@ def test_the_readme_lists_every_lecture_in_order():
     assert re.findall(r"\(lectures/(\w+)\.ipynb\)", text) == [path.stem for path in LECTURES]
 
 
+def test_the_readmes_picture_counts_the_answers_there_are():
+    title = recorded("judged").data.partition("<dc:title>")[2].partition("<")[0]
+    told = list(map(int, re.findall(r"\d+", title)))
+    there = [len(list(ROOT.glob(f"tests/answers/*/*/{kind}_*.py"))) for kind in ("wrong", "right")]
+    assert len(told) == 2
+    assert all(0.95 * n <= said <= n for said, n in zip(told, there, strict=True)), "make figures"
+
+
 def test_the_course_in_one_page_has_the_minutes_that_the_notebooks_say():
     text = (ROOT / "lectures" / "README.md").read_text()
     rows = re.findall(r"\]\((\w+)\.ipynb\) \|[^|]*\| (\d+) \| (\d+) \| (\d) \|", text)

@@ -30,7 +30,7 @@ NOTEBOOKS = [*COURSE.glob("lectures/*.ipynb"), *COURSE.glob("exercises/*/*.ipynb
 def source(request, tmp_path_factory):
     """What Sphinx is to read, of lectures as they are written; and the repository's address."""
     target = tmp_path_factory.mktemp("source") / "book"
-    gather(Places(COURSE, target / "class"), COURSE / "lectures", target, request.param)
+    gather(Places(COURSE, target / "class"), COURSE / "lectures", target, request.param, {})
     return target, request.param
 
 
@@ -43,6 +43,15 @@ def test_the_first_page_is_the_readme_as_far_as_its_lectures(source):
     pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", first)
     assert len(pictures) == 4
     assert all((source[0] / picture).is_file() for picture in pictures)
+
+
+def test_the_page_for_who_teaches_is_there_and_its_links_lead_into_the_book(source):
+    target, teach = source[0], (source[0] / "teach.md").read_text()
+    assert teach.startswith("# Run this as a course\n")
+    assert "(teach.md)" in (target / "guide.md").read_text()
+    assert "(lectures/course.md)" in teach
+    assert "(guide.md)" in teach
+    assert "(../" not in teach
 
 
 def test_only_a_repository_that_is_set_is_linked_to(source):

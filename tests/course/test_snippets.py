@@ -26,12 +26,19 @@ LINES = [
     for name, language, text in BLOCKS
     if not language
     for line in text.splitlines()
+    if line
 ]
 TEACHING = [line for name, line in LINES if name == "README.md" and "autograder" in line]
 CLASS = [line for line in TEACHING if "--slurm" not in line and "--backend" not in line]
 CLUSTER = [line for line in TEACHING if line not in CLASS]
 MAKE = [line for _, line in LINES if line.startswith("make")]
 PROGRAM = [line for _, line in LINES if line.startswith("python -m byhand")]
+PAGE = (COURSE / "autograder" / "README.md").read_text()
+FENCED = [
+    line.partition("#")[0].strip() for _, text in FENCE.findall(PAGE) for line in text.splitlines()
+]
+TOLD = [*re.findall(r"`(autograder [^`]+)`", FENCE.sub("", PAGE))]
+TOLD += [line for line in FENCED if line.startswith("autograder ")]
 ONE_TEST = [line for name, line in LINES if name == "CONTRIBUTING.md"]
 
 
@@ -79,8 +86,8 @@ def test_make_knows_the_target_in_a_sentence(name):
 
 @pytest.mark.skipif(bool(why_no_sandbox()), reason=f"no sandbox: {why_no_sandbox()}")
 def test_an_instructors_day_runs_as_it_is_printed(tmp_path):
-    """From exercises to grades.csv, on a course of its own, with one student who is right."""
-    for name in ("solutions", "exercises"):
+    """From exercises to grades.csv, on a course of one exercise, with one student who is right."""
+    for name in ("solutions/01_ranks", "exercises/01_ranks"):
         shutil.copytree(COURSE / name, tmp_path / name)
     with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
         archive.writestr(
@@ -101,6 +108,23 @@ def test_the_commands_for_a_cluster_are_understood(line):
     """The tests of Slurm run their like on a cluster."""
     _, name, *arguments = shlex.split(line)
     cli.main.commands[name].make_context(name, arguments)
+
+
+@pytest.mark.parametrize("line", TOLD)
+def test_what_the_page_for_who_teaches_names_exists(line):
+    """The command, its options, and the assignment that it is given."""
+    _, name, *words = shlex.split(line)
+    known = {word for option in cli.main.commands[name].params for word in option.opts}
+    options = {word for word in words if word.startswith("--")}
+    assert options <= known, line
+    stems = {word for word in words if re.match(r"\d\d_", word)}
+    assert stems <= set(answers.STEMS), line
+
+
+def test_the_page_for_who_teaches_names_the_commands_of_a_week():
+    named = {line.split()[1] for line in TOLD}
+    assert named >= {"demo", "release", "collect", "grade", "report", "similarity", "export"}
+    assert {"--slurm", "--again", "--fill"} <= {word for line in TOLD for word in line.split()}
 
 
 @pytest.mark.answers

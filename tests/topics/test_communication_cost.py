@@ -377,11 +377,9 @@ def test_the_explorer_follows_its_sliders_and_starts_no_rank(monkeypatch):
 
 
 def test_the_explorer_says_when_there_is_no_crossover():
-    assert draw_costs(LINE, 8, "halving_doubling")[1] == "Halving-doubling wins at every size."
-    assert (
-        draw_costs(LINE, 2, "halving_doubling")[1]
-        == "The ring and halving-doubling cost the same at every size."
-    )
+    among = {n: draw_costs(LINE.alpha, LINE.beta, n, "halving_doubling")[1] for n in (8, 2)}
+    assert among[8] == "Halving-doubling wins at every size."
+    assert among[2] == "The ring and halving-doubling cost the same at every size."
 
 
 def test_a_figure_of_costs_names_its_lines_and_marks_the_crossover():

@@ -207,7 +207,7 @@ def all_reduce_explorer(name: str = "ring", world_size: int = 4) -> VBox:
 
     Each choice runs it once on that many ranks; the sentence is what the run's ledger says.
     """
-    from ipywidgets import Play, jslink
+    from ipywidgets import Play, dlink, jslink
 
     from byhand.tools.explorer import explorer, menu, slider
 
@@ -215,15 +215,15 @@ def all_reduce_explorer(name: str = "ring", world_size: int = 4) -> VBox:
     ranks = slider("ranks", world_size, 1, MOST_RANKS)
     size = menu("floats", [1, 7, 1024, 1 << 20], 1024)
     number, play = slider("round", 1, 0, 1), Play(interval=900, max=1)
-
-    def drawn(name: str, num_ranks: int, num_elements: int, _: int) -> tuple[CourseFigure, str]:
-        number.max = play.max = len(ALGORITHMS[name](num_ranks).rounds)  # may lower its value
-        return draw_round(name, num_ranks, num_elements, number.value)
-
-    box = explorer([[algorithm, ranks, size], [number]], drawn)
     jslink((play, "value"), (number, "value"))
-    box.children[1].children = (number, play)
-    return box
+    dlink((number, "max"), (play, "max"))
+    few = {"ranks": (3, 4, 6), "floats": (), "round": range(11)}
+    return explorer([[algorithm, ranks, size], [number, play]], draw_round, few, num_rounds)
+
+
+def num_rounds(name: str, num_ranks: int, _: int) -> int:
+    """Of an algorithm among that many ranks."""
+    return len(ALGORITHMS[name](num_ranks).rounds)
 
 
 def draw_round(

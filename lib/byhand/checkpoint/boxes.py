@@ -19,7 +19,12 @@ from typing import NamedTuple
 
 
 class Box(NamedTuple):
-    """Where a shard lies in its tensor: the first index and the size, by dimension."""
+    """Where a shard lies in its tensor: the first index and the size, by dimension.
+
+    >>> box = Box(starts=(2, 0), sizes=(3, 4))
+    >>> box.ends, box.count
+    ((5, 4), 12)
+    """
 
     starts: tuple[int, ...]
     sizes: tuple[int, ...]

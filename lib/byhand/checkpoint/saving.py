@@ -36,6 +36,10 @@ class Shard:
 
     tensor: what this rank holds, a shard or a copy of all; dense, of any strides. shape: of the
     whole. starts: the index in the whole of tensor's first number, by dimension.
+
+    >>> shard = Shard(torch.zeros(2, 4), shape=(8, 4), starts=(6, 0))
+    >>> shard.box
+    Box(starts=(6, 0), sizes=(2, 4))
     """
 
     tensor: Tensor
@@ -92,6 +96,15 @@ def save(
     Raises:
         CheckpointError, on all ranks alike: the folder exists, or a rank could not write or ended.
         ValueError, on all ranks alike: their boxes do not hold each number of a tensor once.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> def write(rank, world_size, folder):
+    ...     rows = torch.arange(8.0).tensor_split(world_size)[rank]
+    ...     save(folder, {"weight": Shard(rows, (8,), (4 * rank,))}, extra={"step": 7})
+    >>> folder = TemporaryDirectory()
+    >>> run = launch(write, 2, (folder.name + "/step-7",))
+    >>> newest(folder.name).name
+    'step-7'
     """
     ranks = Ranks(group)
     first = ranks.rank == 0
@@ -218,6 +231,16 @@ def load(
         CheckpointError, on all ranks alike: the folder is no whole checkpoint, or another on
             another rank, bytes have changed, it has no such tensor, of this shape and dtype, or a
             tensor could not be filled (then others may be).
+
+    >>> from tempfile import TemporaryDirectory
+    >>> def from_rows_to_columns(rank, world_size, folder):
+    ...     row, column = torch.tensor([[1.0, 2.0]]) + 10 * rank, torch.empty(2, 1)
+    ...     save(folder, {"weight": Shard(row, (2, 2), (rank, 0))}, extra={"step": 7})
+    ...     extra = load(folder, {"weight": Shard(column, (2, 2), (0, rank))})
+    ...     return column.flatten().tolist(), extra
+    >>> folder = TemporaryDirectory()
+    >>> launch(from_rows_to_columns, 2, (folder.name + "/step-7",)).results
+    [([1.0, 11.0], {'step': 7}), ([2.0, 12.0], {'step': 7})]
     """
     ranks, found = Ranks(group), _Reading(Path(folder), shards)
     numbers = ranks.share(found.read)
@@ -231,7 +254,13 @@ def load(
 
 
 def newest(folder: str | Path) -> Path | None:
-    """The last checkpoint in a folder that is whole; None where there is none."""
+    """The last checkpoint in a folder that is whole; None where there is none.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> folder = TemporaryDirectory()
+    >>> newest(folder.name) is None
+    True
+    """
     found = wholes(Path(folder))
     return found[-1].path if found else None
 

@@ -229,10 +229,15 @@ def collective_explorer(name: str = "broadcast", world_size: int = 4) -> VBox:
     collective = menu("collective", NAMES, name)
     ranks = slider("ranks", world_size, 1, MOST_RANKS)
     root = slider("root", 0, 0, world_size - 1)
+    few = {"ranks": (2, 4, 6), "root": range(6)}
+    return explorer([[collective, ranks, root]], draw_collective, few, last_root)
 
-    def drawn(name: str, world_size: int, _: int) -> tuple[CourseFigure, str]:
-        root.max = world_size - 1  # which may lower the root's value
-        root.disabled = name not in ROOTED
-        return picture(demonstrate(name, world_size, root.value)), ""
 
-    return explorer([[collective, ranks, root]], drawn)
+def draw_collective(name: str, world_size: int, root: int) -> tuple[CourseFigure, str]:
+    """Who holds what before and after a collective, which runs for that."""
+    return picture(demonstrate(name, world_size, root)), ""
+
+
+def last_root(name: str, world_size: int) -> int:
+    """The last rank, where a collective has a root."""
+    return world_size - 1 if name in ROOTED else 0

@@ -33,7 +33,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Cost:
-    """Rounds, one after another, and the bytes that pass the busiest port in them."""
+    """Rounds, one after another, and the bytes that pass the busiest port in them.
+
+    >>> line = AlphaBeta(alpha=10e-6, beta=1 / 10e9)
+    >>> line.of(Cost(rounds=1, num_bytes=1e9))
+    0.10001
+    """
 
     rounds: float
     num_bytes: float
@@ -45,7 +50,12 @@ class Cost:
 
 @dataclass(frozen=True)
 class AlphaBeta:
-    """A network in two numbers: `alpha` seconds per round, `beta` seconds per byte."""
+    """A network in two numbers: `alpha` seconds per round, `beta` seconds per byte.
+
+    >>> line = AlphaBeta(alpha=10e-6, beta=1 / 10e9)
+    >>> [f"{line.seconds(name, 8, 1e6) * 1e6:.0f} µs" for name in ("ring", "tree")]
+    ['315 µs', '1060 µs']
+    """
 
     alpha: float
     beta: float
@@ -93,6 +103,11 @@ def cost(algorithm: str, num_ranks: int, num_bytes: float, ranks_per_host: int =
 
     Raises:
         ValueError: an unknown algorithm, a count below 1, or ranks that do not fill the hosts.
+
+    >>> cost("ring", num_ranks=4, num_bytes=1000)
+    Cost(rounds=6, num_bytes=1500.0)
+    >>> cost("tree", num_ranks=4, num_bytes=1000)
+    Cost(rounds=4, num_bytes=6000)
     """
     check_counts(algorithm, num_ranks, num_bytes, ranks_per_host)
     n, s = num_ranks, num_bytes
@@ -139,6 +154,9 @@ def literature_formula(num_ranks: int, num_bytes: float) -> Cost:
 
     No algorithm has it: it takes a tree's rounds and, for bytes, what a root that receives all
     tensors one after another would.
+
+    >>> literature_formula(8, 1000), cost("ring", 8, 1000)
+    (Cost(rounds=3, num_bytes=8000), Cost(rounds=14, num_bytes=1750.0))
     """
     steps = (num_ranks - 1).bit_length()
     return Cost(steps, num_bytes * num_ranks if num_ranks > 1 else 0)
@@ -148,6 +166,10 @@ def crossover(line: AlphaBeta, first: str, second: str, num_ranks: int) -> float
     """The size, in bytes, at which two algorithms take equally long; None where one always wins.
 
     Below it the one with fewer rounds is faster, above it the one with fewer bytes.
+
+    >>> line = AlphaBeta(alpha=10e-6, beta=1 / 10e9)
+    >>> print(f"above {crossover(line, 'tree', 'ring', 16):,.0f} bytes the ring is faster")
+    above 181,443 bytes the ring is faster
     """
     a, b = cost(first, num_ranks, 1), cost(second, num_ranks, 1)
     more_rounds, fewer_bytes = a.rounds - b.rounds, b.num_bytes - a.num_bytes
@@ -161,6 +183,9 @@ def bus_factor(collective: str, num_ranks: int) -> float:
 
     2(n-1)/n for an all-reduce by any algorithm; (n-1)/n for all_gather, reduce_scatter, all_to_all,
     scatter and gather; 1 for broadcast, reduce and send.
+
+    >>> bus_factor("all_reduce", 4), bus_factor("all_gather", 4), bus_factor("broadcast", 4)
+    (1.5, 0.75, 1.0)
     """
     check_counts(collective, num_ranks, 0, 1)
     if collective in ("send", "broadcast", "reduce"):
@@ -170,7 +195,11 @@ def bus_factor(collective: str, num_ranks: int) -> float:
 
 
 def bus_bandwidth(collective: str, num_ranks: int, num_bytes: float, seconds: float) -> float:
-    """nccl-tests' busbw, in bytes per second: what the busiest link must have carried at least."""
+    """nccl-tests' busbw, in bytes per second: what the busiest link must have carried at least.
+
+    >>> bus_bandwidth("all_reduce", num_ranks=4, num_bytes=1e9, seconds=0.1)
+    15000000000.0
+    """
     return num_bytes / seconds * bus_factor(collective, num_ranks)
 
 

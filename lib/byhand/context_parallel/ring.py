@@ -52,7 +52,7 @@ def share(tensor: Tensor, dim: int, group: Group = None, layout: str = ZIGZAG) -
 
     >>> launch(lambda rank, _: share(torch.arange(8), dim=0).tolist(), 2).results
     [[0, 1, 6, 7], [2, 3, 4, 5]]
-    >>> launch(lambda rank, _: share(torch.arange(8), dim=0, layout="contiguous").tolist(), 2).results
+    >>> launch(lambda rank, _: share(torch.arange(8), 0, layout="contiguous").tolist(), 2).results
     [[0, 1, 2, 3], [4, 5, 6, 7]]
     """
     chunk_length(tensor.shape[dim], dist.get_world_size(group), layout)  # all shares are equal

@@ -81,6 +81,13 @@ def held(
 
     Raises:
         ValueError: sequences or half blocks that the layout cannot share out; no such stage.
+
+    >>> model = gpt(12, 768, 12, num_tokens=50304, num_positions=1024)
+    >>> for zero in (0, 3):
+    ...     of = held(model, Layout(dp=8, zero=zero), num_sequences=8)
+    ...     print({kind: f"{num_bytes / 1e9:.2f} GB" for kind, num_bytes in of.items()})
+    {'weights': '0.25 GB', 'gradients': '0.25 GB', 'optimizer': '1.49 GB', 'activations': '0.63 GB'}
+    {'weights': '0.03 GB', 'gradients': '0.03 GB', 'optimizer': '0.19 GB', 'activations': '0.63 GB'}
     """
     found = held_state(model, layout, stage, state)
     return found | {"activations": activations(model, layout, num_sequences, stage, schedule)}
@@ -178,6 +185,12 @@ def sent(
     dp-cp, expert-dp    gradients, or what ZeRO makes of them
     embedding           the table's gradient, where the head is another stage's
     Groups of one rank are left out.
+
+    >>> model = gpt(12, 768, 12, num_tokens=50304, num_positions=1024)
+    >>> sent(model, Layout(dp=8), num_sequences=8)
+    {'dp-cp': {'all_reduce': 435665664.0}}
+    >>> sent(model, Layout(dp=8, zero=3), num_sequences=8)
+    {'dp-cp': {'reduce_scatter': 217832832.0, 'all_gather': 435665664.0}}
     """
     here, m = chunks(model, layout, stage), layout.num_micro_batches(num_sequences)
     parts, b = [part for chunk in here for part in chunk], model.itemsize

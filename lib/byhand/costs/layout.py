@@ -23,6 +23,12 @@ class Layout:
 
     Raises:
         ValueError: a degree below 1, an unknown stage of ZeRO or way to recompute.
+
+    >>> layout = Layout(dp=4, tp=2, pp=2, rows=2)
+    >>> layout.num_ranks, layout.num_micro_batches(64)
+    (16, 8)
+    >>> layout.groups["tp"][:2]
+    [[0, 1], [2, 3]]
     """
 
     dp: int = 1
@@ -98,6 +104,15 @@ def layouts(num_ranks: int, order: str = ORDER, **limits: int) -> list[Layout]:
 
     Raises:
         ValueError: a limit of something that is no degree.
+
+    >>> for layout in layouts(4):
+    ...     print(layout)
+    dp 4 · tp 1 · pp 1
+    dp 2 · tp 1 · pp 2
+    dp 1 · tp 1 · pp 4
+    dp 2 · tp 2 · pp 1
+    dp 1 · tp 2 · pp 2
+    dp 1 · tp 4 · pp 1
     """
     axes = "tp", "pp", "cp", "ep"
     if unknown := set(limits) - {*axes, "dp"}:

@@ -27,6 +27,11 @@ class Machine:
     leaves a host; there are `links_per_host` of them for its `ranks_per_host` ranks. flops:
     operations a second of a large product on one rank; one whose narrowest side on it is w reaches
     w / (w + narrow) of them. memory: bytes of a rank; memory_rate: read and written in a second.
+
+    >>> from byhand.communication_cost import AlphaBeta
+    >>> machine = Machine(inside=AlphaBeta(0, 1 / 200e9), between=25e9, ranks_per_host=8)
+    >>> machine.all_reduce([[0, 1, 2, 3]], 1e9), machine.all_reduce([[0, 8, 16, 24]], 1e9)
+    (0.0075, 0.06)
     """
 
     inside: AlphaBeta = FREE

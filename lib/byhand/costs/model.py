@@ -44,6 +44,10 @@ class Part:
     enters, leaves: how often forward enters and leaves what tp splits.
     tied: its parameters are the first part's; on another stage than that, a copy of them.
     half: whether it is half of a block, and so one of those that stages share out equally.
+
+    >>> attention = gpt(12, 768, 12, num_tokens=50304, num_positions=1024).parts[1]
+    >>> attention.name, attention.parameters
+    ('attention', 2363904)
     """
 
     name: str
@@ -77,6 +81,10 @@ class Model:
     """Parts, one after the other; itemsize: bytes of a number that passes between them.
 
     num_heads: of queries, which tp must divide.
+
+    >>> model = gpt(12, 768, 12, num_tokens=50304, num_positions=1024)
+    >>> len(model.parts), model.parameters, f"{model.flops:.3g}"
+    (27, 124475904, '2.92e+11')
     """
 
     parts: tuple[Part, ...]
@@ -124,6 +132,10 @@ def gpt(
     Raises:
         ValueError: a count below 1, features that are no multiple of the heads, heads that are no
             multiple of the key heads, or a token that visits more experts than there are.
+
+    >>> model = gpt(96, 12288, 96, num_tokens=51200, num_positions=2048)
+    >>> f"{model.parameters:,}"
+    '174,615,846,912'
     """
     counts = {"num_layers": num_layers, "num_features": num_features, "num_heads": num_heads}
     for name, count in {**counts, "num_tokens": num_tokens, "num_positions": num_positions}.items():

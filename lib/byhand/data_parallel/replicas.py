@@ -29,6 +29,13 @@ def broadcast_parameters(
     """Set every rank's parameters to those of `root`, a rank within `group`, in place.
 
     All travel as one flat tensor: one broadcast of S bytes.
+
+    >>> def begin(rank, world_size):
+    ...     weight = torch.full((2,), float(rank))
+    ...     broadcast_parameters([weight])
+    ...     return weight.tolist()
+    >>> launch(begin, 3).results
+    [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
     """
     flat = torch.cat([parameter.flatten() for parameter in parameters])
     dist.broadcast(flat, group=group, group_src=root)
@@ -38,7 +45,16 @@ def broadcast_parameters(
 def all_reduce_gradients(
     gradients: Sequence[Tensor], group: dist.ProcessGroup | None = None
 ) -> None:
-    """Sum each gradient over the ranks, in place: partial -> replicated. One all-reduce each."""
+    """Sum each gradient over the ranks, in place: partial -> replicated. One all-reduce each.
+
+    >>> def average(rank, world_size):
+    ...     gradients = [torch.full((2,), float(rank)), torch.ones(1)]
+    ...     all_reduce_gradients(gradients)
+    ...     return gradients
+    >>> run = launch(average, 2)
+    >>> run.results[0], run.ledger.count("all_reduce", rank=0)
+    ([tensor([1., 1.]), tensor([2.])], 2)
+    """
     for gradient in gradients:
         dist.all_reduce(gradient, group=group)
 
@@ -46,7 +62,13 @@ def all_reduce_gradients(
 def all_reduce_gradients_flat(
     gradients: Sequence[Tensor], group: dist.ProcessGroup | None = None
 ) -> None:
-    """The same by one all-reduce of them all; costs a second copy of the gradients."""
+    """The same by one all-reduce of them all; costs a second copy of the gradients.
+
+    >>> def total(rank, world_size):
+    ...     all_reduce_gradients_flat([torch.full((2,), float(rank)), torch.ones(1)])
+    >>> launch(total, 2).ledger.count("all_reduce", rank=0)
+    1
+    """
     flat = torch.cat([gradient.flatten() for gradient in gradients])
     dist.all_reduce(flat, group=group)
     copy_back(flat, gradients)
@@ -61,6 +83,9 @@ def assign_buckets(layer_bytes: Sequence[int], bucket_bytes: int) -> list[list[i
 
     Raises:
         ValueError: bucket_bytes is below 1.
+
+    >>> assign_buckets([400, 100, 300, 200], bucket_bytes=500)
+    [[3, 2], [1, 0]]
     """
     if bucket_bytes < 1:
         raise ValueError(f"a bucket of {bucket_bytes} bytes can hold nothing: at least 1")
@@ -78,7 +103,21 @@ def assign_buckets(layer_bytes: Sequence[int], bucket_bytes: int) -> list[list[i
 
 
 class DataParallel:
-    """A replica of a model of layers, whose gradients are summed over ranks during backward."""
+    """A replica of a model of layers, whose gradients are summed over ranks during backward.
+
+    >>> from byhand.mlp import MLP
+    >>> def step(rank, world_size, pairs):
+    ...     model = DataParallel(MLP.from_weights(pairs), bucket_bytes=40)
+    ...     y, saved = model.forward(shard(torch.ones(4, 2)))
+    ...     model.backward(y, saved)
+    ...     return model.gradients()[1].tolist()
+    >>> pairs = [(torch.ones(3, 2), torch.zeros(3)), (torch.ones(1, 3), torch.zeros(1))]
+    >>> launch(step, 1, (pairs,)).results
+    [[24.0, 24.0, 24.0]]
+    >>> run = launch(step, 2, (pairs,))
+    >>> run.results, run.ledger.count("all_reduce", rank=0)
+    ([[24.0, 24.0, 24.0], [24.0, 24.0, 24.0]], 2)
+    """
 
     def __init__(
         self,
@@ -163,6 +202,9 @@ def batches(num_samples: int, batch_rows: int, epoch: int = 0, seed: int = 0) ->
     """The sample numbers of each global batch of an epoch, shuffled, equal on all ranks.
 
     The last batch may be smaller.
+
+    >>> [batch.tolist() for batch in batches(10, 4, epoch=1)]
+    [[5, 6, 1, 2], [0, 8, 9, 3], [7, 4]]
     """
     generator = torch.Generator().manual_seed(seed + epoch)
     return torch.randperm(num_samples, generator=generator).split(batch_rows)
@@ -175,6 +217,15 @@ def training_step(
 
     Every rank is given the whole batch and computes its own rows, in micro-batches. The gradients
     are sent once, with the last of them. The shares of all ranks add up to the loss.
+
+    >>> from byhand.mlp import MLP
+    >>> from byhand.model.optimizers import SGD
+    >>> def step(rank, world_size):
+    ...     model = DataParallel(MLP.from_weights([(torch.zeros(2, 3), torch.zeros(2))]))
+    ...     x, labels = torch.ones(4, 3), torch.tensor([0, 1, 0, 1])
+    ...     return training_step(model, SGD(model.parameters(), lr=0.1), x, labels).item()
+    >>> [f"{share:.4f}" for share in launch(step, 2).results]
+    ['0.3466', '0.3466']
     """
     model.zero_gradients()
     rows = shard(x, 0, model.group).tensor_split(num_micro_batches)
@@ -196,6 +247,11 @@ def evaluate(
 
     Each rank classifies the rows rank, rank + n, ...; nothing is padded, so no row counts twice.
     What is summed are two whole numbers, right and seen: one all-reduce of 16 bytes.
+
+    >>> from byhand.mlp import Linear
+    >>> x, labels = torch.eye(3), torch.tensor([0, 1, 1])
+    >>> launch(lambda rank, _: evaluate(Linear(torch.eye(3), torch.zeros(3)), x, labels), 2).results
+    [0.6666666666666666, 0.6666666666666666]
     """
     rank, world_size = dist.get_rank(group), dist.get_world_size(group)
     logits, _ = model.forward(x[rank::world_size])

@@ -30,6 +30,12 @@ def dispatch(x: Tensor, exchange: Exchange) -> Tensor:
     """x [T, D], this rank's tokens -> rows [R, D], of this rank's experts, one after the other.
 
     Sends the rows of experts elsewhere: one all-to-all.
+
+    >>> def travel(rank, world_size):
+    ...     there = make_exchange(torch.tensor([[1], [0]]), placement=[[0], [1]])
+    ...     return dispatch(torch.tensor([[10.0 * rank], [10.0 * rank + 1]]), there).tolist()
+    >>> launch(travel, 2).results
+    [[[1.0], [11.0]], [[0.0], [10.0]]]
     """
     return there(x[exchange.tokens], exchange)
 
@@ -44,6 +50,13 @@ def combine(rows: Tensor, weights: Tensor, exchange: Exchange) -> tuple[Tensor, 
     """rows [R, D] of the experts, weights [T, k] -> y [T, D] = Σ_j weights[:, j] · row.
 
     Saves the rows that came back, [A, D]. A token of which every row was dropped has y = 0.
+
+    >>> def home(rank, world_size):
+    ...     there = make_exchange(torch.tensor([[1], [0]]), placement=[[0], [1]])
+    ...     rows = dispatch(torch.ones(2, 1), there)
+    ...     return combine(rows * (rank + 1), torch.ones(2, 1), there)[0].tolist()
+    >>> launch(home, 2).results
+    [[[2.0], [1.0]], [[2.0], [1.0]]]
     """
     returned = back(rows, exchange)
     y = rows.new_zeros(exchange.num_tokens, rows.shape[1])

@@ -43,7 +43,14 @@ Group = dist.ProcessGroup | None
 
 @dataclass(frozen=True)
 class Exchange:
-    """Who sends which rows to whom, for one forward and its backward."""
+    """Who sends which rows to whom, for one forward and its backward.
+
+    >>> def counted(rank, world_size):
+    ...     there = make_exchange(torch.tensor([[0], [0], [0]]), [[0], [1]], capacity=2)
+    ...     return there.loads, there.num_dropped
+    >>> launch(counted, 2).results
+    [([4], 1), ([0], 1)]
+    """
 
     tokens: Tensor  # [A], of each row that leaves: its token,
     choices: Tensor  # [A], and which of the token's k choices it is
@@ -69,6 +76,13 @@ def make_exchange(
 
     Raises:
         ValueError: an expert that is chosen is on no rank, or the placement is for other ranks.
+
+    >>> def exchange(rank, world_size):
+    ...     chosen = torch.tensor([[0], [1], [1]])
+    ...     there = make_exchange(chosen, placement=[[0], [1]])
+    ...     return there.sends, there.receives
+    >>> launch(exchange, 2).results
+    [([1, 2], [1, 1]), ([1, 2], [2, 2])]
     """
     slots_on = [len(experts) for experts in placement]  # each rank
     slots = _slots(chosen, placement, dist.get_world_size(group))
@@ -90,7 +104,11 @@ def make_exchange(
 
 
 def capacity(num_tokens: int, top_k: int, num_experts: int, factor: float) -> int:
-    """The rows that an expert takes of a rank: `factor` times its even share, rounded up."""
+    """The rows that an expert takes of a rank: `factor` times its even share, rounded up.
+
+    >>> capacity(num_tokens=100, top_k=2, num_experts=8, factor=1.25)
+    32
+    """
     return math.ceil(factor * num_tokens * top_k / num_experts)
 
 

@@ -51,6 +51,11 @@ class Router(Holder):
     """x [T, D] -> weights [T, k] of the chosen experts [T, k]. Every rank has the same router.
 
     bias [E] is no parameter; load [E] counts rows, and adds up as gradients do: see `move_bias`.
+
+    >>> router = Router(torch.eye(3), top_k=2)
+    >>> (weights, chosen), saved = router.forward(torch.tensor([[0.0, 5.0, 4.0]]))
+    >>> chosen, weights
+    (tensor([[1, 2]]), tensor([[0.7311, 0.2689]]))
     """
 
     holds = {"weight": REPLICATED}

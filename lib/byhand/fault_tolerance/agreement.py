@@ -27,6 +27,12 @@ def fingerprint(tensors: Iterable[Tensor]) -> int:
     Any one changed bit changes it; other changes go unseen once in 4 billion. Of the numbers row
     by row, however they lie in memory. -0.0 is not 0.0, and a nan is equal to itself. CRC-32, on
     the CPU; a GPU would add up weighted words where they are.
+
+    >>> weight = torch.zeros(1000)
+    >>> before = fingerprint([weight])
+    >>> weight[500] = 1e-30
+    >>> before == fingerprint([weight])
+    False
     """
     found = 0
     for tensor in tensors:
@@ -41,6 +47,11 @@ def differing(tensors: Iterable[Tensor], group: Group = None) -> list[int]:
 
     All of them where no more than half agree: two ranks that differ cannot say which is wrong.
     Sends 8 (n-1) bytes a rank: one all-gather of an int64 of each.
+
+    >>> def compare(rank, world_size):
+    ...     return differing([torch.full((4,), 1.0 if rank != 2 else 1.0001)])
+    >>> launch(compare, 4).results[0]
+    [2]
     """
     found = gathered(fingerprint(tensors), group)
     value, votes = Counter(found).most_common(1)[0]
@@ -53,6 +64,11 @@ def not_finite(tensors: Iterable[Tensor], group: Group = None) -> dict[int, int]
 
     Asked of gradients before they are summed: afterwards every rank has the nan of one. Sends what
     `differing` sends.
+
+    >>> def look(rank, world_size):
+    ...     return not_finite([torch.tensor([1.0, float("nan") if rank == 1 else 2.0])])
+    >>> launch(look, 3).results[0]
+    {1: 1}
     """
     count = sum(int((~tensor.isfinite()).sum()) for tensor in tensors)
     return {rank: one for rank, one in enumerate(gathered(count, group)) if one}

@@ -21,7 +21,15 @@ from dataclasses import dataclass, field
 
 
 class PowerCut(BaseException):
-    """The machine is off: no `except Exception` meets this."""
+    """The machine is off: no `except Exception` meets this.
+
+    >>> disk = Disk(changes=1)
+    >>> disk.write("weights", b"1")
+    >>> disk.write("weights", b"2")
+    Traceback (most recent call last):
+        ...
+    byhand.fault_tolerance.disk.PowerCut: the power went
+    """
 
 
 @dataclass(eq=False)
@@ -45,6 +53,12 @@ class Disk:
 
     changes: so many can be made before the power goes; None: it never does. room: in bytes, for
     files; None: any.
+
+    >>> disk = Disk()
+    >>> disk.mkdir("step-1")
+    >>> disk.write("step-1/0.bin", b"weights")
+    >>> disk.names("step-1"), disk.after_cut(seed=0).names("")
+    (['0.bin'], [])
     """
 
     def __init__(self, changes: int | None = None, room: int | None = None):

@@ -195,9 +195,12 @@ def scaled(value: float, units: Mapping[float, str]) -> str:
     return f"{digits} {units[factor]}"
 
 
-def save_svg(figure: Figure, path: str | Path | io.StringIO) -> None:
-    """Write `figure` as SVG, with its first words as title; the same bytes on any day."""
-    texts = [text for part in (figure, *figure.subfigs) for text in part.texts]
-    title = next((" ".join(text.get_text().split()) for text in texts if text.get_text()), "")
-    with matplotlib.rc_context({"svg.hashsalt": "byhand", "svg.fonttype": "path"}):
+def save_svg(figure: Figure, path: str | Path | io.StringIO, text: str = "path") -> None:
+    """Write `figure` as SVG, with its first words as title; the same bytes on any day.
+
+    text: matplotlib's svg.fonttype; "none" leaves it text, which needs a font to be seen.
+    """
+    texts = [each.get_text() for part in (figure, *figure.subfigs) for each in part.texts]
+    title = next((" ".join(each.split()) for each in texts if each), "")
+    with matplotlib.rc_context({"svg.hashsalt": "byhand", "svg.fonttype": text}):
         figure.savefig(path, format="svg", metadata={"Date": None, "Title": title})

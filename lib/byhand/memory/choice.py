@@ -24,7 +24,11 @@ from byhand.words import counted
 
 
 class LayerCost(NamedTuple):
-    """Bytes that a layer saves, whole or recomputed, and the work of its forward, in any unit."""
+    """Bytes that a layer saves, whole or recomputed, and the work of its forward, in any unit.
+
+    >>> LayerCost(whole_bytes=34, recomputed_bytes=2, work=24.0).freed_bytes
+    32
+    """
 
     whole_bytes: int
     recomputed_bytes: int
@@ -56,6 +60,10 @@ def cheapest(layers: Sequence[LayerCost], num_bytes: int) -> list[int]:
 
     Raises:
         ValueError: it is too little, whatever is recomputed.
+
+    >>> layers = [LayerCost(4, 0, 1), LayerCost(100, 0, 40), LayerCost(12, 0, 6)]
+    >>> cheapest(layers, 104), greedy(layers, 104)
+    ([2], [0, 1])
     """
     missing = missing_bytes(layers, num_bytes)
     choices = [Choice()]
@@ -86,6 +94,10 @@ def greedy(layers: Sequence[LayerCost], num_bytes: int) -> list[int]:
 
     Raises:
         ValueError: num_bytes is too little, whatever is recomputed.
+
+    >>> layers = [LayerCost(4, 0, 1), LayerCost(100, 0, 40), LayerCost(12, 0, 6)]
+    >>> [work(layers, choose(layers, 104)) for choose in (greedy, cheapest)]
+    [41, 6]
     """
     missing, taken = missing_bytes(layers, num_bytes), list[int]()
     useful = [number for number, layer in enumerate(layers) if layer.freed_bytes > 0]
@@ -113,10 +125,19 @@ def missing_bytes(layers: Sequence[LayerCost], num_bytes: int) -> int:
 
 
 def held_bytes(layers: Sequence[LayerCost], numbers: Iterable[int] = ()) -> int:
-    """What all layers save, when those with these numbers are recomputed."""
+    """What all layers save, when those with these numbers are recomputed.
+
+    >>> layers = [LayerCost(34, 2, 24.0)] * 4
+    >>> held_bytes(layers), held_bytes(layers, [0, 1])
+    (136, 72)
+    """
     return sum(each.whole_bytes for each in layers) - sum(layers[n].freed_bytes for n in numbers)
 
 
 def work(layers: Sequence[LayerCost], numbers: Iterable[int]) -> float:
-    """What it takes to recompute those with these numbers once."""
+    """What it takes to recompute those with these numbers once.
+
+    >>> work([LayerCost(34, 2, 24.0)] * 4, [0, 1])
+    48.0
+    """
     return sum(layers[number].work for number in numbers)

@@ -56,7 +56,16 @@ class Stored(NamedTuple):
 
 
 class Offloaded(Layer):
-    """The layer, but what it saves lies in a file. A layer like any other."""
+    """The layer, but what it saves lies in a file. A layer like any other.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from byhand.mlp import Linear
+    >>> folder = TemporaryDirectory()
+    >>> layer = Offloaded(Linear(torch.eye(2), torch.zeros(2)), folder.name)
+    >>> y, saved = layer.forward(torch.ones(1, 2))
+    >>> layer.backward(y, saved)
+    tensor([[1., 1.]])
+    """
 
     def __init__(self, layer: Layer, folder: str | Path):
         """folder: on the disk that files shall lie on; it must exist."""

@@ -38,6 +38,16 @@ class LossScale:
     """A scale that falls after each overflow and rises after `every` steps without one.
 
     value: the scale, the same on all ranks. steps_since: how many went well since it changed.
+
+    >>> def steps(rank, world_size):
+    ...     scale = LossScale(start=8.0, every=2)
+    ...     values = []
+    ...     for finite in (True, True, False, True):
+    ...         scale.update(finite)
+    ...         values.append(scale.value)
+    ...     return values
+    >>> launch(steps, 1).results[0]
+    [8.0, 16.0, 8.0, 8.0]
     """
 
     def __init__(
@@ -137,6 +147,15 @@ class MasterWeights:
     """An optimizer of copies of the parameters, in more digits than are computed with.
 
     masters: the copies, which begin equal. 4 bytes a parameter more, in float32.
+
+    >>> from functools import partial
+    >>> from byhand.model.optimizers import SGD
+    >>> weight = torch.ones(1, dtype=torch.bfloat16)
+    >>> optimizer = MasterWeights(partial(SGD, lr=0.001), [weight])
+    >>> for step in range(4):
+    ...     optimizer.step([torch.ones(1)])
+    >>> weight, optimizer.masters
+    (tensor([0.9961], dtype=torch.bfloat16), [tensor([0.9960])])
     """
 
     def __init__(

@@ -35,7 +35,16 @@ class Call(NamedTuple):
 
 
 class Recomputed(Layer):
-    """The layer, but for what it saves. A layer like any other, whatever the one inside it is."""
+    """The layer, but for what it saves. A layer like any other, whatever the one inside it is.
+
+    >>> from byhand.mlp import MLP
+    >>> pairs = [(torch.ones(9, 4), torch.zeros(9)), (torch.ones(4, 9), torch.zeros(4))]
+    >>> layer = MLP.from_weights(pairs)
+    >>> y, saved = layer.forward(torch.ones(2, 4))
+    >>> again, call = Recomputed(layer).forward(torch.ones(2, 4))
+    >>> Recomputed(layer).backward(again, call).equal(layer.backward(y, saved))
+    True
+    """
 
     def __init__(self, layer: Layer):
         self.layer, self.layers = layer, [layer]

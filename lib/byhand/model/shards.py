@@ -29,6 +29,9 @@ def shard(tensor: Tensor, dim: int = 0, group: Group = None, layout: str = "cont
 
     Raises:
         ValueError: there are fewer along `dim` than chunks, or there is no such layout.
+
+    >>> launch(lambda rank, world_size: shard(torch.arange(7)).tolist(), 3).results
+    [[0, 1, 2], [3, 4], [5, 6]]
     """
     if layout not in ("contiguous", "zigzag"):
         raise ValueError(f'there is no layout {layout!r}: choose "contiguous" or "zigzag"')

@@ -113,7 +113,8 @@ def pipeline_explorer(
     which = menu("schedule", SCHEDULES, schedule)
     stages = slider("stages", num_stages, 1, 8)
     micro_batches = slider("micro-batches", num_micro_batches, 1, 32)
-    return explorer([[which, stages, micro_batches]], draw_pipeline)
+    few = {"stages": (2, 4, 8), "micro-batches": (4, 8, 16)}
+    return explorer([[which, stages, micro_batches]], draw_pipeline, few)
 
 
 def draw_pipeline(

@@ -191,7 +191,9 @@ def schedule_explorer(
     stages, m = slider("stages", num_stages, 1, 8), slider("batches", num_micro_batches, 1, 16)
     room = slider("may hold", held or num_stages, 1, 16)
     weight, send = slider("weight half", 1.0, 0, 2), slider("message", 0.0, 0, 2)
-    return explorer([[choice, stages, m], [room, weight, send]], draw_schedule)
+    few: dict[str, tuple] = {"stages": (), "batches": (), "may hold": (2, 4, 6)}
+    few |= {"weight half": (0.5, 1.0), "message": (0.0, 0.5)}
+    return explorer([[choice, stages, m], [room, weight, send]], draw_schedule, few)
 
 
 def draw_schedule(

@@ -26,6 +26,10 @@ class Machine:
     kind: what the constants of software are fitted by. peak: operations a second by precision.
     memory: bytes; memory_rate: bytes read or written in a second. inside, between: bytes a second
     that a rank sends over NVLink, and over its card.
+
+    >>> machine = MACHINES["h100-80gb"]
+    >>> machine.peak["bf16"], machine.ranks_per_host
+    (989000000000000.0, 8)
     """
 
     name: str

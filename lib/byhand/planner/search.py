@@ -61,6 +61,13 @@ def search(
 
     Raises:
         ValueError: nothing divides, or nothing fits; names that are not known.
+
+    >>> from byhand.costs import gpt
+    >>> model = gpt(32, 4096, 32, num_tokens=32000, num_positions=4096, gated=True)
+    >>> found = search(model, "h100-80gb", num_ranks=16, num_sequences=64, one_each=True)
+    >>> layout, fastest = found[0]
+    >>> print(f"{len(found)} layouts fit; the first is {layout}: {fastest.seconds:.2f} s")
+    15 layouts fit; the first is dp 16 · tp 1 · pp 1 · rows 2 · zero 2: 1.89 s
     """
     case = ask(
         model, [Layout()], machine, num_sequences, precision, software, compiled, reduce_dtype

@@ -45,6 +45,9 @@ class Software:
     And:
     runs               which layouts it runs at all
     error              what rows were missed by on average whose model the fit had not seen
+
+    >>> sorted(SOFTWARE)[:3]
+    ['fsdp', 'megatron-2021', 'megatron-2022']
     """
 
     name: str

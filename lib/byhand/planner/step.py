@@ -65,6 +65,12 @@ class Step:
 
     error: what published steps of this software that it was not fitted to missed by, on average;
     UNSEEN where its constants are borrowed from other software or another GPU.
+
+    >>> from byhand.costs import Layout, gpt
+    >>> model = gpt(32, 4096, 32, num_tokens=32000, num_positions=4096, gated=True)
+    >>> one = step(model, Layout(dp=8), "h100-80gb", 64)
+    >>> one.fits, f"{one.num_bytes / 1e9:.0f} GB of {one.limit / 1e9:.0f}"
+    (False, '164 GB of 86')
     """
 
     parts: Mapping[str, float]
@@ -125,6 +131,13 @@ def step(
     Raises:
         ValueError: an unknown name, sequences or heads that the layout cannot share out, more
             chunks than blocks, a precision that the machine or the software has not.
+
+    >>> from byhand.costs import Layout, gpt
+    >>> model = gpt(96, 12288, 96, num_tokens=51200, num_positions=2048)
+    >>> layout = Layout(dp=8, tp=8, pp=16, sequence=True, recompute="selective")
+    >>> one = step(model, layout, "a100-80gb", num_sequences=1024)
+    >>> f"{one.seconds:.1f} s, {one.num_bytes / 1e9:.0f} GB, {one.mfu:.0%}"
+    '12.9 s, 35 GB, 54%'
     """
     layout.num_micro_batches(num_sequences)
     case = ask(model, [layout], machine, num_sequences, precision, software, compiled, reduce_dtype)

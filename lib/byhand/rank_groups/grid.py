@@ -49,6 +49,13 @@ def rank_groups(
 
     Raises:
         ValueError: see `RankGrid`.
+
+    >>> groups = rank_groups(8, tp=2, pp=2)
+    >>> for axis in ("tp", "dp", "pp"):
+    ...     print(axis, groups[axis])
+    tp [[0, 1], [2, 3], [4, 5], [6, 7]]
+    dp [[0, 2], [1, 3], [4, 6], [5, 7]]
+    pp [[0, 4], [1, 5], [2, 6], [3, 7]]
     """
     grid = RankGrid(world_size, tp, cp, ep, pp, expert_tp, order)
     return {name: grid.groups(name).tolist() for name in NAMES}
@@ -65,6 +72,15 @@ class RankGrid:
         ValueError: the degrees do not divide the world; the order names an axis that does not
             exist, names one twice, or lacks one; dense and expert layers would be cut into
             different pipelines.
+
+    >>> grid = RankGrid(16, tp=2, pp=4)
+    >>> grid.dp, grid.group("dp", rank=5).tolist()
+    (2, [5, 7])
+    >>> RankGrid(8, tp=2, pp=3)
+    Traceback (most recent call last):
+        ...
+    ValueError: 8 ranks cannot hold tp 2 × cp 1 × pp 3 = 6: the world size must be a
+        multiple of what one copy of the dense layers takes
     """
 
     world_size: int

@@ -272,15 +272,19 @@ def grid_explorer(world_size: int = 64, tp: int = 8, pp: int = 4) -> VBox:
     The rank that is followed is marked in every panel. A choice that is refused is answered by the
     reason, and by the degrees that would do.
     """
-    from byhand.tools.explorer import explorer, menu, slider, steps
+    from byhand.tools.explorer import Rows, explorer, menu, slider, steps
 
     world = steps("ranks", WORLD_SIZES, world_size)
     degrees = {"tp": tp, "cp": 1, "ep": 1, "pp": pp}
-    degrees = [steps(axis, DEGREES, degree) for axis, degree in degrees.items()]
+    axes = [steps(axis, DEGREES, degree) for axis, degree in degrees.items()]
     order = menu("order", ORDERS, ORDER)
     per_host = steps("per host", (1, 2, 4, 8, 16, 32), 8)
     follow = slider("follow rank", 0, 0, WORLD_SIZES[-1] - 1)
-    return explorer([[world, order], degrees[:2], degrees[2:], [per_host, follow]], draw_grid)
+    few: dict[str, tuple] = {"ranks": (), "order": (ORDER, "dp-cp-ep-tp-pp", "pp-dp-ep-cp-tp")}
+    few |= {"tp": (2, 4, 8, 16), "cp": (), "ep": (), "pp": (1, 4)}
+    few |= {"per host": (4, 8), "follow rank": ()}
+    rows: Rows = [[world, order], axes[:2], axes[2:], [per_host, follow]]
+    return explorer(rows, draw_grid, few)
 
 
 def draw_grid(

@@ -76,7 +76,13 @@ class Call:
 
 @dataclass(kw_only=True, eq=False)
 class Event(Call):
-    """One communication call of one rank; times in seconds since the first rank began."""
+    """One communication call of one rank; times in seconds since the first rank began.
+
+    >>> run = launch(lambda rank, world_size: dist.all_reduce(torch.ones(1000)), 4)
+    >>> event = run.ledger.select(rank=0)[0]
+    >>> event.op, event.group, event.payload_bytes, event.sent_bytes
+    ('all_reduce', (0, 1, 2, 3), 4000, 6000)
+    """
 
     rank: int
     start: float
@@ -178,7 +184,12 @@ def receivers(event: Event) -> dict[int, float]:
 
 
 class Ledger:
-    """All events of a run, by start. Prints as a table."""
+    """All events of a run, by start. Prints as a table.
+
+    >>> ledger = launch(lambda rank, world_size: dist.all_reduce(torch.ones(1000)), 4).ledger
+    >>> ledger.count("all_reduce"), ledger.count(rank=0), ledger.sent_bytes("all_reduce", rank=0)
+    (4, 1, 6000)
+    """
 
     def __init__(self, events: list[Event]):
         self.events = sorted(events, key=lambda event: event.start)

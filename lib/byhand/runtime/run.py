@@ -51,6 +51,15 @@ class Run:
     the first rank's beginning to the last one's end. `traffic`: what the kernel counted on the
     links of a virtual network, by host; None on loopback. `loopback_bytes`: what all
     ranks together sent over the loopback of their sandbox, headers and all; None without one.
+
+    >>> def step(rank, world_size):
+    ...     print(f"I am rank {rank}")
+    ...     total = torch.tensor(rank)
+    ...     dist.all_reduce(total)
+    ...     return int(total)
+    >>> run = launch(step, 3)
+    >>> run.results, run.output[2].strip(), run.ledger.count("all_reduce")
+    ([3, 3, 3], 'I am rank 2', 3)
     """
 
     results: list[Any]

@@ -207,7 +207,8 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     options |= {"threads_per_rank": int((os.environ.get("OMP_NUM_THREADS") or "1").split(",")[0])}
     try:
         with Launcher(client=client) as launcher, LiveOutput(asked.ranks) as output:
-            streams = [(*output.streams[0], 0), *output.streams[1:]]  # rank 0 has our input
+            (first, *others), keyboard = output.streams, [] if sys.stdin is None else [0]
+            streams = [(*first, *keyboard), *others]  # rank 0 has our input
             options |= {"setup": False, "streams": streams, "older": tally.add}
             run = launch_on(launcher, program, asked.ranks, **options)
     except KeyboardInterrupt as stopped:

@@ -32,6 +32,9 @@ def flatten(tensors: Sequence[Tensor], num_ranks: int) -> Tensor:
 
     Raises:
         ValueError: they are of several dtypes.
+
+    >>> flatten([torch.ones(2, 2), torch.tensor([7.0])], num_ranks=4)
+    tensor([1., 1., 1., 1., 7., 0., 0., 0.])
     """
     if len({tensor.dtype for tensor in tensors}) > 1:
         found = ", ".join(sorted({str(tensor.dtype) for tensor in tensors}))
@@ -165,6 +168,13 @@ def units(layers: Iterable[Layer]) -> Iterator[MLP]:
 
     Raises:
         ValueError: no layer has parameters.
+
+    >>> from byhand.mlp import MLP
+    >>> pairs = [(torch.ones(3, 2), torch.zeros(3)), (torch.ones(1, 3), torch.zeros(1))]
+    >>> for unit in units(MLP.from_weights(pairs).layers):
+    ...     print([type(layer).__name__ for layer in unit.layers])
+    ['Linear', 'ReLU']
+    ['Linear']
     """
     run: list[Layer] = []
     for layer in layers:

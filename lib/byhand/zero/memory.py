@@ -31,6 +31,13 @@ def bytes_held(
     """Bytes of weights, gradients and optimizer that a rank holds; by default, mixed precision.
 
     weight, gradient, optimizer: bytes for each parameter.
+
+    >>> for stage in range(4):
+    ...     print(stage, bytes_held(stage, num_parameters=1e9, num_ranks=8))
+    0 {'weights': 2000000000.0, 'gradients': 2000000000.0, 'optimizer': 12000000000.0}
+    1 {'weights': 2000000000.0, 'gradients': 2000000000.0, 'optimizer': 1500000000.0}
+    2 {'weights': 2000000000.0, 'gradients': 250000000.0, 'optimizer': 1500000000.0}
+    3 {'weights': 250000000.0, 'gradients': 250000000.0, 'optimizer': 1500000000.0}
     """
     model = Model((Part("all", whole=num_parameters),), num_features=1, num_positions=1)
     state = {"weights": weight, "gradients": gradient, "optimizer": optimizer}
@@ -43,6 +50,9 @@ def bytes_sent(
     """Bytes that a rank sends for a step, of weights and gradients of num_bytes each.
 
     reshard=False: of stage 3, whose weights stay whole from forward to backward.
+
+    >>> [bytes_sent(stage, num_bytes=2e9, num_ranks=8) for stage in range(4)]
+    [3500000000.0, 3500000000.0, 3500000000.0, 5250000000.0]
     """
     asked = gradients(stage, micro_batches, num_bytes, reshard)
     return sum(bus_factor(op, num_ranks) * size for op, size in asked.items())

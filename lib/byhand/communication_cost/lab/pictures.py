@@ -39,27 +39,29 @@ def cost_explorer(measured: Sweep | None = None) -> VBox:
     ranks = SelectionSlider(options=NUM_RANKS, value=start, description="ranks")
     rivals = "recursive_doubling", "halving_doubling"
     rival = menu("rival", rivals, rivals[0])
-
-    def drawn(alpha: float, beta: float, num_ranks: int, rival: str) -> tuple[CourseFigure, str]:
-        return draw_costs(AlphaBeta(alpha, beta), num_ranks, rival, measured)
-
-    return explorer([[alpha, beta], [ranks, rival]], drawn)
+    few = {alpha.description: [line.alpha * part for part in (1 / 100, 1 / 10, 1 / 3, 3)]}
+    few |= {beta.description: [line.beta / 10, 10 * line.beta], "ranks": [4, 16, 256]}
+    timed = [measured.num_ranks, measured.points()] if measured else [0, []]
+    return explorer([[alpha, beta], [ranks, rival]], partial(draw_costs, timed=timed), few)
 
 
 def draw_costs(
-    line: AlphaBeta, num_ranks: int, rival: str, measured: Sweep | None = None
+    alpha: float, beta: float, num_ranks: int, rival: str, timed: Sequence = (0, ())
 ) -> tuple[CourseFigure, str]:
-    """The picture, and what it says in a sentence."""
+    """The picture, and what it says in a sentence.
+
+    timed: the number of ranks of an all-reduce that was measured, and its points.
+    """
     from byhand.figures import seconds_by_size
     from byhand.figures.style import num_bytes_text
 
+    line = AlphaBeta(alpha, beta)
     name = rival.replace("_", " ").replace("halving doubling", "halving-doubling")
     named = {"ring": "ring", name: rival}
     lines = {text: partial(line.seconds, each, num_ranks) for text, each in named.items()}
     crossing = crossover(line, "ring", rival, num_ranks)
     marks = {"equal": crossing} if crossing else {}
-    here = measured if measured and measured.num_ranks == num_ranks else None
-    points = {"measured": here.points()} if here else {}
+    points = {"measured": timed[1]} if timed[0] == num_ranks else {}
     if crossing is not None:
         text = f"Below {num_bytes_text(crossing)} {name} wins, above it the ring."
     elif lines["ring"](1) == lines[name](1):

@@ -69,7 +69,9 @@ def load_explorer(skew: float = 1.0, world_size: int = 4) -> ipywidgets.VBox:
     uneven = slider("skew", float(skew), 0, 2)
     experts, top_k = slider("experts", 16, 8, 64), slider("k", 2, 1, 8)
     ranks, spare = slider("ranks", world_size, 2, 8), slider("spare", world_size, 0, 32)
-    return explorer([[uneven, experts, top_k], [ranks, spare]], draw_loads)
+    few = {"skew": (0.0, 0.5, 1.0, 1.5, 2.0), "experts": (16, 32), "k": (1, 2)}
+    few |= {"ranks": (), "spare": (0, 4, 16)}
+    return explorer([[uneven, experts, top_k], [ranks, spare]], draw_loads, few)
 
 
 def draw_loads(
