@@ -27,7 +27,7 @@ from autograder.samples import Samples, hand_in, made_up, surprises
 from byhand.runtime.walls.isolation import why_no_sandbox
 from byhand.words import counted, plain_text
 
-LIMIT = 10.0  # seconds of a test cell, for one loop that never ends: a third of what it usually has
+LIMIT = 8.0  # seconds of a test cell, for one that never ends: it usually has 30
 WORTH_A_LOOK = "gil-hang"
 ALIKE = "who wrote alike; in this class nearly all did, eli and fay to the word"
 FIRST = "/formgrader/manage_submissions/01_ranks"

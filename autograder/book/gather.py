@@ -16,6 +16,7 @@ from nbformat.v4 import new_markdown_cell
 
 import byhand
 from autograder.places import Places
+from byhand.figures.alt import drawing_in, title_of
 from byhand.figures.recorded import FOLDER
 
 PAGES = Path(__file__).parent / "pages"
@@ -31,7 +32,6 @@ IN_BOOK = {
 PAGES_OF = {"17_planner.ipynb": "[The planner as a page](../planner.md)"}
 EXPLORER = "Explorer. Here it is shown as it starts; run this lecture to drag it."
 DRAWN = "Explorer. Some of its states, drawn with this page; run this lecture to set any value."
-_TITLE = re.compile(r"<dc:title>(.*?)</dc:title>", re.DOTALL)
 _NAMED = re.compile(r"\]\((\w+)\.ipynb\) \| ([^|]*) \|")  # a row of lectures/README.md
 _LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)\s#]+)(#[^)\s]*)?\)")
 
@@ -123,12 +123,11 @@ def _outputs(cell: NotebookNode) -> Iterable[NotebookNode]:
 def _picture(cell: NotebookNode, output: NotebookNode) -> None:
     """Of an output, leave the picture alone, and have its title said."""
     data = output.get("data", {})
-    kind = SVG if SVG in data else PNG
-    if kind not in data:
+    drawing = drawing_in(data.get(HTML, ""))
+    if not drawing and PNG not in data:
         return
-    found = _TITLE.search(data[SVG]) if SVG in data else None
-    alt = " ".join((found[1] if found else EXPLORER).split())
-    output.data = NotebookNode({kind: data[kind]})
+    alt = title_of(drawing) or EXPLORER
+    output.data = NotebookNode({SVG: drawing} if drawing else {PNG: data[PNG]})
     output.metadata = NotebookNode()
     cell.metadata["mystnb"] = {"image": {"alt": alt, "width": "100%"}}
 

@@ -2,6 +2,10 @@
 
 from byhand import launch
 run = launch(step, world_size=4)
+
+Examples in docstrings begin where a lecture's cells do: with `import torch`, with
+`import torch.distributed as dist`, with `from byhand import launch`, and with what their own
+package offers.
 """
 
 from __future__ import annotations

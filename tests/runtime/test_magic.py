@@ -25,7 +25,8 @@ def test_each_rank_has_its_own_block_with_output_and_value(shell):
     for rank in range(3):
         assert f"rank {rank}  I am {rank}" in shown["text/plain"]
     assert "20" in shown["text/plain"]
-    assert shown["text/html"].count("<th>rank ") == 3
+    assert shown["text/html"].count("<th scope='row'>rank ") == 3
+    assert "color" not in shown["text/html"]  # those of a light page, or of a dark one
 
 
 def test_the_notebooks_names_travel_and_the_run_can_be_kept(shell):

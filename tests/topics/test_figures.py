@@ -171,8 +171,8 @@ def test_a_round_can_be_read(draw):
 def test_a_figure_can_be_read_shows_itself_in_a_notebook_and_is_the_same_file_each_time(draw):
     figure = draw()
     assert figure.get_figwidth() == 7
-    shown = figure._repr_svg_()
-    assert shown == draw()._repr_svg_()
+    shown = figure.svg()
+    assert shown == draw().svg()
     assert_readable(figure)
     assert "dc:date" not in shown
     (title,) = re.findall("<dc:title>(.*)</dc:title>\n    <dc:format", shown)
@@ -187,7 +187,7 @@ def test_a_figure_is_as_wide_on_a_screen_that_shows_no_drawings():
 def test_a_figure_is_saved_as_the_file_that_it_shows(tmp_path):
     draw = FIGURES["collective"]
     figures.save_svg(draw(), tmp_path / "a.svg")
-    assert (tmp_path / "a.svg").read_text() == draw()._repr_svg_()
+    assert (tmp_path / "a.svg").read_text() == draw().svg()
 
 
 def test_a_collective_picture_shows_every_block_of_every_rank():
@@ -210,6 +210,16 @@ def test_eight_ranks_have_eight_colours_and_readable_text():
     assert len(set(style.RANK_COLOURS)) == 8
     assert style.readable_on("#f0e442") == style.INK
     assert style.readable_on("#0072b2") == style.PAPER
+
+
+@pytest.mark.parametrize("strength", [1, 0.7, 0.45, 0.25])
+def test_words_can_be_read_on_every_colour_and_tint_and_in_every_colour_on_paper(strength):
+    named = (style.OP_COLOURS, style.AXIS_COLOURS, style.HELD_COLOURS, style.STATE_COLOURS)
+    colours = [*style.RANK_COLOURS, *(colour for names in named for colour in names.values())]
+    for colour in (style.tint(colour, strength) for colour in colours):
+        assert style.contrast(style.readable_on(colour), colour) >= 4.5
+        assert style.contrast(style.legible(colour), style.PAPER) >= 4.5
+    assert style.contrast("#000000", "#ffffff") == 21
 
 
 def test_a_rank_waits_until_the_last_one_calls():

@@ -49,7 +49,15 @@ def _called_in(driver: Callable[..., Any], error: BaseException) -> list[str]:
 
 @contextmanager
 def locked(*names: str) -> Iterator[None]:
-    """These functions of the library, such as "byhand.collectives.broadcast", refuse to work."""
+    """These functions of the library, such as "byhand.collectives.broadcast", refuse to work.
+
+    >>> import byhand.collectives
+    >>> with locked("byhand.collectives.broadcast"):
+    ...     byhand.collectives.broadcast(torch.ones(1))
+    Traceback (most recent call last):
+        ...
+    AssertionError: the library's function is locked here: this task asks for your own
+    """
     functions = [resolve_name(name) for name in names]
     codes = [function.__code__ for function in functions]
     for function in functions:

@@ -46,6 +46,12 @@ def part(name: str) -> Iterator[None]:
     A CheckError carries `name` as `.part`; any other exception keeps its type and gets `.part`
     and a note. The random inputs inside depend on the seed and on `name` alone. A part inside a
     part adds its name to the outer one's. What is launched inside leaves nothing to luck.
+
+    >>> with part("three ranks"):
+    ...     equal(1, 2)
+    Traceback (most recent call last):
+        ...
+    byhand.check.errors.CheckError: three ranks: the result is wrong. got 1 expected 2
     """
     before = _state.part
     name = f"{before}, {name}" if before else name
@@ -71,14 +77,28 @@ def set_seed(seed: int) -> None:
 
 
 def random(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
-    """A tensor of normally distributed numbers."""
+    """A tensor of normally distributed numbers.
+
+    >>> set_seed(0)
+    >>> with part("a batch"):
+    ...     first = random(2, 3)
+    >>> with part("a batch"):
+    ...     again = random(2, 3)
+    >>> first.equal(again), first.dtype
+    (True, torch.float64)
+    """
     return torch.randn(shape, generator=_state.generator, dtype=dtype)
 
 
 def whole_numbers(
     *shape: int, low: int = 1, high: int = 100, dtype: torch.dtype = torch.float64
 ) -> Tensor:
-    """A tensor of whole numbers from `low` to `high` - 1: their sums are exact in any order."""
+    """A tensor of whole numbers from `low` to `high` - 1: their sums are exact in any order.
+
+    >>> numbers = whole_numbers(2, 3, low=1, high=5)
+    >>> tuple(numbers.shape), numbers.equal(numbers.round())
+    ((2, 3), True)
+    """
     return torch.randint(low, high, shape, generator=_state.generator).to(dtype)
 
 

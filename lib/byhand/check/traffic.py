@@ -10,7 +10,17 @@ from byhand.runtime.run import Run
 
 
 def communication(run: Run, **counts: int | Sequence[int]) -> None:
-    """Each rank makes these calls and no other: `all_reduce=1`, or by rank `send=[1, 0]`."""
+    """Each rank makes these calls and no other: `all_reduce=1`, or by rank `send=[1, 0]`.
+
+    >>> run = launch(lambda rank, world_size: dist.all_reduce(torch.ones(1)), 2)
+    >>> communication(run, all_reduce=1)
+    >>> communication(run, all_gather=1)
+    Traceback (most recent call last):
+        ...
+    byhand.check.errors.CheckError: the number of communication calls is wrong on ranks 0
+        and 1. ranks 0 and 1: all_reduce: got 1, expected 0 (... line 1) all_gather: got 0,
+        expected 1
+    """
     if unknown := set(counts) - set(OPS):
         raise ValueError(f"no such operation: {', '.join(unknown)}; there are {', '.join(OPS)}")
     wrong = {}
@@ -45,6 +55,15 @@ def messages(
     """Only send and recv are used; at most `total` messages in all, at most `per_rank` each.
 
     `pairs` asks for exactly these messages, as (sender, receiver), in any order.
+
+    >>> def around(rank, world_size):
+    ...     dist.send(torch.ones(1), 1) if rank == 0 else dist.recv(torch.ones(1), 0)
+    >>> messages(launch(around, 2), total=1, pairs=[(0, 1)])
+    >>> messages(launch(around, 2), pairs=[(1, 0)])
+    Traceback (most recent call last):
+        ...
+    byhand.check.errors.CheckError: the messages are not the ones asked for. missing: 1→0
+        not asked for: 0→1 messages sent: 0→1
     """
     wrong: dict[int, list[str]] = {}
     for event in sorted(run.ledger.events, key=lambda event: event.rank):
@@ -68,7 +87,16 @@ def messages(
 def sent_bytes(
     run: Run, at_most: int | Sequence[int] | None = None, total: int | None = None
 ) -> None:
-    """Each rank sends no more than `at_most` bytes, and all ranks together exactly `total`."""
+    """Each rank sends no more than `at_most` bytes, and all ranks together exactly `total`.
+
+    >>> run = launch(lambda rank, world_size: dist.all_reduce(torch.ones(100)), 2)
+    >>> sent_bytes(run, at_most=400)
+    >>> sent_bytes(run, at_most=300)
+    Traceback (most recent call last):
+        ...
+    byhand.check.errors.CheckError: too many bytes sent by ranks 0 and 1. ranks 0 and 1:
+        sent 400 bytes, 300 are enough (1.33 times as many)
+    """
     by_rank: Counter[int] = Counter()
     for event in run.ledger.events:
         by_rank[event.rank] += event.sent_bytes
@@ -97,6 +125,16 @@ def peak_bytes(run: Run, at_most: int | Sequence[int], told: str = "") -> None:
 
     Raises:
         ValueError: the launch was not made with memory=True, so nothing is known.
+
+    >>> run = launch(lambda rank, world_size: torch.ones(100).sum().item(), 2, memory=True)
+    >>> peak_bytes(run, at_most=500)
+    >>> peak_bytes(run, at_most=300)
+    Traceback (most recent call last):
+        ...
+    byhand.check.errors.CheckError: too many bytes of tensors at once held by ranks 0 and 1.
+        ranks 0 and 1: held 404 bytes of tensors at once, 300 are enough (1.35 times as
+        many) What a name or a list holds is not freed; a view holds its whole tensor:
+        clone().
     """
     if run.peak_bytes is None:
         raise ValueError("peak_bytes needs a launch made with memory=True: this one's was not")

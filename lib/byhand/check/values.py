@@ -15,7 +15,8 @@ def equal(got: object, expected: object, what: str = "the result") -> None:
     >>> equal(torch.tensor([1, 2]), torch.tensor([1, 3]))
     Traceback (most recent call last):
         ...
-    byhand.check.errors.CheckError: the result is wrong. ...
+    byhand.check.errors.CheckError: the result is wrong. got [1, 2] expected [1, 3] 1 of 2
+        elements differ, the first at [1]: 2, expected 3
     """
     close(got, expected, what, tolerance=0.0)
 
@@ -29,7 +30,7 @@ def close(
     >>> close(0.31, 0.3, what="the loss")
     Traceback (most recent call last):
         ...
-    byhand.check.errors.CheckError: the loss is wrong. ...
+    byhand.check.errors.CheckError: the loss is wrong. got 0.31 expected 0.3
     """
     if lines := difference(got, expected, tolerance):
         fail(f"{what} is wrong.", lines)
@@ -62,7 +63,16 @@ def results(
     tolerance: float = 0.0,
     member: int | str | None = None,
 ) -> None:
-    """Rank r returned `expected[r]`, for every rank r; or has it as that `member` of its result."""
+    """Rank r returned `expected[r]`, for every rank r; or has it as that `member` of its result.
+
+    >>> run = launch(lambda rank, world_size: rank, 2)
+    >>> results(run, [0, 2])
+    Traceback (most recent call last):
+        ...
+    byhand.check.errors.CheckError: the result is wrong on rank 1. rank 0: right rank 1: got
+        1 expected 2 Every element is 2 times too small, and there are as many ranks: is a
+        mean where a sum is asked, or is a share missing?
+    """
     got = run.results if member is None else [result[member] for result in run.results]
     wrong = {}
     for rank in range(run.world_size):

@@ -63,8 +63,8 @@ class Demonstration:
         """What the collective did, in a sentence."""
         return FINDINGS[self.name].format(root=self.root)
 
-    def _repr_svg_(self) -> str:
-        return picture(self)._repr_svg_()
+    def _repr_html_(self) -> str:
+        return picture(self)._repr_html_()
 
 
 def picture(*demonstrations: Demonstration) -> CourseFigure:

@@ -75,8 +75,8 @@ class WatchedSteps:
         calls = counted(each, "all-reduce")
         return f"{calls} a step, {1e3 * median(self.seconds):.1f} ms (median)"
 
-    def _repr_svg_(self) -> str:
-        return self.picture()._repr_svg_()
+    def _repr_html_(self) -> str:
+        return self.picture()._repr_html_()
 
     def picture(self, title: str = "", axis_seconds: float | None = None) -> CourseFigure:
         """The fastest step; axis_seconds: how far its axis reaches."""

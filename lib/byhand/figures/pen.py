@@ -136,5 +136,6 @@ def name_ends(axes: Axes, ends: Mapping[str, float], colours: Mapping[str, str])
     taken = float("inf")
     for name in sorted(shares, key=lambda name: -shares[name]):
         taken = min(shares[name] * height, taken - LINE_INCHES)
-        look = {"color": colours[name], "fontsize": style.TEXT_POINTS, "xycoords": "axes fraction"}
-        beside(axes, (1, taken / height), name, 6, **look)
+        look = {"fontsize": style.TEXT_POINTS, "xycoords": "axes fraction"}
+        colour = style.legible(colours[name])
+        beside(axes, (1, taken / height), name, 6, color=colour, **look)

@@ -16,6 +16,9 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.typing import ColorType
+
+from byhand.figures.alt import as_image
 
 INK, FAINT, PAPER = "#1b2733", "#c9d1d9", "#ffffff"
 COMPUTE, COMMUNICATION, WAITING = "#1f4e79", "#9aa5b1", PAPER
@@ -52,6 +55,7 @@ STATE_COLOURS = {
 }  # what training holds
 MOMENT_COLOURS = {"for a moment": "#a6dcc9"}  # and beside that
 WIDTH_INCHES = 7.0
+READABLE = 4.5  # contrast of a text with what it stands on: AA
 TEXT_POINTS, SMALL_POINTS, SCREEN_DPI = 9, 8, 110
 TITLE = {"fontsize": 10.5, "weight": "bold"}
 _STYLE = {
@@ -88,7 +92,11 @@ def styled() -> AbstractContextManager:
 class CourseFigure(Figure):
     """A Figure that shows itself in a notebook, with or without pyplot, crisp at any size."""
 
-    def _repr_svg_(self) -> str:
+    def _repr_html_(self) -> str:
+        return as_image(self.svg())
+
+    def svg(self) -> str:
+        """As a drawing, with its title in it."""
         buffer = io.StringIO()
         save_svg(self, buffer)
         return buffer.getvalue()
@@ -171,9 +179,28 @@ def tint(colour: str, strength: float) -> tuple[float, float, float]:
 
 
 def readable_on(colour: str) -> str:
-    """White or ink, whichever reads better on `colour`."""
-    red, green, blue = to_rgb(colour)
-    return PAPER if 0.299 * red + 0.587 * green + 0.114 * blue < 0.55 else INK
+    """Ink on `colour`, or white where that is too dark for ink; black where it is for both."""
+    return next(text for text in (INK, PAPER, "#000000") if contrast(text, colour) >= READABLE)
+
+
+def legible(colour: str) -> tuple[float, float, float]:
+    """The hue as the colour of a text on paper: darker, where it would be faint."""
+    shades = (tuple(shade / 20 * part for part in to_rgb(colour)) for shade in range(20, 0, -1))
+    return next(shade for shade in shades if contrast(shade, PAPER) >= READABLE)
+
+
+def contrast(one: ColorType, other: ColorType) -> float:
+    """How much lighter one is than the other, from 1 to 21. Source: WCAG 2.2, contrast ratio."""
+    darker, lighter = sorted(map(_luminance, (one, other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: ColorType) -> float:
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in to_rgb(colour)
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def num_bytes_text(num_bytes: float) -> str:

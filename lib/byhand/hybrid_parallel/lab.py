@@ -292,7 +292,7 @@ def run_ends(losses: Mapping[str, Sequence[float]], title: str) -> CourseFigure:
             whole.plot(range(1, len(values) + 1), values, linewidth=1.5, markersize=3, **look)
             ends.plot(x, values[-1], markersize=8, **look)
             place = {"textcoords": "offset points", "ha": "center", "weight": "bold"}
-            ends.annotate(name, (x, values[-1]), (0, 8), color=colours[x], **place)
+            ends.annotate(name, (x, values[-1]), (0, 8), color=style.legible(colours[x]), **place)
         whole.set(xlabel="step", ylabel="loss", xticks=range(2, 1 + len(values), 2))
         ends.set(xlabel=f"the same after step {len(values)}, enlarged", xticks=[])
         ends.margins(x=0.12, y=0.2)
@@ -342,6 +342,6 @@ def staircase(
         axes.set(xlabel="billions of parameters", ylabel="tp · pp", ylim=(0.7, 4000))
         known = ("circles: what ran", ring["mec"]), ("line: the rule", style.COMPUTE)
         for line, (text, colour) in enumerate(known):
-            where = {"transform": axes.transAxes, "va": "top"}
-            axes.text(0.02, 0.98 - 0.09 * line, text, color=colour, weight="bold", **where)
+            where = {"transform": axes.transAxes, "va": "top", "color": style.legible(colour)}
+            axes.text(0.02, 0.98 - 0.09 * line, text, weight="bold", **where)
     return figure

@@ -7,12 +7,9 @@ import signal
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 from byhand.words import ordinal
-
-if TYPE_CHECKING:
-    from byhand.runtime.run import Run
 
 
 @dataclass(frozen=True)
@@ -78,10 +75,11 @@ def with_table(sentence: str, reports: Sequence[Report]) -> str:
 class LaunchError(RuntimeError):
     """A launch that gave no results; `reports` says where each rank was.
 
-    `run`: what had been recorded by then, without results; None behind walls, or if no rank ran.
+    `run`: a Run of what had been recorded by then, without results; None behind walls, or if no
+    rank ran.
     """
 
-    run: Run | None = None
+    run: Any = None
 
     def __init__(self, message: str, reports: Sequence[Report] = ()):
         self.reports = list(reports)
@@ -99,6 +97,14 @@ class RankError(LaunchError):
     `rank` is which, `traceback` the text of what it raised ("" when it died), `exit_code` its
     exit status or minus the signal that killed it (None when it raised), `exception` the name of
     the exception's type.
+
+    >>> def work(rank, world_size):
+    ...     return 1 // (rank - 1)
+    >>> try:
+    ...     launch(work, 2)
+    ... except RankError as error:
+    ...     print(error.rank, error.exception)
+    1 ZeroDivisionError
     """
 
     def __init__(
@@ -122,6 +128,12 @@ class DeadlockError(LaunchError):
     """The ranks' calls do not fit together: some wait for what will never come.
 
     `reason` is the sentence that explains it, `reports` one row per rank.
+
+    >>> launch(lambda rank, world_size: rank == 1 or dist.barrier(), 2)
+    Traceback (most recent call last):
+        ...
+    byhand.runtime.errors.DeadlockError: rank 0 waits in barrier (call 1 on group [0, 1]),
+        but rank 1 returned after 0 such ...
     """
 
     def __init__(self, reason: str, reports: Sequence[Report]):
@@ -136,7 +148,15 @@ class DeadlockError(LaunchError):
 
 
 class DeadlineError(LaunchError, TimeoutError):
-    """The deadline passed while ranks were still running."""
+    """The deadline passed while ranks were still running.
+
+    >>> import time
+    >>> launch(lambda rank, world_size: time.sleep(60), 2, deadline=0.5)
+    Traceback (most recent call last):
+        ...
+    byhand.runtime.errors.DeadlineError: ranks 0 and 1 did not return within the deadline of
+        0.5 s ...
+    """
 
 
 class Interrupted(KeyboardInterrupt):
@@ -145,7 +165,7 @@ class Interrupted(KeyboardInterrupt):
     No LaunchError: what handles those lets the stop button through.
     """
 
-    run: Run | None = None
+    run: Any = None
 
     def __init__(self, reports: Sequence[Report]):
         self.reports = list(reports)

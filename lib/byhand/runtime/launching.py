@@ -108,6 +108,13 @@ def launch(
         RankError: a rank raised, or its process died. DeadlockError: the ranks' calls do not fit
             together. DeadlineError: ranks still run after `deadline` seconds.
         NetworkError: the kernel, or a missing tool, allows no virtual network here.
+
+    >>> def step(rank, world_size):
+    ...     total = torch.tensor(rank)
+    ...     dist.all_reduce(total)
+    ...     return int(total)
+    >>> launch(step, 4).results
+    [6, 6, 6, 6]
     """
     chosen = default_launcher() if launcher is None else named_launcher(launcher)
     options = {"backend": backend, "deadline": deadline, "threads_per_rank": threads_per_rank}
@@ -143,7 +150,11 @@ def why_no_network() -> str | None:
 
 
 def call(fn: Callable[..., Any], *args: Any) -> Any:
-    """`fn(*args)` in one fresh process; its value. Raises as `launch` does."""
+    """`fn(*args)` in one fresh process; its value. Raises as `launch` does.
+
+    >>> call(pow, 2, 10)
+    1024
+    """
     return launch_on(default_launcher(), fn, 1, args, setup=False, alone=True).results[0]
 
 

@@ -76,7 +76,13 @@ class Call:
 
 @dataclass(kw_only=True, eq=False)
 class Event(Call):
-    """One communication call of one rank; times in seconds since the first rank began."""
+    """One communication call of one rank; times in seconds since the first rank began.
+
+    >>> run = launch(lambda rank, world_size: dist.all_reduce(torch.ones(1000)), 4)
+    >>> event = run.ledger.select(rank=0)[0]
+    >>> event.op, event.group, event.payload_bytes, event.sent_bytes
+    ('all_reduce', (0, 1, 2, 3), 4000, 6000)
+    """
 
     rank: int
     start: float
@@ -178,7 +184,12 @@ def receivers(event: Event) -> dict[int, float]:
 
 
 class Ledger:
-    """All events of a run, by start. Prints as a table."""
+    """All events of a run, by start. Prints as a table.
+
+    >>> ledger = launch(lambda rank, world_size: dist.all_reduce(torch.ones(1000)), 4).ledger
+    >>> ledger.count("all_reduce"), ledger.count(rank=0), ledger.sent_bytes("all_reduce", rank=0)
+    (4, 1, 6000)
+    """
 
     def __init__(self, events: list[Event]):
         self.events = sorted(events, key=lambda event: event.start)
@@ -227,9 +238,10 @@ class Ledger:
 
     def _repr_html_(self) -> str:
         """The first rows as a table, for a notebook."""
-        rows = [HEADER, *self.rows()[:MAX_ROWS]]
+        head = "".join(f"<th scope='col'>{html.escape(cell)}</th>" for cell in HEADER)
+        rows = self.rows()[:MAX_ROWS]
         cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
-        body = "".join(f"<tr>{row}</tr>" for row in cells)
+        body = "".join(f"<tr>{row}</tr>" for row in (head, *cells))
         more = len(self.events) - MAX_ROWS
         note = f"<p>and {counted(more, 'call')} more</p>" if more > 0 else ""
         return f"<p>{html.escape(repr(self)[1:-1])}</p><table>{body}</table>{note}"

@@ -51,6 +51,15 @@ class Run:
     the first rank's beginning to the last one's end. `traffic`: what the kernel counted on the
     links of a virtual network, by host; None on loopback. `loopback_bytes`: what all
     ranks together sent over the loopback of their sandbox, headers and all; None without one.
+
+    >>> def step(rank, world_size):
+    ...     print(f"I am rank {rank}")
+    ...     total = torch.tensor(rank)
+    ...     dist.all_reduce(total)
+    ...     return int(total)
+    >>> run = launch(step, 3)
+    >>> run.results, run.output[2].strip(), run.ledger.count("all_reduce")
+    ([3, 3, 3], 'I am rank 2', 3)
     """
 
     results: list[Any]
@@ -90,11 +99,11 @@ class Run:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><th>rank {rank}</th><td><pre>{html.escape(_short(result))}</pre></td>"
+            f"<tr><th scope='row'>rank {rank}</th><td><pre>{html.escape(_short(result))}</pre></td>"
             f"<td><pre>{html.escape(self.printed[rank].rstrip())}</pre></td></tr>"
             for rank, result in enumerate(self.results)
         )
-        head = "<tr><th></th><th>returned</th><th>printed</th></tr>"
+        head = "<tr><td></td><th scope='col'>returned</th><th scope='col'>printed</th></tr>"
         note = f"<p>{html.escape(self.summary())}</p>"
         return f"{_STYLE}<div class='byhand'>{note}<table>{head}{rows}</table></div>"
 
@@ -105,7 +114,7 @@ def blocks_html(run: Run) -> str:
     for rank, (output, value) in enumerate(zip(run.printed, run.results, strict=True)):
         text = output + ("" if value is None else _short(value) + "\n")
         body = html.escape(text.rstrip()) or "<i>printed nothing</i>"
-        blocks.append(f"<tr><th>rank {rank}</th><td><pre>{body}</pre></td></tr>")
+        blocks.append(f"<tr><th scope='row'>rank {rank}</th><td><pre>{body}</pre></td></tr>")
     note = f"<p>{html.escape(run.summary())}</p>"
     return f"{_STYLE}<div class='byhand'><table>{''.join(blocks)}</table>{note}</div>"
 
@@ -128,10 +137,11 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]} … ({len(text)} characters)"
 
 
+# No colours: those of the page are right on light and on dark ones.
 _STYLE = """<style>
 .byhand table { border-collapse: collapse; margin: 0.3em 0; }
-.byhand th { color: #1f4e79; text-align: left; vertical-align: top; padding: 2px 14px 2px 0; }
+.byhand th { text-align: left; vertical-align: top; padding: 2px 14px 2px 0; }
 .byhand td { text-align: left; vertical-align: top; padding: 2px 14px 2px 0; }
 .byhand pre { margin: 0; white-space: pre-wrap; }
-.byhand p { color: #666; margin: 0.2em 0; font-size: 90%; }
+.byhand p { margin: 0.2em 0; font-size: 90%; }
 </style>"""

@@ -37,7 +37,7 @@ def loss_after_death(death: Death, whole: Sequence[float], title: str) -> Figure
         ):
             axes.axvline(x, color=colour, linewidth=0.9, linestyle=(0, (3, 3)), zorder=1)
             look = {"xycoords": axes.get_xaxis_transform(), "va": "top", "ha": side}
-            pen.beside(axes, (x, 0.97), text, points, color=colour, **look)
+            pen.beside(axes, (x, 0.97), text, points, color=style.legible(colour), **look)
         axes.set(xlabel="step", ylabel="loss", xlim=(0, len(whole) + 1))
         axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
         pen.key(axes, {"never killed": style.FAINT, "killed": style.COMPUTE, "gone on": AGAIN})

@@ -27,6 +27,10 @@ class VirtualNetwork:
 
     Raises:
         ValueError: fewer than one host or rank, more than 64 ranks, or a rate below 10 kB/s.
+
+    >>> network = VirtualNetwork(hosts=2, ranks_per_host=4)
+    >>> network.world_size, [network.host(rank) for rank in range(8)]
+    (8, [0, 0, 0, 0, 1, 1, 1, 1])
     """
 
     hosts: int = 2

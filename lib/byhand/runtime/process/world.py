@@ -41,6 +41,15 @@ def setup(rank: int, world_size: int, backend: str = "auto") -> None:
     Raises:
         ValueError: a rank outside the world, a backend that is missing, too few GPUs for NCCL.
         RuntimeError: this process is in a process group already.
+
+    >>> def own(rank, world_size):
+    ...     setup(rank, world_size)
+    ...     total = torch.ones(1)
+    ...     dist.all_reduce(total)
+    ...     cleanup()
+    ...     return total.item()
+    >>> launch(own, 2, setup=False).results
+    [2.0, 2.0]
     """
     if not 0 <= rank < world_size:
         raise ValueError(

@@ -109,6 +109,12 @@ def held_bytes() -> int:
 
     Raises:
         RuntimeError: memory is not followed here.
+
+    >>> def hold(rank, world_size):
+    ...     x = torch.zeros(1000)
+    ...     return held_bytes()
+    >>> launch(hold, 1, memory=True).results
+    [4000]
     """
     for mode in _get_current_dispatch_mode_stack():
         if isinstance(mode, HeldBytes):
