@@ -185,7 +185,8 @@ def readable_on(colour: str) -> str:
 
 def legible(colour: str) -> tuple[float, float, float]:
     """The hue as the colour of a text on paper: darker, where it would be faint."""
-    shades = (tuple(shade / 20 * part for part in to_rgb(colour)) for shade in range(20, 0, -1))
+    red, green, blue = to_rgb(colour)
+    shades = ((f * red, f * green, f * blue) for f in (n / 20 for n in range(20, 0, -1)))
     return next(shade for shade in shades if contrast(shade, PAPER) >= READABLE)
 
 
