@@ -14,7 +14,7 @@ from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.typing import ColorType
 
@@ -183,10 +183,11 @@ def readable_on(colour: str) -> str:
     return next(text for text in (INK, PAPER, "#000000") if contrast(text, colour) >= READABLE)
 
 
-def legible(colour: str) -> tuple[float, float, float]:
+def legible(colour: ColorType) -> str:
     """The hue as the colour of a text on paper: darker, where it would be faint."""
     red, green, blue = to_rgb(colour)
-    shades = ((f * red, f * green, f * blue) for f in (n / 20 for n in range(20, 0, -1)))
+    steps = (step / 20 for step in range(20, 0, -1))
+    shades = (to_hex((step * red, step * green, step * blue)) for step in steps)
     return next(shade for shade in shades if contrast(shade, PAPER) >= READABLE)
 
 
