@@ -52,7 +52,7 @@ test: $(INSTALLED) sandbox network
 	ruff format --check .
 	@mypy | mypy-baseline filter || { echo "Mend these errors of types. If none is above, listed ones\
  went: .venv/bin/mypy | .venv/bin/mypy-baseline sync"; exit 1; }
-	$(PYTEST) --dist loadfile -m "not ($(LONG))"
+	$(PYTEST) --dist loadfile --no-loadscope-reorder -m "not ($(LONG))"
 	@echo "Left to make lectures: a run of each. Left to make test-all: tests marked $(LONG)."
 
 lectures: $(INSTALLED) network

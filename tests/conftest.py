@@ -17,6 +17,11 @@ pytest.register_assert_rewrite("corpus_checks")  # tests that two files share
 settings.register_profile("course", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("course")
 
+# Files that take a minute or more, begun first, so that none is left alone at the end.
+SLOW = (
+    "test_launch test_fault_tolerance test_judge test_jobs test_frameworks test_snippets"
+    " test_figures"
+).split()
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -32,6 +37,7 @@ def _is_worker(config: pytest.Config) -> bool:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for module in {item.module for item in items if hasattr(item, "module")}:
         cloudpickle.register_pickle_by_value(module)  # a rank has no need to import pytest
+    items.sort(key=lambda item: item.path.stem not in SLOW)
     _skip(items, "gpu", _why_no_gpu)
     _skip(items, "browser", _why_no_browser)
 

@@ -55,8 +55,12 @@ def test_a_picture_that_no_other_process_can_draw_has_no_recipe():
     assert RECIPE not in box._repr_mimebundle_()[0]
 
 
-def test_every_value_of_every_control_has_a_state_of_its_own():
-    found = drawn.explorer_of("09", FEW)
+@pytest.fixture(scope="module")
+def found():
+    return drawn.explorer_of("09", FEW)
+
+
+def test_every_value_of_every_control_has_a_state_of_its_own(found):
     assert len(found.states) == 8
     assert list(found.selects) == ["schedule", "stages", "micro-batches"]
     assert found.sliders == {"stages": "range", "micro-batches": "range"}
@@ -64,8 +68,8 @@ def test_every_value_of_every_control_has_a_state_of_its_own():
     assert "a stage holds up to 2 micro-batches" in found.shown("0", "0", "0")
 
 
-def test_what_is_refused_is_a_state_that_says_why():
-    text = drawn.explorer_of("09", FEW).shown("1", "1", "1")
+def test_what_is_refused_is_a_state_that_says_why(found):
+    text = found.shown("1", "1", "1")
     assert text.endswith(": 6 micro-batches are not a multiple of 4 stages</p>")
     assert "<svg" not in text
 
@@ -82,10 +86,11 @@ def test_the_last_control_has_no_more_values_than_there_are():
     few["controls"][0] |= {"values": ["ring", "tree"], "words": ["ring", "tree"], "start": 0}
     few["controls"][1] |= {"values": [3], "words": ["3"], "start": 0}
     states = drawn.explorer_of("03", few).states
-    assert [sum(key[0] == each for key in states) for each in "01"] == [5, 5]
+    assert [sum(key[0] == each for key in states) for each in "01"] == [5, 3]
 
 
-def test_the_states_are_drawn_again_only_if_something_changed(tmp_path, monkeypatch):
+def test_the_states_are_drawn_again_only_if_something_changed(tmp_path, monkeypatch, found):
+    monkeypatch.setattr(drawn, "explorer_of", lambda *_: found)
     first = drawn.form("09", FEW, tmp_path, "a stamp")
     assert (tmp_path / FOLDER / "09.js").stat().st_size < 20_000
     monkeypatch.setattr(drawn, "explorer_of", None)
@@ -94,7 +99,10 @@ def test_the_states_are_drawn_again_only_if_something_changed(tmp_path, monkeypa
         drawn.form("09", FEW, tmp_path, "another stamp")
 
 
-def test_a_form_stands_with_its_first_picture_and_others_where_no_script_runs(tmp_path):
+def test_a_form_stands_with_its_first_picture_and_others_where_no_script_runs(
+    tmp_path, monkeypatch, found
+):
+    monkeypatch.setattr(drawn, "explorer_of", lambda *_: found)
     text = drawn.form("09", FEW, tmp_path, "")
     start, _, small = text.partition("<noscript>")
     assert (start.count("<svg"), small.count("<figure>")) == (1, 3)
@@ -108,13 +116,20 @@ def test_only_byhands_functions_draw(tmp_path):
         drawn.explorer_of("09", FEW | {"draw": "os:system"})
 
 
-def test_an_executed_lectures_recipe_is_found(tmp_path):
-    data = {RECIPE: FEW, "image/png": ""}
-    cells = [new_code_cell("", outputs=[new_output("display_data", data)])]
-    for name, notebook in (("with", new_notebook(cells=cells)), ("without", new_notebook())):
-        write(notebook, tmp_path / f"{name}.ipynb")
-    assert drawn.recipe_of(tmp_path / "with.ipynb") == FEW
-    assert drawn.recipe_of(tmp_path / "without.ipynb") is None
+def test_each_executed_lecture_with_an_explorer_gets_a_form_whose_states_real_ranks_made(tmp_path):
+    found = json.loads(json.dumps(collective_explorer("scatter", 2).recipe))
+    found["controls"][0] |= {"values": ["scatter"], "words": ["scatter"], "start": 0}
+    found["controls"][1] |= {"values": [2], "words": ["2"], "start": 0}
+    outputs = [new_output("display_data", {RECIPE: found, "image/png": ""})]
+    lectures = {"with": [new_code_cell("", outputs=outputs)], "without": [new_code_cell("")]}
+    executed = tmp_path / "lectures"
+    executed.mkdir()
+    for name, cells in lectures.items():
+        write(new_notebook(cells=cells), executed / f"{name}.ipynb")
+    (name, text), *others = drawn.forms(executed, tmp_path).items()
+    assert (name, others) == ("with", [])
+    assert "Scatter" in text
+    assert (tmp_path / FOLDER / "with.js").is_file()
 
 
 # Pictures in pieces

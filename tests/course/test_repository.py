@@ -154,6 +154,15 @@ def test_exercises_are_what_the_solutions_generate():
     assert unnoted == [], "run: make exercises"
 
 
+@by_place(LECTURES + SOLUTIONS)
+def test_what_stands_in_a_fold_is_drawn_as_markdown(path):
+    for source in cells(path, "markdown"):
+        for fold in re.findall(r"</summary>(.*?)</details>", source, flags=re.DOTALL):
+            raw = "" if fold.startswith("\n\n") else fold.partition("\n\n")[0]
+            found = re.search(r"`[^`]+`|\$[^$]+\$|\*\w[^*]*\*|\]\(", raw)
+            assert not found, f"a line must be left free after </summary>: {found and found[0]}"
+
+
 @by_place(LECTURES)
 def test_a_lecture_has_one_parameters_cell_and_defines_no_library(path):
     book = json.loads(path.read_text())
@@ -215,6 +224,14 @@ def test_a_pages_links_lead_somewhere(name):
 def test_the_readme_lists_every_lecture_in_order():
     text = (ROOT / "README.md").read_text()
     assert re.findall(r"\(lectures/(\w+)\.ipynb\)", text) == [path.stem for path in LECTURES]
+
+
+def test_the_readmes_picture_counts_the_answers_there_are():
+    title = recorded("judged").data.partition("<dc:title>")[2].partition("<")[0]
+    told = list(map(int, re.findall(r"\d+", title)))
+    there = [len(list(ROOT.glob(f"tests/answers/*/*/{kind}_*.py"))) for kind in ("wrong", "right")]
+    assert len(told) == 2
+    assert all(0.95 * n <= said <= n for said, n in zip(told, there, strict=True)), "make figures"
 
 
 def test_the_course_in_one_page_has_the_minutes_that_the_notebooks_say():

@@ -195,6 +195,31 @@ def test_a_large_result_comes_back_whole_and_is_the_callers_own():
     run.results[1].zero_()
 
 
+def large_ones(rank, world_size):
+    x = torch.arange(400_000.0).reshape(2, -1)
+    return {
+        "small": torch.ones(2),
+        "odd": x.t()[1:],
+        "array": x.numpy(),
+        "once more": [x.bfloat16()],
+    }
+
+
+def test_large_tensors_and_arrays_lie_in_memory_that_keeps_no_descriptor():
+    launch(large_ones, 1)
+    before = psutil.Process().num_fds()
+    kept = [launch(large_ones, 1).results[0] for _ in range(3)]
+    assert psutil.Process().num_fds() == before or PORTABLE
+    for back in kept:
+        assert back["small"].tolist() == [1.0, 1.0]
+        assert back["odd"].shape == (199_999, 2)
+        assert back["odd"][-1].tolist() == [199_999.0, 399_999.0]
+        assert back["array"][1, -1] == 399_999.0
+        back["array"][:], back["odd"][:] = 0, 0
+        assert back["once more"][0].dtype == torch.bfloat16
+        assert back["once more"][0][0, 1] == 1.0
+
+
 def test_what_cannot_travel_is_named():
     with pytest.raises(ValueError, match="argument 1, a generator, cannot travel"):
         launch(add_up, 2, args=(1, (i for i in range(3))))

@@ -10,6 +10,13 @@ document.addEventListener("DOMContentLoaded", () => {
   large.addEventListener("click", () => large.close());
   large.addEventListener("keydown", (event) => event.stopPropagation()); // Sphinx takes Escape away
   document.body.append(large);
+  document.querySelectorAll("article img").forEach((image) => {
+    if (image.closest("a, form")) return;
+    const link = document.createElement("a"); // as Sphinx makes it around a notebook's figure
+    [link.className, link.href] = ["image-reference", image.src];
+    image.replaceWith(link);
+    link.append(image);
+  });
   document.querySelectorAll("a.image-reference").forEach((link) => {
     link.addEventListener("click", (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;

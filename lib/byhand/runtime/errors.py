@@ -7,12 +7,9 @@ import signal
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 from byhand.words import ordinal
-
-if TYPE_CHECKING:
-    from byhand.runtime.run import Run
 
 
 @dataclass(frozen=True)
@@ -78,10 +75,11 @@ def with_table(sentence: str, reports: Sequence[Report]) -> str:
 class LaunchError(RuntimeError):
     """A launch that gave no results; `reports` says where each rank was.
 
-    `run`: what had been recorded by then, without results; None behind walls, or if no rank ran.
+    `run`: a Run of what had been recorded by then, without results; None behind walls, or if no
+    rank ran.
     """
 
-    run: Run | None = None
+    run: Any = None
 
     def __init__(self, message: str, reports: Sequence[Report] = ()):
         self.reports = list(reports)
@@ -167,7 +165,7 @@ class Interrupted(KeyboardInterrupt):
     No LaunchError: what handles those lets the stop button through.
     """
 
-    run: Run | None = None
+    run: Any = None
 
     def __init__(self, reports: Sequence[Report]):
         self.reports = list(reports)

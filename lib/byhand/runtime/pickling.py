@@ -11,7 +11,9 @@ import functools
 import importlib
 import io
 import mmap
+import os
 import pickle
+import struct
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -20,11 +22,13 @@ from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 
+from byhand.runtime.system import PORTABLE
 from byhand.words import an
 
 if TYPE_CHECKING:
     import torch
 
+LARGE, ALIGNED = 1 << 20, 64  # bytes
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
 _wrapper: Callable[..., Any] | None = None  # what ranks call with the function and its arguments
 
@@ -71,23 +75,60 @@ def dumps(value: Any) -> bytes:
 def write(value: Any, fd: int) -> None:
     """On a rank: what a function returned, at the end of a file.
 
+    A pickle, the bytes of the LARGE tensors and arrays in it, where these begin and how long they
+    are, and how many there are.
+
     Raises:
         TypeError: it cannot be pickled.
     """
     import torch
 
+    large: list[memoryview] = []
+
+    def stays(buffer: pickle.PickleBuffer) -> bool:
+        data = buffer.raw()
+        if data.nbytes >= LARGE:
+            large.append(data)
+        return data.nbytes < LARGE
+
     try:
         with open(fd, "wb", closefd=False) as file, torch.inference_mode():
-            _ResultPickler(file).dump(_plain(value))  # a functional collective's is inference's
+            pickler = _ResultPickler(file, buffer_callback=stays)
+            pickler.dump(_plain(value))  # a functional collective's is inference's
+            spans = []
+            for data in large:
+                spans += [-file.tell() % ALIGNED + file.tell(), data.nbytes]
+                file.seek(spans[-2])
+                file.write(data)
+            file.write(struct.pack(f"<{len(spans)}QQ", *spans, len(large)))
     except Exception as error:
         what = f"the result, {an(type(value).__name__)},"
         raise TypeError(f"{what} cannot travel back to the notebook: {error}") from None
 
 
 def read(fd: int, at: int) -> Any:
-    """In the notebook: what `write` wrote from byte `at` of a file on."""
-    with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as file, memoryview(file)[at:] as value:
-        return pickle.loads(value)
+    """In the notebook: what `write` wrote from byte `at` of a file on.
+
+    LARGE tensors lie in the file's own memory, which nobody else will write to.
+    """
+    end = os.fstat(fd).st_size
+    (count,) = struct.unpack("<Q", os.pread(fd, 8, end - 8))
+    if count == 0:
+        with mmap.mmap(fd, 0, access=mmap.ACCESS_READ) as file, memoryview(file)[at:] as value:
+            return pickle.loads(value)
+    foot = os.pread(fd, 16 * count, end - 8 - 16 * count)
+    whole = _mapped(fd, end)
+    data = [whole[start : start + length] for start, length in struct.iter_unpack("<QQ", foot)]
+    return pickle.loads(whole[at:], buffers=data)
+
+
+def _mapped(fd: int, size: int) -> memoryview:
+    """A file as memory that can be written to, which the file never hears of."""
+    if PORTABLE:
+        return memoryview(mmap.mmap(fd, size, access=mmap.ACCESS_COPY))
+    import torch  # whose maps keep no descriptor
+
+    return torch.from_file(f"/proc/self/fd/{fd}", size=size, dtype=torch.uint8).numpy().data
 
 
 class _CallPickler(cloudpickle.Pickler):
