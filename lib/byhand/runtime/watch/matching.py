@@ -15,7 +15,6 @@ from collections.abc import Callable, Collection
 from byhand.runtime.ledger import SETUP_OPS, Event
 from byhand.words import counted, ordinal, ranks_text
 
-
 _Key = tuple[str, int | None, int | None, int]
 
 
