@@ -296,11 +296,11 @@ def test_a_line_that_comes_in_two_is_whole_though_another_rank_prints_between(mo
         (one, _), (other, _) = output.streams
         os.write(one, b"half")
         wait_until(lambda: output._tails)
-        os.write(other, b"whole\n")
-        wait_until(lambda: any(shown))
+        for line in (b"whole", b"another"):
+            os.write(other, line + b"\n")
+            wait_until(lambda line=line: line in b"".join(shown))
         os.write(one, b" a line\n")
-        wait_until(lambda: not output._tails)
-    assert b"".join(shown) == b"[1] whole\n[0] half a line\n"
+    assert b"".join(shown) == b"[1] whole\n[1] another\n[0] half a line\n"
 
 
 def _heed_control_c() -> None:
