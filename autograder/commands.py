@@ -16,6 +16,8 @@ from byhand.words import plain_text
 def main() -> None:
     """Release, grade and return the exercises; execute lectures.
 
+    To see all of it on a made-up class: autograder demo.
+
     \b
     From release to marks:
       autograder release

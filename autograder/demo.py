@@ -29,7 +29,7 @@ from byhand.words import counted, plain_text
 
 LIMIT = 8.0  # seconds of a test cell, for one that never ends: it usually has 30
 WORTH_A_LOOK = "gil-hang"
-ALIKE = "who wrote alike; in this class nearly all did, eli and fay to the word"
+ALIKE = "who wrote alike; in this class nearly all did, eli and fay but for names"
 FIRST = "/formgrader/manage_submissions/01_ranks"
 
 
@@ -63,15 +63,17 @@ def graded(where: Places) -> Demo:
     names = sorted({case.assignment for case in made.CASES})
     release(where, names, overwrite=True)
     worth = {(case.student, case.assignment): case.points for case in made.CASES}
+    sandboxed = not why_no_sandbox()
     options = GradeOptions(
-        sandboxed=not why_no_sandbox(),
+        sandboxed=sandboxed,
         limit=LIMIT,
         queue=lambda work, items: here(cores())(Samples(work, worth), items),
     )
     outcome = grade(where, names, options=options)
     late.apply(where)
-    problems = [*outcome.failures, *surprises(outcome.judgements, worth)]
-    return Demo(where, outcome.judgements, read_marks(where, outcome.judgements), problems)
+    wrong = surprises(outcome.judgements, worth) if sandboxed else []  # else thieves may find it
+    marks = read_marks(where, outcome.judgements)
+    return Demo(where, outcome.judgements, marks, [*outcome.failures, *wrong])
 
 
 def pages(demo: Demo) -> list[tuple[Path, str]]:

@@ -3,6 +3,7 @@
 A page opens without a network: nbconvert's own loads its formulas' script from elsewhere.
 """
 
+import base64
 import html
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from autograder.pages import TEMPLATES
 
 WIDGET = "widget-view"
+MATH_FONT = Path(__file__).parents[1] / "book" / "pages" / "math.woff"
 
 
 class _Renderer(IPythonRenderer):  # type: ignore[misc]
@@ -43,6 +45,8 @@ class PageExporter(HTMLExporter):  # type: ignore[misc]
         super().__init__(
             embed_images=True, extra_loaders=loaders, template_file="lecture.html.j2", **options
         )
+        font = base64.b64encode(MATH_FONT.read_bytes()).decode()
+        self.environment.globals["math_font"] = font  # a fraction's bar lies right in few others
         kinds = self.config.NbConvertBase.display_data_priority
         last = sorted(kinds, key=lambda kind: WIDGET in kind)  # a widget needs a kernel
         self.config.NbConvertBase.display_data_priority = last

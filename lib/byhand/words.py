@@ -1,7 +1,7 @@
 """Numbers and ranks in sentences, and text that any file can hold."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 _HISSING = ("s", "x", "ch", "sh")
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
@@ -34,6 +34,24 @@ def amount_text(amount: str | float) -> str:
     if isinstance(amount, str):
         return amount
     return f"{amount:,.0f}" if float(amount).is_integer() else f"{amount:,.3f}"
+
+
+def num_bytes_text(num_bytes: float) -> str:
+    """Bytes: exact below 1000; a KB is 1000, as on a network's label.
+
+    >>> num_bytes_text(900), num_bytes_text(1536), num_bytes_text(1_234_000)
+    ('900 B', '1.54 KB', '1.23 MB')
+    """
+    if num_bytes < 1e3:
+        return f"{num_bytes:.0f} B"
+    return scaled(num_bytes, {1e12: "TB", 1e9: "GB", 1e6: "MB", 1e3: "KB"})
+
+
+def scaled(value: float, units: Mapping[float, str]) -> str:
+    """The value to three digits or a whole number, in the largest of the units that it reaches."""
+    factor = next((factor for factor in units if value >= 0.9995 * factor), min(units))
+    digits = f"{value / factor:,.0f}" if value >= 1e3 * factor else f"{value / factor:.3g}"
+    return f"{digits} {units[factor]}"
 
 
 def an(noun: str) -> str:

@@ -81,6 +81,7 @@ def test_a_page_folds_what_jupyter_folds_and_asks_no_other_host(tmp_path):
         (False, True),
     ]
     assert "<mfrac>" in page
+    assert 'url("data:font/woff;base64,d09G' in page, "the page has the font its fractions need"
     assert r"<code>\frac{</code>" in page, "what is no formula stays as it was written"
     assert "<script" not in page
 

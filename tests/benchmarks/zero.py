@@ -35,6 +35,7 @@ from byhand.model.mlp import MLP, random_weights, softmax_cross_entropy
 from byhand.model.optimizers import SGD
 from byhand.runtime.trace import recorder
 from byhand.zero import ShardedGradients, ShardedModule, ShardedOptimizer, ShardedParameters
+from byhand.zero.exchange import exchange
 
 WORLD_SIZE, REPETITIONS, WARM_UP = 2, 30, 3
 SIZES = {  # name: (layer sizes, rows a rank)
@@ -42,9 +43,11 @@ SIZES = {  # name: (layer sizes, rows a rank)
     "medium: 6 × 512²": ([512] * 7, 128),
     "large: 6 × 1024²": ([1024] * 7, 128),
 }
+EXCHANGED = partial(ShardedOptimizer, reduce_scatter=exchange)
 RATE = {"lr": 1e-3, "momentum": 0.9}
 AGAINST = {  # ours: theirs
     "stage 1": ("ZeroRedundancyOptimizer", "DeepSpeed 1"),
+    "stage 1, exchanged": ("ZeroRedundancyOptimizer", "DeepSpeed 1"),
     "stage 2": ("DeepSpeed 2",),
     "stage 3": ("FSDP2", "DeepSpeed 3"),
     "stage 3, kept": ("FSDP2, kept",),
@@ -56,7 +59,7 @@ def by_hand(stage, weights, x, labels):
     """A function that takes one step with byhand.zero."""
     model = MLP.from_weights(weights)
     # Stage 1 frees nothing before the step: one unit, as ZeroRedundancyOptimizer has one bucket.
-    layers = [model] if stage is ShardedOptimizer else model.layers
+    layers = [model] if stage in (ShardedOptimizer, EXCHANGED) else model.layers
     model = stage(layers, partial(SGD, **RATE))
     global_batch = len(x) * dist.get_world_size()
 
@@ -139,6 +142,7 @@ def ways() -> dict:
     """What takes turns, by name."""
     found = {
         "stage 1": partial(by_hand, ShardedOptimizer),
+        "stage 1, exchanged": partial(by_hand, EXCHANGED),
         "stage 2": partial(by_hand, ShardedGradients),
         "stage 3": partial(by_hand, ShardedParameters),
         "stage 3, kept": partial(by_hand, partial(ShardedParameters, reshard=False)),

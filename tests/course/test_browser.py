@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import answers
+import nbformat
 import pytest
 from conftest import CHROMIUM
 
@@ -280,17 +281,19 @@ def test_a_page_fits_its_screen_and_can_be_read_by_everyone(pages, screen, name,
     assert screen.evaluate(CONTRAST) == [], "text needs a contrast of 4.5"
 
 
-def test_a_lectures_explorer_moves_in_jupyterlab(served, screen):
+def test_a_lectures_figure_says_its_title_and_its_explorer_moves_in_jupyterlab(served, screen):
     copy = PICTURES / f"{LECTURE}.ipynb"  # the lecture itself must not be saved over
     PICTURES.mkdir(parents=True, exist_ok=True)
-    notebook = json.loads((COURSE / "lectures" / copy.name).read_text())
-    for cell in notebook["cells"]:
-        cell["metadata"].pop("jupyter", None)  # of a folded cell one sees the first line
-    copy.write_text(json.dumps(notebook))
+    book = nbformat.read(COURSE / "lectures" / copy.name, as_version=4)
+    for cell in book.cells:
+        cell.metadata.pop("jupyter", None)  # a folded cell has no words to be found by
+    nbformat.write(book, copy)
     try:
         screen.goto(served.at(f"lab/tree/build/browser/{copy.name}?reset"))
         run_cell(screen, "world_size =")
         run_cell(screen, "from byhand.collectives.lab import")
+        figure = run_cell(screen, "picture(broadcast, reduced)").locator(".jp-OutputArea img")
+        assert "broadcast" in figure.get_attribute("alt").lower(), "for who cannot see the figure"
         cell = run_cell(screen, 'collective_explorer("')
         image = cell.locator(".jp-OutputArea img")
         before = image.get_attribute("src")

@@ -154,6 +154,15 @@ def test_exercises_are_what_the_solutions_generate():
     assert unnoted == [], "run: make exercises"
 
 
+@by_place(LECTURES + SOLUTIONS)
+def test_what_stands_in_a_fold_is_drawn_as_markdown(path):
+    for source in cells(path, "markdown"):
+        for fold in re.findall(r"</summary>(.*?)</details>", source, flags=re.DOTALL):
+            raw = "" if fold.startswith("\n\n") else fold.partition("\n\n")[0]
+            found = re.search(r"`[^`]+`|\$[^$]+\$|\*\w[^*]*\*|\]\(", raw)
+            assert not found, f"a line must be left free after </summary>: {found and found[0]}"
+
+
 @by_place(LECTURES)
 def test_a_lecture_has_one_parameters_cell_and_defines_no_library(path):
     book = json.loads(path.read_text())

@@ -50,7 +50,6 @@ def test_the_page_for_who_teaches_is_there_and_its_links_lead_into_the_book(sour
     assert teach.startswith("# Run this as a course\n")
     assert "(teach.md)" in (target / "guide.md").read_text()
     assert "(lectures/course.md)" in teach
-    assert "(guide.md)" in teach
     assert "(../" not in teach
 
 

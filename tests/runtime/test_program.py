@@ -288,6 +288,21 @@ def test_output_comes_by_rank_and_stream_and_none_is_lost(run) -> None:
     assert all(f"\r[{rank}] 100%" in done.stderr for rank in (0, 1)), repr(done.stderr)
 
 
+def test_a_line_that_comes_in_two_is_whole_though_another_rank_prints_between(monkeypatch) -> None:
+    shown = []
+    monkeypatch.setattr(live, "_write", lambda _, data: shown.append(data))
+    monkeypatch.setattr(live, "PAUSE", 600.0)
+    with live.LiveOutput(2) as output:
+        (one, _), (other, _) = output.streams
+        os.write(one, b"half")
+        wait_until(lambda: output._tails)
+        for line in (b"whole", b"another"):
+            os.write(other, line + b"\n")
+            wait_until(lambda line=line: line in b"".join(shown))
+        os.write(one, b" a line\n")
+    assert b"".join(shown) == b"[1] whole\n[1] another\n[0] half a line\n"
+
+
 def _heed_control_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 

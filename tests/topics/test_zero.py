@@ -29,13 +29,15 @@ from byhand.zero import (
     lab,
     units,
 )
+from byhand.zero.exchange import exchange
 from byhand.zero.paper import REDUCE, step_on_paper
 
 WORLD_SIZES = (1, 2, 3, 4)
 STAGES = {1: ShardedOptimizer, 2: ShardedGradients, 3: ShardedParameters}
 NO_PREFETCH = partial(ShardedParameters, prefetch=False)
 KEPT = partial(ShardedParameters, reshard=False)
-VARIANTS = {**STAGES, "3 without prefetch": NO_PREFETCH, "3 kept": KEPT}
+EXCHANGED = partial(ShardedGradients, reduce_scatter=exchange)
+VARIANTS = {**STAGES, "3 without prefetch": NO_PREFETCH, "3 kept": KEPT, "2 exchanged": EXCHANGED}
 SIZES = (6, 5, 7, 3)  # 35, 42 and 24 parameters: none a multiple of 4, 24 of 2 and 3
 TIGHT = {"rtol": 1e-10, "atol": 1e-10}
 ADAM = partial(AdamW, lr=0.01)
@@ -260,6 +262,12 @@ def test_a_step_sends_what_the_formula_says(world_size):
             shards = [step.sent_bytes(op, rank) for op in ("all_gather", "reduce_scatter")]
             assert sum(shards) == wanted, (stage, micro_batches)
             assert [e.payload_bytes for e in step.select("all_reduce", rank)] == [8]  # the norm
+
+
+def test_an_exchange_sends_as_much_as_a_reduce_scatter():
+    own, exchanged = steps_of([(2, 1), ("2 exchanged", 1)], 4)
+    assert exchanged.count("reduce_scatter") == 0
+    assert exchanged.sent_bytes("all_to_all") == own.sent_bytes("reduce_scatter") > 0
 
 
 def test_weights_that_stay_whole_are_gathered_once():

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from byhand.figures import pen, style
+from byhand.words import num_bytes_text
 
 GAP = 0.3  # of a row's height, below it
 PALE = 0.45  # the strength of a predicted bar's colour
@@ -92,7 +93,7 @@ def bytes_bars(
         pale = {op: strength if op in both else 1.0 for op in ops}
         hues = {op: style.tint(style.wire_colour(op), pale[op]) for op in ops}
         shown = [(op.replace("_", "-"), ops[op] / factor, hues[op]) for op in ops]
-        return Line(shown, f"{style.num_bytes_text(sum(ops.values()))} {kind}")
+        return Line(shown, f"{num_bytes_text(sum(ops.values()))} {kind}")
 
     rows = {
         name.replace("_", "-"): [
@@ -130,13 +131,13 @@ def leaving_bars(
         row: [
             Line(
                 [(name, length, hues[name]) for name, length in ops.items()],
-                style.num_bytes_text(sum(ops.values())),
+                num_bytes_text(sum(ops.values())),
             )
         ]
         for row, ops in leaving.items()
     }
     figure = stacked({"": rows}, title, f"bytes {did}", hues)
-    figure.axes[0].xaxis.set_major_formatter(lambda value, _: style.num_bytes_text(value))
+    figure.axes[0].xaxis.set_major_formatter(lambda value, _: num_bytes_text(value))
     return figure
 
 

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from byhand.figures import pen, style
+from byhand.words import num_bytes_text
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#7f7f7f", "#56b4e9", "#e69f00")
 WIDTHS = (5.0, 2.4, 1.2)  # lines that lie over each other can all be seen
@@ -114,7 +115,7 @@ def seconds_by_size(
             _draw_points(axes, some, MARKERS[number % len(MARKERS)], look, aside, name in lines)
         for text, size in (marks or {}).items():
             if least <= size <= most:
-                _mark(axes, f"{text}: {style.num_bytes_text(size)}", size)
+                _mark(axes, f"{text}: {num_bytes_text(size)}", size)
         ends = {name: some[-1][1] for name, some in points.items() if name not in lines}
         axes.autoscale_view()
         pen.name_ends(axes, {name: line(most) for name, line in lines.items()} | ends, colours)
@@ -127,7 +128,7 @@ def _set_axes(axes: Axes, least: float, most: float) -> None:
     axes.grid(color=style.FAINT, linewidth=0.5)
     axes.set_axisbelow(True)
     axes.xaxis.set_major_locator(LogLocator(10, numticks=8))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: style.num_bytes_text(size)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: num_bytes_text(size)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: style.seconds_text(seconds)))
     axes.xaxis.set_minor_formatter(NullFormatter())
 

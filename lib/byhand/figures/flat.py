@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from byhand.figures import pen, style
 from byhand.figures.bars import Line, stacked
-from byhand.words import counted
+from byhand.words import counted, num_bytes_text
 
 SHADES, BUCKET_SHADES = ("#c9d1d9", "#e3e8ed"), (style.COMPUTE, "#5b8db8")
 LEAST = 0.005  # of all bytes: how long a layer of none is drawn
@@ -84,13 +84,13 @@ def bucket_layout(layer_bytes: Sequence[float], buckets: Sequence[Sequence[int]]
         title = "One bucket: nothing travels before backward is through"
     layers, shown = [], []
     for number, (bucket, total) in enumerate(zip(buckets, totals, strict=True)):
-        shade, text = BUCKET_SHADES[number % 2], style.num_bytes_text(total)
+        shade, text = BUCKET_SHADES[number % 2], num_bytes_text(total)
         lengths = {layer: max(layer_bytes[layer], least) for layer in bucket}
         layers += [((f"layer {n}", str(n)), length, shade) for n, length in lengths.items()]
         shown.append(((f"bucket {number}: {text}", text), sum(lengths.values()), shade))
     rows = {"gradients": layers, "buckets": shown}
     figure = _end_to_end(rows, title, "bytes, in the order in which backward completes them  ⟶")
-    figure.axes[0].xaxis.set_major_formatter(lambda num_bytes, _: style.num_bytes_text(num_bytes))
+    figure.axes[0].xaxis.set_major_formatter(lambda num_bytes, _: num_bytes_text(num_bytes))
     return figure
 
 

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from byhand.figures import pen, style
-from byhand.words import counted
+from byhand.words import counted, num_bytes_text
 
 
 class Message(NamedTuple):
@@ -44,7 +44,7 @@ def message_diagram(
     num_steps = max((message.step for message in messages), default=0)
     width = max(num_steps, num_rounds)
     if title is None:
-        total = style.num_bytes_text(sum(message.num_bytes for message in messages))
+        total = num_bytes_text(sum(message.num_bytes for message in messages))
         title = (
             f"{counted(len(messages), 'message')}, {total} in all, {counted(num_steps, 'round')}"
         )

@@ -7,18 +7,20 @@ colour-blind readers.
 
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.typing import ColorType
 
 from byhand.figures.alt import as_image
+
+from byhand.words import scaled
 
 INK, FAINT, PAPER = "#1b2733", "#c9d1d9", "#ffffff"
 COMPUTE, COMMUNICATION, WAITING = "#1f4e79", "#9aa5b1", PAPER
@@ -183,9 +185,11 @@ def readable_on(colour: str) -> str:
     return next(text for text in (INK, PAPER, "#000000") if contrast(text, colour) >= READABLE)
 
 
-def legible(colour: str) -> tuple[float, float, float]:
+def legible(colour: ColorType) -> str:
     """The hue as the colour of a text on paper: darker, where it would be faint."""
-    shades = (tuple(shade / 20 * part for part in to_rgb(colour)) for shade in range(20, 0, -1))
+    red, green, blue = to_rgb(colour)
+    steps = (step / 20 for step in range(20, 0, -1))
+    shades = (to_hex((step * red, step * green, step * blue)) for step in steps)
     return next(shade for shade in shades if contrast(shade, PAPER) >= READABLE)
 
 
@@ -203,23 +207,9 @@ def _luminance(colour: ColorType) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def num_bytes_text(num_bytes: float) -> str:
-    """1536 -> '1.5 KB'. Exact below 1000; KB is 1000 bytes, as on a network's label."""
-    if num_bytes < 1e3:
-        return f"{num_bytes:.0f} B"
-    return scaled(num_bytes, {1e12: "TB", 1e9: "GB", 1e6: "MB", 1e3: "KB"})
-
-
 def seconds_text(seconds: float) -> str:
     """0.0015 -> '1.5 ms'."""
     return scaled(seconds, {1.0: "s", 1e-3: "ms", 1e-6: "µs", 1e-9: "ns"})
-
-
-def scaled(value: float, units: Mapping[float, str]) -> str:
-    """The value to three digits or a whole number, in the largest of the units that it reaches."""
-    factor = next((factor for factor in units if value >= 0.9995 * factor), min(units))
-    digits = f"{value / factor:,.0f}" if value >= 1e3 * factor else f"{value / factor:.3g}"
-    return f"{digits} {units[factor]}"
 
 
 def save_svg(figure: Figure, path: str | Path | io.StringIO, text: str = "path") -> None:

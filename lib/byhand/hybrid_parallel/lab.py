@@ -340,8 +340,8 @@ def staircase(
         axes.set_xticks(range(len(ran)), [name.removesuffix(" B") for name in ran])
         axes.set_yticks([1, 8, 64, 512], ["1", "8", "64", "512"])
         axes.set(xlabel="billions of parameters", ylabel="tp · pp", ylim=(0.7, 4000))
-        known = ("circles: what ran", ring["mec"]), ("line: the rule", style.COMPUTE)
+        known = ("circles: what ran", style.axis_colour("dp")), ("line: the rule", style.COMPUTE)
         for line, (text, colour) in enumerate(known):
-            where = {"transform": axes.transAxes, "va": "top", "color": style.legible(colour)}
+            where = {"transform": axes.transAxes, "va": "top", "color": style.legible(str(colour))}
             axes.text(0.02, 0.98 - 0.09 * line, text, weight="bold", **where)
     return figure

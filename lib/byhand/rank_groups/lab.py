@@ -24,7 +24,7 @@ from byhand.rank_groups.grid import AXES, ORDER, RankGrid, rank_groups
 from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.rank_groups.traffic import bytes_leaving, stays_inside, transformer_bytes
 from byhand.runtime import Run
-from byhand.words import counted
+from byhand.words import counted, num_bytes_text
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
     from ipywidgets import VBox
@@ -295,7 +295,6 @@ def draw_grid(
     Raises:
         ValueError: there is no such grid; the sentence says which one change would do.
     """
-    from byhand.figures.style import num_bytes_text
 
     degrees = {"tp": tp, "cp": cp, "ep": ep, "pp": pp}
     try:

@@ -24,7 +24,7 @@ from importlib.machinery import BuiltinImporter, PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from byhand.words import counted
+from byhand.words import counted, num_bytes_text
 
 if TYPE_CHECKING:
     from byhand.runtime import LaunchError, Run, VirtualNetwork
@@ -260,16 +260,16 @@ def _status(error: LaunchError) -> int:
 
 def _report(run: Run, tally: Tally, asked: argparse.Namespace) -> int:
     """Say what the run came to, and write what is asked for; the exit status."""
-    from byhand.tools.summary import bytes_text, summary
+    from byhand.tools.summary import summary
 
     for event in run.ledger.events:
         tally.add(event)
     lines = [] if asked.quiet else ["", f"byhand: {summary(tally, run.spans)}"]
     if run.peak_bytes is not None and not asked.quiet:
-        peaks = ", ".join(map(bytes_text, run.peak_bytes))
+        peaks = ", ".join(map(num_bytes_text, run.peak_bytes))
         lines.append(f"the most bytes of tensors held at once, by rank: {peaks}")
     if run.traffic is not None and not asked.quiet:
-        sent = ", ".join(bytes_text(host.sent) for host in run.traffic.hosts)
+        sent = ", ".join(num_bytes_text(host.sent) for host in run.traffic.hosts)
         lines.append(f"sent over the links, by host: {sent}")
     if lines:
         print(*lines, sep="\n", file=sys.stderr)

@@ -13,6 +13,7 @@ import re
 import select
 import selectors
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -79,7 +80,7 @@ class LiveOutput:
     def __init__(self, world_size: int):
         self.streams: list[tuple[int, int]] = []
         self.unread = False
-        self._tails: dict[int, bytes] = {}  # by pipe, a line that has not ended
+        self._tails: dict[int, tuple[bytes, float]] = {}  # by pipe, a line so far, and since when
         self._selector = selectors.DefaultSelector()
         screens = _screens()
         for rank in range(world_size):
@@ -107,7 +108,9 @@ class LiveOutput:
     def _pass_on(self) -> None:
         while self._selector.get_map():
             ready = {key.fd for key, _ in self._selector.select(PAUSE if self._tails else None)}
-            for read in [*ready, *(self._tails.keys() - ready)]:
+            shown_by = time.monotonic() - PAUSE
+            late = {read for read, (_, since) in self._tails.items() if since <= shown_by}
+            for read in [*ready, *(late - ready)]:
                 rank, screen = self._selector.get_key(read).data
                 data = os.read(read, CHUNK) if read in ready else b""
                 try:
@@ -121,13 +124,14 @@ class LiveOutput:
 
     def _take(self, read: int, rank: int, screen: Screen, data: bytes) -> None:
         """Show whole lines and bars at once, and an unfinished line when no more comes."""
-        text = self._tails.pop(read, b"") + data
+        before, since = self._tails.pop(read, (b"", time.monotonic()))
+        text = before + data
         whole, end, tail = text.rpartition(b"\n")
         if b"\r" in tail or len(tail) >= CHUNK or not data:
             whole, end, tail = text, b"", b""
         screen.show(rank, whole + end)
         if tail:
-            self._tails[read] = tail
+            self._tails[read] = tail, time.monotonic() if end else since
 
 
 def _screens() -> tuple[Screen, Screen]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from byhand.runtime.errors import table
 from byhand.runtime.ledger import Event
-from byhand.words import counted
+from byhand.words import counted, num_bytes_text
 
 MOST_PAIRS = 3  # of ranks, one waiting for the other
 LEAST_SHARE = 0.01  # of a rank's time: who waited less is not named
@@ -57,7 +57,7 @@ def summary(tally: Tally, spans: Sequence[tuple[float, float]]) -> str:
         return f"{head}, no communication"
     total = sum(row.sent_bytes for row in tally.rows.values())
     rows = [_cells(op, row, len(spans)) for op, row in sorted(tally.rows.items(), key=_most_bytes)]
-    lines = [f"{head}, {bytes_text(total)} sent by all ranks together", table(HEADER, rows)]
+    lines = [f"{head}, {num_bytes_text(total)} sent by all ranks together", table(HEADER, rows)]
     lines += [LEGEND, *_pairs(tally, spans)]
     return "\n".join(lines)
 
@@ -69,7 +69,7 @@ def _most_bytes(named: tuple[str, Row]) -> int:
 def _cells(op: str, row: Row, num_ranks: int) -> tuple[str, ...]:
     is_seen = row.unseen < row.calls
     seconds = [f"{s / num_ranks:.3f} s" if is_seen else "–" for s in (row.waited, row.exposed)]
-    return (op, f"{row.calls:,}", bytes_text(row.sent_bytes), *seconds)
+    return (op, f"{row.calls:,}", num_bytes_text(row.sent_bytes), *seconds)
 
 
 def _pairs(tally: Tally, spans: Sequence[tuple[float, float]]) -> list[str]:
@@ -83,14 +83,3 @@ def _pairs(tally: Tally, spans: Sequence[tuple[float, float]]) -> list[str]:
                 f"rank {rank} waited {seconds:.3f} s for rank {awaited}, {share:.0%} of its time"
             )
     return lines or ["no rank waited long for another"]
-
-
-def bytes_text(num_bytes: float) -> str:
-    """
-    >>> bytes_text(900), bytes_text(1_234_000)
-    ('900 B', '1.23 MB')
-    """
-    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if num_bytes >= unit:
-            return f"{num_bytes / unit:.2f} {name}"
-    return f"{num_bytes:.0f} B"

@@ -2,6 +2,7 @@
 
 flat      a unit's parameters as one tensor, cut into equal shards: read this, then stages
 stages    shard the optimizer's state (1), the gradients too (2), the parameters too (3)
+exchange  another reduce-scatter for them, faster on CPUs
 hooks     stage 3 for any nn.Module: what torch's fully_shard does
 memory    bytes held and bytes sent, by stage
 paper     the lecture's watched step, in milliseconds

@@ -73,9 +73,11 @@ class Flat:
     parameters and gradient are whole in stage 1, parameters alone in stage 2, neither in 3.
     """
 
-    def __init__(self, unit: Layer, group: Group, replicas: Group, dtype, reduce_dtype):
+    def __init__(
+        self, unit: Layer, group: Group, replicas: Group, dtype, reduce_dtype, reduce_scatter
+    ):
         """Take over the parameters of rank 0 of each group, and keep this rank's shard of them."""
-        self.unit, self.group = unit, group
+        self.unit, self.group, self.reduce_scatter = unit, group, reduce_scatter
         self.rank, self.num_ranks = dist.get_rank(group), dist.get_world_size(group)
         parameters = unit.parameters()
         self.shapes = [parameter.shape for parameter in parameters]
@@ -145,8 +147,7 @@ class Flat:
         """
         sent = self.grad_whole.to(self.reduce_dtype)
         mine = self.mine(sent)
-        work = REDUCE_SCATTER(mine, sent, group=self.group, async_op=True)
-        self.sending = work, mine
+        self.sending = self.reduce_scatter(mine, sent, self.group), mine
 
     def finish_reduce(self) -> None:
         """Wait for the sum, and add it to `grad_shard`."""
@@ -157,6 +158,11 @@ class Flat:
             self.grad_shard = mine if stays else mine.clone()
         else:
             self.grad_shard += mine
+
+
+def torchs_own(mine: Tensor, whole: Tensor, group: Group) -> dist.Work:
+    """whole [n · k], partial -> mine [k], sharded, after wait()."""
+    return REDUCE_SCATTER(mine, whole, group=group, async_op=True)
 
 
 def units(layers: Iterable[Layer]) -> Iterator[MLP]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from byhand.communication_cost import AlphaBeta, crossover
 from byhand.communication_cost.lab import Sweep
 from byhand.communication_cost.networks import TOPOLOGIES, depth_first, renumbered
+from byhand.words import num_bytes_text
 
 if TYPE_CHECKING:
     from ipywidgets import VBox
@@ -53,7 +54,6 @@ def draw_costs(
     timed: the number of ranks of an all-reduce that was measured, and its points.
     """
     from byhand.figures import seconds_by_size
-    from byhand.figures.style import num_bytes_text
 
     line = AlphaBeta(alpha, beta)
     name = rival.replace("_", " ").replace("halving doubling", "halving-doubling")
@@ -115,7 +115,7 @@ def draw_crossings(line: AlphaBeta, num_ranks: Sequence[int], title: str) -> Cou
                 point = meet, line.seconds("ring", ranks, meet)
                 axes.plot(*point, "o", color=style.INK, markersize=7)
                 look = {"textcoords": "offset points", "fontsize": style.TEXT_POINTS}
-                axes.annotate(style.num_bytes_text(meet), point, (-6, 8), ha="right", **look)
+                axes.annotate(num_bytes_text(meet), point, (-6, 8), ha="right", **look)
         for name, colour, place in zip(colours, colours.values(), (0.5, 0.06), strict=True):
             look = {"color": colour, "transform": every[0].transAxes}
             every[0].text(0.05, place, name.replace("_", " "), **look)

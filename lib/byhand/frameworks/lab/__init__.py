@@ -32,6 +32,7 @@ from byhand.planner.software import UNSEEN
 from byhand.planner.step import Step, step
 from byhand.runtime import Event, Run, launch
 from byhand.tools.peaks import peaks_of
+from byhand.words import num_bytes_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -332,7 +333,7 @@ def code_of(function: Any) -> str:
 def table(found: Mapping[str, Trained], ways: Mapping[str, Callable], title: str) -> Figure:
     """What every way cost: a bar table, theirs in one hue and ours in another."""
     from byhand.figures import bar_table
-    from byhand.figures.style import COMMUNICATION, COMPUTE, num_bytes_text
+    from byhand.figures.style import COMMUNICATION, COMPUTE
 
     def column(value: Callable[[str], float | None]) -> dict[str, float | None]:
         return {name: value(name) for name in found}
@@ -352,7 +353,7 @@ def table(found: Mapping[str, Trained], ways: Mapping[str, Callable], title: str
 def held_bars(title: str, memory: float = 80e9) -> Figure:
     """What a rank of each real configuration holds, by kind; their GPUs have that memory."""
     from byhand.figures.bars import Line, stacked
-    from byhand.figures.style import STATE_COLOURS, num_bytes_text
+    from byhand.figures.style import STATE_COLOURS
 
     rows, hues = {}, STATE_COLOURS
     for name, one in CONFIGURATIONS.items():

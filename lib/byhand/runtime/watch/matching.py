@@ -15,6 +15,8 @@ from collections.abc import Callable, Collection
 from byhand.runtime.ledger import SETUP_OPS, Event
 from byhand.words import counted, ordinal, ranks_text
 
+_Key = tuple[str, int | None, int | None, int]
+
 
 class Matcher:
     """Fits calls together as they arrive; `problem` is the sentence for the first that do not."""
@@ -25,8 +27,8 @@ class Matcher:
         self._made: dict[tuple[int, str], int] = defaultdict(int)
         self._groups: dict[tuple[int, ...], set[str]] = defaultdict(set)  # names, by members
         self._rounds: dict[tuple[str, int], dict[int, Event]] = {}
-        self._sends: dict[tuple[int, int, int], deque[Event]] = defaultdict(deque)
-        self._receives: dict[tuple[int, int, int], deque[Event]] = defaultdict(deque)
+        # sends and receives without a partner, by: which it is, sender (-1: any), receiver, tag
+        self._alone: dict[_Key, deque[Event]] = {}
 
     def add(self, call: Event) -> None:
         """Take in a rank's next call."""
@@ -58,25 +60,28 @@ class Matcher:
             del self._rounds[call.group_name, number]
 
     def _add_message(self, call: Event) -> None:
-        if call.peer is None:  # a receive from any source
-            keys = ((sender, call.rank, call.tag) for sender in call.group)
-            waiting = next((self._sends[key] for key in keys if self._sends.get(key)), None)
-            if waiting is None:
-                self._receives[-1, call.rank, call.tag].append(call)
-                return
-            return self._meet(waiting.popleft(), call)
         if call.op == "send":
-            key, mine, others = (call.rank, call.peer, call.tag), self._sends, self._receives
-            anyone = self._receives[-1, call.peer, call.tag]
-            queue = others[key] or anyone
+            ends = call.rank, call.peer
+            partners = [("recv", *ends, call.tag), ("recv", -1, call.peer, call.tag)]
+        elif call.peer is not None:
+            ends = call.peer, call.rank
+            partners = [("send", *ends, call.tag)]
         else:
-            key, mine, others = (call.peer, call.rank, call.tag), self._receives, self._sends
-            queue = others[key]
+            ends = -1, call.rank
+            partners = [("send", sender, call.rank, call.tag) for sender in call.group]
+        partner = next((self._take(key) for key in partners if key in self._alone), None)
+        if partner is None:
+            self._alone.setdefault((call.op, *ends, call.tag), deque()).append(call)
+        else:
+            self._meet(*((call, partner) if call.op == "send" else (partner, call)))
+
+    def _take(self, key: _Key) -> Event:
+        """The first of those that have no partner, which has one now."""
+        queue = self._alone[key]
+        call = queue.popleft()
         if not queue:
-            mine[key].append(call)
-            return
-        other = queue.popleft()
-        self._meet(*((call, other) if call.op == "send" else (other, call)))
+            del self._alone[key]
+        return call
 
     def _meet(self, send: Event, receive: Event) -> None:
         _matched((send, receive))
@@ -115,8 +120,8 @@ class Matcher:
 
     def other_tags(self, receive: Event) -> set[int]:
         """Tags with which its sender has sent, and nobody has received: `receive` names another."""
-        ends = receive.peer, receive.rank
-        return {tag for (*some, tag), sends in self._sends.items() if (*some,) == ends and sends}
+        kind = "send", receive.peer, receive.rank
+        return {tag for (*some, tag) in self._alone if (*some,) == kind}
 
     def number(self, call: Event) -> int:
         """The how-manieth collective of its group an unmatched `call` is, from 1."""
