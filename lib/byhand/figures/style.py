@@ -19,7 +19,6 @@ from matplotlib.figure import Figure
 from matplotlib.typing import ColorType
 
 from byhand.figures.alt import as_image
-
 from byhand.words import scaled
 
 INK, FAINT, PAPER = "#1b2733", "#c9d1d9", "#ffffff"
