@@ -1,13 +1,14 @@
 """How fast four ranks start and all-reduce, four ways; how soon a deadlock is named; how it grows.
 
-    python tests/benchmarks/launch.py [trials | --growth]
+    python tests/benchmarks/launch.py [trials | --growth | --results]
 
 Every way runs in a process of its own that has imported torch, as a notebook's kernel has. The
 trials take turns, with a second between them, as a reader leaves between cells. One trial is
 everything from the call to the results. launch, spawn and notebook_launcher start fresh processes
 in each trial; ipyparallel's engines are started once, before, and keep their process group.
 A trial of more than a minute hangs: that way is ended, starts anew, and the table says how often.
-Last, launch alone, from 2 ranks to 64.
+Then launch alone, from 2 ranks to 64. Last, two ranks' results of 100 MB each, over what forked
+processes take that write as much to a pipe.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ WORLD_SIZE = 4
 PAUSE = 1.0
 TRIALS = 10
 HANGS = 60.0  # seconds
+RESULT_BYTES = 100_000_000
 EXPECTED = 4.0 * WORLD_SIZE
 WORLD_SIZES = (2, 4, 8, 16, 32, 64)
 MOST_AT_64 = 0.4  # seconds
@@ -245,12 +247,60 @@ def report_growth(trials: int) -> None:
         print(f"{n:4} ranks {row}" + (f"  ≤ {1e3 * MOST_AT_64:.0f} ms" if n == 64 else ""))
 
 
+def ones(rank: int = 0, world_size: int = 2) -> torch.Tensor:
+    """What a rank gives back."""
+    return torch.ones(RESULT_BYTES // 4)
+
+
+def by_pipes() -> list[torch.Tensor]:
+    """The same tensors, of two forked processes that write them to pipes."""
+    reads = []
+    for _ in range(2):
+        read, write = os.pipe()
+        if os.fork() == 0:
+            with open(write, "wb", buffering=0) as file:
+                left = memoryview(ones().numpy()).cast("B")
+                while left:
+                    left = left[file.write(left) :]
+            os._exit(0)
+        os.close(write)
+        reads.append(read)
+    found = [torch.empty(RESULT_BYTES // 4) for _ in reads]
+    for read, tensor in zip(reads, found, strict=True):
+        with open(read, "rb") as file:
+            file.readinto(memoryview(tensor.numpy()).cast("B"))
+        os.wait()
+    return found
+
+
+def report_results(trials: int) -> None:
+    """Print how long large results take, over pipes, each until all numbers have been read."""
+    from byhand import launch
+
+    torch.set_num_threads(1)
+    ways = {"launch": lambda: launch(ones, 2).results, "pipes": by_pipes}
+    times: dict[str, list[float]] = {way: [] for way in ways}
+    for trial in range(-1, trials):
+        for name, way in ways.items():
+            time.sleep(PAUSE)
+            begun = time.perf_counter()
+            assert all(float(x.mean()) == 1.0 for x in way())
+            times[name] += [time.perf_counter() - begun] if trial >= 0 else []
+    ratio = statistics.median(a / b for a, b in zip(*times.values(), strict=True))
+    ours, theirs = map(statistics.median, times.values())
+    print(f"\nresults of 100 MB from each of 2 ranks: {ours:.3f} s, by pipes {theirs:.3f} s")
+    print(f"ratio {ratio:.2f}, aim ≤ 1")
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--serve"]:
         contender(sys.argv[2])
     elif sys.argv[1:2] == ["--growth"]:
         report_growth(TRIALS)
+    elif sys.argv[1:2] == ["--results"]:
+        report_results(TRIALS)
     else:
         number = int(sys.argv[1]) if len(sys.argv) > 1 else TRIALS
         report(measure(number), number)
         report_growth(number)
+        report_results(number)
