@@ -116,7 +116,7 @@ def draw_crossings(line: AlphaBeta, num_ranks: Sequence[int], title: str) -> Cou
                 axes.plot(*point, "o", color=style.INK, markersize=7)
                 look = {"textcoords": "offset points", "fontsize": style.TEXT_POINTS}
                 axes.annotate(num_bytes_text(meet), point, (-6, 8), ha="right", **look)
-        for name, colour, place in zip(colours, colours.values(), (0.5, 0.06), strict=True):
+        for name, colour, place in zip(colours, colours.values(), (0.86, 0.74), strict=True):
             look = {"color": colour, "transform": every[0].transAxes}
             every[0].text(0.05, place, name.replace("_", " "), **look)
     return figure
