@@ -26,10 +26,11 @@ class Held(NamedTuple):
 def mountain(panels: Mapping[str, Held], title: str, on_top: str = "activations") -> Figure:
     """A panel for each step, all to one scale: megabytes over the operations of the step."""
     most = max(max(panel.samples) for panel in panels.values()) / 1e6
+    longest = max(len(panel.samples) for panel in panels.values())
     height = 0.95 + (2.0 if len(panels) == 1 else 1.35) * len(panels)
     with style.plot(height, title, len(panels), 1, squeeze=False) as (figure, grid):
         for axes, (name, panel) in zip(grid[:, 0], panels.items(), strict=True):
-            _draw(axes, panel, most, on_top)
+            _draw(axes, panel, (longest, most), on_top)
             axes.set_title(name, loc="left", fontsize=style.TEXT_POINTS)
             axes.set_ylabel("MB held")
         first = next(iter(panels.values()))
@@ -38,7 +39,8 @@ def mountain(panels: Mapping[str, Held], title: str, on_top: str = "activations"
     return figure
 
 
-def _draw(axes: Axes, panel: Held, most: float, on_top: str) -> None:
+def _draw(axes: Axes, panel: Held, whole: tuple[int, float], on_top: str) -> None:
+    longest, most = whole
     samples = [value / 1e6 for value in panel.samples]
     each = max(1, len(samples) // BINS)
     tops = [max(samples[i : i + each]) for i in range(0, len(samples), each)]
@@ -48,7 +50,7 @@ def _draw(axes: Axes, panel: Held, most: float, on_top: str) -> None:
         axes.fill_between(over, floor, higher, color=style.wire_colour(kind), linewidth=0)
         floor = higher
     axes.fill_between(over, floor, tops, color=ON_TOP, linewidth=0)
-    axes.set(xlim=(0, len(samples)), ylim=(0, 1.18 * most), xticks=[])
+    axes.set(xlim=(0, longest), ylim=(0, 1.18 * most), xticks=[])
     axes.tick_params(left=True)
     peak = max(range(len(tops)), key=tops.__getitem__)
     axes.plot([over[peak]], [tops[peak]], "o", color=style.INK, markersize=3.5)

@@ -84,8 +84,8 @@ class LossScale:
         Sends 2 (n-1)/n · 4 bytes: one all-reduce of one number.
         """
         wide = [g.to(torch.promote_types(g.dtype, torch.float32)) for g in gradients]
-        overflows = [~g.isfinite().all() for g in wide or [torch.zeros(())]]  # or none
-        overflow = torch.stack(overflows).any().float()
+        found = wide or [torch.zeros(())]  # a rank may have no gradients
+        overflow = torch.stack([~g.isfinite().all() for g in found]).any().float()
         if dist.is_initialized():  # one device alone needs no process group
             dist.all_reduce(overflow, dist.ReduceOp.MAX, group=self.group)
         for gradient in wide:
