@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-NVLINK = 0.86  # of what is written, that a large collective within a host reaches
+NVLINK = 0.86  # of what is written, that a large collective within a host reaches: set, not fitted
 CARD = 0.79  # the same of a network card
 ALPHA = 2.5e-6  # seconds a message: a ring of n ranks has n - 1 of them, one after the other
 GIB = 2**30  # a GPU sold as "80 GB" has 80 of these
