@@ -11,7 +11,6 @@ import inspect
 import re
 import statistics
 import textwrap
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -80,14 +79,13 @@ def absent() -> dict[str, str]:
 @dataclass(frozen=True)
 class Trained:
     """One way's steps: losses of the global batch; a late step's calls and bytes of rank 0; the
-    most bytes that the fullest rank held in a step; the median seconds of a step on rank 0.
+    most bytes that the fullest rank held in a step.
     """
 
     losses: list[float]
     calls: Mapping[str, int]
     sent_bytes: float
     peak_bytes: int
-    seconds: float
 
     def __repr__(self) -> str:
         calls = ", ".join(f"{count} {op}" for op, count in self.calls.items())
@@ -125,18 +123,16 @@ def _losses(
 def _measured(
     rank: int, world_size: int, ways: Sequence[Callable], weights: GPT, batches: Batches
 ) -> list[tuple]:
-    """Of each way: the losses, each step's begin and end, and the second step's peak."""
+    """Of each way: the losses, and the second step's peak."""
     found = []
     for way in ways:
-        losses, seconds, steps = [], [], way(weights, batches)
+        losses, steps = [], way(weights, batches)
         for _ in batches:
             mark()
-            begin = time.monotonic()
             losses.append(_number(next(steps)))
-            seconds.append(time.monotonic() - begin)
         mark()
         list(steps)  # what stands behind its last yield
-        found.append((losses, seconds, list(peaks_of(way(weights, batches[:2])))[-1]))
+        found.append((losses, list(peaks_of(way(weights, batches[:2])))[-1]))
     return found
 
 
@@ -162,10 +158,10 @@ def _last_steps(run: Run, num_steps: int) -> list[list[Event]]:
 
 
 def _trained(calls: Sequence[Event], found: Sequence[tuple]) -> Trained:
-    losses, seconds, peaks = zip(*found, strict=True)
+    losses, peaks = zip(*found, strict=True)
     counts = Counter(event.op for event in calls if event.sent_bytes)
     sent = sum(event.sent_bytes for event in calls)
-    return Trained(_means(losses), dict(counts), sent, max(peaks), statistics.median(seconds[0]))
+    return Trained(_means(losses), dict(counts), sent, max(peaks))
 
 
 # What they do not do
