@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 
 from byhand.figures import pen, style
 from byhand.words import num_bytes_text
@@ -234,6 +235,10 @@ def expert_loads(panels: Mapping[str, Loads], title: str | None = None) -> Figur
     for axes, loads in zip(figure.axes, panels.values(), strict=True):
         mean = sum(sum(rank.values()) for rank in loads) / len(loads)
         axes.axvline(mean, color=style.INK, linewidth=1.1, linestyle=(0, (3, 2)))
+        near = mean - 0.07 * axes.get_xlim()[1], mean
+        for text in axes.texts:
+            if isinstance(text, Annotation) and near[0] < text.xy[0] < near[1]:
+                text.xy = mean, text.xy[1]  # beside the line, not through it
     return figure
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from byhand.expert_parallel.lab import Watched, loads_of, popular
 from byhand.expert_parallel.placement import Placement, imbalance, in_order, replicated
 from byhand.figures import Block, expert_loads, panel_stack, timeline
-from byhand.tools.asleep import from_zero, stretches
+from byhand.tools.asleep import Stretch, from_zero, stretches
 
 if TYPE_CHECKING:
     import ipywidgets
@@ -34,10 +34,10 @@ def travel(chosen: Tensor, placement: Placement) -> CourseFigure:
         [(expert, rank) for token in mine.tolist() for expert in token]
         for rank, mine in enumerate(chosen.tensor_split(len(placement)))
     ]
-    ordered = [sorted(rows) for rows in before]
+    ordered = [sorted(rows, key=lambda row: home[row[0]]) for rows in before]
     every = [row for rows in before for row in rows]
     after = [sorted(row for row in every if home[row[0]] == rank) for rank in range(len(placement))]
-    moments = {"chosen (a frame is a token)": before, "sorted by expert": ordered}
+    moments = {"chosen (a frame is a token)": before, "sorted by rank": ordered}
     panels = {
         name: [[Block(i, (r,), f"{e}") for i, (e, r) in enumerate(rows)] for rows in ranks]
         for name, ranks in {**moments, "with their experts": after}.items()
@@ -50,10 +50,15 @@ def travel(chosen: Tensor, placement: Placement) -> CourseFigure:
 
 def step_timeline(watched: Watched, number: int = 0) -> CourseFigure:
     """The timeline of the step under a placement, from its barrier on: forward ends with the third
-    all-to-all, which brings back what the experts made."""
+    all-to-all, which brings back what the experts made, and the step with its last."""
     ranks = range(watched.run.world_size)
     at = watched.drawn[number] + 1
-    calls, spans = from_zero(stretches(watched.run, rank)[at] for rank in ranks)
+    parts = []
+    for rank in ranks:
+        begin, _, calls = stretches(watched.run, rank)[at]
+        own = [call for call in calls if call.op != "barrier"]
+        parts.append(Stretch(begin, own[-1].end, own))
+    calls, spans = from_zero(parts)
     middle = [call.end for call in calls if (call.rank, call.op) == (0, "all_to_all")][2]
     phases = {"forward": (0.0, middle), "backward": (middle, max(end for _, end in spans))}
     return timeline(calls, spans, phases=phases)
@@ -82,7 +87,7 @@ def draw_loads(
     num_slots = min(num_experts + spare, num_experts * num_ranks)
     placements = {
         "in order": in_order(num_experts, num_ranks),
-        "placed by load": replicated(loads, num_ranks, num_experts),
+        "by load": replicated(loads, num_ranks, num_experts),
         f"with {num_slots - num_experts} copies": replicated(loads, num_ranks, num_slots),
     }
     panels = {name: by_rank(placement, loads) for name, placement in placements.items()}
