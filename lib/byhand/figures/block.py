@@ -93,7 +93,7 @@ def _draw_row(
         elif name == split.again and not forward:
             pen.box(axes, corner, size, style.PAPER, style.FAINT, 1)
             middle = left + wide / 2, first + tall / 2
-            pen.small(axes, middle, "behind\nA →", va="center")
+            pen.small(axes, middle, "behind\ngrad_x,\ngrad_A", va="center")
         elif name in split.meetings:
             op = split.meetings[name][not forward]
             _draw_meeting(axes, corner, size, op, forward, split.colours.get(op, style.PAPER))
