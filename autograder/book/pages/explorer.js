@@ -28,19 +28,20 @@ const explorers = (() => {
 
   function show(form, { templates, parts, states }) {
     const controls = [...form.querySelectorAll("select, input")], last = controls.at(-1);
-    const others = controls.slice(0, -1).map(place);
-    for (const slider of form.querySelectorAll("input")) {
-      const words = slider.dataset.words.split("|");
-      if (slider === last) {
-        const there = words.filter((_, each) => [...others, each].join("|") in states);
-        slider.max = there.length - 1; // which may lower its value
-        slider.disabled = there.length === 1;
-      }
-      slider.nextElementSibling.textContent = words[slider.value];
-      slider.setAttribute("aria-valuetext", words[slider.value]);
+    const first = (key) => (typeof states[key] === "string" ? states[key] : key);
+    const reached = (control, each) =>
+      controls.map((other) => (other === control ? each : place(other))).join("|");
+    for (const control of controls) {
+      const words = control.options ?? control.dataset.words.split("|");
+      const keys = Array.from(words, (_, each) => reached(control, each));
+      const there = control === last ? keys.filter((key) => key in states) : keys;
+      control.disabled = new Set(there.map(first)).size === 1; // with the others as they are
+      if (control.options) continue;
+      control.max = there.length - 1; // which may lower its value
+      control.nextElementSibling.textContent = words[control.value];
+      control.setAttribute("aria-valuetext", words[control.value]);
     }
-    const found = states[controls.map(place).join("|")];
-    const [number, ...given] = typeof found === "string" ? states[found] : found;
+    const [number, ...given] = states[first(controls.map(place).join("|"))];
     const values = given.map((each) => (typeof each === "number" ? parts[each] : each));
     form.querySelector(".shown").innerHTML = templates[number].replace(/\{(\d+|\*)\}/g, (_, hole) =>
       hole === "*" ? values.join("") : values[hole]);
