@@ -63,13 +63,15 @@ def make_gradebook(where: Places) -> None:
     """The class's database, put in its place whole, where there is none.
 
     nbgrader notes which version it is in a last step of its own, and takes one without for an old
-    one: what is cut off before that step must not be there.
+    one: what is cut off before that step must not be there. What autograded/ says was recorded is
+    not in a new one, so it goes.
 
     Raises:
         GradebookError: there is no room on the disk. OSError: there is none, either.
     """
     if where.gradebook.exists():
         return
+    shutil.rmtree(where.autograded, ignore_errors=True)
     prepare(where)
     draft = where.gradebook.with_name(f".{where.gradebook.name}.{os.getpid()}")
     try:

@@ -18,6 +18,7 @@ from autograder.grade.journal import Judgement
 from autograder.grade.marks import Marks, read_marks
 from autograder.grade.verdicts import BLANK, PASSED, first_paragraph
 from autograder.places import Places
+from autograder.places import places as places_of
 from autograder.release.generate import release
 from autograder.report.class_page import write_report
 from autograder.report.export import plain
@@ -45,7 +46,7 @@ class Demo:
 
 def places(course: Path) -> Places:
     """Where the demo keeps what other commands keep in the course and in build/class."""
-    where = Places(course, course / "build" / "demo")
+    where = places_of(course / "build" / "demo", course)
     where.exercises, where.work = where.class_dir / "exercises", where.class_dir / "work"
     return where
 

@@ -20,6 +20,7 @@ from autograder.batch import queue, slurm
 from autograder.batch.grade_work import GradeWork, HandIn
 from autograder.batch.queue import Queue
 from autograder.collect.door import strays
+from autograder.database import make_gradebook
 from autograder.grade.engine import Grader, submissions
 from autograder.grade.journal import Judgement
 from autograder.grade.marks import in_the_way
@@ -83,8 +84,7 @@ def grade(
     with Grader(where, **options.engine) as grader, alone(where):
         if not students:
             outcome.failures = strays(where)
-        if not where.gradebook.exists():  # what autograded/ says was recorded is so no more
-            shutil.rmtree(where.autograded, ignore_errors=True)
+        make_gradebook(where)
         todo = submissions(where, assignments, list(students))
         for assignment in {assignment for _, assignment in todo}:
             grader.released(assignment)

@@ -175,9 +175,10 @@ def _linked(text: str, target: Path, address: str) -> str:
 
 def _kept(link: re.Match[str], target: Path, address: str) -> str:
     """A link to what is in the book stays one; any other leads to the repository, if it can."""
-    if (target / link[2]).is_file():
+    words, path, anchor = link[1], link[2], link[3] or ""
+    if (target / path).is_file():
         return link[0]
-    return f"[{link[1]}]({address}/blob/main/{link[2]})" if address else f"{link[1]} (`{link[2]}`)"
+    return f"[{words}]({address}/blob/main/{path}{anchor})" if address else f"{words} (`{path}`)"
 
 
 def _write(notebook: NotebookNode, path: Path) -> None:

@@ -147,12 +147,13 @@ def _is_applied(where: Places) -> None:
 
 def _take_back(assignment: Assignment, before: Policy, now: Policy) -> None:
     """The due date and the extensions that the file gave, and gives no more. What was set in the
-    formgrader stays."""
-    if assignment.name in {*before.due} - {*now.due}:
+    formgrader, also since then, stays."""
+    if assignment.name not in now.due and assignment.duedate == before.due.get(assignment.name):
         assignment.duedate = None
-    gone = {*before.extension.get(assignment.name, {})} - {*now.extension.get(assignment.name, {})}
+    given, kept = (one.extension.get(assignment.name, {}) for one in (before, now))
     for submission in assignment.submissions:
-        if submission.student.id in gone:
+        student = submission.student.id
+        if student in {*given} - {*kept} and submission.extension == timedelta(given[student]):
             submission.extension = None
 
 

@@ -74,8 +74,8 @@ def test_where_the_tests_are_not_it_says_what_it_needs(tmp_path):
 
 
 def test_the_formgrader_opens_on_the_class_and_keeps_its_files_in_the_demo(tmp_path, monkeypatch):
-    where, became = demo.places(tmp_path), {}
     shutil.copytree(COURSE / "solutions" / "01_ranks", tmp_path / "solutions" / "01_ranks")
+    where, became = demo.places(tmp_path), {}
     monkeypatch.setattr(os, "execvpe", lambda file, argv, env: became.update(argv=argv, env=env))
     monkeypatch.setattr(serve.late, "apply", lambda where: [])
     for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR"):

@@ -18,6 +18,7 @@ from nbgrader.api import Gradebook
 from autograder import cli
 from autograder.batch.grading import GradeOptions, grade
 from autograder.collect.tables import as_csv
+from autograder.database import opened_gradebook
 from autograder.grade import engine as grader
 from autograder.grade import gradebook
 from autograder.grade.engine import Grader
@@ -107,6 +108,8 @@ def test_a_lost_gradebook_is_made_again_from_the_journal(graded, tmp_path):
     copy = type(where)(where.course, tmp_path / "class")
     but_for_it = shutil.ignore_patterns(where.gradebook.name)
     shutil.copytree(where.class_dir, copy.class_dir, ignore=but_for_it)
+    with opened_gradebook(copy) as gradebook:  # as the formgrader does
+        assert gradebook.students == []
     assert grade(copy, NAME, [], OPTIONS).new == 0
     assert scores(copy) == scores(where)
 

@@ -117,6 +117,14 @@ def test_what_class_toml_says_no_more_is_taken_back_and_the_formgraders_stays(wh
         gradebook.db.commit()
     late.apply(where)
     assert marks(where, "ada").late_penalty == 1, "what the formgrader says stays"
+    policy(where, rate + f"[due]\n{NAME} = 2026-05-01\n")
+    late.apply(where)
+    with book(where) as gradebook:
+        gradebook.find_assignment(NAME).duedate = datetime.datetime(2026, 3, 1, 12)
+        gradebook.db.commit()
+    policy(where, rate)
+    late.apply(where)
+    assert marks(where, "ada").late_penalty == 1, "also what it said before the file's went"
 
 
 def test_a_mark_and_a_time_that_come_after_grading_count(where):
