@@ -20,5 +20,6 @@ A `Case` is one submission as the `Judge` in the kernel gets it; what the kernel
 nbgrader's. `GradeWork` is all of this as work for the queue.
 
 Many at once is batch/: one queue, here or on Slurm. kernel.py is how papermill drives a kernel, for
-judging and for `autograder run`. release/ turns solutions/ into exercises/.
+judging and for `autograder run`, whose pages batch/page.py writes. release/ turns solutions/ into
+exercises/. samples.py has the made-up hand-ins that course.py and demo.py grade before one's eyes.
 """

@@ -39,6 +39,9 @@ from autograder.samples import BLANK, SOLVED, Samples, hand_in, made_up, surpris
 from byhand.runtime.walls.isolation import why_no_sandbox
 from byhand.words import counted
 
+PAGE = "batch/page.py", "mathml.py", "templates/lecture.html.j2", "book/pages/math.css"
+MADE_BY = [Path(__file__).parent / name for name in PAGE]
+
 WAITING = 2  # so many more at a time than there are cores
 
 
@@ -200,9 +203,9 @@ def next_steps(sample_class: Path) -> str:
 
 
 def _inputs(notebook: Path) -> str:
-    """All that decides what a lecture shows: itself, the library, torch."""
+    """All that decides what a lecture's page shows: itself, the library, torch, how it is made."""
     digest = hashlib.sha256(notebook.read_bytes() + torch.__version__.encode())
-    for path in sorted(LIBRARY.rglob("*")):
+    for path in [*sorted(LIBRARY.rglob("*")), *MADE_BY]:
         if path.is_file() and "__pycache__" not in path.parts:
             digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -4,37 +4,35 @@ A page opens without a network: nbconvert's own loads its formulas' script from 
 """
 
 import base64
-import html
 from pathlib import Path
 from typing import Any
 
 from jinja2 import FileSystemLoader, pass_context
-from latex2mathml.converter import convert
 from nbconvert import HTMLExporter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
+from autograder.mathml import CSS, FONT, mathml
 from autograder.pages import TEMPLATES
 
 WIDGET = "widget-view"
-MATH_FONT = Path(__file__).parents[1] / "book" / "pages" / "math.woff"
 
 
 class _Renderer(IPythonRenderer):  # type: ignore[misc]
     """nbconvert's Markdown, its formulas as MathML, which browsers draw by themselves."""
 
     def inline_math(self, body: str) -> str:
-        return f'<span class="math">{_mathml(body)}</span>'
+        return f'<span class="math">{mathml(body)}</span>'
 
     def block_math(self, body: str) -> str:
-        return f'<div class="math-block" tabindex="0">{_mathml(body, "block")}</div>'
+        return block(body)
+
+    def latex_environment(self, name: str, body: str) -> str:
+        return block(f"\\begin{{{name}}}{body}\\end{{{name}}}")
 
 
-def _mathml(formula: str, display: str = "inline") -> str:
-    """A formula as MathML; one that cannot be read stays as it was written."""
-    try:
-        return str(convert(formula, display=display))
-    except Exception:  # latex2mathml raises a dozen kinds
-        return f"<code>{html.escape(formula)}</code>"
+def block(formula: str) -> str:
+    """A formula of its own, which scrolls where a phone is narrower."""
+    return f'<div class="math" tabindex="0">{mathml(formula, "block")}</div>'
 
 
 class PageExporter(HTMLExporter):  # type: ignore[misc]
@@ -45,8 +43,9 @@ class PageExporter(HTMLExporter):  # type: ignore[misc]
         super().__init__(
             embed_images=True, extra_loaders=loaders, template_file="lecture.html.j2", **options
         )
-        font = base64.b64encode(MATH_FONT.read_bytes()).decode()
-        self.environment.globals["math_font"] = font  # a fraction's bar lies right in few others
+        self.environment.globals["math_font"] = base64.b64encode(FONT.read_bytes()).decode()
+        self.environment.globals["math_css"] = CSS.read_text()
+        self.environment.filters["math_block"] = lambda text: block(text.strip().strip("$"))
         kinds = self.config.NbConvertBase.display_data_priority
         last = sorted(kinds, key=lambda kind: WIDGET in kind)  # a widget needs a kernel
         self.config.NbConvertBase.display_data_priority = last

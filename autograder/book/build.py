@@ -25,7 +25,8 @@ def build(course: Path, executed: Path, target: Path) -> list[str]:
     """
     source = target.with_name(f"{target.name}-source")
     settings = tomllib.loads((course / "pyproject.toml").read_text())
-    forms = drawn.forms(executed, executed.parent)
+    names = [path.stem for path in sorted((course / "lectures").glob("*.ipynb"))]
+    forms = drawn.forms(names, executed, executed.parent)
     where = Places(course, course / "build" / "class")
     gather(where, executed, source, address_of(settings), forms)
     explorer = planner.explorer()

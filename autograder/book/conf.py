@@ -1,17 +1,17 @@
 """Sphinx's settings for the book; build.py names this folder. Source of each: Sphinx, myst-nb.
 
-Formulas are MathML, which browsers draw by themselves: no script, and one font, which is here.
+Formulas are MathML: see autograder/mathml.py.
 """
 
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 
 import byhand
 from autograder.book.sharing import add_tags
+from autograder.mathml import mathml
 
 PAGES = Path(__file__).parent / "pages"
 
@@ -32,9 +32,10 @@ maximum_signature_line_length = 60
 html_theme = "furo"
 html_title = project
 html_static_path = [
-    str(PAGES / name) for name in ("book.css", "figures.js", "math.woff", "math-OFL.txt")
+    str(PAGES / name)
+    for name in ("book.css", "figures.js", "math.css", "math.woff", "math-OFL.txt")
 ]
-html_css_files, html_js_files = ["book.css"], ["figures.js"]
+html_css_files, html_js_files = ["math.css", "book.css"], ["figures.js"]
 html_favicon = str(PAGES / "favicon.svg")
 html_math_renderer = "mathml"
 html_copy_source = False
@@ -54,13 +55,13 @@ suppress_warnings = ["misc.highlighting_failure", "mystnb.unknown_mime_type"]
 
 def inline(writer: Any, node: nodes.Element) -> None:
     """A formula within a line."""
-    writer.body.append(f'<span class="math">{convert(node.astext())}</span>')
+    writer.body.append(f'<span class="math">{mathml(node.astext())}</span>')
     raise nodes.SkipNode
 
 
 def block(writer: Any, node: nodes.Element) -> None:
     """A formula of its own, which scrolls where a phone is narrower."""
-    formula = convert(node.astext(), display="block")
+    formula = mathml(node.astext(), "block")
     writer.body.append(f'<div class="math" tabindex="0">{formula}</div>')
     raise nodes.SkipNode
 

@@ -30,12 +30,12 @@ Recipe = Mapping[str, Any]
 DRAWS = Path(byhand.__file__).parent, Path(__file__).parent  # what decides how a state looks
 
 
-def forms(executed: Path, build: Path) -> dict[str, str]:
-    """For each executed lecture that has an explorer, the form for its page.
+def forms(names: Sequence[str], executed: Path, build: Path) -> dict[str, str]:
+    """For each of these lectures that has an explorer, as it was executed, the form for its page.
 
     Its states are in build/explorers, and are drawn only if the recipe or the library changed.
     """
-    recipes = {path.stem: recipe_of(path) for path in sorted(executed.glob("*.ipynb"))}
+    recipes = {name: recipe_of(executed / f"{name}.ipynb") for name in names}
     found = {name: recipe for name, recipe in recipes.items() if recipe}
     stamp = _stamp()
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:

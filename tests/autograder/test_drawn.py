@@ -126,7 +126,8 @@ def test_each_executed_lecture_with_an_explorer_gets_a_form_whose_states_real_ra
     executed.mkdir()
     for name, cells in lectures.items():
         write(new_notebook(cells=cells), executed / f"{name}.ipynb")
-    (name, text), *others = drawn.forms(executed, tmp_path).items()
+    write(new_notebook(cells=lectures["with"]), executed / "gone.ipynb")  # of an older course
+    (name, text), *others = drawn.forms(list(lectures), executed, tmp_path).items()
     assert (name, others) == ("with", [])
     assert "Scatter" in text
     assert (tmp_path / FOLDER / "with.js").is_file()

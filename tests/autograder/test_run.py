@@ -86,6 +86,23 @@ def test_a_page_folds_what_jupyter_folds_and_asks_no_other_host(tmp_path):
     assert "<script" not in page
 
 
+def test_what_no_mathml_is_made_of_stays_as_it_was_written(tmp_path):
+    path = notebook(
+        tmp_path / "book.ipynb", "1", "1", "from IPython.display import Math; Math('y^2')"
+    )
+    book = nbformat.read(path, as_version=4)
+    for place, text in enumerate(
+        (r"\begin{align}a&=b\end{align}", r"$$\begin{aligned}c&=d\end{aligned}$$")
+    ):
+        book.cells[place] = nbformat.v4.new_markdown_cell(text, id=f"formula-{place}")
+    nbformat.write(book, path)
+    (ran,) = run_notebooks([path], tmp_path / "out", Running())
+    page = ran.output.with_suffix(".html").read_text()
+    assert r"<code>\begin{align}a&amp;=b\end{align}</code>" in page
+    assert r"<code>\begin{aligned}c&amp;=d\end{aligned}</code>" in page
+    assert "<msup><mi>y</mi><mn>2</mn></msup>" in page, "a formula that a cell showed"
+
+
 def test_parameters_reach_the_notebook_with_their_types(tmp_path):
     path = notebook(
         tmp_path / "book.ipynb",

@@ -213,7 +213,7 @@ def test_a_lecture_reads_no_file_by_a_path_from_where_it_runs(path, tmp_path, mo
 PAGES = ["README.md", "CONTRIBUTING.md", "lectures/README.md", "CHANGELOG.md"]
 
 
-@pytest.mark.parametrize("name", [*PAGES, ".github/SECURITY.md"])
+@pytest.mark.parametrize("name", [*PAGES, ".github/SECURITY.md", "autograder/README.md"])
 def test_a_pages_links_lead_somewhere(name):
     page = ROOT / name
     links = [link for link in re.findall(r"\]\(([^)]+)\)", page.read_text()) if "://" not in link]
