@@ -289,8 +289,9 @@ def test_an_error_without_a_line_is_said_once():
 
 
 def test_a_backend_that_cannot_run_is_refused_with_the_numbers():
-    with pytest.raises(ValueError, match="backend 'mpi' is unknown"):
-        launch(add_up, 2, backend="mpi")
+    for joined in (True, False):
+        with pytest.raises(ValueError, match="backend 'mpi' is unknown"):
+            launch(add_up, 2, backend="mpi", setup=joined)
     ranks = torch.cuda.device_count() + 1
     with pytest.raises(ValueError, match=r"needs one GPU per rank: \d+ rank|not built into"):
         launch(add_up, ranks, backend="nccl")

@@ -203,7 +203,7 @@ class Failure:
 def describe_exit(code: int) -> str:
     """An exit status in words: `os._exit(3)`, a signal's name, or the likely out-of-memory kill."""
     if code >= 0:
-        return f"its process exited with code {code} before the function returned"
+        return f"its process exited with code {code} before it had finished"
     name = signal.Signals(-code).name if -code in signal.valid_signals() else f"signal {-code}"
     hints = {
         "SIGSEGV": " (a segmentation fault)",
