@@ -21,6 +21,7 @@ from waiting import wait_until
 import byhand
 from byhand.runtime import ForkClient
 from byhand.runtime.process.place import OPEN
+from byhand.runtime.system import PORTABLE
 from byhand.runtime.watch import supervise
 from byhand.tools import live
 from byhand.tools.command import main
@@ -52,7 +53,8 @@ def server():
 @pytest.fixture
 def run(server, monkeypatch, capfd):
     """The command's end, in this process, with a fork server forked from the tests' own."""
-    monkeypatch.setattr(ForkClient, "start", lambda: server.fresh(OPEN))
+    if not PORTABLE:  # which forks no server from another
+        monkeypatch.setattr(ForkClient, "start", lambda: server.fresh(OPEN))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     terminated = signal.getsignal(signal.SIGTERM)
 
