@@ -72,6 +72,16 @@ def ordinal(number: int) -> str:
     return f"{number}{'th' if 10 < number % 100 < 14 else ending}"
 
 
+def group_text(ranks: Iterable[int], number: int | None = None) -> str:
+    """A group by its ranks; and by which of several it is, if that is told: 0 is the default one.
+
+    >>> group_text([0, 1]), group_text([0, 1], 0), group_text([0, 1], 2)
+    ('group [0, 1]', 'default group [0, 1]', '2nd new group [0, 1]')
+    """
+    which = "" if number is None else f"{ordinal(number)} new " if number else "default "
+    return f"{which}group {list(ranks)}"
+
+
 def ranks_text(ranks: Iterable[int]) -> str:
     """
     >>> ranks_text([2]), ranks_text({0, 1, 3}), ranks_text(range(4))

@@ -119,6 +119,20 @@ def groups_of_the_same_ranks(rank, world_size):
     dist.all_reduce(torch.ones(1), group=groups[rank])
 
 
+def the_default_group_and_the_last_of_three(rank, world_size):
+    groups = [dist.new_group([0, 1]) for _ in range(3)]
+    dist.barrier(group=groups[0])  # and nothing on the second
+    dist.all_reduce(torch.ones(1), group=[None, groups[2]][rank])
+
+
+def groups_that_their_members_alone_make(rank, world_size):
+    if rank < 2:
+        alone = {"use_local_synchronization": True}
+        groups = [dist.new_group([0, 1], **alone) for _ in range(6)]
+        dist.barrier(group=groups[0])
+        dist.all_reduce(torch.ones(1), group=groups[[2, 4][rank]])
+
+
 def receive_of_nothing(rank, world_size):
     if rank == 0:
         dist.recv(torch.ones(1), 1)
@@ -200,8 +214,24 @@ CASES = [
         groups_of_the_same_ranks,
         2,
         (
-            "rank 0 waits in all_reduce on the 1st group [0, 1]",
-            "rank 1 waits in all_reduce on the 2nd group [0, 1]. Each needs a call",
+            "rank 0 waits in all_reduce on the 1st new group [0, 1]",
+            "rank 1 waits in all_reduce on the 2nd new group [0, 1]. Each needs a call",
+        ),
+    ),
+    (
+        the_default_group_and_the_last_of_three,
+        2,
+        (
+            "rank 0 waits in all_reduce on the default group [0, 1]",
+            "rank 1 waits in all_reduce on the 3rd new group [0, 1]. Each needs a call",
+        ),
+    ),
+    (
+        groups_that_their_members_alone_make,
+        3,
+        (
+            "rank 0 waits in all_reduce on the 3rd new group [0, 1]",
+            "rank 1 waits in all_reduce on the 5th new group [0, 1]. Each needs a call",
         ),
     ),
     (

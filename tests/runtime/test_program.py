@@ -21,6 +21,7 @@ from waiting import wait_until
 import byhand
 from byhand.runtime import ForkClient
 from byhand.runtime.process.place import OPEN
+from byhand.runtime.system import PORTABLE
 from byhand.runtime.watch import supervise
 from byhand.tools import live
 from byhand.tools.command import main
@@ -52,7 +53,8 @@ def server():
 @pytest.fixture
 def run(server, monkeypatch, capfd):
     """The command's end, in this process, with a fork server forked from the tests' own."""
-    monkeypatch.setattr(ForkClient, "start", lambda: server.fresh(OPEN))
+    if not PORTABLE:  # which forks no server from another
+        monkeypatch.setattr(ForkClient, "start", lambda: server.fresh(OPEN))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     terminated = signal.getsignal(signal.SIGTERM)
 
@@ -245,6 +247,19 @@ def _to_nobody(fd: int, data: bytes) -> None:
     raise BrokenPipeError
 
 
+@pytest.mark.parametrize(
+    ("rank", "sentence"),
+    [
+        (0, "The standard input of rank 0 has ended."),
+        (1, "The standard input is that of rank 0 alone: nobody can answer rank 1."),
+    ],
+)
+def test_a_rank_that_asks_is_told_whose_the_standard_input_is(run, rank, sentence) -> None:
+    done = run("-n", 3, "failing.py", "asks", "gloo", rank)
+    assert sentence in " ".join(done.stderr.split())
+    assert "keyboard" not in done.stderr
+
+
 def test_a_module_that_raises_is_told_without_the_frames_of_who_ran_it(run) -> None:
     done = run("-n", 3, "-m", "failing", "raises", "gloo")
     assert "ValueError: a bad batch" in done.stderr
@@ -328,6 +343,18 @@ def test_control_c_ends_all_and_says_where_each_rank_was(tmp_path) -> None:
     assert not any(rank.is_running() for rank in ranks)
 
 
+def _stopped(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_control_c_is_heeded_also_where_no_rank_runs(run, monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr("byhand.tools.command._draw", _stopped)
+    done = run("-n", 2, "--quiet", "--timeline", tmp_path / "run.svg", "tensor.py")
+    assert (done.returncode, done.stderr) == (130, "\nbyhand: stopped\n")
+    monkeypatch.setattr("byhand.tools.command._understood", _stopped)
+    assert run("-n", 2, "tensor.py").returncode == 130
+
+
 def test_a_command_that_is_killed_leaves_no_process() -> None:
     running, ranks = asleep()
     running.kill()
@@ -374,6 +401,17 @@ def test_it_says_its_version(run) -> None:
     assert run("--version").stdout == f"byhand {byhand.__version__}\n"
 
 
+@pytest.mark.parametrize("word", ["--version", "--help"])
+def test_where_nobody_reads_what_it_says_of_itself_it_says_nothing_else(word) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    how = {"stdout": write, "stderr": subprocess.PIPE, "text": True}
+    how["env"] = {**environment(), "PYTHONUNBUFFERED": ""}  # argparse would pass over it at once
+    done = subprocess.run(command(word), check=False, **how)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -390,6 +428,9 @@ def test_it_says_its_version(run) -> None:
         (("ddp.py",), "-n/--ranks"),
         (("--standalone", "--nproc_per_node=2", "ddp.py"), "--standalone is torchrun's"),
         (("--nproc-per-node", 2, "-m", "ddp"), "Here it is -n 4 for four ranks"),
+        (("--log-dir", "logs", "-n", 2, "ddp.py"), "Here only -n 4 is needed"),
+        (("-n", 2, "nowhere.py", "--log-dir", "x"), "there is no file nowhere.py"),
+        (("-n", 2, PROGRAMS, "--log-dir", "x"), f"there is no file {PROGRAMS}"),
     ],
 )
 def test_what_makes_no_sense_is_one_sentence_and_status_2(run, words, sentence) -> None:

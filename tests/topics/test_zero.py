@@ -270,6 +270,17 @@ def test_an_exchange_sends_as_much_as_a_reduce_scatter():
     assert exchanged.sent_bytes("all_to_all") == own.sent_bytes("reduce_scatter") > 0
 
 
+def test_an_exchange_of_what_is_not_equal_shards_is_refused_with_the_numbers():
+    def drive(rank, world_size, elements):
+        mine, whole = torch.zeros(elements // 2), torch.ones(elements)
+        exchange(mine, whole).wait()
+        return mine.tolist()
+
+    with pytest.raises(RankError, match="whole has 7 elements, and mine 3: 2 ranks with"):
+        launch(drive, 2, (7,))
+    assert launch(drive, 2, (0,)).results == [[], []]
+
+
 def test_weights_that_stay_whole_are_gathered_once():
     steps = steps_of([(1, 1), (2, 1), (3, 1), ("3 kept", 1)], 2)
     assert [step.count("all_gather", 0) for step in steps] == [2, 2, 4, 2]

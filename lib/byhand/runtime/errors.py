@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from byhand.words import ordinal
+from byhand.words import group_text
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Report:
     `state` is "waiting", "running", "returned", "raised" or "died"; `call` is the communication
     call it waits in (None when it waits in none), `group` the global ranks of that call, `peer`
     the other rank of a send or receive, `source` the line that made the call. `group_number`:
-    which of several groups of the same ranks it is, from 1.
+    of several groups of the same ranks, 0 is the default one, 1 the first that new_group made.
     """
 
     rank: int
@@ -38,8 +38,7 @@ class Report:
         if self.peer is not None:
             partner = f"peer {self.peer}"
         elif self.group is not None:
-            which = f"{ordinal(self.group_number)} " if self.group_number else ""
-            partner = f"{which}group {list(self.group)}"
+            partner = group_text(self.group, self.group_number)
         tensor = "" if self.shape is None else f"{list(self.shape)} {self.dtype}"
         return (str(self.rank), self.state, self.call or "", partner, tensor, self.source)
 
@@ -203,7 +202,7 @@ class Failure:
 def describe_exit(code: int) -> str:
     """An exit status in words: `os._exit(3)`, a signal's name, or the likely out-of-memory kill."""
     if code >= 0:
-        return f"its process exited with code {code} before the function returned"
+        return f"its process exited with code {code} before it had finished"
     name = signal.Signals(-code).name if -code in signal.valid_signals() else f"signal {-code}"
     hints = {
         "SIGSEGV": " (a segmentation fault)",

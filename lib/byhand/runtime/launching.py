@@ -19,6 +19,7 @@ from byhand.runtime.errors import LaunchError
 from byhand.runtime.launcher import Launcher
 from byhand.runtime.pickling import PerRank, pickled
 from byhand.runtime.run import Options, Run
+from byhand.runtime.system import check_backend
 from byhand.words import an, counted
 
 if TYPE_CHECKING:
@@ -191,6 +192,7 @@ def check_arguments(fn: Any, world_size: int, args: Any, options: Options) -> No
             f"args is a tuple of arguments, not {an(type(args).__name__)}; "
             "for one argument x write args=(x,)"
         )
+    check_backend(options.backend)
     deadline = options.deadline
     if type(deadline) not in (int, float) or not deadline > 0:
         raise ValueError(f"deadline is a positive number of seconds, not {deadline!r}")

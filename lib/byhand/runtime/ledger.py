@@ -71,6 +71,7 @@ class Call:
     sends: tuple[int, ...] = ()  # all-to-all: rows to each rank
     receives: tuple[int, ...] = ()
     detail: str = ""  # what else all ranks must agree on: of set-up calls, of a monitored barrier
+    made: str = ""  # new_group: torch's name for what it makes
     declared: int | None = None  # init_process_group: the world size it was given
 
 

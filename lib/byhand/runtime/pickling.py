@@ -125,8 +125,9 @@ def read(fd: int, at: int) -> Any:
 def _mapped(fd: int, size: int) -> memoryview:
     """A file as memory that can be written to, which the file never hears of."""
     if PORTABLE:
-        return memoryview(mmap.mmap(fd, size, access=mmap.ACCESS_COPY))
-    import torch  # whose maps keep no descriptor
+        with mmap.mmap(fd, size, access=mmap.ACCESS_READ) as file:
+            return memoryview(bytearray(file))
+    import torch  # whose maps keep no descriptor, as Python's do
 
     return torch.from_file(f"/proc/self/fd/{fd}", size=size, dtype=torch.uint8).numpy().data
 

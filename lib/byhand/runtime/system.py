@@ -39,6 +39,7 @@ PORTABLE = (
     or not hasattr(os, "memfd_create")
 )
 MARK = "BYHAND_SERVER"  # in the environment of a fork server, and so of all that it forks
+MIXED = "cpu:gloo,cuda:nccl"  # a backend for each kind of tensors
 MAX_RANKS = "BYHAND_MAX_RANKS"  # in the environment: so many may be asked for, room or not
 FEW_RANKS, RANKS_A_CORE = 16, 128  # there is always room for a few
 RANK_BYTES, RANK_FILES = 24 << 20, 8  # about what a fresh one writes to, and what is open for it
@@ -105,6 +106,16 @@ def check_room(world_size: int) -> None:
         f"{world_size} ranks are more than there is room for on this machine ({room}). Ask for"
         f" fewer, or set {MAX_RANKS}={world_size} in the environment to start them all the same"
     )
+
+
+def check_backend(backend: str) -> None:
+    """Refuse a word that names no backend; whether one can run here, torch knows.
+
+    Raises:
+        ValueError: it names none.
+    """
+    if backend not in ("auto", "gloo", "nccl", MIXED):
+        raise ValueError(f'backend {backend!r} is unknown; choose "auto", "gloo" or "nccl"')
 
 
 def _cores() -> Iterable[int]:

@@ -33,10 +33,6 @@ if TYPE_CHECKING:
 USAGE = """python -m byhand -n RANKS [options] script.py [arguments of its own]
        python -m byhand -n RANKS [options] -m package.module [arguments of its own]"""
 EXIT = "exit status: that of the first rank that failed; 0 if none did; 2 if nothing was started"
-NO_KEYBOARD = (
-    "A rank has no keyboard: nobody can answer it",
-    "Rank 0 alone has this command's standard input",
-)
 DRAWN_CALLS = 120  # of a rank, the last ones: more are no picture
 BAD, STOPPED, UNREAD = 2, 130, 128 + signal.SIGPIPE
 _RATE = re.compile(r"([\d.]+(?:e\d+)?) *([kmg]?)(b|bit)/s", re.IGNORECASE)
@@ -50,25 +46,41 @@ def main(words: Sequence[str] | None = None) -> int:
     """Run what the command line says; the exit status."""
     parser = _parser()
     words = sys.argv[1:] if words is None else words
-    if (unknown := _torchruns(words)) is not None:
-        parser.error(f"{unknown} is torchrun's. Here it is -n 4 for four ranks on this machine")
-    asked = parser.parse_args(words)
     try:
+        if (unknown := _torchruns(words)) is not None:
+            instead = "it is -n 4 for" if "nproc" in unknown else "only -n 4 is needed, for"
+            parser.error(f"{unknown} is torchrun's. Here {instead} four ranks on this machine")
+        asked = parser.parse_args(words)
         return _run(asked, _understood(asked))
     except ValueError as error:  # also what launch refuses
         parser.error(str(error))
     except BrokenPipeError:  # of our own messages; Python is not to try again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+        nobody = os.open(os.devnull, os.O_WRONLY)
+        for stream in (1, 2):
+            os.dup2(nobody, stream)
         return UNREAD
+    except KeyboardInterrupt:  # before the ranks ran, or when they had ended
+        print("\nbyhand: stopped", file=sys.stderr)
+        return STOPPED
 
 
 def _torchruns(words: Sequence[str]) -> str | None:
     """The first option before the program that is spelled as torchrun spells its own."""
-    before = itertools.takewhile(lambda word: word != "-m" and not os.path.isfile(word), words)
+    before = itertools.takewhile(lambda word: not _is_program(word), words)
     return next((word.partition("=")[0] for word in before if _TORCHRUNS.match(word)), None)
 
 
+def _is_program(word: str) -> bool:
+    """Whether what follows this word is the program's own, should there be a program."""
+    return word == "-m" or word.endswith(".py") or os.path.exists(word)
+
+
 class _Parser(argparse.ArgumentParser):
+    def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
+        """As argparse does, once what was printed has been read: a reader that is gone is told."""
+        print(end="", flush=True)
+        super().exit(status, message)
+
     def error(self, message: str) -> NoReturn:
         """One sentence, and no usage."""
         self.exit(BAD, f"byhand: {message} (python -m byhand --help)\n")
@@ -238,11 +250,9 @@ def _explained(error: LaunchError) -> str:
         return with_table(
             error.sentence.replace("raised SystemExit", "called sys.exit"), error.reports
         )
-    text = str(error).replace("before the function returned", "before the program had ended")
-    text = text.replace(*NO_KEYBOARD)
     if not _CUDA.search(error.sentence) or _has_gpu():
-        return text
-    return f"{text}\n\nThere is no GPU here that torch can use: the program itself asks for one."
+        return str(error)
+    return f"{error}\n\nThere is no GPU here that torch can use: the program itself asks for one."
 
 
 def _has_gpu() -> bool:

@@ -73,6 +73,12 @@ def sleeps(rank):
     time.sleep(1000)
 
 
+def asks(rank):
+    if rank == int(sys.argv[3]):
+        input("go on? ")
+    dist.barrier()
+
+
 def prints(rank):
     while True:
         print("a line")

@@ -86,6 +86,7 @@ class Member:
     stack_fd: int
     result_fd: int
     log: RankLog
+    has_input: bool = False  # somebody may answer it
     has_its_call: bool = True  # False once it is known to have ended before it took its call
     header: dict[str, Any] | None = None  # of its result, when that is written
     log_bytes: int = 0  # read so far
@@ -254,6 +255,7 @@ def send_calls(
         for member, call, own in zip(members, calls, given, strict=True):
             if id(call) not in files:
                 files[id(call)] = memory_file(call)
+            member.has_input = len(own) > 2
             try:
                 send_message(member.control, message, [files[id(call)], *own])
             except ConnectionError:  # it died: see exits

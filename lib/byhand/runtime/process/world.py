@@ -24,12 +24,11 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from byhand.runtime.system import loopback
+from byhand.runtime.system import MIXED, check_backend, loopback
 from byhand.words import counted
 
 JOIN_SECONDS = 60.0
 ELASTIC_SECONDS = 600.0  # under torchrun, whose hosts may import at different speeds
-MIXED = "cpu:gloo,cuda:nccl"
 
 
 def setup(rank: int, world_size: int, backend: str = "auto") -> None:
@@ -101,8 +100,7 @@ def choose_backend(backend: str, local_world_size: int, gpus: int | None = None)
     Raises:
         ValueError: the backend is unknown, not built in, or has fewer GPUs than ranks.
     """
-    if backend not in ("auto", "gloo", "nccl", MIXED):
-        raise ValueError(f'backend {backend!r} is unknown; choose "auto", "gloo" or "nccl"')
+    check_backend(backend)
     if backend == "gloo" or not dist.is_nccl_available():
         if backend == "nccl":
             raise ValueError('backend "nccl" is not built into this torch; use "gloo"')

@@ -162,12 +162,14 @@ def _new_group(
         return None
     everyone = tuple(range(dist.get_world_size()))
     members = tuple(sorted(ranks)) if ranks is not None else everyone
-    callers, name = everyone, "new groups"
+    callers, name, made = everyone, "new groups", str(c10d._world.group_count)
     if use_local_synchronization:  # the members alone call, and wait for each other
         callers, name = members, f"group {list(members)}"
+        made = c10d._hash_ranks_to_str(list(members))
     if dist.get_rank() not in callers:
         return None
-    return Call(op="new_group", group=callers, group_name=name, detail=f"group {list(members)}")
+    detail = f"group {list(members)}"
+    return Call(op="new_group", group=callers, group_name=name, detail=detail, made=made)
 
 
 def _init(backend: Any = None, *args: Any, world_size: int = -1, rank: int = -1, **_: Any) -> Call:

@@ -12,9 +12,10 @@ import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection
 
-from byhand.runtime.ledger import SETUP_OPS, Event
-from byhand.words import counted, ordinal, ranks_text
+from byhand.runtime.ledger import Event
+from byhand.words import counted, group_text, ranks_text
 
+_DEFAULT = "0"  # torch's name for the default group
 _Key = tuple[str, int | None, int | None, int]
 
 
@@ -25,7 +26,9 @@ class Matcher:
         self._clash: Callable[[], str | None] | None = None
         self.culprits: dict[int, Event] = {}  # by rank, the calls that clash
         self._made: dict[tuple[int, str], int] = defaultdict(int)
-        self._groups: dict[tuple[int, ...], set[str]] = defaultdict(set)  # names, by members
+        # by members: torch's names of the groups that new_group has made of them, in order
+        self._groups: dict[str, dict[str, None]] = defaultdict(dict)
+        self._everyone: tuple[int, ...] | None = None
         self._rounds: dict[tuple[str, int], dict[int, Event]] = {}
         # sends and receives without a partner, by: which it is, sender (-1: any), receiver, tag
         self._alone: dict[_Key, deque[Event]] = {}
@@ -45,8 +48,10 @@ class Matcher:
     def _add_collective(self, call: Event) -> None:
         number = self._made[call.rank, call.group_name]
         self._made[call.rank, call.group_name] += 1
-        if not number and call.op not in SETUP_OPS:
-            self._groups[call.group].add(call.group_name)
+        if call.op == "new_group":
+            self._groups[call.detail][call.made] = None
+        if call.group_name in (_DEFAULT, "new groups"):
+            self._everyone = call.group
         calls = self._rounds.setdefault((call.group_name, number), {})
         calls[call.rank] = call
         first = next(iter(calls.values()))
@@ -107,16 +112,15 @@ class Matcher:
     def group_text(self, call: Event) -> str:
         """A collective's group in words."""
         number = self.group_number(call)
-        return f"{f'the {ordinal(number)} ' if number else ''}group {list(call.group)}"
+        return f"{'' if number is None else 'the '}{group_text(call.group, number)}"
 
     def group_number(self, call: Event) -> int | None:
-        """Where the program talks on several groups of the same ranks: which this one is, from 1.
-
-        torch numbers its groups as they are made.
-        """
-        names = sorted(self._groups.get(call.group, ()), key=lambda name: (len(name), name))
-        several = len(names) > 1 and call.group_name in names
-        return names.index(call.group_name) + 1 if several else None
+        """Where there are several groups of the same ranks: which this one is, as in Report."""
+        made = self._groups.get(group_text(call.group), {})
+        numbers = {name: number for number, name in enumerate(made, 1)}
+        if call.group == self._everyone:
+            numbers[_DEFAULT] = 0
+        return numbers.get(call.group_name) if len(numbers) > 1 else None
 
     def other_tags(self, receive: Event) -> set[int]:
         """Tags with which its sender has sent, and nobody has received: `receive` names another."""

@@ -22,7 +22,6 @@ from byhand.words import ranks_text
 
 _LOST_PEER = re.compile(r"[Cc]onnection (closed|reset|refused)|Broken pipe|Socket closed")
 _ASKED = re.compile("EOFError: EOF when reading a line|(bdb.)?BdbQuit")  # input() or breakpoint()
-_NO_KEYBOARD = ". A rank has no keyboard: nobody can answer it."
 _NOT_TAKEN = re.compile("positional argument|takes no arguments|keyword-only argument")
 _PASSED = ". launch passes rank and world_size before args; call passes its arguments alone."
 
@@ -84,12 +83,22 @@ class PostMortem:
         if failure.frames:  # the whole message stands below them
             message = message.partition("\n")[0]
         sentence = f"rank {failure.rank} raised {failure.exception}{at}: {message}"
-        sentence += _NO_KEYBOARD if _ASKED.match(failure.message) else ""
+        sentence += f". {self._unanswered(failure.rank)}" if _ASKED.match(failure.message) else ""
         sentence += _PASSED if _NOT_TAKEN.search(failure.message) and not failure.frames else ""
         text = ""  # without a line of the reader's, it would be the message once more
         if failure.frames:
             text = sources.traceback_text(failure.frames, failure.message, self.cells)
         return RankError(failure.rank, sentence, text, None, failure.exception, self.reports())
+
+    def _unanswered(self, rank: int) -> str:
+        """Why nobody answers a rank that asks."""
+        listening = [member.rank for member in self.members if member.has_input]
+        if rank in listening:
+            return f"The standard input of rank {rank} has ended."
+        if listening:
+            whose = f"The standard input is that of {ranks_text(listening)} alone"
+            return f"{whose}: nobody can answer rank {rank}."
+        return "A rank has no keyboard: nobody can answer it."
 
     def _peer_that_left(self) -> str | None:
         """Why ranks that lost a connection did, if another rank had left too early."""
