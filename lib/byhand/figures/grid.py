@@ -16,7 +16,7 @@ ASPECT, PANEL_INCHES = 2.2, 3.3
 MOST_CELL_INCHES, MOST_PANEL_INCHES = 0.27, 1.65
 # Groups one after the other differ well; a group's colour comes again after eight.
 STRENGTHS = (0.10, 0.34, 0.18, 0.42, 0.14, 0.38, 0.22, 0.46)
-FEW_STRENGTHS = (0.08, 0.44, 0.22, 0.66)  # of up to four
+FEW_STRENGTHS = (0.08, 0.38, 0.20, 0.56)  # of up to four
 EXPERT = 0.62  # how much darker than the axis' own hue that of its experts' groups is
 MOST_RANKS_NAMED = 4
 
