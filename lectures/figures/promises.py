@@ -38,8 +38,10 @@ def draw_counted(path: Path) -> None:
             many = [2 + step / 20 for step in range(121)]
             axes.plot(many, [formula(n) for n in many], color=style.tint(colour, 0.5), lw=1.5)
             axes.plot(ranks, sent, "o", color=colour, ms=5.5, clip_on=False)
-            where = (8, formula(8) - 0.5) if name == "ring" else (4.9, formula(4.9) + 0.15)
-            look = {"color": colour, "ha": "right", "fontsize": style.SMALL_POINTS}
+            left = name != "ring"
+            where = (2.1, formula(8) - 0.2) if left else (8, formula(8) - 0.5)
+            side = "left" if left else "right"
+            look = {"color": colour, "ha": side, "fontsize": style.SMALL_POINTS}
             axes.text(*where, f"{name}: {words}", **look)
         axes.set(xlim=(1.8, 8.2), ylim=(0, 3.2), yticks=range(4), xticks=range(2, 9))
         axes.set(xlabel="ranks n (line: formula, dot: counted)", ylabel="tensors sent")
@@ -60,7 +62,7 @@ def draw_seconds(path: Path) -> None:
     rows = {"launch": launch, "mp.spawn": spawn, "a hang is named": told, **TIMEOUTS}
     heights = [0, 1, 2.6, 3.6, 4.6]
     with style.styled():
-        figure, axes = new_picture(f"{1000 * launch:.0f} ms to start, {told:.1f} s to a sentence")
+        figure, axes = new_picture(f"{1000 * launch:.0f} ms to start, {told:.2f} s to name a hang")
         ours = [style.COMPUTE if at in (0, 2.6) else style.COMMUNICATION for at in heights]
         axes.barh(heights, list(rows.values()), 0.72, left=1e-3, color=ours)
         for at, seconds in zip(heights, rows.values(), strict=True):
@@ -68,8 +70,8 @@ def draw_seconds(path: Path) -> None:
             axes.text(1.25 * seconds, at, text, va="center", fontsize=style.SMALL_POINTS)
         axes.set(xscale="log", xlim=(1e-3, 3e4), ylim=(5.1, -0.5), yticks=heights)
         axes.set_yticklabels(rows)
-        axes.set(xlabel="seconds", xticks=[10.0**e for e in range(-3, 5)])
-        axes.set_xticklabels(["0.001", "", "0.1", "", "10", "", "1000", ""])
+        axes.set(xlabel="seconds (log scale)", xticks=[10.0**e for e in range(-3, 5)])
+        axes.set_xticklabels(["", "0.01", "", "1", "", "100", "", "10 000"])
         axes.minorticks_off()
     save_svg(figure, path)
     print(f"{path}: {rows}")

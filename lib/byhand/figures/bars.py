@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.text import Annotation
+from matplotlib.text import Annotation, Text
 
 from byhand.figures import pen, style
 from byhand.words import num_bytes_text
@@ -79,7 +79,7 @@ def bytes_bars(
 
     predicted and counted have the same rows, such as {"rank 0": {"all_reduce": 6000}}.
     The title, unless given, says whether the two agree; `did` what was done with the bytes. With
-    `key`, the colours are named above the bars.
+    `key`, the colours are named above the bars, and what is pale.
     """
     if list(predicted) != list(counted):
         raise ValueError(f"rows differ: predicted {list(predicted)}, counted {list(counted)}")
@@ -104,6 +104,7 @@ def bytes_bars(
         for name in counted
     }
     named = {op.replace("_", "-"): style.wire_colour(op) for ops in counted.values() for op in ops}
+    named["pale: predicted"] = style.tint(next(iter(named.values()), style.INK), PALE)
     title = finding(predicted, counted) if title is None else title
     return stacked({"": rows}, title, f"{unit} {did}", named if key else {})
 
@@ -202,14 +203,17 @@ def fastest(layouts: Layouts) -> str:
     return f"{told}; measured / predicted {range_of}"
 
 
-EXPERT_TINTS = (1.0, 0.62, 0.82, 0.45)  # of a rank's experts, one after the other
+EXPERT_TINTS = (0.75, 0.45, 0.6, 0.3)  # of a rank's experts, one after the other
 
 
-def expert_loads(panels: Mapping[str, Loads], title: str | None = None) -> Figure:
+def expert_loads(
+    panels: Mapping[str, Loads], title: str | None = None, what: str = "rows in this step"
+) -> Figure:
     """A panel for each name, a row for each rank, a bar for each expert: as long as its rows.
 
     An expert has the hue of the rank that holds it in the first panel, wherever it is later. The
-    line is the mean of the ranks. The title, unless given, compares the first panel and the last.
+    line is the mean of the ranks. what: the rows are. The title, unless given, compares the first
+    panel and the last.
     """
     worst = {name: most_over_mean(loads) for name, loads in panels.items()}
     hues = {
@@ -230,16 +234,26 @@ def expert_loads(panels: Mapping[str, Loads], title: str | None = None) -> Figur
     }
     first, last = next(iter(panels)), list(panels)[-1]
     told = f"Busiest rank: {worst[first]:.2f} × the mean {first}, {worst[last]:.2f} × {last}"
-    label = "rows in this step (dashed: the mean; hue: of an expert's rank in the first panel)"
+    label = f"{what} (dashed: the mean; hue: of an expert's rank in the first panel)"
     figure = stacked(shown, title or told, label, {}, line_inches=0.19)
     for axes, loads in zip(figure.axes, panels.values(), strict=True):
         mean = sum(sum(rank.values()) for rank in loads) / len(loads)
         axes.axvline(mean, color=style.INK, linewidth=1.1, linestyle=(0, (3, 2)))
         near = mean - 0.07 * axes.get_xlim()[1], mean
         for text in axes.texts:
-            if isinstance(text, Annotation) and near[0] < text.xy[0] < near[1]:
+            if not isinstance(text, Annotation):
+                _move_off(axes, text, mean)
+            elif near[0] < text.xy[0] < near[1]:
                 text.xy = mean, text.xy[1]  # beside the line, not through it
     return figure
+
+
+def _move_off(axes: Axes, text: Text, x: float) -> None:
+    """Move a centred text left or right, so that a line at `x` does not go through it."""
+    half = 0.6 * pen.CHARACTER_INCHES * len(text.get_text()) / pen.inches_per_unit(axes)
+    middle = text.get_position()[0]
+    if abs(middle - x) < half:
+        text.set_x(x + (half if middle > x else -half))
 
 
 def most_over_mean(loads: Loads) -> float:

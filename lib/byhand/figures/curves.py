@@ -86,6 +86,7 @@ def _set_ticks(axes: Axes, x: Sequence[float] | None, from_zero: bool) -> None:
         axis.set_minor_formatter(NullFormatter())
     if axes.get_xscale() == "log" and x is not None and len(x) <= MANY:
         axes.set_xticks(x, [f"{one:g}" for one in x], minor=False)
+        axes.set_xticks([], minor=True)
 
 
 def seconds_by_size(

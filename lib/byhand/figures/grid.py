@@ -5,7 +5,7 @@ from math import ceil, log2
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -16,6 +16,8 @@ ASPECT, PANEL_INCHES = 2.2, 3.3
 MOST_CELL_INCHES, MOST_PANEL_INCHES = 0.27, 1.65
 # Groups one after the other differ well; a group's colour comes again after eight.
 STRENGTHS = (0.10, 0.34, 0.18, 0.42, 0.14, 0.38, 0.22, 0.46)
+FEW_STRENGTHS = (0.08, 0.38, 0.20, 0.56)  # of up to four
+EXPERT = 0.62  # how much darker than the axis' own hue that of its experts' groups is
 MOST_RANKS_NAMED = 4
 
 Groups = Sequence[Sequence[int]]
@@ -32,14 +34,14 @@ def rank_grid(
 
     The group of rank `follow` has the full hue. A cell is a rank, hosts are outlined; of large
     worlds a cell is a host, in the colours of its first rank. A name is an axis, or several, and
-    has the hue of the first; embedding groups have that of pp.
+    has the hue of the first, darker for experts' groups; embedding groups have that of pp.
     """
     layout = _Layout(num_ranks, ranks_per_host)
     lines = ceil(len(groups) / 2)
     height = 0.7 + lines * (0.55 + layout.height)
     with style.plot(height, title, lines, 2, squeeze=False) as (figure, every):
         cell = "each square: a host" if layout.whole_hosts else "each frame: a host"
-        look = {"x": 0.985, "ha": "right", "fontsize": style.SMALL_POINTS}
+        look = {"x": 0.1 / style.WIDTH_INCHES, "ha": "left", "fontsize": style.SMALL_POINTS}
         figure.supxlabel(f"{cell} of {ranks_per_host}", **look)
         for axes in every.flat:
             style.bare(axes)
@@ -71,6 +73,8 @@ class _Layout:
 def _draw_panel(axes: Axes, name: str, groups, follow: int, layout: _Layout) -> None:
     followed = groups[(groups == follow).any(axis=1)].reshape(-1)
     colour = style.axis_colour(name)
+    if name.startswith("expert-"):
+        colour = to_hex([EXPERT * part for part in to_rgb(colour)])
     axes.imshow(_image(groups, followed, colour, layout), aspect="auto", interpolation="nearest")
     axes.set(xlim=(-0.5, layout.columns - 0.5), ylim=(layout.rows - 0.5, -0.5))
     for first in () if layout.whole_hosts else layout.first_ranks[:: layout.ranks_per_host]:
@@ -94,12 +98,14 @@ def _image(groups: np.ndarray, followed: np.ndarray, colour: str, layout: _Layou
     """The cells' colours [rows, columns, 3]."""
     number = np.full(layout.num_ranks, -1)
     number[groups] = np.arange(len(groups))[:, None]
-    tints = np.array([style.tint(colour, strength) for strength in STRENGTHS])
+    strengths = FEW_STRENGTHS if len(groups) <= len(FEW_STRENGTHS) else STRENGTHS
+    tints = np.array([style.tint(colour, strength) for strength in strengths])
     image = np.ones((layout.rows * layout.columns, 3))
     shown = number[layout.first_ranks]
     # Where a cell is a host, only some groups are seen: they are numbered anew.
     _, order = np.unique(shown, return_inverse=True)
-    image[: len(shown)] = np.where(shown[:, None] < 0, to_rgb(style.FAINT), tints[order % 8])
+    hues = tints[order % len(tints)]
+    image[: len(shown)] = np.where(shown[:, None] < 0, to_rgb(style.FAINT), hues)
     image[followed // layout.ranks_per_cell] = to_rgb(colour)
     return image.reshape(layout.rows, layout.columns, 3)
 

@@ -8,6 +8,8 @@ from matplotlib.figure import Figure
 
 from byhand.figures import pen, style
 
+BEYOND = "#e9edf1"  # the ground of a panel where its own time is over
+
 
 class Bar(NamedTuple):
     """What happens in a row from `start` to `end`; top, height: shares of the row, from its middle.
@@ -52,7 +54,7 @@ def over_time(
     """Panels below each other that share the axis of time, from 0 to `end` or the last bar's end.
 
     unit: what times are; seconds, suitably scaled, when None. named: the least share of a panel's
-    names that must fit, else none is drawn.
+    names that must fit, else none is drawn. Beyond a panel's last bar its ground is grey, not idle.
     """
     end = end or max((bar.end for panel in panels for bar in panel.bars), default=0) or 1.0
     factor, unit = (1.0, unit) if unit else time_unit(end)
@@ -65,6 +67,9 @@ def over_time(
         pen.key(grid[0, 0], key, inches=0.3 * bool(panels[0].heading))
         for axes, panel in zip(grid.flat, panels, strict=True):
             pen.rows(axes, panel.rows)
+            last = max((bar.end for bar in panel.bars), default=0)
+            if len(panels) > 1 and last < end:
+                axes.axvspan(last * factor, end * factor, color=BEYOND, linewidth=0, zorder=0)
             axes.set_title(panel.heading, loc="left", **style.TITLE)
             axes.tick_params(bottom=panel is panels[-1])
             for row, text in enumerate(panel.aside):

@@ -1,6 +1,7 @@
 """What several figures draw: boxes, names where there is room, stacked bars, keys, arrows."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import mean
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
@@ -10,6 +11,7 @@ from byhand.figures import style
 
 CHARACTER_INCHES = 0.08  # of 8-point text
 LINE_INCHES = 0.17  # of 9-point text
+MARGIN_INCHES = 0.04  # beside a name in a stacked bar
 
 
 def inches_per_unit(axes: Axes) -> float:
@@ -49,7 +51,7 @@ def at_right(axes: Axes, y: float, text: str, points: float, **look) -> None:
 def name_inside(axes: Axes, middle, length: float, name: str | Sequence[str], colour) -> None:
     """In the middle of a box `length` long, in x's units, the first of the names that fits."""
     for text in [name] if isinstance(name, str) else name:
-        if text and fits(axes, length, text):
+        if text and fits(axes, length - MARGIN_INCHES / inches_per_unit(axes), text):
             small(axes, middle, text, color=style.readable_on(colour))
             return
 
@@ -128,14 +130,26 @@ def badge(axes: Axes, point, text: str, colour) -> None:
 
 
 def name_ends(axes: Axes, ends: Mapping[str, float], colours: Mapping[str, str]) -> None:
-    """Each line's name at the height where it ends, moved down where two would touch."""
+    """Each line's name at the height where it ends, or near it where two would touch."""
     style.settle(axes.figure)
     height = axes.get_position().height * axes.figure.get_figheight()
     scale, x = axes.transScale + axes.transLimits, axes.get_xlim()[1]
     shares = {name: scale.transform((x, end))[1] for name, end in ends.items()}
-    taken = float("inf")
-    for name in sorted(shares, key=lambda name: -shares[name]):
-        taken = min(shares[name] * height, taken - LINE_INCHES)
+    names = sorted(shares, key=lambda name: -shares[name])
+    places = apart([shares[name] * height for name in names], LINE_INCHES)
+    for name, place in zip(names, places, strict=True):
         look = {"fontsize": style.TEXT_POINTS, "xycoords": "axes fraction"}
         colour = style.legible(colours[name])
-        beside(axes, (1, taken / height), name, 6, color=colour, **look)
+        beside(axes, (1, place / height), name, 6, color=colour, **look)
+
+
+def apart(heights: Sequence[float], gap: float) -> list[float]:
+    """Falling heights, moved as little as may be, so that each is `gap` or more below the last."""
+    groups: list[list[float]] = []  # whose members stand one below the other, around their mean
+    for number, height in enumerate(heights):
+        groups.append([height + number * gap])
+        while len(groups) > 1 and mean(groups[-2]) < mean(groups[-1]):
+            last = groups.pop()
+            groups[-1] += last
+    middles = [mean(group) for group in groups for _ in group]
+    return [middle - number * gap for number, middle in enumerate(middles)]

@@ -54,7 +54,7 @@ STATE_COLOURS = {
     "optimizer": "#9aa5b1",
     "activations": "#009e73",
 }  # what training holds
-MOMENT_COLOURS = {"for a moment": "#a6dcc9"}  # and beside that
+MOMENT_COLOURS = {"for a moment": "#00523d"}  # and beside that
 WIDTH_INCHES = 7.0
 READABLE = 4.5  # contrast of a text with what it stands on: AA
 TEXT_POINTS, SMALL_POINTS, SCREEN_DPI = 9, 8, 110

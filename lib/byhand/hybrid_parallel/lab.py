@@ -273,9 +273,11 @@ def walls(seconds: Mapping[int, tuple[float, float]], title: str) -> CourseFigur
                 axes.bar(x + aside, value, 0.38, color=colour)
                 label = f"{name}\n{value:.0f} s" if x == 0 else f"{value:.0f} s"
                 look = {"ha": "center", "va": "bottom", "weight": "bold", "color": colour}
+                if x == 0:  # the names are wider than the bars
+                    look["ha"], aside = ("right", -0.03) if aside < 0 else ("left", 0.03)
                 axes.text(x + aside, value + 1, label, fontsize=style.TEXT_POINTS, **look)
         axes.set_xticks(range(len(seconds)), [f"{gpus} GPUs" for gpus in seconds])
-        axes.set_xlabel("seconds of a step, by GPUs")
+        axes.set_title("seconds of a step", loc="left", fontsize=style.TEXT_POINTS)
         axes.set(yticks=[], ylim=(0, 1.3 * max(map(max, seconds.values()))))
     return figure
 
@@ -292,6 +294,7 @@ def run_ends(losses: Mapping[str, Sequence[float]], title: str) -> CourseFigure:
             whole.plot(range(1, len(values) + 1), values, linewidth=1.5, markersize=3, **look)
             ends.plot(x, values[-1], markersize=8, **look)
             place = {"textcoords": "offset points", "ha": "center", "weight": "bold"}
+            place["bbox"] = {"fc": style.PAPER, "ec": "none", "pad": 1}
             ends.annotate(name, (x, values[-1]), (0, 8), color=style.legible(colours[x]), **place)
         whole.set(xlabel="step", ylabel="loss", xticks=range(2, 1 + len(values), 2))
         ends.set(xlabel=f"the same after step {len(values)}, enlarged", xticks=[])

@@ -10,6 +10,7 @@ from torch import Tensor
 from byhand.expert_parallel.lab import Watched, loads_of, popular
 from byhand.expert_parallel.placement import Placement, imbalance, in_order, replicated
 from byhand.figures import Block, expert_loads, panel_stack, timeline
+from byhand.figures.timeline import find_segments, finding
 from byhand.tools.asleep import Stretch, from_zero, stretches
 
 if TYPE_CHECKING:
@@ -48,9 +49,12 @@ def travel(chosen: Tensor, placement: Placement) -> CourseFigure:
     return panel_stack(panels, arrows, title, chosen.shape[1])
 
 
-def step_timeline(watched: Watched, number: int = 0) -> CourseFigure:
+def step_timeline(watched: Watched, number: int = 0, name: str = "") -> CourseFigure:
     """The timeline of the step under a placement, from its barrier on: forward ends with the third
-    all-to-all, which brings back what the experts made, and the step with its last."""
+    all-to-all, which brings back what the experts made, and the step with its last.
+
+    name: the placement's, before the title's finding.
+    """
     ranks = range(watched.run.world_size)
     at = watched.drawn[number] + 1
     parts = []
@@ -61,7 +65,9 @@ def step_timeline(watched: Watched, number: int = 0) -> CourseFigure:
     calls, spans = from_zero(parts)
     middle = [call.end for call in calls if (call.rank, call.op) == (0, "all_to_all")][2]
     phases = {"forward": (0.0, middle), "backward": (middle, max(end for _, end in spans))}
-    return timeline(calls, spans, phases=phases)
+    told = finding(find_segments(calls, spans), spans)
+    title = f"{name}: {told[0].lower()}{told[1:]}" if name else told
+    return timeline(calls, spans, title, phases)
 
 
 def load_explorer(skew: float = 1.0, world_size: int = 4) -> ipywidgets.VBox:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from byhand.figures import pen, style
 from byhand.figures.cells import Cell, cells
-from byhand.figures.columns import Bar, columns
+from byhand.figures.columns import BEATEN, Bar, columns
 from byhand.figures.mountain import ON_TOP, Held, mountain
 from byhand.memory.lab import Profile, Technique, frontier
 
@@ -21,6 +21,7 @@ def mountains(profiles: dict[str, Profile], title: str) -> Figure:
 
 STATE = style.STATE_COLOURS["weights"]
 SENT, MOVED, IDLE = style.OP_COLOURS["all_reduce"], "#ddcc77", style.COMMUNICATION
+WORK = "#aa4466"
 
 
 def techniques_picture(found: Mapping[str, Technique], title: str) -> Figure:
@@ -32,11 +33,11 @@ def techniques_picture(found: Mapping[str, Technique], title: str) -> Figure:
         busy, whole = (value / first.operations for value in (one.operations, one.work))
         rows[name] = (
             Bar(memory, f"{one.peak / 1e6:.1f}"),
-            Bar([(busy, style.COMPUTE), (whole - busy, IDLE)], f"{whole:.2f}"),
+            Bar([(busy, WORK), (whole - busy, IDLE)], f"{whole:.2f}"),
             Bar([(one.sent, SENT), (one.moved, MOVED)], f"{(one.sent + one.moved) / 1e6:.1f}"),
         )
-    key = {"between steps": STATE, "in a step": ON_TOP, "idle": IDLE}
-    key |= {"to ranks": SENT, "to a file and back": MOVED}
+    key = {"between steps": STATE, "in a step": ON_TOP, "work": WORK, "idle": IDLE}
+    key |= {"to ranks": SENT, "to files": MOVED, "pale: beaten": style.tint(STATE, BEATEN)}
     headings = "MB held at most", "work, times dp's", "MB moved"
     return columns(rows, headings, title, key, frontier(found))
 
