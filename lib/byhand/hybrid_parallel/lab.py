@@ -294,8 +294,9 @@ def run_ends(losses: Mapping[str, Sequence[float]], title: str) -> CourseFigure:
             whole.plot(range(1, len(values) + 1), values, linewidth=1.5, markersize=3, **look)
             ends.plot(x, values[-1], markersize=8, **look)
             place = {"textcoords": "offset points", "ha": "center", "weight": "bold"}
-            place["bbox"] = {"fc": style.PAPER, "ec": "none", "pad": 1}
-            ends.annotate(name, (x, values[-1]), (0, 8), color=style.legible(colours[x]), **place)
+            text = ends.annotate(name, (x, values[-1]), (0, 8), **place)
+            text.set(color=style.legible(colours[x]))
+            text.set_bbox({"fc": style.PAPER, "ec": "none", "pad": 1})
         whole.set(xlabel="step", ylabel="loss", xticks=range(2, 1 + len(values), 2))
         ends.set(xlabel=f"the same after step {len(values)}, enlarged", xticks=[])
         ends.margins(x=0.12, y=0.2)

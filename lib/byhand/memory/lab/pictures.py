@@ -36,7 +36,12 @@ def techniques_picture(found: Mapping[str, Technique], title: str) -> Figure:
             Bar([(busy, WORK), (whole - busy, IDLE)], f"{whole:.2f}"),
             Bar([(one.sent, SENT), (one.moved, MOVED)], f"{(one.sent + one.moved) / 1e6:.1f}"),
         )
-    key = {"between steps": STATE, "in a step": ON_TOP, "work": WORK, "idle": IDLE}
+    key: dict[str, object] = {
+        "between steps": STATE,
+        "in a step": ON_TOP,
+        "work": WORK,
+        "idle": IDLE,
+    }
     key |= {"to ranks": SENT, "to files": MOVED, "pale: beaten": style.tint(STATE, BEATEN)}
     headings = "MB held at most", "work, times dp's", "MB moved"
     return columns(rows, headings, title, key, frontier(found))
