@@ -103,8 +103,9 @@ def bytes_bars(
         ]
         for name in counted
     }
-    named = {op.replace("_", "-"): style.wire_colour(op) for ops in counted.values() for op in ops}
-    named["pale: predicted"] = style.tint(next(iter(named.values()), style.INK), PALE)
+    ops = dict.fromkeys(op for ops in counted.values() for op in ops)
+    named: dict[str, object] = {op.replace("_", "-"): style.wire_colour(op) for op in ops}
+    named["pale: predicted"] = style.tint(style.wire_colour(next(iter(ops), "all_reduce")), PALE)
     title = finding(predicted, counted) if title is None else title
     return stacked({"": rows}, title, f"{unit} {did}", named if key else {})
 

@@ -74,7 +74,8 @@ def _draw_panel(axes: Axes, name: str, groups, follow: int, layout: _Layout) -> 
     followed = groups[(groups == follow).any(axis=1)].reshape(-1)
     colour = style.axis_colour(name)
     if name.startswith("expert-"):
-        colour = to_hex([EXPERT * part for part in to_rgb(colour)])
+        red, green, blue = to_rgb(colour)
+        colour = to_hex((EXPERT * red, EXPERT * green, EXPERT * blue))
     axes.imshow(_image(groups, followed, colour, layout), aspect="auto", interpolation="nearest")
     axes.set(xlim=(-0.5, layout.columns - 0.5), ylim=(layout.rows - 0.5, -0.5))
     for first in () if layout.whole_hosts else layout.first_ranks[:: layout.ranks_per_host]:
