@@ -10,6 +10,7 @@ import io
 import statistics
 import textwrap
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations, groupby
 from typing import Any
 
@@ -127,6 +128,27 @@ def unseen() -> dict[str, tuple[int, float, float]]:
             missed([predicted(row, by) / row.seconds for row in rows]) for by in (name, other)
         )
         found[name] = len(rows), own, theirs
+    return found
+
+
+def never_fitted() -> list[tuple[str, float, float]]:
+    """Steps of 530 B that no constant was fitted to: (what ran, seconds on paper, published).
+
+    Sources: Korthikanti et al. 2022, arXiv:2205.05198, section 6.3; Smith et al. 2022,
+    arXiv:2201.11990, section 2.4, whose software, DeepSpeed's pipeline below Megatron's layers,
+    the planner does not know: here with the constants of Megatron 2021, micro-batches of one
+    sequence, one chunk.
+    """
+    small, large = run_of("korth-530B-selective"), run_of("sc21-t1-529.6B")
+    runs = [("Megatron 2022", small, 8, 3, 2240, 39.15)]
+    for dp, seconds in ((8, 60.1), (10, 50.2), (12, 44.4)):
+        runs.append(("DeepSpeed 2021", large, dp, 1, 1920, seconds))
+    found = []
+    for software, like, dp, chunks, num_sequences, seconds in runs:
+        layout = replace(like.layout, dp=dp, chunks=chunks)
+        what = f"{software}, {layout.num_ranks} GPUs, {num_sequences} sequences"
+        run = replace(like, layout=layout, num_sequences=num_sequences)
+        found.append((what, predicted(run), seconds))
     return found
 
 
