@@ -42,6 +42,7 @@ from byhand.words import counted
 PAGE = "batch/page.py", "mathml.py", "templates/lecture.html.j2", "book/pages/math.css"
 MADE_BY = [Path(__file__).parent / name for name in PAGE]
 
+ALONE = ", alone"  # behind the stamp of a lecture that ran beside no other
 WAITING = 2  # so many more at a time than there are cores
 
 
@@ -59,18 +60,24 @@ class Row:
 
 
 class Lectures:
-    """The lectures of a folder: those that changed are to be run; pages go to build/lectures."""
+    """The lectures of a folder: those that changed are to be run; pages go to build/lectures.
 
-    def __init__(self, folder: Path, build: Path):
+    alone: one at a time, and so are those to be run that ran beside others; for what is measured
+    beside others is longer than what stands next to it on paper.
+    """
+
+    def __init__(self, folder: Path, build: Path, alone: bool = False):
         self.began, self.ended, self.build = time.monotonic(), time.monotonic(), build
         self.stamps = build / "lectures.json"
-        known = json.loads(self.stamps.read_text()) if self.stamps.exists() else {}
-        self.inputs = {notebook: _inputs(notebook) for notebook in find_notebooks([folder])}
-        pages = {one: build / folder.name / f"{one.stem}.html" for one in self.inputs}
+        self.known = json.loads(self.stamps.read_text()) if self.stamps.exists() else {}
+        inputs = {notebook: _inputs(notebook) for notebook in find_notebooks([folder])}
+        self.stamp_of = {one: of + (ALONE if alone else "") for one, of in inputs.items()}
+        pages = {one: build / folder.name / f"{one.stem}.html" for one in inputs}
         changed = [
             one
-            for one, inputs in self.inputs.items()
-            if known.get(one.stem) != inputs or not pages[one].exists()
+            for one, stamp in self.stamp_of.items()
+            if self.known.get(one.stem) not in (stamp, inputs[one] + ALONE)
+            or not pages[one].exists()
         ]
         self.todo = prepare(changed, build)
         self.failed = {one.notebook: "it was not run" for one in self.todo}
@@ -85,18 +92,19 @@ class Lectures:
         ran = self.todo[report.item]
         ran.take(report)
         self.failed[ran.notebook] = ran.error
+        self.known.pop(ran.notebook.stem, None)
         if ran.error is None:
             del self.failed[ran.notebook]
+            self.known[ran.notebook.stem] = self.stamp_of[ran.notebook]
             tqdm.write(f"  {_short(ran.output.with_suffix('.html'))} is there to read")
             sys.stdout.flush()
-        passed = {one.stem: of for one, of in self.inputs.items() if one not in self.failed}
         self.build.mkdir(parents=True, exist_ok=True)
-        self.stamps.write_text(json.dumps(passed))
+        self.stamps.write_text(json.dumps(self.known))
         self.ended = time.monotonic()
 
     def row(self) -> Row:
         """What became of all."""
-        count = len(self.inputs)
+        count = len(self.stamp_of)
         what = f"lectures run: {count - len(self.failed)} of {count}"
         if len(self.todo) < count:
             what += f", {count - len(self.todo)} of them before, and nothing changed since"
@@ -105,9 +113,12 @@ class Lectures:
 
 
 def run_lectures(folder: Path, build: Path) -> Row:
-    """Execute the lectures that changed, and nothing else."""
-    lectures = Lectures(folder, build)
-    for report in shown(here(at_once()))(Running(), lectures.items):
+    """Execute the lectures that changed, one at a time, and nothing else."""
+    lectures = Lectures(folder, build, alone=True)
+    if lectures.items:
+        todo = counted(len(lectures.items), "lecture")
+        print(f"Running {todo} one at a time: pages show what was measured.", flush=True)
+    for report in shown(here(1))(Running(), lectures.items):
         lectures.take(report)
     return lectures.row()
 

@@ -13,6 +13,8 @@ import tiny_course
 from test_run import notebook
 
 from autograder import course, samples
+from autograder.batch.queue import here
+from autograder.batch.running import Running
 from autograder.grade.journal import Journal, Judgement
 from autograder.places import COURSE, Places
 
@@ -136,6 +138,17 @@ def test_lectures_are_run_and_their_pages_lie_in_build(where, capsys):
     changed = course.run_lectures(where.course / "lectures", where.course / "build")
     assert changed.what == "lectures run: 1 of 1"
     assert "a better lecture" in page.read_text()
+
+
+def test_a_lecture_that_ran_beside_others_runs_again_for_the_book_and_not_the_other_way(where):
+    folder, build = where.course / "lectures", where.course / "build"
+    beside = course.Lectures(folder, build)
+    for report in here(2)(Running(), beside.items):
+        beside.take(report)
+    assert course.Lectures(folder, build).items == []
+    assert course.run_lectures(folder, build).what == "lectures run: 1 of 1"
+    assert course.Lectures(folder, build, alone=True).items == []
+    assert course.Lectures(folder, build).items == []
 
 
 def test_what_comes_next_works_as_it_is_printed(where):
