@@ -142,7 +142,9 @@ def test_lectures_are_run_and_their_pages_lie_in_build(where, capsys):
 
 def test_a_lecture_that_ran_beside_others_runs_again_for_the_book_and_not_the_other_way(where):
     folder, build = where.course / "lectures", where.course / "build"
+    notebook(folder / "01_tiny.ipynb", "print('one more lecture')")
     beside = course.Lectures(folder, build)
+    assert len(beside.items) == 1
     for report in here(2)(Running(), beside.items):
         beside.take(report)
     assert course.Lectures(folder, build).items == []
