@@ -23,6 +23,10 @@ SLOW = (
     " test_figures"
 ).split()
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    "no-sandbox disable-gpu disable-quic no-first-run disable-background-networking"
+    " disable-component-update disable-sync disable-dev-shm-usage"
+).split()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -101,3 +105,17 @@ def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
         terminalreporter.section("left behind by this session", red=True)
         for line in left:
             terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """The system's Chromium, which asks nobody for anything."""
+    from playwright.sync_api import sync_playwright
+
+    program = next(filter(None, map(shutil.which, CHROMIUM)))
+    with sync_playwright() as engine:
+        chromium = engine.chromium.launch(
+            executable_path=program, args=[f"--{flag}" for flag in FLAGS]
+        )
+        yield chromium
+        chromium.close()

@@ -1,13 +1,10 @@
 """The book as a stranger opens it: in a real browser, wide and narrow, from the file system."""
 
-import contextlib
-import shutil
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 import pytest
-from conftest import CHROMIUM
-from test_browser import CONTRAST, FLAGS
+from test_browser import CONTRAST
 
 from autograder.batch.notebooks import find_notebooks, run_notebooks
 from autograder.batch.running import Running
@@ -39,7 +36,7 @@ LOOK = """() => {
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory) -> Path:
-    """The book, of the lectures that `make course` or `make test` executed, or executed now."""
+    """The book, of the lectures that `make course` or `make lectures` executed, or executed now."""
     from autograder.book.build import build
 
     names = [path.name for path in find_notebooks([COURSE / "lectures"])]
@@ -56,28 +53,18 @@ def book(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def seen(book):
+def seen(book, browser):
     """What a browser finds on each page, by width and file; and what it complained of."""
     found, complaints = {}, []
-    with playwright.sync_playwright() as starter:
-        program = next(filter(None, map(shutil.which, CHROMIUM)))
-        browser = starter.chromium.launch(
-            executable_path=program, args=[f"--{flag}" for flag in FLAGS]
-        )
-        for width in WIDTHS:
-            page = browser.new_page(viewport={"width": width, "height": 900})
-            page.on(
-                "console", lambda said: complaints.append(said.text) if said.type == "error" else 0
-            )
-            page.on("pageerror", lambda error: complaints.append(str(error)))
-            page.on(
-                "request", lambda asked: complaints.append(asked.url) if abroad(asked.url) else 0
-            )
-            for path in sorted(book.rglob("*.html")):
-                page.goto(path.as_uri())
-                found[width, path] = page.evaluate(LOOK)
-            page.close()
-        browser.close()
+    for width in WIDTHS:
+        page = browser.new_page(viewport={"width": width, "height": 900})
+        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else 0)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda asked: complaints.append(asked.url) if abroad(asked.url) else 0)
+        for path in sorted(book.rglob("*.html")):
+            page.goto(path.as_uri())
+            found[width, path] = page.evaluate(LOOK)
+        page.close()
     return found, complaints
 
 
@@ -124,43 +111,32 @@ def test_a_page_stays_below_a_megabyte(book):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_word_stands_out_and_the_search_finds(book, theme):
-    with playwright.sync_playwright() as starter:
-        program = next(filter(None, map(shutil.which, CHROMIUM)))
-        browser = starter.chromium.launch(
-            executable_path=program, args=[f"--{flag}" for flag in FLAGS]
-        )
-        page = browser.new_page(color_scheme=theme)
-        names = "index", "planner", "lectures/02_collectives"
-        for name in (*names, "exercises/02_collectives/collectives"):
-            page.goto((book / f"{name}.html").as_uri())
-            assert page.evaluate(CONTRAST) == [], name
-        page.goto((book / "index.html").as_uri())
-        page.fill("input[name=q]", "reduce-scatter")
-        page.keyboard.press("Enter")
-        page.wait_for_selector("ul.search li a")
-        assert "02_collectives" in " ".join(
-            link.get_attribute("href") for link in page.query_selector_all("ul.search li a")
-        )
-        browser.close()
+def test_every_word_stands_out_and_the_search_finds(book, browser, theme):
+    page = browser.new_page(color_scheme=theme)
+    names = "index", "planner", "lectures/02_collectives"
+    for name in (*names, "exercises/02_collectives/collectives"):
+        page.goto((book / f"{name}.html").as_uri())
+        assert page.evaluate(CONTRAST) == [], name
+    page.goto((book / "index.html").as_uri())
+    page.fill("input[name=q]", "reduce-scatter")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("ul.search li a")
+    assert "02_collectives" in " ".join(
+        link.get_attribute("href") for link in page.query_selector_all("ul.search li a")
+    )
 
 
 # Figures and formulas
 
 
 @pytest.fixture
-def lecture(book, request):
+def lecture(book, browser, request):
     """Lecture 02's page, on a phone unless a width is given."""
-    with playwright.sync_playwright() as starter:
-        program = next(filter(None, map(shutil.which, CHROMIUM)))
-        browser = starter.chromium.launch(
-            executable_path=program, args=[f"--{flag}" for flag in FLAGS]
-        )
-        width = getattr(request, "param", WIDTHS[1])
-        page = browser.new_page(viewport={"width": width, "height": 900})
-        page.goto((book / "lectures" / "02_collectives.html").as_uri())
-        yield page
-        browser.close()
+    width = getattr(request, "param", WIDTHS[1])
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto((book / "lectures" / "02_collectives.html").as_uri())
+    yield page
+    page.close()
 
 
 @pytest.mark.parametrize("lecture", WIDTHS, indirect=True)
@@ -221,22 +197,23 @@ MOVED = [
 ]
 
 
-@contextlib.contextmanager
-def opened(book, name, script=True):
-    """A page with an explorer, which is looked at; and what it asked for."""
-    with playwright.sync_playwright() as starter:
-        program = next(filter(None, map(shutil.which, CHROMIUM)))
-        browser = starter.chromium.launch(
-            executable_path=program, args=[f"--{flag}" for flag in FLAGS]
-        )
-        page, asked = browser.new_page(java_script_enabled=script), []
+@pytest.fixture
+def opened(book, browser):
+    """Opens a page with an explorer, which is looked at: the page, and what it asks for."""
+    context = {True: browser.new_context(), False: browser.new_context(java_script_enabled=False)}
+
+    def open_page(name, script=True):
+        page, asked = context[script].new_page(), []
         page.on("request", lambda one: asked.append(one.url))
         page.goto((book / f"{name}.html").as_uri())
         page.locator(".explorer").scroll_into_view_if_needed()
         if script:
             page.locator(".explorer fieldset").wait_for()
-        yield page, asked
-        browser.close()
+        return page, asked
+
+    yield open_page
+    for one in context.values():
+        one.close()
 
 
 def test_every_explorer_of_the_lectures_is_looked_at_here(book):
@@ -245,70 +222,70 @@ def test_every_explorer_of_the_lectures_is_looked_at_here(book):
 
 
 @pytest.mark.parametrize("name", MOVED)
-def test_every_control_changes_the_page_by_keyboard(book, name):
-    with opened(book, name) as (page, asked):
-        shown, controls = page.locator(".explorer .shown"), page.locator(CONTROLS)
-        for number in range(controls.count()):
-            control = controls.nth(number)
-            if control.is_disabled():  # by the first: a root, of a collective that has none
-                controls.first.focus()
-                page.keyboard.press("Home")
-            for _ in range(20):
-                if control.is_enabled():
-                    break
-                controls.first.focus()
-                page.keyboard.press("ArrowDown")
-            before = shown.inner_html()
-            control.focus()
+def test_every_control_changes_the_page_by_keyboard(opened, name):
+    page, asked = opened(name)
+    shown, controls = page.locator(".explorer .shown"), page.locator(CONTROLS)
+    for number in range(controls.count()):
+        control = controls.nth(number)
+        if control.is_disabled():  # by the first: a root, of a collective that has none
+            controls.first.focus()
+            page.keyboard.press("Home")
+        for _ in range(20):
+            if control.is_enabled():
+                break
+            controls.first.focus()
             page.keyboard.press("ArrowDown")
-            page.keyboard.press("ArrowDown")  # a slider goes down, a menu to its next option
-            if shown.inner_html() == before:
-                page.keyboard.press("ArrowUp")
-            assert shown.inner_html() != before, f"control {number} changes nothing"
-        assert all(address.startswith("file:") for address in asked), asked
-        assert any(address.endswith(f"explorers/{Path(name).name}.js") for address in asked)
+        before = shown.inner_html()
+        control.focus()
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")  # a slider goes down, a menu to its next option
+        if shown.inner_html() == before:
+            page.keyboard.press("ArrowUp")
+        assert shown.inner_html() != before, f"control {number} changes nothing"
+    assert all(address.startswith("file:") for address in asked), asked
+    assert any(address.endswith(f"explorers/{Path(name).name}.js") for address in asked)
 
 
 @pytest.mark.parametrize("name", MOVED)
-def test_a_page_shows_each_of_its_states(book, name):
-    with opened(book, name) as (page, _):
-        found = page.evaluate(EVERY_STATE)
+def test_a_page_shows_each_of_its_states(opened, name):
+    page, _ = opened(name)
+    found = page.evaluate(EVERY_STATE)
     assert len(found) >= 30
     assert [key for key, whole, broken in found if broken or not whole] == []
 
 
 @pytest.mark.parametrize("name", MOVED[1:])
-def test_without_a_script_some_states_of_an_explorer_stand_and_nothing_dead(book, name):
-    with opened(book, name, script=False) as (page, _):
-        assert not page.locator(".explorer fieldset").is_visible()
-        assert page.locator(".explorer svg").count() > 1
-        assert page.locator(".explorer figcaption").first.is_visible()
+def test_without_a_script_some_states_of_an_explorer_stand_and_nothing_dead(opened, name):
+    page, _ = opened(name, script=False)
+    assert not page.locator(".explorer fieldset").is_visible()
+    assert page.locator(".explorer svg").count() > 1
+    assert page.locator(".explorer figcaption").first.is_visible()
 
 
-def test_without_a_script_the_planners_page_is_a_table_of_some_states(book):
-    with opened(book, "planner", script=False) as (page, _):
-        assert not page.locator(".explorer fieldset").is_visible()
-        assert page.locator(".explorer tbody tr").count() == 3
-        assert "MFU" in page.locator(".explorer").inner_text()
+def test_without_a_script_the_planners_page_is_a_table_of_some_states(opened):
+    page, _ = opened("planner", script=False)
+    assert not page.locator(".explorer fieldset").is_visible()
+    assert page.locator(".explorer tbody tr").count() == 3
+    assert "MFU" in page.locator(".explorer").inner_text()
 
 
-def test_a_button_plays_the_rounds_and_stops(book):
-    with opened(book, "lectures/03_all_reduce") as (page, _):
-        page.clock.install()  # the page's time passes only when it is told to
-        page.reload()
-        page.locator(".explorer").scroll_into_view_if_needed()
-        page.locator(".explorer fieldset").wait_for()
-        rounds, button = page.locator(CONTROLS).last, page.locator(".explorer button")
-        last = rounds.get_attribute("max")
-        rounds.focus()
-        page.keyboard.press("End")
-        assert rounds.input_value() == last
-        button.press("Enter")
-        assert (rounds.input_value(), button.inner_text()) == ("0", "stop")
-        page.clock.run_for(900)
-        assert rounds.input_value() == "1"
-        button.press("Enter")
-        assert button.inner_text() == "play"
+def test_a_button_plays_the_rounds_and_stops(opened):
+    page, _ = opened("lectures/03_all_reduce")
+    page.clock.install()  # the page's time passes only when it is told to
+    page.reload()
+    page.locator(".explorer").scroll_into_view_if_needed()
+    page.locator(".explorer fieldset").wait_for()
+    rounds, button = page.locator(CONTROLS).last, page.locator(".explorer button")
+    last = rounds.get_attribute("max")
+    rounds.focus()
+    page.keyboard.press("End")
+    assert rounds.input_value() == last
+    button.press("Enter")
+    assert (rounds.input_value(), button.inner_text()) == ("0", "stop")
+    page.clock.run_for(900)
+    assert rounds.input_value() == "1"
+    button.press("Enter")
+    assert button.inner_text() == "play"
 
 
 def test_an_explorers_states_stay_below_600_kilobytes_and_two_pages_lead_to_the_planners(book):

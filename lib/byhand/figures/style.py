@@ -103,7 +103,7 @@ class CourseFigure(Figure):
         return buffer.getvalue()
 
     def png(self) -> tuple[bytes, int]:
-        """As pixels, and how wide it is meant to be seen: for a widget, which takes no SVG."""
+        """As pixels, and how wide it is meant to be seen: for a page without a kernel."""
         buffer = io.BytesIO()
         self.savefig(buffer, format="png", dpi=2 * SCREEN_DPI)
         return buffer.getvalue(), round(self.get_figwidth() * SCREEN_DPI)

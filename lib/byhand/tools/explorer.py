@@ -11,6 +11,7 @@ from typing import Any
 
 import ipywidgets
 
+from byhand.figures.alt import as_image
 from byhand.figures.style import CourseFigure
 from byhand.runtime import RankError
 
@@ -23,15 +24,17 @@ class Explorer(ipywidgets.VBox):
     """Controls, a picture, a sentence. A page without a kernel shows the picture as it stands."""
 
     recipe: dict[str, Any] | None = None
+    figure: CourseFigure | None = None
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict, dict]:
-        data, shown = super()._repr_mimebundle_(**kwargs), self.children[-2]
-        if not shown.value:
+        data = super()._repr_mimebundle_(**kwargs)
+        if self.figure is None:
             return data, {}
-        data["image/png"] = base64.b64encode(shown.value).decode()
+        png, width = self.figure.png()
+        data["image/png"] = base64.b64encode(png).decode()
         if self.recipe:
             data[RECIPE] = self.recipe
-        return data, {"image/png": {"width": int(shown.width)}}
+        return data, {"image/png": {"width": width}}
 
 
 def explorer(
@@ -46,9 +49,10 @@ def explorer(
     few: which values a control has on a page without a kernel, by label, beside that with which it
     begins; None: all of every control. most: the last control's greatest value, by the others'.
     """
-    # The picture is an Image and not an Output: nbclient can wait for ever for a cell that draws
-    # into an Output (its answer to the widget may hide the cell's reply).
-    shown, sentence = ipywidgets.Image(format="png"), ipywidgets.HTML()  # a Label would not wrap
+    # No Output: nbclient can wait for ever for a cell that draws into one (its answer to the widget
+    # may hide the cell's reply). No Image: it has no alternative text. No Label: it does not wrap.
+    shown, sentence = ipywidgets.HTML(), ipywidgets.HTML()
+    box = Explorer([*map(ipywidgets.HBox, rows), shown, sentence])
     controls = [each for row in rows for each in row if not isinstance(each, ipywidgets.Play)]
     *others, last = controls
 
@@ -56,16 +60,13 @@ def explorer(
         if most:
             last.max = most(*(control.value for control in others))  # which may lower its value
             last.disabled = last.max == last.min
-        figure, text = outcome(drawn, [control.value for control in controls])
-        png, width = figure.png() if figure else (b"", 0)
+        box.figure, text = outcome(drawn, [control.value for control in controls])
         sentence.value = html.escape(text, quote=False)
-        shown.value, shown.width = png, str(width)
-        shown.layout.display = None if png else "none"
+        shown.value = as_image(box.figure.svg()) if box.figure else ""
 
     for control in controls:
         control.observe(redraw, "value")
     redraw()
-    box = Explorer([*map(ipywidgets.HBox, rows), shown, sentence])
     box.recipe = _recipe(controls, drawn, few or {}, most)
     if box.recipe and any(isinstance(each, ipywidgets.Play) for row in rows for each in row):
         box.recipe["controls"][-1]["kind"] = "play"
