@@ -56,7 +56,7 @@ TP, KEPT, AGAIN = "tensor", "sequence, kept whole", "sequence, gathered twice"
 NAMES = {
     "alone": "one rank",
     TP: "tp",
-    KEPT: "by token, x kept whole",
+    KEPT: "by token, u kept whole",
     AGAIN: "by token, gathered twice",
 }
 INPUTS, MASKS, SCORES = "inputs of the column layers", "masks of the dropouts", "attention's scores"
