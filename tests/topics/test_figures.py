@@ -24,7 +24,7 @@ from byhand.collectives.lab import NAMES, collective_explorer, demonstrate, pict
 from byhand.communication_cost.lab.pictures import draw_wirings
 from byhand.communication_cost.model import AlphaBeta
 from byhand.figures import Block, Span, collective, style
-from byhand.figures.block import INSIDE, SEQUENCE, TENSOR
+from byhand.figures.block import TENSOR
 from byhand.figures.cells import Cell, cells
 from byhand.figures.columns import Bar
 from byhand.figures.messages import find_messages
@@ -118,7 +118,6 @@ FIGURES = {
     "block": lambda: figures.block_flow(TENSOR, 4, "A title"),
     "curves": lambda: figures.curves({"one": LOSSES, "two": LOSSES}, "step", "loss", "A title"),
     "band": lambda: figures.curves({"step": LOSSES}, "KB", "ms", "A title", LOSSES, BAND, True),
-    "by token": lambda: figures.block_flow(SEQUENCE, 4, "A title", INSIDE[1:]),
     "buckets": lambda: figures.bucket_layout([9, 0, 60, 1, 30], [[4, 3], [2], [0]]),
     "overlap": lambda: figures.lanes({"rank 0": [Span(*span) for span in WATCHED]}, "A title"),
     "experts": lambda: figures.expert_loads({"in order": HOT, "even": HOT[::-1]}),
@@ -320,13 +319,6 @@ def test_a_block_sends_at_its_end_forward_and_at_its_begin_backward():
     shown = words(figures.block_flow(TENSOR, 3, "A title"))
     assert shown.count("all-reduce\nof y") == shown.count("all-reduce\nof grad_x") == 2
     assert shown.count("sends\nnothing") == 4
-
-
-def test_a_block_by_token_has_a_message_behind_each_product_of_its_column_layers_backward():
-    shown = words(figures.block_flow(SEQUENCE, 3, "A title", INSIDE[1:]))
-    behind = ["grad_A", "reduce-scatter\nof grad_x", "grad_x", "all-gather\nof x, again"]
-    assert [shown.count(text) for text in behind] == [1, 1, 1, 1]
-    assert shown.count("all-gather\nof x") == shown.count("all-gather\nof grad_y") == 1
 
 
 def test_brackets_name_stretches_of_a_matrix():
