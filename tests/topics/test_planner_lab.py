@@ -12,7 +12,7 @@ import pytest
 from autograder.places import COURSE
 from byhand.costs import Layout, gpt
 from byhand.figures import save_svg
-from byhand.planner import MACHINES, SOFTWARE, lab, search, step
+from byhand.planner import SOFTWARE, lab, search, step
 from byhand.planner.explain import Question, questions, runner_up
 from byhand.planner.lab import pictures
 from byhand.planner.models import named
@@ -49,17 +49,6 @@ def test_a_short_name_tells_layouts_apart():
     assert len({*names, lab.short(plain)}) == len(ways) + 1
 
 
-def test_no_step_is_faster_than_its_bound(found):
-    assert all(0 < lab.at_least(each) <= each.seconds for _, each in found)
-
-
-def test_the_bound_holds_where_messages_are_free():
-    free = replace(MACHINES["h100-80gb"], inside=1e30, between=1e30)
-    each = step(MODEL, Layout(2, 2, 4, rows=2), free, 32)
-    rest = sum(each.parts[part] for part in ("pp", "gradients", "optimizer", "other", "tp"))
-    assert lab.at_least(each) == pytest.approx(each.seconds - rest)
-
-
 def test_regret_is_none_of_no_layout_and_0_of_the_best(found):
     best = found[0][0]
     assert lab.regret(found, lambda at: at == best) == 0
@@ -75,10 +64,9 @@ def test_as_many_layouts_divide_as_a_search_without_a_limit_of_memory_finds():
     assert lab.num_layouts(*ASKED, "megatron-2022") == len(every)
 
 
-def test_every_scored_row_is_a_ratio_and_every_other_has_its_reason():
+def test_every_scored_row_is_a_ratio():
     ratios = lab.ratios()
     assert sum(map(len, ratios.values())) == len(scored())
-    assert sum(lab.left_out().values()) == len(published()) - len(scored())
 
 
 def test_a_neighbour_is_other_software_that_misses_by_more():
@@ -98,13 +86,6 @@ def test_a_step_that_nobody_fitted_is_met_and_unknown_software_is_not():
     assert all(-0.22 < error < -0.17 for error in others)
 
 
-def test_the_farthest_rows_are_in_order():
-    far = [abs(error) for _, error in lab.farthest(8)]
-    assert far == sorted(far, reverse=True)
-    missed = [abs(lab.predicted(row) / row.seconds - 1) for row in scored()]
-    assert far[0] == pytest.approx(max(missed))
-
-
 def test_pairs_are_of_one_model_in_two_layouts():
     """Four of Korthikanti et al. are, each recomputed whole and in part, and ranked right."""
     found = lab.pairs()
@@ -114,8 +95,13 @@ def test_pairs_are_of_one_model_in_two_layouts():
 
 def test_peaks_are_those_that_were_measured():
     found = lab.peaks()
-    assert [gib for _, gib, _ in found] == [row.gib for row in scored() if row.gib]
-    assert all(0.6 < on_paper / gib < 1.5 for _, gib, on_paper in found)
+    assert [gib for gib, _ in found] == [row.gib for row in scored() if row.gib]
+    assert all(0.8 < on_paper / gib < 1.5 for gib, on_paper in found)
+    rows = [row for row in scored() if row.gib]
+    assert {(row.software.split("-")[0], row.machine[:4]) for row in rows} == {
+        ("torchtitan", "h100"),
+        ("torchtitan", "h200"),
+    }
 
 
 def test_the_tool_is_wrapped_and_says_one_layout():
@@ -190,6 +176,23 @@ def test_the_winner_and_the_second_are_those_that_the_lecture_explains(trillion)
         assert beyond(layout, "megatron-2022") == [dp, chunks, "ZeRO 1"]
 
 
+def test_only_the_second_ties_with_the_winner(trillion):
+    near = [at for at, each in trillion if each.seconds < (1 + lab.TIE) * trillion[0][1].seconds]
+    assert {(at.tp, at.pp) for at in near} == {(8, 16), (8, 32)}
+    assert {at.dp for at in near} == {64, 128}
+
+
+def test_where_memory_is_missed_as_badly_as_it_was_only_the_second_fits(trillion):
+    worst = min(on_paper / gib for gib, on_paper in lab.peaks())
+    first, second = trillion[0][1], runner_up(trillion)[1]
+    assert second.num_bytes / worst < first.limit < first.num_bytes / worst
+
+
+def test_gradients_of_the_one_pair_that_shows_them_take_longer_than_on_paper():
+    one, (_, on_paper, ran) = lab.run_of("korth-530B-selective"), lab.never_fitted()[0]
+    assert 0.5 < (on_paper - lab.predicted(one)) / (ran - one.seconds) < 0.6
+
+
 def test_no_constant_turned_by_a_tenth_makes_a_third_layout_win():
     """And those that the lecture does not print move the seconds by less than half a per cent."""
     question = Question.of(*TRILLION, 16_384, 4096, **SOFTWARE_OF_2022)
@@ -212,7 +215,7 @@ def test_rules_of_thumb_fit_large_batches_alone(trillion):
     rules = lab.rules(128)
     for num_sequences in (2048, 16_384):
         found = search(*TRILLION, 16_384, num_sequences, **SOFTWARE_OF_2022)
-        assert {lab.told(lab.regret(found, rule)) for rule in rules.values()} == {"tie"}
+        assert all(lab.regret(found, rule) < lab.TIE for rule in rules.values())
     assert {lab.regret(trillion, rule) for rule in rules.values()} == {0}
     small = search(*TRILLION, 16_384, 512, **SOFTWARE_OF_2022)
     within, others, together = (lab.regret(small, rule) for rule in rules.values())
@@ -221,11 +224,6 @@ def test_rules_of_thumb_fit_large_batches_alone(trillion):
     assert 1.5 < together < 1.7
     assert (small[0][0].tp, small[0][0].dp) == (32, 32)
     assert "tp 32" in beyond(small[0][0], "megatron-2022")
-
-
-def test_a_bound_saves_most_of_the_steps(trillion):
-    asked = sum(lab.at_least(each) <= trillion[0][1].seconds for _, each in trillion)
-    assert asked < len(trillion) / 4
 
 
 def test_sequence_parallelism_selective_recomputation_and_zero_save_what_the_lecture_says():
@@ -242,19 +240,16 @@ def test_sequence_parallelism_selective_recomputation_and_zero_save_what_the_lec
 
 
 def test_those_that_are_far_too_fast_on_paper_are_nearly_full():
-    for name, error in lab.farthest(4):
-        each = lab.met(lab.run_of(name))
-        assert error < 0
-        assert each.num_bytes > 0.95 * each.limit, name
+    for row in sorted(scored(), key=lambda row: lab.predicted(row) / row.seconds)[:4]:
+        each = lab.met(row)
+        assert each.seconds / row.seconds < 0.93, row.name
+        assert each.num_bytes > 0.95 * each.limit, row.name
 
 
-def test_the_row_that_is_far_off_is_the_one_that_the_lecture_names():
-    (name,) = (row.name for row in published() if row.left_out.startswith("far off"))
-    lone, beside = lab.run_of(name), lab.run_of("mpt-L271")
-    assert lone.model == beside.model
-    assert lone.layout.rows == beside.layout.rows
-    assert (lone.layout.dp, beside.layout.dp) == (32, 64)
-    assert [round(row.seconds, 2) for row in (lone, beside)] == [1.32, 1.08]
+def test_as_many_rows_are_left_out_as_the_lecture_says():
+    reasons = [row.left_out for row in published() if row.left_out]
+    assert reasons.count("experts") == 11
+    assert len(reasons) == 14
 
 
 def test_nearly_all_pairs_are_ranked_right_and_those_that_are_no_tie_all():
@@ -267,18 +262,12 @@ def test_nearly_all_pairs_are_ranked_right_and_those_that_are_no_tie_all():
 def test_a_plan_for_newer_gpus_gains_by_cp_alone():
     run = lab.run_of("mb-25.11-llama3-70b-pretrain-L590")
     asked = run.model, run.machine, run.layout.num_ranks, run.num_sequences
-    given = {"software": run.software, "precision": run.precision, "memory": 76 * 2**30}
+    given = {"software": run.software, "precision": run.precision, "memory": 74 * 2**30}
     best, without = (search(*asked, **given, **limits)[0] for limits in ({}, {"cp": 1}))
     assert 0.03 < run.seconds / best[1].seconds - 1 < 0.07
     assert 0.03 < lab.predicted(run) / best[1].seconds - 1 < 0.06
     assert "cp 2" in beyond(best[0], run.software)
     assert abs(lab.predicted(run) / without[1].seconds - 1) < lab.TIE
-
-
-def test_what_software_runs_is_told_in_a_line():
-    assert lab.runs_told("megatron-2022") == "ZeRO 0, 1 · sp · equal chunks · no cp, ep"
-    assert lab.runs_told("fsdp") == "ZeRO 0, 2, 3 · no sp · no tp, pp, cp, ep"
-    assert lab.runs_told("torchtitan").endswith("chunks of any whole blocks · cp, ep")
 
 
 # Another planner

@@ -192,28 +192,9 @@ def _each(row: Published, seconds: float) -> float:
     return seconds * row.layout.num_ranks / (row.num_sequences * row.model.num_positions)
 
 
-def peaks() -> list[tuple[str, float, float]]:
-    """(what ran, GiB measured, GiB on paper) of each published step that tells its peak."""
-    rows = [row for row in scored() if row.gib]
-    return [(_what(row), row.gib or 0.0, met(row).num_bytes / 2**30) for row in rows]
-
-
-def _what(row: Published) -> str:
-    """A model, its GPUs, and how it was computed."""
-    gpus = f"{row.model.parameters / 1e9:.0f} B on {row.layout.num_ranks} {row.machine}"
-    return f"{gpus}, {row.precision}, {'compiled' if row.compiled else 'eager'}"
-
-
-def farthest(most: int) -> list[tuple[str, float]]:
-    """The rows that the planner misses by most: (name, error)."""
-    found = [(row.name, predicted(row) / row.seconds - 1) for row in scored()]
-    return sorted(found, key=lambda pair: -abs(pair[1]))[:most]
-
-
-def left_out() -> dict[str, int]:
-    """Why rows are not scored, and how many."""
-    reasons = [row.left_out for row in published() if row.left_out]
-    return {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
+def peaks() -> list[tuple[float, float]]:
+    """(GiB measured, GiB on paper) of each published step that tells its peak."""
+    return [(row.gib, met(row).num_bytes / 2**30) for row in scored() if row.gib]
 
 
 def run_of(name: str) -> Published:
@@ -230,16 +211,6 @@ def num_layouts(
     """Layouts that divide, whether they fit or not."""
     case = ask(model, [Layout()], machine, num_sequences, software=software)
     return sum(len(every(case, num_ranks, order, {})) for order in ORDERS)
-
-
-def runs_told(name: str) -> str:
-    """What that software runs, in a line."""
-    runs = SOFTWARE[name].runs
-    lacks = [axis for axis, most in runs.most.items() if most == 1]
-    words = [f"ZeRO {', '.join(map(str, runs.zero))}", "sp" if True in runs.sequence else "no sp"]
-    if "pp" not in lacks:
-        words.append("equal chunks" if runs.even else "chunks of any whole blocks")
-    return " · ".join([*words, f"no {', '.join(lacks)}"] if lacks else [*words, "cp, ep"])
 
 
 def regret(found: Found, rule: Callable[[Layout], bool]) -> float | None:
@@ -265,15 +236,4 @@ def rules(blocks: int) -> dict[str, Callable[[Layout], bool]]:
     }
 
 
-def told(lost: float | None) -> str:
-    """A regret in a word: what is below TIE the planner cannot tell."""
-    return "none" if lost is None else "tie" if lost < TIE else f"{lost:.0%}"
-
-
 TIE = 0.03
-
-
-def at_least(found: Step) -> float:
-    """Seconds of computing and idling alone: with all messages free, no step is faster."""
-    parts = ("products", "attention", "small", "again", "head", "idle")
-    return sum(found.parts[part] for part in parts)

@@ -133,7 +133,7 @@ def ratio_dots(found: Mapping[str, Sequence[float]], title: str) -> Figure:
             axes.plot(values, row + np.array(shifts), "o", color=style.RANK_COLOURS[0], **look)
             told = f"{len(values)} runs, {missed(values):.1%}"
             pen.at_right(axes, row, told, 6)
-        axes.set(xlim=(0.78, 1.22), xlabel="seconds predicted over published (grey: within 5 %)")
+        axes.set(xlim=(0.78, 1.22), xlabel="seconds on paper over published (grey: within 5 %)")
         axes.tick_params(axis="y", length=0)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda ratio, _: f"{ratio:.2f}"))
     return figure
