@@ -1,4 +1,4 @@
-"""Of the choices that no other beats, the 300 that have freed most: wide enough for forty layers."""
+"""Of the choices that no other beats, the 300 that free most: wide enough for forty layers."""
 
 
 def choose(layers, num_bytes):

@@ -1,4 +1,4 @@
-"""Of the choices that no other beats, the 5 that have freed most: too few for forty layers."""
+"""Of the choices that no other beats, the 5 that free most: too few for forty layers."""
 
 LIKE = "right_beam_of_300"
 CHANGE = """
