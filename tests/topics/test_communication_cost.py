@@ -351,7 +351,9 @@ def test_stamps_of_all_ranks_make_a_time_from_the_last_start_to_the_last_end():
 def test_a_picture_of_overlap_tells_when_all_is_done_and_where_the_rank_waits():
     event = SimpleNamespace(start=1.0, end=1.05)
     tries = [(9.0, 9.05, 9.1, 9.1), (9.0, 9.0, 9.03, 9.05)]  # call, work, its end, all done
-    ledger = SimpleNamespace(select=lambda op, rank: [event] * 2)
+    late = [(start, begin, end, done + 9.0) for start, begin, end, done in tries]
+    tries = [*tries, *late, *tries]  # the median is drawn
+    ledger = SimpleNamespace(select=lambda op, rank: [event] * 6)
     drawn = draw_overlap(SimpleNamespace(results=[tries], ledger=ledger), ("one", "two"), "t")
     assert [axes.get_title(loc="left") for axes in drawn.axes] == ["one: 100 ms", "two: 50 ms"]
     inside = [[text.get_text() for text in axes.texts] for axes in drawn.axes]

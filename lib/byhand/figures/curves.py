@@ -161,7 +161,7 @@ def _mark(axes: Axes, text: str, size: float) -> None:
 
 
 def tradeoff(points: Mapping[str, tuple[float, float]], title: str) -> Figure:
-    """points: by name, (rounds, tensors sent by the busiest rank). Lower left is better.
+    """points: by name, (rounds, tensors through the fullest links). Lower left is better.
 
     Algorithms at one point share a point, and a line of text.
     """
@@ -171,7 +171,9 @@ def tradeoff(points: Mapping[str, tuple[float, float]], title: str) -> Figure:
     rounds, tensors = zip(*shared, strict=True)
     with style.plot(3.2, title) as (figure, axes):
         axes.set(xscale="log", xlim=(0.6 * min(rounds), 1.6 * max(rounds)))
-        axes.set(xlabel="rounds, on a logarithmic scale", ylabel="tensors sent by the busiest rank")
+        axes.set(
+            xlabel="rounds, on a logarithmic scale", ylabel="tensors through the fullest links"
+        )
         axes.set_ylim(0, 1.25 * max(tensors))
         axes.set_xticks(sorted(set(rounds)), [f"{tick:g}" for tick in sorted(set(rounds))])
         axes.set_xticks([], minor=True)
