@@ -21,9 +21,9 @@ from byhand.figures import trees as tree_figure
 
 def test_a_round_shows_whose_terms_are_summed_and_what_each_link_has_carried():
     first, last = (words(watch_rounds("ring", 4).picture(number)) for number in (1, 6))
-    assert "Ring, round 1 of 6: 0 of 16 shards are sums of all" in first
+    assert "Ring, round 1 of 6: 0 of 16 shards are complete" in first
     assert (first.count("2"), first.count(".25")) == (4 + 3, 4)  # a column, a row, a shard sent
-    assert "Ring, round 6 of 6: 16 of 16 shards are sums of all" in last
+    assert "Ring, round 6 of 6: 16 of 16 shards are complete" in last
     assert (last.count("4"), last.count("1.5")) == (16, 4)
 
 

@@ -180,7 +180,7 @@ def tradeoff(points: Mapping[str, tuple[float, float]], title: str) -> Figure:
         axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
         axes.plot(rounds, tensors, "o", color=style.OP_COLOURS["all_reduce"], markersize=8)
         for point, names in shared.items():
-            below = point[1] == min(tensors)
+            below = 0.2 * max(tensors) < point[1] == min(tensors)
             look = {"va": "top", "xytext": (0, -9)} if below else {"va": "bottom", "xytext": (0, 8)}
             look |= {"textcoords": "offset points", "ha": "center", "linespacing": 1.25}
             axes.annotate("\n".join(names), point, **look)

@@ -64,12 +64,11 @@ def all_rounds(
         for number, transfers in enumerate(rounds):
             for transfer in transfers:
                 colour = style.rank_colour(transfer.sender)
-                tail, head = (number + WIDE, transfer.sender), (number + 1, transfer.receiver)
+                begin = number + WIDE + 0.1 * (num_shards > 1)
+                tail, head = (begin, transfer.sender), (number + 1, transfer.receiver)
                 pen.arrow(axes, tail, head, colour, 1.4)
                 if num_shards > 1:
-                    part = 0.3 / (1 + abs(head[1] - tail[1]))
-                    place = [a + part * (b - a) for a, b in zip(tail, head, strict=True)]
-                    pen.badge(axes, place, _shards_text(transfer), colour)
+                    pen.badge(axes, tail, _shards_text(transfer), colour)
         for rank in range(num_ranks):
             pen.small(axes, (-0.06, rank), f"rank {rank}", ha="right")
         for host in range(1, hosts):
