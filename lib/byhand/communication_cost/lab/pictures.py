@@ -181,7 +181,7 @@ def draw_roofline(
             bend = flops_per_second / rate
             axes.scatter([bend], [peak], color=colour, zorder=4)
             pen.beside(axes, (bend, 1.35 * peak), f"{bend:,.0f}", 0, ha="center", color=colour)
-            low = max(4.0, 2 * tokens[0] * rate / 1e12)
+            low = max(8.0, 2 * tokens[0] * rate / 1e12)
             place = low * 1e12 / rate, low
             pen.beside(axes, place, name, 5, color=style.legible(colour), va="top")
         for name, place in (marks or {}).items():
