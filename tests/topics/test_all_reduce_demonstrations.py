@@ -16,7 +16,6 @@ from byhand.all_reduce.lab import (
 )
 from byhand.communication_cost import cost
 from byhand.figures import round_picture, tradeoff
-from byhand.figures import trees as tree_figure
 
 
 def test_a_round_shows_whose_terms_are_summed_and_what_each_link_has_carried():
@@ -131,8 +130,6 @@ def test_the_ring_that_is_read_is_the_ring_that_runs():
     assert by_name("ring") is rings.ring_all_reduce
 
 
-def test_algorithms_at_one_place_share_a_point_and_trees_show_every_rank_once_each():
+def test_algorithms_at_one_place_share_a_point():
     points = {"ring": (126, 1.97), "double ring": (126, 1.97), "tree": (12, 3.0)}
     assert "ring\ndouble ring" in words(tradeoff(points, "A title"))
-    shown = words(tree_figure(trees.two_trees(8), "A title"))
-    assert sorted(word for word in shown if word.isdigit()) == sorted(2 * [*map(str, range(8))])

@@ -45,6 +45,7 @@ if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of
 
 NUM_LAYERS = 6
 FORWARD, BACKWARD = 0.015, 0.030  # seconds a layer
+WAITING = "waiting for another rank"  # a bucket, before it travels
 NAIVE = 0  # as bucket_bytes: every gradient by itself, after backward
 
 
@@ -82,7 +83,7 @@ class WatchedSteps:
         """The fastest step; axis_seconds: how far its axis reaches."""
         from byhand.figures import lanes
 
-        rows = {f"rank {rank}": spans for rank, spans in enumerate(self.fastest)}
+        rows = {f"rank {rank}": _seen(spans) for rank, spans in enumerate(self.fastest)}
         told = f"The ranks stand still {self.still:.0%} of the step"
         return lanes(rows, title or told, axis_seconds)
 
@@ -234,8 +235,13 @@ def beside(
     rows = {}
     for name, steps in watched.items():
         expected = f", by head {by_head[name]:.0f}" if by_head else ""
-        rows[f"{name}:\n{steps.milliseconds:.0f} ms{expected}"] = steps.fastest[0]
+        rows[f"{name}:\n{steps.milliseconds:.0f} ms{expected}"] = _seen(steps.fastest[0])
     return lanes(rows, title)
+
+
+def _seen(spans: list[Span]) -> list[Span]:
+    """Those that are drawn: a bucket's way begins where all ranks have sent it."""
+    return [span for span in spans if span.kind != WAITING]
 
 
 def _step(run: Run, number: int) -> list[list[Span]]:
@@ -258,7 +264,7 @@ def _step(run: Run, number: int) -> list[list[Span]]:
         free = 0.0  # the link carries one bucket at a time
         for bucket, (event, moment) in enumerate(zip(mine, met, strict=True)):
             left, free = min(max(moment, free), event.end), event.end
-            spans.append(Span("waiting for another rank", "", event.start, left))
+            spans.append(Span(WAITING, "", event.start, left))
             name = bucket if event.start < end else ""  # sent after backward: no bucket
             spans.append(Span("bucket in flight", name, left, event.end))
         steps.append(spans)

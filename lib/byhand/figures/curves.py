@@ -166,8 +166,8 @@ def tradeoff(points: Mapping[str, tuple[float, float]], title: str) -> Figure:
     Algorithms at one point share a point, and a line of text.
     """
     shared: dict[tuple[float, float], list[str]] = {}
-    for name, (rounds, tensors) in points.items():
-        shared.setdefault((rounds, round(tensors, 1)), []).append(name)
+    for name, (number, sent) in points.items():
+        shared.setdefault((number, round(sent, 1)), []).append(name)
     rounds, tensors = zip(*shared, strict=True)
     with style.plot(3.2, title) as (figure, axes):
         axes.set(xscale="log", xlim=(0.6 * min(rounds), 1.6 * max(rounds)))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from byhand.figures import pen, style
@@ -92,7 +93,7 @@ def _draw_count(
     axes: Axes, x: float, rank: int, wide: float, origins: set[int], num_ranks: int
 ) -> None:
     share = len(origins) / num_ranks
-    colour = style.COMPUTE if share == 1 else style.tint(style.COMPUTE, 0.4 * share)
+    colour = style.COMPUTE if share == 1 else to_hex(style.tint(style.COMPUTE, 0.4 * share))
     pen.box(axes, (x, rank - 0.3), (0.94 * wide, 0.6), colour, colour, 0)
     look = {"color": style.readable_on(colour)}
     pen.small(axes, (x + 0.47 * wide, rank), str(len(origins)), **look)

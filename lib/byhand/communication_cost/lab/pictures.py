@@ -1,4 +1,4 @@
-"""What lecture 04 draws and lets one drag: overlap, alpha and beta, wires, a roofline."""
+"""What lecture 04 draws and lets one drag: overlap, alpha and beta, a roofline."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from byhand.communication_cost import AlphaBeta, crossover
 from byhand.communication_cost.lab import Sweep
-from byhand.communication_cost.networks import TOPOLOGIES, depth_first, renumbered
 from byhand.words import num_bytes_text
 
 if TYPE_CHECKING:
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from byhand.figures.style import CourseFigure
     from byhand.runtime import Run
 
-WIRED = ("ring", "double_ring", "halving_doubling", "recursive_doubling", "direct")
-WIRES = {"ring": "one-way circle", "double_ring": "two-way circle"}  # as they are named in pictures
 NUM_RANKS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
@@ -129,29 +126,6 @@ def draw_crossings(line: AlphaBeta, num_ranks: Sequence[int], title: str) -> Cou
     return figure
 
 
-def draw_wirings(num_ranks: int, num_bytes: float, line: AlphaBeta) -> CourseFigure:
-    """Five topologies, and the milliseconds of five all-reduces on each; of the ring's, two orders.
-
-    The ring goes by rank number, and depth first through what is drawn as a tree.
-    """
-    from byhand.figures import wirings
-
-    wires, table = {}, {}
-    for topology, build in TOPOLOGIES.items():
-        name, network = WIRES.get(topology, topology), build(num_ranks, line)
-        ways = [network.way(a, b) for a in range(num_ranks) for b in range(num_ranks) if a != b]
-        hops = {hop.link for way in ways for hop in way}
-        wires[name] = {_ends(*link) for link in hops}
-        another = renumbered(network, depth_first(num_ranks))
-        taken = {"ring": network.seconds("ring", num_bytes)}
-        taken["ring, depth first"] = another.seconds("ring", num_bytes)
-        taken |= {each: network.seconds(each, num_bytes) for each in WIRED[1:]}
-        table[name] = {each: 1e3 * seconds for each, seconds in taken.items()}
-    what = f"Milliseconds to all-reduce {num_bytes / 1e9:g} GB"
-    title = f"{what}: the ring loses where wires idle or messages meet"
-    return wirings(wires, table, num_ranks, title)
-
-
 def draw_roofline(
     flops_per_second: float,
     links: Mapping[str, float],
@@ -182,8 +156,9 @@ def draw_roofline(
             axes.scatter([bend], [peak], color=colour, zorder=4)
             pen.beside(axes, (bend, 1.35 * peak), f"{bend:,.0f}", 0, ha="center", color=colour)
             low = max(8.0, 2 * tokens[0] * rate / 1e12)
-            place = low * 1e12 / rate, low
-            pen.beside(axes, place, name, 5, color=style.legible(colour), va="top")
+            pen.beside(
+                axes, (low * 1e12 / rate, low), name, 5, color=style.legible(colour), va="top"
+            )
         for name, place in (marks or {}).items():
             axes.axvline(place, color=style.INK, linewidth=1, linestyle=(0, (3, 3)))
             paper = {"fc": style.PAPER, "ec": "none", "pad": 1}
@@ -192,7 +167,3 @@ def draw_roofline(
         axes.yaxis.set_major_formatter(FuncFormatter(lambda one, _: f"{one:,.0f}"))
         axes.minorticks_off()
     return figure
-
-
-def _ends(kind: str, a: int, b: int) -> tuple[int, int]:
-    return {"out": (a, -1), "in": (-1, b)}.get(kind, (a, b))
