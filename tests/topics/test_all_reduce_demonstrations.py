@@ -14,15 +14,15 @@ from byhand.all_reduce.lab import (
     draw_round,
     watch_rounds,
 )
+from byhand.communication_cost import cost
 from byhand.figures import round_picture, tradeoff
-from byhand.figures import trees as tree_figure
 
 
 def test_a_round_shows_whose_terms_are_summed_and_what_each_link_has_carried():
     first, last = (words(watch_rounds("ring", 4).picture(number)) for number in (1, 6))
-    assert "Ring, round 1 of 6: 0 of 16 shards are sums of all" in first
+    assert "Ring, round 1 of 6: 0 of 16 shards are complete" in first
     assert (first.count("2"), first.count(".25")) == (4 + 3, 4)  # a column, a row, a shard sent
-    assert "Ring, round 6 of 6: 16 of 16 shards are sums of all" in last
+    assert "Ring, round 6 of 6: 16 of 16 shards are complete" in last
     assert (last.count("4"), last.count("1.5")) == (16, 4)
 
 
@@ -84,25 +84,38 @@ def test_between_two_hosts_ledger_and_kernel_agree_and_two_levels_send_two_third
     assert by_bytes == [pytest.approx(s * num_bytes / 20e6, abs=0.005) for s in shares.values()]
 
 
-def test_algorithms_say_what_the_busiest_rank_sends_and_what_leaves_a_host():
-    for num_ranks in (16, 64):
-        around = 2 * (num_ranks - 1) / num_ranks
-        assert algorithms.ring(num_ranks).busiest() == around
-        assert algorithms.ring(num_ranks).leaving(8) == around
-        levels, hosts = algorithms.hierarchical(num_ranks, 8), num_ranks // 8
-        assert levels.leaving(8) == 2 * (hosts - 1) / hosts
-        assert levels.leaving(num_ranks) == 0
-    assert trees.halving_doubling(64).leaving(8) == 8 * 2 * (1 / 2 + 1 / 4 + 1 / 8)
+@pytest.mark.parametrize(("num_ranks", "per_host"), [(2, 1), (16, 8), (63, 9), (64, 8)])
+def test_through_no_link_does_a_ring_send_more_than_two_tensors(num_ranks, per_host):
+    for around in (algorithms.ring(num_ranks), algorithms.double_ring(num_ranks)):
+        assert around.in_turn(per_host) == pytest.approx(2 * (num_ranks - 1) / num_ranks)
+
+
+@pytest.mark.parametrize("name", ["tree", "recursive doubling", "halving-doubling", "ring"])
+@pytest.mark.parametrize("num_ranks", [2, 4, 8, 63, 64])
+def test_what_passes_the_fullest_links_is_what_lecture_04_prices(name, num_ranks):
+    priced = cost(name.replace(" ", "_").replace("-", "_"), num_ranks, 1)
+    algorithm = ALGORITHMS[name](num_ranks)
+    assert (len(algorithm.rounds), algorithm.in_turn()) == pytest.approx(
+        (priced.rounds, priced.num_bytes)
+    )
+
+
+def test_the_ranks_of_a_host_share_its_link():
+    doubling = trees.recursive_doubling(64)
+    assert doubling.in_turn(8) == 3 + 3 * 8
+    assert doubling.in_turn(64) == doubling.in_turn() == 6
+    far = trees.halving_doubling(64)
+    assert far.in_turn(8) == 8 * 2 * (1 / 2 + 1 / 4 + 1 / 8) + 2 * (1 / 16 + 1 / 32 + 1 / 64)
 
 
 @pytest.mark.parametrize("num_ranks", [1, 3, 8, 64])
-def test_with_the_near_partner_first_halving_leaves_a_host_with_as_little_as_two_levels(num_ranks):
+def test_with_the_near_partner_first_halving_fills_links_as_little_as_two_levels(num_ranks):
     near = trees.halving_doubling(num_ranks, near_first=True)
     algorithms.check(near)
-    assert near.busiest() == trees.halving_doubling(num_ranks).busiest()
+    assert near.in_turn() == trees.halving_doubling(num_ranks).in_turn()
     assert len(near.rounds) == len(trees.halving_doubling(num_ranks).rounds)
     if num_ranks == 64:
-        assert near.leaving(8) == algorithms.hierarchical(64, 8).leaving(8)
+        assert near.in_turn(8) == algorithms.hierarchical(64, 8).in_turn(8) == 3.5
 
 
 def test_a_crossing_is_where_lines_through_the_points_meet():
@@ -117,8 +130,6 @@ def test_the_ring_that_is_read_is_the_ring_that_runs():
     assert by_name("ring") is rings.ring_all_reduce
 
 
-def test_algorithms_at_one_place_share_a_point_and_trees_show_every_rank_once_each():
+def test_algorithms_at_one_place_share_a_point():
     points = {"ring": (126, 1.97), "double ring": (126, 1.97), "tree": (12, 3.0)}
     assert "ring\ndouble ring" in words(tradeoff(points, "A title"))
-    shown = words(tree_figure(trees.two_trees(8), "A title"))
-    assert sorted(word for word in shown if word.isdigit()) == sorted(2 * [*map(str, range(8))])

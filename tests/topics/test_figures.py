@@ -19,10 +19,7 @@ from readable import assert_readable, words
 from byhand import collectives, figures
 from byhand.all_reduce.algorithms import history, ring
 from byhand.all_reduce.lab import ALGORITHMS, watch_rounds
-from byhand.all_reduce.trees import two_trees
 from byhand.collectives.lab import NAMES, collective_explorer, demonstrate, picture
-from byhand.communication_cost.lab.pictures import draw_wirings
-from byhand.communication_cost.model import AlphaBeta
 from byhand.figures import Block, Span, collective, style
 from byhand.figures.block import TENSOR
 from byhand.figures.cells import Cell, cells
@@ -80,7 +77,7 @@ BYTES = {"rank 0": {"reduce_scatter": 3000, "all_gather": 3000}, "rank 1": {"all
 
 LOSSES = [4.0, 2.0, 1.0]
 WATCHED = [("forward", "", 0.0, 0.01), ("standing still", "", 0.01, 0.03)]
-WATCHED += [("waiting for another rank", "", 0.01, 0.02), ("bucket in flight", 0, 0.02, 0.03)]
+WATCHED += [("bucket in flight", 0, 0.02, 0.03)]
 BAND = {"step": [(value - 0.5, value + 0.5) for value in LOSSES]}
 
 SHARDS = {
@@ -127,8 +124,6 @@ FIGURES = {
     "one bucket": lambda: figures.bucket_layout([1] * 20, [list(range(20))]),
     "tradeoff": lambda: figures.tradeoff({"a": (6, 2), "b": (6, 2), "c": (9, 3)}, "A title"),
     "all rounds": lambda: figures.all_rounds(history(ring(3)), ring(3).rounds, "A title"),
-    "trees": lambda: figures.trees(two_trees(8), "A title"),
-    "wirings": lambda: draw_wirings(8, 1e9, AlphaBeta(2e-5, 1e-10)),
     "seconds": lambda: figures.seconds_by_size(
         {"a": [(9, 1, 1, 2), (99, 2, 1, 2)]}, {}, "A title", {"m": 50}
     ),

@@ -24,7 +24,7 @@ MPICH; Patarasuk & Yuan 2009 (ring); Sanders, Speck & Träff 2009 (double tree).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import NamedTuple
@@ -62,27 +62,23 @@ class Algorithm:
         mine = (t for transfers in self.rounds for t in transfers if t.sender == rank)
         return sum(bounds[t.stop] - bounds[t.start] for t in mine)
 
-    def busiest(self) -> float:
-        """The most that a rank sends, in tensors."""
-        return self._most(lambda transfer: transfer.sender)
+    def in_turn(self, ranks_per_host: int = 1) -> float:
+        """What passes the fullest link in each round, added up, in tensors.
 
-    def leaving(self, ranks_per_host: int) -> float:
-        """The most that the ranks of a host send to other hosts, in tensors."""
-
-        def host(transfer: Transfer) -> int | None:
-            """The sender's; None where the receiver has the same."""
-            sender, receiver = (rank // ranks_per_host for rank in transfer[:2])
-            return sender if sender != receiver else None
-
-        return self._most(host)
-
-    def _most(self, sender: Callable[[Transfer], int | None]) -> float:
-        sent: Counter[int | None] = Counter()
+        A host has one link out and one in, which its ranks share; inside it, so has every rank.
+        """
+        total = 0
         for transfers in self.rounds:
-            for transfer in transfers:
-                sent[sender(transfer)] += transfer.stop - transfer.start
-        del sent[None]  # what does not count
-        return max(sent.values(), default=0) / self.num_pieces
+            loads: Counter[tuple] = Counter()
+            for sender, receiver, start, stop, _ in transfers:
+                hosts = sender // ranks_per_host, receiver // ranks_per_host
+                out, into = ("rank", sender), ("rank", receiver)
+                if hosts[0] != hosts[1]:
+                    out, into = (("host", host) for host in hosts)
+                loads["out", out] += stop - start
+                loads["in", into] += stop - start
+            total += max(loads.values(), default=0)
+        return total / self.num_pieces
 
 
 def cut(num_elements: int, num_pieces: int) -> list[int]:

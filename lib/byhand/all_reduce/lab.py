@@ -73,7 +73,7 @@ class Rounds:
         terms = history(self.algorithm)[number]
         complete = sum(len(origins) == self.algorithm.num_ranks for origins in terms.values())
         title = f"{self.name.capitalize()}, round {number} of {last}: "
-        title += f"{complete} of {len(terms)} shards are sums of all"
+        title += f"{complete} of {len(terms)} shards are complete"
         transfers = self.algorithm.rounds[number - 1] if number else ()
         return round_picture(terms, transfers, self.sent(number), title)
 

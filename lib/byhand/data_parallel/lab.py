@@ -44,7 +44,8 @@ if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of
     from byhand.figures.style import CourseFigure
 
 NUM_LAYERS = 6
-FORWARD, BACKWARD = 0.012, 0.024  # seconds a layer
+FORWARD, BACKWARD = 0.015, 0.030  # seconds a layer
+WAITING = "waiting for another rank"  # a bucket, before it travels
 NAIVE = 0  # as bucket_bytes: every gradient by itself, after backward
 
 
@@ -82,7 +83,7 @@ class WatchedSteps:
         """The fastest step; axis_seconds: how far its axis reaches."""
         from byhand.figures import lanes
 
-        rows = {f"rank {rank}": spans for rank, spans in enumerate(self.fastest)}
+        rows = {f"rank {rank}": _seen(spans) for rank, spans in enumerate(self.fastest)}
         told = f"The ranks stand still {self.still:.0%} of the step"
         return lanes(rows, title or told, axis_seconds)
 
@@ -222,14 +223,25 @@ def _by_ddp(bucket_bytes: int, seconds: tuple[float, float]) -> Callable[[], Ite
 _WAYS = {"loop": _by_layers, "hooks": _by_hooks, "ddp": _by_ddp}
 
 
-def beside(watched: Mapping[str, WatchedSteps], title: str) -> Figure:
-    """Rank 0's fastest step of each run, below each other: a row a name."""
+def beside(
+    watched: Mapping[str, WatchedSteps], title: str, by_head: Mapping[str, float] | None = None
+) -> Figure:
+    """Rank 0's fastest step of each run, below each other: a row a name.
+
+    by_head: the milliseconds that were expected, by name, to stand beside those measured.
+    """
     from byhand.figures import lanes
 
-    rows = {
-        f"{name}:\n{steps.milliseconds:.0f} ms": steps.fastest[0] for name, steps in watched.items()
-    }
+    rows = {}
+    for name, steps in watched.items():
+        expected = f", by head {by_head[name]:.0f}" if by_head else ""
+        rows[f"{name}:\n{steps.milliseconds:.0f} ms{expected}"] = _seen(steps.fastest[0])
     return lanes(rows, title)
+
+
+def _seen(spans: list[Span]) -> list[Span]:
+    """Those that are drawn: a bucket's way begins where all ranks have sent it."""
+    return [span for span in spans if span.kind != WAITING]
 
 
 def _step(run: Run, number: int) -> list[list[Span]]:
@@ -252,7 +264,7 @@ def _step(run: Run, number: int) -> list[list[Span]]:
         free = 0.0  # the link carries one bucket at a time
         for bucket, (event, moment) in enumerate(zip(mine, met, strict=True)):
             left, free = min(max(moment, free), event.end), event.end
-            spans.append(Span("waiting for another rank", "", event.start, left))
+            spans.append(Span(WAITING, "", event.start, left))
             name = bucket if event.start < end else ""  # sent after backward: no bucket
             spans.append(Span("bucket in flight", name, left, event.end))
         steps.append(spans)

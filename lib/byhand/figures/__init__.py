@@ -7,7 +7,6 @@ message_diagram      who sent to whom, when
 round_picture        one round of an all-reduce: whose terms, whose messages, bytes by link
 all_rounds           all rounds of an all-reduce: whose terms each rank holds, and messages
 tradeoff             rounds against bytes, a point for each algorithm
-trees                trees of ranks, beside each other
 traffic_matrices     who sent how much to whom, for several algorithms
 bytes_bars           bytes predicted beside bytes counted
 curves               loss curves, and what a setting does to a time
@@ -28,8 +27,6 @@ expert_loads         rows of each expert by rank, under several placements
 block_flow           where a layer's split begins and ends, forward and backward
 shard_picture        which rank holds which part of a matrix
 seconds_by_size      time over size: measured points, lines, and where lines cross
-link_ladder          what kinds of links carry
-wirings              ranks, the wires between them, and what algorithms take there
 attention_map        which rank computes which scores, in which round of a ring
 ring_timeline        whose keys each rank worked on, and when it waited for the next
 every_value          every single value of several series
@@ -51,9 +48,8 @@ from byhand.figures.collective import (
 from byhand.figures.columns import columns
 from byhand.figures.cube import rank_cube
 from byhand.figures.curves import curves, seconds_by_size, tradeoff
-from byhand.figures.dots import every_value, link_ladder
+from byhand.figures.dots import every_value
 from byhand.figures.flat import bucket_layout, flat_shards, shards_held
-from byhand.figures.graphs import trees, wirings
 from byhand.figures.grid import rank_grid
 from byhand.figures.lanes import Span, lanes
 from byhand.figures.messages import message_diagram
@@ -85,7 +81,6 @@ __all__ = [
     "lanes",
     "layout_seconds",
     "leaving_bars",
-    "link_ladder",
     "message_diagram",
     "mountain",
     "panel_stack",
@@ -104,6 +99,4 @@ __all__ = [
     "timeline",
     "tradeoff",
     "traffic_matrices",
-    "trees",
-    "wirings",
 ]

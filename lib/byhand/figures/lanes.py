@@ -98,7 +98,6 @@ LANES = {  # of a row: colour, top, height
     "all_gather": (style.OP_COLOURS["all_gather"], 0.05, 0.17),
     "reduce_scatter": (style.OP_COLOURS["reduce_scatter"], 0.24, 0.17),
     "all_reduce": (style.OP_COLOURS["all_reduce"], 0.24, 0.17),
-    "waiting for another rank": (style.PAPER, 0.05, 0.3),
     "bucket in flight": (style.COMMUNICATION, 0.05, 0.3),
     "to the file": (style.COMMUNICATION, 0.05, 0.3),
     "from the file": ("#44aa99", 0.05, 0.3),
@@ -123,5 +122,4 @@ def lanes(rows: Mapping[str, Sequence[Span]], title: str, end: float | None = No
             bars.append(Bar(row, start, stop, colour, str(unit), top, height))
     kinds = {span.kind for spans in rows.values() for span in spans}
     seen = {kind.replace("_", "-"): LANES[kind][0] for kind in LANES if kind in kinds}
-    seen.pop("waiting for another rank", None)  # white as well
     return over_time([Panel(list(rows), bars)], title, seen, end=end, row_inches=0.72)

@@ -1,8 +1,10 @@
 """Rounds of an all-reduce: whose terms each rank holds, who sends to whom, bytes by link."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from byhand.figures import pen, style
@@ -45,9 +47,10 @@ def all_rounds(
 ) -> style.CourseFigure:
     """All rounds of an all-reduce from left to right: a row per rank, its shards, the messages.
 
-    A shard has a stripe for each rank whose term is in it, and an edge once all are. moments: the
-    terms before the first round and after each; rounds: of messages, which have sender and
-    receiver. hosts: a line is drawn between the ranks of one host and of the next.
+    A tensor in one has a stripe for each rank whose term is in it, and an edge once all are. Cut
+    into shards, each says how many terms it has, and is dark once it has all; a message, which
+    shards it carries. moments: the terms before the first round and after each. rounds: of
+    transfers. hosts: a line is drawn between the ranks of one host and of the next.
     """
     num_ranks, num_shards = (1 + max(holding[axis] for holding in moments[0]) for axis in (0, 1))
     height = 0.95 + 0.42 * num_ranks
@@ -57,12 +60,16 @@ def all_rounds(
             named = f"round {number}" if number else "before"
             pen.small(axes, (number + WIDE / 2, -0.75), named)
             for (rank, shard), origins in terms.items():
-                wide = WIDE / num_shards
-                _draw_terms(axes, number + shard * wide, rank, wide, origins, num_ranks)
+                wide, draw = WIDE / num_shards, _draw_count if num_shards > 1 else _draw_terms
+                draw(axes, number + shard * wide, rank, wide, origins, num_ranks)
         for number, transfers in enumerate(rounds):
             for transfer in transfers:
-                ends = (number + WIDE, transfer.sender), (number + 1, transfer.receiver)
-                pen.arrow(axes, *ends, style.rank_colour(transfer.sender), 1.4)
+                colour = style.rank_colour(transfer.sender)
+                begin = number + WIDE + 0.1 * (num_shards > 1)
+                tail, head = (begin, transfer.sender), (number + 1, transfer.receiver)
+                pen.arrow(axes, tail, head, colour, 1.4)
+                if num_shards > 1:
+                    pen.badge(axes, tail, _shards_text(transfer), colour)
         for rank in range(num_ranks):
             pen.small(axes, (-0.06, rank), f"rank {rank}", ha="right")
         for host in range(1, hosts):
@@ -80,6 +87,21 @@ def _draw_terms(
         pen.box(axes, (x + origin * stripe, rank - 0.3), (stripe, 0.6), colour, colour, 0)
     if len(origins) == num_ranks:
         pen.box(axes, (x, rank - 0.3), (0.85 * wide, 0.6), "none", style.INK, 1.2)
+
+
+def _draw_count(
+    axes: Axes, x: float, rank: int, wide: float, origins: set[int], num_ranks: int
+) -> None:
+    share = len(origins) / num_ranks
+    colour = style.COMPUTE if share == 1 else to_hex(style.tint(style.COMPUTE, 0.4 * share))
+    pen.box(axes, (x, rank - 0.3), (0.94 * wide, 0.6), colour, colour, 0)
+    look = {"color": style.readable_on(colour)}
+    pen.small(axes, (x + 0.47 * wide, rank), str(len(origins)), **look)
+
+
+def _shards_text(transfer: Any) -> str:
+    many = transfer.stop - transfer.start > 1
+    return f"{transfer.start}–{transfer.stop - 1}" if many else f"{transfer.start}"
 
 
 def traffic_matrices(sent: Mapping[str, Links], num_ranks: int, title: str) -> Figure:
@@ -101,8 +123,7 @@ def _draw_messages(axes: Axes, transfers: Sequence, num_shards: int, num_ranks: 
     for number, transfer in enumerate(transfers):
         colour, x = style.rank_colour(transfer.sender), number + 0.5
         pen.arrow(axes, (x, transfer.sender), (x, transfer.receiver), colour, 1.7)
-        many = transfer.stop - transfer.start > 1
-        text = f"{transfer.start}–{transfer.stop - 1}" if many else f"{transfer.start}"
+        text = _shards_text(transfer)
         fits = num_shards > 1 and pen.fits(axes, 1, text)
         pen.badge(axes, (x, transfer.sender), text if fits else "", colour)
 

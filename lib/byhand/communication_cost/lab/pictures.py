@@ -1,14 +1,13 @@
-"""What lecture 04 draws and lets one drag: overlap, alpha and beta, wires, a roofline."""
+"""What lecture 04 draws and lets one drag: overlap, alpha and beta, a roofline."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from byhand.communication_cost import AlphaBeta, crossover
 from byhand.communication_cost.lab import Sweep
-from byhand.communication_cost.networks import TOPOLOGIES, depth_first, renumbered
 from byhand.words import num_bytes_text
 
 if TYPE_CHECKING:
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from byhand.figures.style import CourseFigure
     from byhand.runtime import Run
 
-WIRED = ("ring", "double_ring", "halving_doubling", "recursive_doubling", "direct")
-WIRES = {"ring": "one-way circle", "double_ring": "two-way circle"}  # as they are named in pictures
 NUM_RANKS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
@@ -74,16 +71,18 @@ def draw_costs(
 
 
 def draw_overlap(run: Run, names: Sequence[str], title: str) -> CourseFigure:
-    """What rank 0 computed, and what travelled meanwhile, in its last tries, one for each name.
+    """What rank 0 computed, and what travelled meanwhile: for each name, its try of median length.
 
-    Its results are (call, work begins, work ends, all is done) of each try, an all-reduce each.
+    The names take turns. Rank 0's results are (call, work begins, work ends, all is done) of each
+    try, an all-reduce each.
     """
     from byhand.figures.lanes import Bar, Panel, over_time
     from byhand.figures.style import COMMUNICATION, COMPUTE, PAPER
 
-    calls = run.ledger.select("all_reduce", rank=0)[-len(names) :]
+    tries = list(zip(run.ledger.select("all_reduce", rank=0), run.results[0], strict=True))
     panels = []
-    for name, call, moments in zip(names, calls, run.results[0][-len(names) :], strict=True):
+    for number, name in enumerate(names):
+        call, moments = _middle_one(tries[number :: len(names)])
         begin, worked, done = (moment - moments[0] for moment in moments[1:])
         waits = [(0.0, begin), (worked, done)]
         bars = [Bar(0, *wait, PAPER, "waits") for wait in waits if wait[1] - wait[0] > 1e-3]
@@ -91,6 +90,11 @@ def draw_overlap(run: Run, names: Sequence[str], title: str) -> CourseFigure:
         bars.append(Bar(1, 0, min(call.end - call.start, done), COMMUNICATION, "all-reduce"))
         panels.append(Panel(["rank 0", "its link"], bars, f"{name}: {1e3 * done:.0f} ms"))
     return over_time(panels, title, {})
+
+
+def _middle_one(tries: Sequence[tuple[Any, Sequence[float]]]) -> tuple[Any, Sequence[float]]:
+    """The try that took the median time, of (call, moments)."""
+    return sorted(tries, key=lambda one: one[1][-1] - one[1][0])[len(tries) // 2]
 
 
 def draw_crossings(line: AlphaBeta, num_ranks: Sequence[int], title: str) -> CourseFigure:
@@ -122,29 +126,6 @@ def draw_crossings(line: AlphaBeta, num_ranks: Sequence[int], title: str) -> Cou
     return figure
 
 
-def draw_wirings(num_ranks: int, num_bytes: float, line: AlphaBeta) -> CourseFigure:
-    """Five topologies, and the milliseconds of five all-reduces on each; of the ring's, two orders.
-
-    The ring goes by rank number, and depth first through what is drawn as a tree.
-    """
-    from byhand.figures import wirings
-
-    wires, table = {}, {}
-    for topology, build in TOPOLOGIES.items():
-        name, network = WIRES.get(topology, topology), build(num_ranks, line)
-        ways = [network.way(a, b) for a in range(num_ranks) for b in range(num_ranks) if a != b]
-        hops = {hop.link for way in ways for hop in way}
-        wires[name] = {_ends(*link) for link in hops}
-        another = renumbered(network, depth_first(num_ranks))
-        taken = {"ring": network.seconds("ring", num_bytes)}
-        taken["ring, depth first"] = another.seconds("ring", num_bytes)
-        taken |= {each: network.seconds(each, num_bytes) for each in WIRED[1:]}
-        table[name] = {each: 1e3 * seconds for each, seconds in taken.items()}
-    what = f"Milliseconds to all-reduce {num_bytes / 1e9:g} GB"
-    title = f"{what}: the ring loses where wires idle or messages meet"
-    return wirings(wires, table, num_ranks, title)
-
-
 def draw_roofline(
     flops_per_second: float,
     links: Mapping[str, float],
@@ -153,26 +134,36 @@ def draw_roofline(
 ) -> CourseFigure:
     """What a GPU computes under data parallelism, over its copy's tokens a step, by its link.
 
-    Everything that can hide hides: the rate is the lesser of the GPU's own and tokens · bytes/s.
-    marks: numbers of tokens by name, each a line from top to bottom.
+    Everything that can hide hides: the rate is the lesser of the GPU's own and tokens · bytes/s. A
+    dot stands at the tokens where they meet. marks: numbers of tokens by name, each a line from top
+    to bottom.
     """
-    from byhand.figures import curves, style
+    from matplotlib.ticker import FuncFormatter
 
-    tokens = [2 ** (power / 4) for power in range(24, 81)]
-    lines = {
-        name: [min(flops_per_second, each * rate) / 1e12 for each in tokens]
-        for name, rate in links.items()
-    }
-    label = "tokens that a copy gets in a step"
-    figure = curves(lines, label, "TFLOP/s", title, tokens, log_x=True, log_y=True, widths=(2,))
-    (axes,) = figure.axes
-    axes.set_ylim(bottom=1)
-    for name, place in (marks or {}).items():
-        axes.axvline(place, color=style.INK, linewidth=1, linestyle=(0, (3, 3)))
-        paper = {"fc": style.PAPER, "ec": "none", "pad": 1}
-        axes.annotate(name, (0.94 * place, 1.3), ha="right", bbox=paper, zorder=5)
+    from byhand.figures import pen, style
+    from byhand.figures.curves import COLOURS
+
+    tokens = [2 ** (power / 4) for power in range(32, 81)]
+    peak = flops_per_second / 1e12
+    with style.plot(3.2, title) as (figure, axes):
+        axes.set(xscale="log", yscale="log", ylim=(1, 4 * peak), xlim=(tokens[0], tokens[-1]))
+        axes.set(xlabel="tokens that a copy gets in a step", ylabel="10¹² operations a second")
+        axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
+        for (name, rate), colour in zip(links.items(), COLOURS, strict=False):
+            reached = [min(flops_per_second, each * rate) / 1e12 for each in tokens]
+            axes.plot(tokens, reached, color=colour, linewidth=2)
+            bend = flops_per_second / rate
+            axes.scatter([bend], [peak], color=colour, zorder=4)
+            pen.beside(axes, (bend, 1.35 * peak), f"{bend:,.0f}", 0, ha="center", color=colour)
+            low = max(8.0, 2 * tokens[0] * rate / 1e12)
+            pen.beside(
+                axes, (low * 1e12 / rate, low), name, 5, color=style.legible(colour), va="top"
+            )
+        for name, place in (marks or {}).items():
+            axes.axvline(place, color=style.INK, linewidth=1, linestyle=(0, (3, 3)))
+            paper = {"fc": style.PAPER, "ec": "none", "pad": 1}
+            pen.beside(axes, (place, 2.6 * peak), name, 0, ha="center", bbox=paper, zorder=5)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda one, _: f"{one:,.0f}"))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda one, _: f"{one:,.0f}"))
+        axes.minorticks_off()
     return figure
-
-
-def _ends(kind: str, a: int, b: int) -> tuple[int, int]:
-    return {"out": (a, -1), "in": (-1, b)}.get(kind, (a, b))
