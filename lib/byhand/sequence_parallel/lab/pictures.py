@@ -38,7 +38,7 @@ HALF = {  # what a rank does: how long, what it computes, and what travels, of w
         (4, "dropout, +"),
         (3, "", "all_gather", "grad_y"),
         (4, "grad_B"),
-        (4, "grad_h"),
+        (4, "grad_hidden"),
         (2, "GELU"),
         (4, "grad_u", "all_gather", "u"),
         (4, "grad_A", "reduce_scatter", "grad_u"),
