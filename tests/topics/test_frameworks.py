@@ -128,7 +128,7 @@ def test_each_refuses_in_a_sentence():
 
 
 def test_a_silence_is_told_by_the_loss_alone():
-    found = {name: max(away) for name, away in lab.silent(WEIGHTS, BATCHES).items()}
+    found = {name: max(lab.away(*both)) for name, both in lab.silent(WEIGHTS, BATCHES).items()}
     assert found.pop("ours: unequal rows") < TOLERANCE
     for name, worst in found.items():
         assert worst > 10 * TOLERANCE, name
@@ -137,9 +137,17 @@ def test_a_silence_is_told_by_the_loss_alone():
 
 
 def test_copies_that_should_be_one_are_apart_where_a_sum_is_missing_and_not_for_unequal_rows():
-    found = lab.copies_apart(WEIGHTS, BATCHES[:3])
+    found = lab.copies_apart(WEIGHTS, BATCHES[:3], right=False)
     assert found.pop("DDP: unequal rows") == 0
     assert min(found.values()) > 1e-4
+    assert set(lab.copies_apart(WEIGHTS, BATCHES[:3], right=True).values()) == {0}
+
+
+def test_ways_take_turns_and_each_has_its_steps_seconds():
+    ways = {"DDP": by_torch.ddp, "FSDP2": by_torch.fsdp2, "DTensor": by_torch.tensor_parallel}
+    found = lab.step_seconds(ways, WEIGHTS, BATCHES[:4])
+    assert list(found) == list(ways)
+    assert min(found.values()) > 0
 
 
 @pytest.mark.parametrize(
@@ -182,15 +190,14 @@ def test_what_is_stored_says_how_it_came_to_be():
     assert all(far > 10 * TOLERANCE for far in kept["silences"].values())
 
 
-def test_a_tool_is_chosen_by_what_fits_by_the_gpus_of_a_sequence_and_by_whose_the_blocks_are():
+def test_a_tool_is_chosen_by_what_fits_by_what_is_split_and_by_the_table_on_two_stages():
     tools = ["DDP", "FSDP2 or DeepSpeed", "torchtitan", "Megatron-core"]
     assert [tool_for(job) for job in JOBS.values()] == tools
-    bloom = JOBS["176 B"]
-    assert tool_for(replace(bloom, own_blocks=True)) == "torchtitan"
-    assert tool_for(replace(bloom, sequences=16384)) == "FSDP2 or DeepSpeed"
-    llama = CONFIGURATIONS["torchtitan 405B"]
-    job = JOBS["405 B"]
-    assert (job.gpus, job.sequences) == (llama.layout.num_ranks, llama.num_sequences)
+    assert tool_for(replace(JOBS["176 B"], tied=False)) == "torchtitan"
+    assert tool_for(replace(JOBS["176 B"], pp=1)) == "torchtitan"
+    for name, run in (("405 B", "torchtitan 405B"), ("176 B", "BLOOM 176B")):
+        job, layout = JOBS[name], CONFIGURATIONS[run].layout
+        assert (job.gpus, job.tp, job.pp) == (layout.num_ranks, layout.tp, layout.pp)
 
 
 # JAX

@@ -11,6 +11,7 @@ import inspect
 import re
 import statistics
 import textwrap
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -114,6 +115,35 @@ def train_all(
     return {name: _trained(*found) for name, found in zip(ways, by_way, strict=True)}
 
 
+def step_seconds(
+    ways: Mapping[str, Callable], weights: GPT, batches: Batches, world_size: int = 2
+) -> dict[str, float]:
+    """A step's median seconds by way, on the rank that takes longest. After each step it is the
+    next way's turn, so that a machine busy with something else slows all of them.
+    """
+    run = launch(_timed, world_size, (list(ways.values()), weights, batches), deadline=300)
+    by_way = zip(*run.results, strict=True)
+    return {
+        name: statistics.median(map(max, zip(*ranks, strict=True)))
+        for name, ranks in zip(ways, by_way, strict=True)
+    }
+
+
+def _timed(
+    rank: int, world_size: int, ways: Sequence[Callable], weights: GPT, batches: Batches
+) -> list[list[float]]:
+    running: list[tuple[by_torch.Losses, list[float]]] = [
+        (way(weights, batches), []) for way in ways
+    ]
+    for _ in batches:
+        for steps, seconds in running:
+            dist.barrier()
+            start = time.perf_counter()
+            next(steps)
+            seconds.append(time.perf_counter() - start)
+    return [seconds for _, seconds in running]
+
+
 def _losses(
     rank: int, world_size: int, ways: Sequence[Callable], weights: GPT, batches: Batches
 ) -> list[list[float | None]]:
@@ -180,11 +210,13 @@ def refused(
     return dict(zip(asked, launch(ask, world_size, deadline=300).results[0], strict=True))
 
 
-def silent(weights: GPT, batches: Batches, world_size: int = 2) -> dict[str, list[float]]:
-    """By silence: how far each step's loss is from one device's on the same rows."""
+def silent(
+    weights: GPT, batches: Batches, world_size: int = 2
+) -> dict[str, tuple[list[float], list[float]]]:
+    """By silence: each step's loss, and one device's on the same rows."""
     alone = {uneven: losses_alone(weights, given) for uneven, given in _both(batches).items()}
     found = losses_of(silences(), weights, batches, world_size)
-    return {name: away(alone["unequal rows" in name], losses) for name, losses in found.items()}
+    return {name: (losses, alone["unequal rows" in name]) for name, losses in found.items()}
 
 
 def _both(batches: Batches) -> dict[bool, Batches]:
@@ -204,19 +236,25 @@ def apart(copies: Tensor, group: dist.ProcessGroup | None = None) -> float:
     return float((most - least).max())
 
 
-def copies_apart(weights: GPT, batches: Batches, world_size: int = 2) -> dict[str, float]:
-    """By silence: `apart` of a parameter that ranks share, after the last step."""
-    return launch(_apart, world_size, (weights, batches), deadline=300).results[0]
+def copies_apart(
+    weights: GPT, batches: Batches, right: bool, world_size: int = 2
+) -> dict[str, float]:
+    """By silence, or by what is right in its place: `apart` of a parameter that ranks share, after
+    the last step.
+    """
+    return launch(_apart, world_size, (weights, batches, right), deadline=300).results[0]
 
 
-def _apart(rank: int, world_size: int, weights: GPT, batches: Batches) -> dict[str, float]:
-    split = _finished(by_torch.tensor_parallel(weights, batches, sum_gains=False))
+def _apart(
+    rank: int, world_size: int, weights: GPT, batches: Batches, right: bool
+) -> dict[str, float]:
+    split = _finished(by_torch.tensor_parallel(weights, batches, sum_gains=right))
     found = {"DTensor: gains": apart(split[1].attention.q_norm.weight)}
-    stage = _finished(by_torch.pipelined(weights, batches, tie=False))
+    stage = _finished(by_torch.pipelined(weights, batches, tie=right))
     ends = dist.new_group([0, world_size - 1])
     if rank in (0, world_size - 1):
         found["pipelining: table"] = apart(stage[-1 if rank else 0].table, ends)
-    replica = _finished(by_torch.ddp(weights, one_row_less(batches)))
+    replica = _finished(by_torch.ddp(weights, _both(batches)[not right]))
     return found | {"DDP: unequal rows": apart(replica.module[0].table)}
 
 
@@ -326,37 +364,31 @@ def code_of(function: Any) -> str:
     return re.sub(r" *# type: ignore.*", "", source).rstrip()
 
 
-def table(found: Mapping[str, Trained], ways: Mapping[str, Callable], title: str) -> Figure:
-    """What every way cost: a bar table, theirs in one hue and ours in another."""
+def table(found: Mapping[str, Trained], title: str) -> Figure:
+    """What every way calls and sends: a bar table, theirs in one hue and ours in another."""
     from byhand.figures import bar_table
     from byhand.figures.style import COMMUNICATION, COMPUTE
 
     def column(value: Callable[[str], float | None]) -> dict[str, float | None]:
         return {name: value(name) for name in found}
 
-    def lines(name: str) -> float | None:
-        return None if name in OURS else len(lines_changed(ways[name]))
-
     columns = {
-        "lines changed": (column(lines), "{:.0f}".format),
         "calls a step": (column(lambda name: sum(found[name].calls.values())), "{:.0f}".format),
         "sent": (column(lambda name: found[name].sent_bytes), num_bytes_text),
-        "held at most": (column(lambda name: found[name].peak_bytes), num_bytes_text),
     }
     return bar_table(columns, title, {n: COMPUTE if n in OURS else COMMUNICATION for n in found})
 
 
-def held_bars(title: str, memory: float = 80e9) -> Figure:
-    """What a rank of each real configuration holds, by kind; their GPUs have that memory."""
+def held_bars(title: str, names: Iterable[str], memory: float = 80e9) -> Figure:
+    """What a rank of these real configurations holds, by kind; their GPUs have that memory."""
     from byhand.figures.bars import Line, stacked
     from byhand.figures.style import STATE_COLOURS
 
     rows, hues = {}, STATE_COLOURS
-    for name, one in CONFIGURATIONS.items():
-        held = one.held()
+    for name in names:
+        held = CONFIGURATIONS[name].held()
         bars = [(kind, held.get(kind, 0.0), hue) for kind, hue in hues.items()]
-        unknown = "" if one.counted else ", its states alone"
-        rows[name] = [Line(bars, num_bytes_text(sum(held.values())) + unknown)]
+        rows[name] = [Line(bars, num_bytes_text(sum(held.values())))]
     figure = stacked({"": rows}, title, "held by a rank of the first stage", hues, memory)
     figure.axes[0].xaxis.set_major_formatter(lambda value, _: num_bytes_text(value))
     return figure
