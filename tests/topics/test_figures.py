@@ -2,11 +2,9 @@
 
 import base64
 import html
-import math
 import re
 import subprocess
 import sys
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,7 +30,6 @@ from byhand.figures.mountain import Held
 from byhand.figures.schedule import COLOURS
 from byhand.figures.timeline import find_segments
 from byhand.pipeline_schedules import (
-    dual_pipe_v,
     gpipe,
     interleaved,
     one_forward_one_backward,
@@ -149,9 +146,6 @@ FIGURES = {
     "two schedules": lambda: schedule(gpipe(4, 8), one_forward_one_backward(4, 8)),
     "chunks": lambda: figures.schedule_timeline(
         simulate(interleaved(4, 8, 2), 0.5, 0.5, 0.5), simulate(zero_bubble_h1(4, 8))
-    ),
-    "small schedules": lambda: figures.schedule_panels(
-        {"A": simulate(dual_pipe_v(2, 4)), "B": simulate(interleaved(4, 8, 2))}, "Two", "turns"
     ),
     "a long schedule": lambda: schedule(one_forward_one_backward(8, 32)),
 }
@@ -495,25 +489,6 @@ def test_what_is_held_is_said_in_whole_micro_batches_whatever_the_number_of_chun
         *["holds 4"] * 4,
     ]
     assert "paler: chunk 1" in shown
-
-
-def test_small_schedules_have_a_heading_each_and_no_numbers_of_micro_batches():
-    figure = FIGURES["small schedules"]()
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["A", "B"]
-    assert [len(axes.get_yticks()) for axes in figure.axes] == [2, 4]
-    assert not [text for axes in figure.axes for text in axes.texts]
-
-
-def test_a_pair_of_forward_and_backward_is_drawn_as_one_action():
-    paper = simulate(dual_pipe_v(2, 4))
-    apart, paired = (
-        figures.schedule_panels({"V": paper}, "", "turns", paired=paired).axes[0].patches
-        for paired in (False, True)
-    )
-    assert len(paired) == len(apart)
-    halves = [box for box in paired if box.get_height() == pytest.approx(0.43)]
-    over = Counter((math.ceil(box.get_y()), box.get_x(), box.get_width()) for box in halves)
-    assert list(over.values()) == [2] * 7  # forwards that a whole backward follows, of two stages
 
 
 @pytest.mark.parametrize(("forward", "numbered"), [(1.0, 32), (0.05, 0)])
