@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 
 from byhand import RankError, check, collectives, launch
+from byhand.memory.recompute import replayed
 
 Event = namedtuple("Event", "rank op peer sent_bytes source")
 
@@ -393,6 +394,14 @@ def test_a_driver_lets_a_send_pass_that_is_waited_for_and_unlocks_the_library():
     with check.locked("byhand.collectives.broadcast"), pytest.raises(AssertionError, match="own"):
         collectives.broadcast(torch.ones(2))
     assert collectives.broadcast.__code__.co_name == "broadcast"
+
+
+def test_what_stands_under_a_decorator_is_locked_too():
+    name = "byhand.memory.recompute.replayed"  # a context manager, made of a function that yields
+    with check.locked(name), pytest.raises(AssertionError, match="own"):
+        replayed([])
+    with replayed([]):
+        pass
 
 
 # what holds on every rank that is launched inside a part

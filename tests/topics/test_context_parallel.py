@@ -22,6 +22,7 @@ from byhand.context_parallel import (
     CONTEXT_GROUPS,
     ContextHybrid,
     context_parallel_parts,
+    lab,
     ring_attention,
     share,
 )
@@ -51,9 +52,11 @@ from byhand.context_parallel.places import LAYOUTS, pairs, positions, seen
 from byhand.context_parallel.ring import Homeward, around
 from byhand.figures import attention_map, ring_timeline
 from byhand.hybrid_parallel import chunks_of
+from byhand.hybrid_parallel.lab import train_on_one_device
 from byhand.model.gpt import Parts, gpt_layers, gpt_weights, next_token_loss, random_gpt
 from byhand.model.mlp import MLP
 from byhand.model.optimizers import SGD
+from byhand.model.text import text_batches
 from byhand.model.training import train_alone
 from byhand.pipeline_schedules import one_forward_one_backward
 from byhand.rank_groups import rank_groups
@@ -509,7 +512,7 @@ def test_the_lectures_pictures_show_what_ranks_hold():
     def texts(axes):
         return [text.get_text() for text in axes.texts if text.get_text()]
 
-    assert texts(way_home(3).axes[0]) == ["1", "1", "2", "3"] * 3  # terms of sums, by round
+    assert texts(way_home(3).axes[0]) == ["own", "1", "2", "2 + own"] * 3  # terms, by round
     before, _, after = heads_picture(2, 4).axes
     assert sorted(texts(before)) == sorted(texts(after)) == ["0"] * 4 + ["1"] * 4
     assert texts(after) == ["0"] * 4 + ["1"] * 4, "rank 0 has the first heads whole"
@@ -526,7 +529,15 @@ def test_the_lectures_bars_name_the_fastest_and_its_difference_sees_a_wrong_grad
     assert 0.4 < furthest(run, inputs) < 0.6
 
 
+def test_one_device_beside_it_tells_each_of_the_lectures_mistakes_in_the_first_step():
+    weights, batches = random_gpt(128, 16, 8, 2, 1), text_batches(2, 4, 16)
+    alone = train_on_one_device(weights, batches, 5e-3)
+    assert lab.train(2, weights, batches) == pytest.approx(alone, abs=1e-5)
+    for mistake in lab.MISTAKES:
+        assert abs(lab.train(2, weights, batches, mistake)[0] - alone[0]) > 1e-4, mistake
+
+
 @pytest.mark.parametrize(("inner", "leaves"), [(1, 1.875), (2, 1.75), (4, 1.5), (8, 1.0)])
-def test_two_hosts_of_eight_send_each_other_the_lectures_bytes(inner, leaves):
+def test_a_mix_sends_less_between_two_hosts_of_eight(inner, leaves):
     _, by_each = mixed_sent_bytes(inner, 16 // inner, 1.0)
     assert inner * by_each == leaves  # as many rings, each with one rank a host that sends out

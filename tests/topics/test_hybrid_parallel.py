@@ -23,7 +23,7 @@ from byhand import RankError, launch
 from byhand.costs import Machine, gpt
 from byhand.costs.timing import Step
 from byhand.figures import layout_seconds, rank_cube
-from byhand.hybrid_parallel import GROUPS, HybridParallel, chunks_of
+from byhand.hybrid_parallel import GROUPS, HybridParallel, chunks_of, lab
 from byhand.hybrid_parallel.cluster import (
     STATE,
     by_degrees,
@@ -519,11 +519,15 @@ def test_the_lectures_counted_bytes_are_those_predicted_and_its_steps_sleep():
     assert all(found[at].parts[-1] == software[at] for at in ways)
 
 
-def test_weights_after_one_step_tell_every_broken_joint_from_rounding():
+def test_weights_after_one_step_tell_every_broken_joint_clipped_or_not(monkeypatch):
+    monkeypatch.setattr(lab, "LIMITS", (0.01, math.inf))  # below every run's norm
     runs = train_broken(tiny(SHORT, torch.float32), Layout(2, 2, 2), batches(1, rows=16))
-    right = runs.pop("right").weights_off
-    assert right < 1e-6
-    assert {name for name, run in runs.items() if run.weights_off < 100 * right} == set()
+    right = runs.pop("right")
+    assert max(right.clipped, right.not_clipped) < 1e-4
+    by_clipped = {name for name, run in runs.items() if run.clipped > 1e-3}
+    by_free = {name for name, run in runs.items() if run.not_clipped > 1e-3}
+    assert set(runs) - by_clipped == {"divided by m once more"}, "a limit takes a factor away"
+    assert set(runs) - by_free == {"the norm over the wrong group"}, "no norm is used"
 
 
 def test_only_a_pipeline_is_fed_micro_batches():

@@ -5,6 +5,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import unwrap
 from pkgutil import resolve_name
 from types import FunctionType
 from typing import Any, NoReturn
@@ -58,7 +59,7 @@ def locked(*names: str) -> Iterator[None]:
         ...
     AssertionError: the library's function is locked here: this task asks for your own
     """
-    functions = [resolve_name(name) for name in names]
+    functions = [unwrap(resolve_name(name)) for name in names]  # what is inside a decorator
     codes = [function.__code__ for function in functions]
     for function in functions:
         function.__code__ = _refused.__code__

@@ -52,7 +52,7 @@ def cells(
             wide = (1 - 2 * gap) * share / sum(shares)
             pen.box(axes, (left, row - TALL / 2), (wide, TALL), colour, width=0)
             left += wide
-        look = {"color": style.readable_on(colours[0])}
+        look = {"color": style.readable_on(colours[0] if colours else style.PAPER)}
         if len(colours) > 1:
             paper = {"boxstyle": "round,pad=0.15", "fc": style.PAPER, "ec": "none"}
             look = {"color": style.INK, "bbox": paper}

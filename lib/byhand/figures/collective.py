@@ -14,7 +14,10 @@ MOST_COLUMNS_SIDE_BY_SIDE = 4
 
 
 class Block(NamedTuple):
-    """One shard of a tensor on one rank: its number, whose terms it sums, its text."""
+    """One shard of a tensor on one rank: its number, whose terms it sums, its text.
+
+    Of nobody's terms, it is white.
+    """
 
     column: int
     origins: tuple[int, ...]
@@ -73,12 +76,12 @@ def collective_pictures(pictures: Iterable[Picture]) -> Figure:
 
 
 def panel_stack(
-    panels: Mapping[str, Rows], arrows: Sequence[tuple[str, str]], title: str, together: int
+    panels: Mapping[str, Rows], arrows: Sequence[tuple[str, str]], title: str, together: int = 0
 ) -> Figure:
     """The same rows at several moments, one below the other, with an arrow between two.
 
     arrows: for each, what is said beside it, and what beside another one back up, if anything.
-    together: how many blocks of the first panel's rows have a frame in common.
+    together: how many blocks of the first panel's rows have a frame in common; 0 for no frames.
     """
     tall = sum(HEADING_INCHES + CELL_INCHES * len(rows) for rows in panels.values())
     with style.styled():
@@ -86,7 +89,7 @@ def panel_stack(
         figure = style.new_figure(height, title, "constrained")
         first = _draw_down(figure, panels, arrows, _columns(panels.values()))
         for rank, row in enumerate(next(iter(panels.values()))):
-            for block in row[::together]:
+            for block in row[::together] if together else ():
                 corner, size = (block.column + 0.02, rank - 0.46), (together - 0.04, 0.92)
                 pen.box(first, corner, size, "none", style.INK, 1.1)
     return figure

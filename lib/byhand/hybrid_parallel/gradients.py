@@ -31,10 +31,11 @@ class Gradients:
         self.tensors = [tensor for chunk in chunks for tensor in chunk.gradients()]
         self.placements = [how for chunk in chunks for how in chunk.placements]
         self.groups = groups
-        counted = {SHARDED}
-        if dist.get_rank(groups["tp"]) == 0:
-            first_stage = dist.get_rank(groups["pp"]) == 0
-            counted |= {REPLICATED, PARTIAL, TIED} if first_stage else {REPLICATED, PARTIAL}
+        counted, first_of_tp = [SHARDED], dist.get_rank(groups["tp"]) == 0
+        if first_of_tp:
+            counted += [REPLICATED, PARTIAL]
+        if first_of_tp and dist.get_rank(groups["pp"]) == 0:
+            counted += [TIED]
         self.counted = self.having(*counted)
 
     def having(self, *kinds: str) -> list[Tensor]:

@@ -8,6 +8,7 @@ launch.
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import textwrap
 import time
@@ -22,7 +23,7 @@ from torch import Tensor
 from byhand.communication_cost.timing import Timing, take_turns
 from byhand.hybrid_parallel.cost import SCALARS
 from byhand.hybrid_parallel.layouts import Layout, schedule_of
-from byhand.hybrid_parallel.step import GROUPS, HybridParallel, HybridStep, chunks_of
+from byhand.hybrid_parallel.step import GROUPS, HybridParallel, chunks_of
 from byhand.model.gpt import GPT, gpt_layers, gpt_weights, next_token_loss
 from byhand.model.layer import PARTIAL, REPLICATED
 from byhand.model.mlp import MLP
@@ -205,51 +206,70 @@ BROKEN: dict[str, Callable[[HybridParallel], None]] = {
 
 
 SGD_ONCE = partial(SGD, lr=0.3)
+LIMITS = 0.5, math.inf  # of the gradient's norm in that one step: clipped, not clipped
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A run's losses, and after one step of SGD its gradient's norm and how far its weights are
-    from the right ones."""
+    """A run's losses, and how far a step of SGD ends from one device's: the furthest weight, as a
+    share of the furthest that a right step moves one. With clipped gradients, and without.
+    """
 
     losses: list[float]
-    norm: float
-    weights_off: float
+    clipped: float
+    not_clipped: float
 
 
 def train_broken(weights: GPT, layout: Layout, batches: Batches) -> dict[str, Trained]:
     """Steps of AdamW, and one of SGD, with no joint broken ("right") and with each in turn."""
+    expected = {limit: after_one_step(weights, batches, limit) for limit in LIMITS}
+    before, *after = (MLP(gpt_layers(each)).parameters() for each in (weights, *expected.values()))
+    moved = [furthest(each, before) for each in after]
 
     def on_rank(rank: int, world_size: int) -> dict[str, Trained]:
-        """Of this rank's own weights, those of one device are what chunks_of gives it."""
+        """What chunks_of gives this rank of one device's weights, its own must be."""
         groups, found = groups_for_this_rank(layout.groups, GROUPS), {}
-        expected = chunks_of(after_one_step(weights, batches), groups)[0].parameters()
+        right = {limit: chunks_of(each, groups)[0].parameters() for limit, each in expected.items()}
         for name, change in {"right": lambda model: None, **BROKEN}.items():
-            steps, _ = trained(groups, change, partial(AdamW, lr=3e-3), batches)
-            (once,), after = trained(groups, change, SGD_ONCE, batches[:1])
-            off = max(float((a - b).abs().max()) for a, b in zip(after, expected, strict=True))
-            found[name] = Trained([float(step.loss) for step in steps], float(once.norm), off)
+            model = changed(groups, change, partial(AdamW, lr=3e-3), 1.0)
+            losses = [float(model.step(*batch).loss) for batch in batches]
+            far = []
+            for limit, parameters in right.items():
+                model = changed(groups, change, SGD_ONCE, limit)
+                model.step(*batches[0])
+                far.append(furthest(model.parameters(), parameters))
+            found[name] = Trained(losses, *far)
         return found
 
-    def trained(
-        groups: Mapping[str, Any], change: Callable[..., None], optimizer: Any, some: Batches
-    ) -> tuple[list[HybridStep], list[Tensor]]:
-        """Steps on some batches with a joint changed, and this rank's weights after them."""
-        schedule = schedule_of(layout, len(some[0][0]))
-        chunks, row_shape = chunks_of(weights, groups), weights.positions.shape
-        model = HybridParallel(chunks, groups, schedule, row_shape, optimizer)
+    def changed(
+        groups: Mapping[str, Any], change: Callable[..., None], optimizer: Any, limit: float
+    ) -> HybridParallel:
+        """A model with the same weights, a joint of which is changed."""
+        chunks, schedule = chunks_of(weights, groups), schedule_of(layout, len(batches[0][0]))
+        shape = weights.positions.shape
+        model = HybridParallel(chunks, groups, schedule, shape, optimizer, max_norm=limit)
         change(model)
-        return [model.step(*batch) for batch in some], model.parameters()
+        return model
 
     results = launch(on_rank, layout.num_ranks, deadline=300).results
-    worst = {name: max(found[name].weights_off for found in results) for name in results[0]}
-    return {name: replace(of, weights_off=worst[name]) for name, of in results[0].items()}
+    told = {}
+    for name, one in results[0].items():
+        clipped = max(found[name].clipped for found in results) / moved[0]
+        not_clipped = max(found[name].not_clipped for found in results) / moved[1]
+        told[name] = replace(one, clipped=clipped, not_clipped=not_clipped)
+    return told
 
 
-def after_one_step(weights: GPT, batches: Batches) -> GPT:
+def furthest(some: Sequence[Tensor], others: Sequence[Tensor]) -> float:
+    """The largest difference of two lists of weights."""
+    return max(float((a - b).abs().max()) for a, b in zip(some, others, strict=True))
+
+
+def after_one_step(weights: GPT, batches: Batches, max_norm: float) -> GPT:
     """The weights of one device after a step of SGD on the first batch."""
     model = MLP(gpt_layers(weights))
-    train_alone(model, SGD_ONCE(model.parameters()), batches[:1], next_token_loss, max_norm=1.0)
+    optimizer = SGD_ONCE(model.parameters())
+    train_alone(model, optimizer, batches[:1], next_token_loss, max_norm)
     return gpt_weights(model.layers, weights.num_heads)
 
 
@@ -288,7 +308,7 @@ def run_ends(losses: Mapping[str, Sequence[float]], title: str) -> CourseFigure:
     from byhand.figures.curves import COLOURS
 
     colours = (*COLOURS[:5], style.INK)
-    with style.plot(2.9, title, 1, 2, width_ratios=(3, 2)) as (figure, (whole, ends)):
+    with style.plot(2.9, title, 1, 2, width_ratios=(2, 3)) as (figure, (whole, ends)):
         for x, (name, values) in enumerate(losses.items()):
             look = {"color": colours[x], "marker": "o"}
             whole.plot(range(1, len(values) + 1), values, linewidth=1.5, markersize=3, **look)
@@ -324,28 +344,4 @@ def link_bars(on_paper: Mapping[str, float], measured: Mapping[str, float]) -> C
                 axes.text(seconds[axis], y + aside, f"  {seconds[axis]:.2f} s {what}", va="center")
         axes.set_yticks(range(len(on_paper)), [f"{axis} crosses" for axis in on_paper])
         axes.set(xticks=[], xlim=(0, 1.3 * max(measured.values())), ylim=(2.5, -0.5))
-    return figure
-
-
-def staircase(
-    rule: Mapping[str, tuple[int, int]], ran: Mapping[str, tuple[int, int]], title: str
-) -> CourseFigure:
-    """Over how many ranks each model is cut: (tp, pp) by a rule, as steps, and of runs, circles."""
-    from byhand.figures import style
-
-    ruled, circles = ([tp * pp for tp, pp in pairs.values()] for pairs in (rule, ran))
-    with style.plot(3.6, title) as (figure, axes):
-        axes.step(range(len(ran)), ruled, where="mid", color=style.COMPUTE, linewidth=2.4)
-        ring = {"mfc": style.PAPER, "mec": style.axis_colour("dp"), "mew": 2}
-        axes.plot(range(len(ran)), circles, "o", ms=9, **ring)
-        for x, (tp, pp) in enumerate(ran.values()):
-            axes.text(x, tp * pp * 1.5, f"tp {tp}\npp {pp}", ha="center", va="bottom")
-        axes.set_yscale("log", base=2)
-        axes.set_xticks(range(len(ran)), [name.removesuffix(" B") for name in ran])
-        axes.set_yticks([1, 8, 64, 512], ["1", "8", "64", "512"])
-        axes.set(xlabel="billions of parameters", ylabel="tp · pp", ylim=(0.7, 4000))
-        known = ("circles: what ran", style.axis_colour("dp")), ("line: the rule", style.COMPUTE)
-        for line, (text, colour) in enumerate(known):
-            where = {"transform": axes.transAxes, "va": "top", "color": style.legible(str(colour))}
-            axes.text(0.02, 0.98 - 0.09 * line, text, weight="bold", **where)
     return figure

@@ -103,6 +103,7 @@ class HybridParallel:
         for chunk in self.pipeline.chunks:
             chunk.zero_gradients()
         m = self.pipeline.num_micro_batches
+        # Later stages get activations by message, and need x only to count its rows.
         mine = self.rows(x) if self.is_first else shard(x, 0, self.groups["dp"])
         answers = cut(self.rows(targets), m) if self.is_last else []
         done = self.pipeline.step(cut(mine, m), answers, self.loss, global_batch=len(x))

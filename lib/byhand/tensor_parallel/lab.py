@@ -96,7 +96,7 @@ def backward_picture(grad_hidden: Tensor, first: Tensor) -> Figure:
         Numbers("A", "sharded", first, "rows"),
         *_sum_of_terms("grad_x", mine, theirs),
     ]
-    return numbers_picture(terms, "Backward, the column layer is the one that ends in a sum")
+    return numbers_picture(terms, "Backward, the column layer ends in a sum")
 
 
 def _sum_of_terms(name: str, mine: Tensor, theirs: Tensor) -> list[Numbers | str]:

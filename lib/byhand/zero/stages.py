@@ -187,13 +187,13 @@ class ShardedGradients(ShardedOptimizer):
         sending = None
         for number in self.in_use(reversed(range(len(self.units)))):
             flat = self.flat_of[number]
-            flat.make_grad()
+            flat.make_grad()  # room for the unit's whole gradient
             grad_y = self.backward_of(number, grad_y, saved)
             if synchronise:
                 if sending is not None:
-                    sending.finish_reduce()
-                flat.start_reduce()
-                flat.free_grad()
+                    sending.finish_reduce()  # of the unit before: its whole gradient goes
+                flat.start_reduce()  # travels while backward goes on
+                flat.free_grad()  # now only the message holds the whole gradient
                 sending = flat
         if sending is not None:
             sending.finish_reduce()
@@ -240,11 +240,11 @@ class ShardedParameters(ShardedGradients):
         numbers = list(numbers)
         for number, following in zip_longest(numbers, numbers[1:]):
             flat = self.flat_of[number]
-            flat.fetch()
+            flat.fetch()  # begin the unit's all-gather, unless it is under way
             flat.finish_gather()
             if self.prefetch and following is not None:
-                self.flat_of[following].fetch()
-            yield number
+                self.flat_of[following].fetch()  # travels while this unit computes
+            yield number  # the unit computes
             if last or self.reshard:
                 flat.free()
 

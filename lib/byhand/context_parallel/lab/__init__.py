@@ -9,6 +9,8 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
@@ -19,6 +21,12 @@ from torch.nn.functional import scaled_dot_product_attention
 from byhand.context_parallel.blocks import Grads
 from byhand.context_parallel.cost import imbalance, sent_bytes
 from byhand.context_parallel.gathered import gathered_attention, gathered_attention_backward
+from byhand.context_parallel.gpt import (
+    CONTEXT_GROUPS,
+    ContextHybrid,
+    SharedEmbedding,
+    context_parallel_parts,
+)
 from byhand.context_parallel.heads import (
     to_heads,
     ulysses_attention,
@@ -31,7 +39,15 @@ from byhand.context_parallel.ring import (
     ring_attention_backward,
     share,
 )
+from byhand.hybrid_parallel import chunks_of
+from byhand.model.gpt import GPT
+from byhand.model.optimizers import AdamW
+from byhand.model.shards import Group
+from byhand.pipeline_schedules import one_forward_one_backward
+from byhand.rank_groups import rank_groups
+from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.runtime import Run, launch
+from byhand.tensor_parallel.gpt import tensor_parallel_parts
 from byhand.tools.asleep import sent_each_way, sum_of
 
 if TYPE_CHECKING:  # ranks import this module
@@ -126,6 +142,41 @@ def furthest(run: Run, inputs: Sequence[Tensor], layout: str = ZIGZAG) -> float:
     return far
 
 
+# A GPT, and what one can get wrong in it
+
+MISTAKES = "positions from 0", "targets after the cut"
+
+
+class FromZero(SharedEmbedding):
+    """The first mistake: every rank counts its own positions."""
+
+    def places(self, length: int) -> Tensor:
+        return torch.arange(length)
+
+
+def train(
+    world_size: int, weights: GPT, batches: Sequence[tuple[Tensor, Tensor]], mistake: str = ""
+) -> list[float]:
+    """The losses of a GPT that so many ranks share by position, as it is or with a mistake."""
+    if mistake == MISTAKES[1]:  # each of 2n chunks makes its targets of its own tokens
+        shape = -1, weights.positions.shape[0] // (2 * world_size)
+        batches = [(x, x.unflatten(1, shape).roll(-1, 2).flatten(1)) for x, _ in batches]
+
+    def on_rank(rank: int, world_size: int) -> list[float]:
+        names = rank_groups(world_size, cp=world_size)
+        groups: dict[str, Group] = {**groups_for_this_rank(names, CONTEXT_GROUPS)}
+        parts = context_parallel_parts(tensor_parallel_parts(groups["tp"]), groups["cp"])
+        if mistake == MISTAKES[0]:
+            parts = replace(parts, embedding=partial(FromZero, group=groups["cp"]))
+        chunks, schedule = chunks_of(weights, groups, parts=parts), one_forward_one_backward(1, 1)
+        positions, features = weights.positions.shape
+        optimizer = partial(AdamW, lr=5e-3)
+        model = ContextHybrid(chunks, groups, schedule, (positions, features), optimizer)
+        return [float(model.step(x, targets).loss) for x, targets in batches]
+
+    return launch(on_rank, world_size).results[0]
+
+
 # Who passes, holds and computes what
 
 
@@ -173,9 +224,11 @@ def map_layouts(world_size: int) -> Figure:
 
 
 def way_home(world_size: int) -> CourseFigure:
-    """By rank and round, whose gradient sum a rank holds, and how many terms are in it."""
+    """By rank and round, whose gradient sum a rank holds, how many terms are in it; its trips.
+
+    A rank's own term, of round 0, is pale, and stays.
+    """
     from byhand.figures import pen, style
-    from byhand.figures.cells import Cell, cells
 
     def on_rank(rank: int, world_size: int) -> list[int]:
         home, terms = Homeward(), []
@@ -185,16 +238,23 @@ def way_home(world_size: int) -> CourseFigure:
             terms.append(int(term))
         return [*terms, int(home.arrived())]
 
-    filled = [
-        Cell(rank, number, [style.rank_colour((rank - number) % world_size)], str(terms))
-        for rank, row in enumerate(launch(on_rank, world_size).results)
-        for number, terms in enumerate(row)
-    ]
-    names = [*(f"round {number}" for number in range(world_size)), "at home"]
-    title = f"A sum leaves from its owner's neighbour, and makes {world_size - 1} trips"
-    with style.plot(0.75 + 0.36 * world_size, title) as (figure, axes):
-        cells(axes, pen.ranks(world_size), world_size + 1, filled, points=11)
-        axes.set_xticks([number + 0.5 for number in range(world_size + 1)], names)
+    n, step = world_size, 1.6  # of a column's width, to the next one
+    title = f"A sum starts on its owner's neighbour, and makes {n - 1} trips"
+    with style.plot(0.75 + 0.36 * n, title) as (figure, axes):
+        pen.rows(axes, pen.ranks(n))
+        axes.set(xlim=(0, step * n + 1))
+        for rank, row in enumerate(launch(on_rank, n).results):
+            for number, terms in enumerate(row):
+                colour, left = style.rank_colour((rank - number) % n), number * step
+                own = style.tint(colour, 0.3) if number == 0 else colour
+                text = {0: "own", n: f"{terms - 1} + own"}.get(number, str(terms))
+                pen.named_box(axes, (left, rank - 0.4), (1, 0.8), text, own)
+                if 0 < number < n:
+                    ends = (left + 1, rank), (left + step, (rank + 1) % n)
+                    pen.arrow(axes, *ends, colour)
+        names = [*(f"round {number}" for number in range(n)), "at home"]
+        axes.set_xticks([number * step + 0.5 for number in range(n + 1)], names)
+        axes.spines["bottom"].set_visible(False)
         axes.tick_params(bottom=False)
     return figure
 
@@ -257,7 +317,10 @@ def seconds_bars(
             for way in measured
         }
 
-    panels = {f"{length} positions": rows(number) for number, length in enumerate(lengths)}
+    panels = {
+        f"{length} positions: 1 × is {style.seconds_text(best)}": rows(number)
+        for number, (length, best) in enumerate(zip(lengths, perfect, strict=True))
+    }
     label = "seconds, over those of the work alone shared out evenly"
     most = 1.3 * max(took / perfect[0] for took, *_ in [*measured.values(), *predicted.values()])
     return stacked(panels, f"Fastest: {wins(lengths, measured)}", label, {}, most)

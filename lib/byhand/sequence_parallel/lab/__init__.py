@@ -56,7 +56,7 @@ TP, KEPT, AGAIN = "tensor", "sequence, kept whole", "sequence, gathered twice"
 NAMES = {
     "alone": "one rank",
     TP: "tp",
-    KEPT: "by token, x kept whole",
+    KEPT: "by token, u kept whole",
     AGAIN: "by token, gathered twice",
 }
 INPUTS, MASKS, SCORES = "inputs of the column layers", "masks of the dropouts", "attention's scores"
@@ -219,34 +219,18 @@ def memory_bars(world_size: int, backend: str = "auto") -> CourseFigure:
             bars[NAMES[way]] = {name: size for name, size in own.items() if size}
     first, *_, last = (sum(bars.values()) for bars in weighed.values())
     title = f"Gathered twice, no copy is left: {last / first:.0%} of tensor parallelism's bytes"
-    return bytes_bars(formula, weighed, title, "saved by a rank", key=True)
+    return bytes_bars(formula, weighed, title, "kept by a rank", key=True)
 
 
-def traffic_bars(world_size: int, backend: str = "auto") -> CourseFigure:
-    """What a rank sends for one layer, in units of (n-1)/n · T·D numbers, a row for each way."""
-    from byhand.figures import style
-    from byhand.figures.bars import Line, stacked
-
+def units_sent(world_size: int, backend: str = "auto") -> dict[str, dict[str, float]]:
+    """What a rank sends for one layer, by way and op, in units of (n-1)/n · T·D numbers."""
     positions, features, _ = SIZES
     unit = 2 * positions * features * (world_size - 1) / world_size
-    rows, sums, hues = {}, {}, dict[str, str]()
+    found = {}
     for way in (TP, KEPT, AGAIN):
         counted = sum_of(sent_each_way(run_layer(way, world_size, backend=backend)))
-        hues |= {op.replace("_", "-"): style.wire_colour(op) for op in counted}
-        bars = [
-            (op.replace("_", "-"), n / unit, style.wire_colour(op)) for op, n in counted.items()
-        ]
-        sums[way] = sum(counted.values()) / unit
-        rows[NAMES[way]] = [Line(bars, f"{sums[way]:g} units")]
-    ratios = sums[KEPT] / sums[TP], sums[AGAIN] / sums[TP]
-    title = f"Kept whole: {ratios[0]:.2f} times tp's bytes; gathered twice: {ratios[1]:.2f} times"
-    return stacked(
-        {"": rows},
-        title,
-        "sent by a rank, in units of (n−1)/n · T · D numbers",
-        hues,
-        line_inches=0.32,
-    )
+        found[NAMES[way]] = {op.replace("_", "-"): n / unit for op, n in counted.items()}
+    return found
 
 
 def calls_of_half(world_size: int, backend: str = "auto") -> dict[str, list[tuple[str, str, bool]]]:
@@ -279,26 +263,30 @@ def calls_of_half(world_size: int, backend: str = "auto") -> dict[str, list[tupl
 
 def trained(
     step: Callable, summed: bool, world_size: int, backend: str = "auto"
-) -> tuple[list[float], list[float], float]:
+) -> tuple[list[float], list[float], list[float]]:
     """A tiny GPT, 40 batches: rank 0's losses, one device's, how far copies of a gain are apart.
 
-    step: of (model, optimizer, tokens, targets, summed), gives the loss.
+    All after each step. step: of (model, optimizer, tokens, targets, summed), gives the loss.
     """
     weights = random_gpt(131, 24, 48, 24, 1, dtype=torch.float64)
     batches = text_batches(40, 4, 24)
 
     def on_rank(rank: int, world_size: int) -> tuple[list[float], Tensor]:
-        """Its losses, and its copy of the last norm's gain."""
+        """Its losses, and its copies of the last norm's gain: a row a step."""
         model = sequence_parallel_gpt(weights)
         optimizer = AdamW(model.parameters(), 0.01)
-        losses = [step(model, optimizer, *batch, summed) for batch in batches]
-        return losses, model.layers[-2].parameters()[0]
+        losses, gains = [], []
+        for batch in batches:
+            losses.append(step(model, optimizer, *batch, summed))
+            gains.append(model.layers[-2].parameters()[0].clone())
+        return losses, torch.stack(gains)
 
     model = MLP(gpt_layers(weights))
     alone = train_alone(model, AdamW(model.parameters(), 0.01), batches, next_token_loss)
     results = launch(on_rank, world_size, backend=backend).results
     gains = torch.stack([gain for _, gain in results])
-    return results[0][0], alone, (gains.amax(dim=0) - gains.amin(dim=0)).max().item()
+    apart = gains.amax(dim=0) - gains.amin(dim=0)
+    return results[0][0], alone, apart.amax(dim=1).tolist()
 
 
 def time_gather(
