@@ -2,11 +2,9 @@
 
 import base64
 import html
-import math
 import re
 import subprocess
 import sys
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +27,6 @@ from byhand.figures.mountain import Held
 from byhand.figures.schedule import COLOURS
 from byhand.figures.timeline import find_segments
 from byhand.pipeline_schedules import (
-    dual_pipe_v,
     gpipe,
     interleaved,
     one_forward_one_backward,
@@ -130,7 +127,7 @@ FIGURES = {
     "mountain": lambda: figures.mountain({"one": STEP}, "A title"),
     "mountains": lambda: figures.mountain({"one": STEP, "two": STEP}, "A title"),
     "columns": lambda: figures.columns(
-        {"a": COLUMNS, "b": COLUMNS}, ("MB held", "MB sent"), "A title", {"x": "#332288"}, ["a"]
+        {"a": COLUMNS, "b": COLUMNS}, ("MB held", "MB sent"), "A title", {"x": "#332288"}
     ),
     "layouts": lambda: figures.layout_seconds({n: ([1.0] * 5, 5.5) for n in ("dp 2", "tp 2")}),
     "table": lambda: figures.bar_table(
@@ -143,9 +140,6 @@ FIGURES = {
     "two schedules": lambda: schedule(gpipe(4, 8), one_forward_one_backward(4, 8)),
     "chunks": lambda: figures.schedule_timeline(
         simulate(interleaved(4, 8, 2), 0.5, 0.5, 0.5), simulate(zero_bubble_h1(4, 8))
-    ),
-    "small schedules": lambda: figures.schedule_panels(
-        {"A": simulate(dual_pipe_v(2, 4)), "B": simulate(interleaved(4, 8, 2))}, "Two", "turns"
     ),
     "a long schedule": lambda: schedule(one_forward_one_backward(8, 32)),
 }
@@ -432,12 +426,11 @@ def test_a_mountain_stands_on_what_stays_and_says_its_peak():
     assert {"9.0 MB", "forward", "backward"} <= set(words(figure))
 
 
-def test_rows_in_front_are_bold_and_strong_all_others_pale():
-    rows = {"a": COLUMNS, "b": COLUMNS}
-    first, _ = figures.columns(rows, ("one", "two"), "A title", {}, ["b"]).axes
-    assert [label.get_weight() for label in first.get_yticklabels()] == ["normal", "bold"]
-    pale, strong = [to_rgb(patch.get_facecolor()) for patch in first.patches]
-    assert strong == to_rgb("#332288") != pale
+def test_a_row_without_bars_is_a_bold_heading():
+    rows = {"some": (), "a": COLUMNS}
+    first, _ = figures.columns(rows, ("one", "two"), "A title", {}).axes
+    assert [label.get_weight() for label in first.get_yticklabels()] == ["bold", "normal"]
+    assert len(first.patches) == 1
 
 
 def test_gradients_and_their_buckets_lie_below_each_other():
@@ -483,25 +476,6 @@ def test_what_is_held_is_said_in_whole_micro_batches_whatever_the_number_of_chun
         *["holds 4"] * 4,
     ]
     assert "paler: chunk 1" in shown
-
-
-def test_small_schedules_have_a_heading_each_and_no_numbers_of_micro_batches():
-    figure = FIGURES["small schedules"]()
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["A", "B"]
-    assert [len(axes.get_yticks()) for axes in figure.axes] == [2, 4]
-    assert not [text for axes in figure.axes for text in axes.texts]
-
-
-def test_a_pair_of_forward_and_backward_is_drawn_as_one_action():
-    paper = simulate(dual_pipe_v(2, 4))
-    apart, paired = (
-        figures.schedule_panels({"V": paper}, "", "turns", paired=paired).axes[0].patches
-        for paired in (False, True)
-    )
-    assert len(paired) == len(apart)
-    halves = [box for box in paired if box.get_height() == pytest.approx(0.43)]
-    over = Counter((math.ceil(box.get_y()), box.get_x(), box.get_width()) for box in halves)
-    assert list(over.values()) == [2] * 7  # forwards that a whole backward follows, of two stages
 
 
 @pytest.mark.parametrize(("forward", "numbered"), [(1.0, 32), (0.05, 0)])

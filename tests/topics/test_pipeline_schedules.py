@@ -447,8 +447,8 @@ def test_the_search_explorer_draws_what_is_named_and_what_is_found():
     assert "27 turns" in sentence.value
     assert shown.value.startswith("<img ")
     first.children[2].value = 7
-    first.children[0].value = "DualPipe's V"
-    assert "4 stages with 8 micro-batches, two per stage, and has 7" in sentence.value
+    first.children[0].value = "interleaved, v 2"
+    assert "7 micro-batches are not a multiple of 4 stages" in sentence.value
 
 
 def test_the_bill_counts_idle_time_memory_and_messages():

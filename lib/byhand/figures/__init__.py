@@ -18,7 +18,6 @@ mountain             what a rank holds over a training step, by kind
 columns              what each choice costs, in several ways at once
 layout_seconds       which layout of the ranks is fastest, and what the others wait for
 schedule_timeline    which stage of a pipeline computed which micro-batch, when
-schedule_panels      many of these, small, to compare schedules
 bar_table            a table of numbers as bars, each column to a scale of its own
 leaving_bars         what leaves a host in a step, for each order of the axes
 rank_cube            ranks as blocks of a cube: layers, slices, rows
@@ -56,7 +55,7 @@ from byhand.figures.messages import message_diagram
 from byhand.figures.mountain import mountain
 from byhand.figures.recorded import recorded
 from byhand.figures.rounds import all_rounds, round_picture, traffic_matrices
-from byhand.figures.schedule import schedule_panels, schedule_timeline
+from byhand.figures.schedule import schedule_timeline
 from byhand.figures.shards import shard_picture
 from byhand.figures.style import save_svg
 from byhand.figures.table import bar_table
@@ -91,7 +90,6 @@ __all__ = [
     "round_picture",
     "save_animated_svg",
     "save_svg",
-    "schedule_panels",
     "schedule_timeline",
     "seconds_by_size",
     "shard_picture",

@@ -5,9 +5,7 @@ Numbers are micro-batches, where nearly all of them fit; where stages have sever
 model, every second chunk is paler.
 """
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Any
+from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
@@ -23,7 +21,6 @@ COLOURS = {
 NAMES = {"backward_input": "backward, input's half", "backward_weight": "backward, weight's half"}
 CHUNK_STRENGTHS = (1.0, 0.62)  # every second chunk is paler
 NAMED_SHARE = 0.9  # of a timeline's numbers must fit
-SMALL_INCHES = 0.17  # of a row without numbers
 
 
 def schedule_timeline(
@@ -43,38 +40,6 @@ def schedule_timeline(
     headings = ["", *titles[1:]]  # the first title is the figure's
     panels = [_panel(*pair) for pair in zip(timelines, headings, strict=True)]
     return over_time(panels, titles[0], _key(timelines), unit, named=NAMED_SHARE)
-
-
-def schedule_panels(
-    timelines: Mapping[str, Any], title: str, unit: str | None = None, paired: bool = False
-) -> Figure:
-    """Many timelines below each other, small and without numbers, each under its own heading.
-
-    paired: a forward and the whole backward that follows it at once, of another chunk, are drawn
-    one above the other, as one action.
-    """
-    panels = []
-    for heading, timeline in timelines.items():
-        rows, bars, *_ = _panel(timeline, heading)
-        bars = _side_by_side(timeline, bars) if paired else bars
-        bars = [bar._replace(name="") for bar in bars]
-        panels.append(Panel([str(stage) for stage in range(len(rows))], bars, heading))
-    return over_time(panels, title, _key(timelines.values()), unit, row_inches=SMALL_INCHES)
-
-
-def _side_by_side(timeline: Any, bars: list[Bar]) -> list[Bar]:
-    """The bars; those of a pair are half as high, and as long as both together."""
-    found = list(bars)
-    for stage in range(timeline.num_stages):
-        own = [n for n, span in enumerate(timeline.spans) if span.stage == stage]
-        for first, second in pairwise(own):
-            one, other = timeline.spans[first], timeline.spans[second]
-            kinds = one.action.kind, other.action.kind
-            if kinds == ("forward", "backward") and one.action.chunk != other.action.chunk:
-                start, end = bars[first].start, bars[second].end
-                found[first] = bars[first]._replace(end=end, height=0.43)
-                found[second] = bars[second]._replace(start=start, top=0.0, height=0.43)
-    return found
 
 
 def finding(timeline) -> str:

@@ -100,7 +100,7 @@ class OffloadedLayers(Layer):
         for layer in reversed(self.layers):
             coming = self._begin(self.tier.read, files.pop()) if files else None
             yield layer, item
-            item = None
+            item = None  # may go before the next comes
             item = coming.result() if coming else None
 
     def _begin(self, function: Callable[..., Any], *args: Any) -> Future:

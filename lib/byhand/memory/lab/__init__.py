@@ -10,7 +10,7 @@ import inspect
 import re
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from tempfile import TemporaryDirectory
@@ -209,23 +209,6 @@ class Technique:
     def work(self) -> float:
         """Operations, and those that it could have done while it idled."""
         return self.operations / (1 - self.idle)
-
-    @property
-    def costs(self) -> tuple[float, float, float]:
-        """Memory, work, communication."""
-        return self.peak, self.work, self.sent + self.moved
-
-
-def beaten(one: Technique, by: Technique) -> bool:
-    """Whether the other is no worse in memory, work and communication, and better by 2 % in one."""
-    pairs = list(zip(one.costs, by.costs, strict=True))
-    no_worse = all(theirs <= 1.005 * mine for mine, theirs in pairs)
-    return no_worse and any(theirs < 0.98 * mine for mine, theirs in pairs)
-
-
-def frontier(found: Mapping[str, Technique]) -> list[str]:
-    """Those that no other beats."""
-    return [a for a in found if not any(beaten(found[a], other) for other in found.values())]
 
 
 def in_layout(

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 from byhand.figures import pen, style
+from byhand.figures.bars import Line, stacked
 from byhand.figures.cells import Cell, cells
-from byhand.figures.columns import BEATEN, Bar, columns
+from byhand.figures.columns import Bar, columns
 from byhand.figures.mountain import ON_TOP, Held, mountain
-from byhand.memory.lab import Profile, Technique, frontier
+from byhand.memory.lab import Profile, Technique
 
 
 def mountains(profiles: dict[str, Profile], title: str) -> Figure:
@@ -24,27 +25,53 @@ SENT, MOVED, IDLE = style.OP_COLOURS["all_reduce"], "#ddcc77", style.COMMUNICATI
 WORK = "#aa4466"
 
 
+HALVES = {  # what a technique makes smaller
+    "state": ("dp, averages offloaded", "ZeRO-1", "ZeRO-2", "ZeRO-3"),
+    "activations": ("dp, accumulated", "dp, recomputed", "dp, offloaded"),
+    "both": ("dp, bf16", "tp", "tp and sp", "pp", "ZeRO-3, recomputed"),
+}
+
+
 def techniques_picture(found: Mapping[str, Technique], title: str) -> Figure:
-    """A row for each, from the fullest on; strong: those that no other beats in all three."""
-    first = next(iter(found.values()))
-    rows = {}
-    for name, one in sorted(found.items(), key=lambda item: -item[1].peak):
-        memory = [(one.between, STATE), (one.peak - one.between, ON_TOP)]
-        busy, whole = (value / first.operations for value in (one.operations, one.work))
-        rows[name] = (
-            Bar(memory, f"{one.peak / 1e6:.1f}"),
-            Bar([(busy, WORK), (whole - busy, IDLE)], f"{whole:.2f}"),
-            Bar([(one.sent, SENT), (one.moved, MOVED)], f"{(one.sent + one.moved) / 1e6:.1f}"),
-        )
+    """A row for each, by what it makes smaller."""
+    rows: dict[str, tuple[Bar, ...]] = {}
+    for heading, names in {"": ("dp",), **HALVES}.items():
+        if heading:
+            rows[f"smaller: {heading}"] = ()
+        for name in names:
+            rows[name] = _costs(found[name], found["dp"].operations)
     key: dict[str, object] = {
         "between steps": STATE,
         "in a step": ON_TOP,
         "work": WORK,
         "idle": IDLE,
+        "to ranks": SENT,
+        "to files": MOVED,
     }
-    key |= {"to ranks": SENT, "to files": MOVED, "pale: beaten": style.tint(STATE, BEATEN)}
-    headings = "MB held at most", "work, times dp's", "MB moved"
-    return columns(rows, headings, title, key, frontier(found))
+    return columns(rows, ("MB held at most", "work, times dp's", "MB moved"), title, key)
+
+
+def _costs(one: Technique, operations: int) -> tuple[Bar, ...]:
+    """A row's bars. operations: dp's."""
+    memory = [(one.between, STATE), (one.peak - one.between, ON_TOP)]
+    busy, whole = (value / operations for value in (one.operations, one.work))
+    return (
+        Bar(memory, f"{one.peak / 1e6:.1f}"),
+        Bar([(busy, WORK), (whole - busy, IDLE)], f"{whole:.2f}"),
+        Bar([(one.sent, SENT), (one.moved, MOVED)], f"{(one.sent + one.moved) / 1e6:.1f}"),
+    )
+
+
+def fits_picture(held: Mapping[str, Mapping[str, float]], limit: float, title: str) -> Figure:
+    """A bar a row: bytes of a rank by kind; dashed: a GPU's memory."""
+    rows = {}
+    for name, kinds in held.items():
+        bars = [("", each / 1e9, style.STATE_COLOURS[kind]) for kind, each in kinds.items()]
+        rows[name] = [Line(bars, f"{sum(kinds.values()) / 1e9:.0f} GB")]
+    key = {kind: style.STATE_COLOURS[kind] for kind in next(iter(held.values()))}
+    figure = stacked({"": rows}, title, "GB of a rank (dashed: a GPU's memory)", key)
+    figure.axes[0].axvline(limit / 1e9, color=style.INK, linewidth=1.2, linestyle=(0, (3, 2)))
+    return figure
 
 
 FORMATS = {  # bits of sign, exponent and fraction
