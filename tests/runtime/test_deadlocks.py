@@ -192,8 +192,8 @@ CASES = [
         3,
         (
             "rank 1 passes dtype float32 to all_reduce where ranks 0 and 2 pass dtype int64",
-            f"rank 1 made it at test_deadlocks.py:{LEFT_OUT + 3}, not at test_deadlocks.py:"
-            f"{LEFT_OUT + 2}: maybe a call before it was left out",
+            f"rank 1 stands at test_deadlocks.py:{LEFT_OUT + 3}, ranks 0 and 2 stand at "
+            f"test_deadlocks.py:{LEFT_OUT + 2}: maybe rank 1 left out a call",
         ),
     ),
     (sum_against_max, 2, ("max", "sum")),

@@ -110,7 +110,7 @@ def _cycle_sentence(cycle: list[int], waiting: dict[int, Event], matcher: Matche
         return (
             f"sends in a cycle {arrows}: a blocking send returns only when the other rank "
             "receives, and each of these ranks sends first. Let one of them receive first, "
-            "or use isend or batch_isend_irecv."
+            "or start both calls at once with batch_isend_irecv."
         )
     parts = [f"rank {rank} waits in {_call_text(waiting[rank], matcher)}" for rank in cycle]
     sentence = f"ranks wait for each other, {arrows}: {'; '.join(parts)}. "

@@ -194,8 +194,11 @@ def _left_out(calls: dict[int, Event], few: list[int], many: list[int]) -> str:
     theirs, usual = ({calls[rank].source for rank in ranks} for ranks in (few, many))
     if theirs & usual or "" in theirs | usual:
         return ""
-    lines = f"at {' and '.join(sorted(theirs))}, not at {' and '.join(sorted(usual))}"
-    return f"{ranks_text(few)} made it {lines}: maybe a call before it was left out. "
+    odd, others = (
+        f"{ranks_text(ranks)} {_verb('stand', ranks)} at {' and '.join(sorted(lines))}"
+        for ranks, lines in ((few, theirs), (many, usual))
+    )
+    return f"{odd}, {others}: maybe {ranks_text(few)} left out a call. "
 
 
 def _verb(verb: str, ranks: list[int]) -> str:
