@@ -7,6 +7,19 @@ def up_to_two(numbers):
     return list(chain(*(combinations(numbers, k) for k in range(3))))
 
 
+def cheaper_swap(inside, useful, freed, work, spare):
+    ins = [
+        (sum(freed[n] for n in some), sum(work[n] for n in some), some)
+        for some in up_to_two([n for n in useful if n not in inside])
+    ]
+    for out in up_to_two(inside):
+        less, saved = sum(freed[n] for n in out) - spare, sum(work[n] for n in out)
+        for more, cost, some in ins:
+            if cost < saved and more >= less:
+                return out, some
+    return None
+
+
 def choose(layers, num_bytes):
     least = sum(min(layer.whole_bytes, layer.recomputed_bytes) for layer in layers)
     if least > num_bytes:
@@ -27,16 +40,3 @@ def choose(layers, num_bytes):
             got = sum(freed[n] for n in inside)
         found.append((sum(work[n] for n in inside), sorted(inside)))
     return min(found)[1]
-
-
-def cheaper_swap(inside, useful, freed, work, spare):
-    ins = [
-        (sum(freed[n] for n in some), sum(work[n] for n in some), some)
-        for some in up_to_two([n for n in useful if n not in inside])
-    ]
-    for out in up_to_two(inside):
-        less, saved = sum(freed[n] for n in out) - spare, sum(work[n] for n in out)
-        for more, cost, some in ins:
-            if cost < saved and more >= less:
-                return out, some
-    return None
