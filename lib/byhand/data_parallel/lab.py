@@ -224,17 +224,17 @@ _WAYS = {"loop": _by_layers, "hooks": _by_hooks, "ddp": _by_ddp}
 
 
 def beside(
-    watched: Mapping[str, WatchedSteps], title: str, by_head: Mapping[str, float] | None = None
+    watched: Mapping[str, WatchedSteps], title: str, on_paper: Mapping[str, float] | None = None
 ) -> Figure:
     """Rank 0's fastest step of each run, below each other: a row a name.
 
-    by_head: the milliseconds that were expected, by name, to stand beside those measured.
+    on_paper: the milliseconds that were expected, by name, to stand beside those measured.
     """
     from byhand.figures import lanes
 
     rows = {}
     for name, steps in watched.items():
-        expected = f", by head {by_head[name]:.0f}" if by_head else ""
+        expected = f", on paper {on_paper[name]:.0f}" if on_paper else ""
         rows[f"{name}:\n{steps.milliseconds:.0f} ms{expected}"] = _seen(steps.fastest[0])
     return lanes(rows, title)
 
