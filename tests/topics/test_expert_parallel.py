@@ -610,6 +610,17 @@ def test_experts_placed_by_load_train_as_experts_that_stay():
     assert learning.train_alone_too(weights, batches, E, K) == pytest.approx(stay, abs=1e-5)
 
 
+def test_the_rows_that_are_drawn_are_those_that_arrive():
+    chosen, placement = lab.popular(10, 4, 2, 1.0), [[0, 2], [2, 1], [3, 0]]
+
+    def loads(rank, world_size, mine):
+        return make_exchange(mine, placement).loads
+
+    run = launch(loads, 3, (PerRank(list(chosen.tensor_split(3))),))
+    drawn = pictures.arriving(chosen, placement)
+    assert [list(rows.values()) for rows in drawn] == run.results
+
+
 def test_the_explorer_draws_three_placements_and_refuses_what_cannot_be():
     figure, text = pictures.draw_loads(1.0, 16, 2, 4, 4)
     assert [("× the mean" in axes.get_title(loc="left")) for axes in figure.axes] == [True] * 3

@@ -85,7 +85,7 @@ def make_exchange(
     [([1, 2], [1, 1]), ([1, 2], [2, 2])]
     """
     slots_on = [len(experts) for experts in placement]  # each rank
-    slots = _slots(chosen, placement, dist.get_world_size(group))
+    slots = slots_of(chosen, placement, dist.get_world_size(group))
     leaving = _leaving(slots, sum(slots_on), capacity)
     sent = torch.bincount(slots[leaving], minlength=sum(slots_on))  # rows for each slot
     received = _exchange_counts(sent, slots_on, group)  # [n, slots here]
@@ -112,7 +112,7 @@ def capacity(num_tokens: int, top_k: int, num_experts: int, factor: float) -> in
     return math.ceil(factor * num_tokens * top_k / num_experts)
 
 
-def _slots(chosen: Tensor, placement: Placement, num_ranks: int) -> Tensor:
+def slots_of(chosen: Tensor, placement: Placement, num_ranks: int) -> Tensor:
     """chosen [T, k] -> the slot of each assignment [k·T]; the number after the last is nowhere."""
     if len(placement) != num_ranks:
         raise ValueError(f"a placement on {len(placement)} ranks, in a group of {num_ranks}")

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import torch
 from torch import Tensor
 
+from byhand.expert_parallel.exchange import slots_of
 from byhand.expert_parallel.lab import Watched, loads_of, popular
 from byhand.expert_parallel.placement import Placement, imbalance, in_order, replicated
 from byhand.figures import Block, expert_loads, panel_stack, timeline
@@ -23,6 +25,17 @@ def by_rank(placement: Placement, loads: Sequence[float]) -> list[dict[int, floa
     """What `byhand.figures.expert_loads` draws: for each rank, the rows of each of its experts."""
     copies = [sum(expert in held for held in placement) for expert in range(len(loads))]
     return [{expert: loads[expert] / copies[expert] for expert in held} for held in placement]
+
+
+def arriving(chosen: Tensor, placement: Placement) -> list[dict[int, int]]:
+    """As `by_rank`, of the rows that a step sends: copies take turns, so their shares may differ.
+
+    chosen: of all ranks' tokens, dealt out in order.
+    """
+    num_ranks = len(placement)
+    slots = [slots_of(mine, placement, num_ranks) for mine in chosen.tensor_split(num_ranks)]
+    rows = iter(torch.cat(slots).bincount(minlength=sum(map(len, placement))).tolist())
+    return [{expert: next(rows) for expert in held} for held in placement]
 
 
 def travel(chosen: Tensor, placement: Placement) -> CourseFigure:
