@@ -569,6 +569,17 @@ def test_the_labs_choices_are_as_uneven_as_asked():
     assert sum(flat) == sum(steep) == 8000
 
 
+def test_the_lab_counts_the_rows_that_arrive_where_copies_take_turns():
+    chosen, placement = lab.popular(31, 4, 2, 1.0), [[0, 1], [3, 1, 2], [2, 1]]
+
+    def loads(rank, world_size, mine):
+        return make_exchange(mine, placement).loads
+
+    found = launch(loads, 3, (PerRank(list(chosen.tensor_split(3))),)).results
+    counted = [list(held.values()) for held in lab.arriving(chosen, placement)]
+    assert counted == found
+
+
 def test_a_watched_step_is_drawn_from_its_barrier_on():
     chosen = lab.popular(16, 4, 2, 1.0)
     watched = lab.watch(chosen, [[[0, 1], [2, 3]], [[3, 1], [2, 0]]], 1e-4)

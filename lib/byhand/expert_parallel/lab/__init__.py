@@ -50,6 +50,20 @@ def loads_of(chosen: Tensor, num_experts: int) -> list[int]:
     return torch.bincount(chosen.flatten(), minlength=num_experts).tolist()
 
 
+def arriving(chosen: Tensor, placement: Placement) -> list[dict[int, int]]:
+    """For each rank, the rows of each of its experts: copies take turns, as in make_exchange.
+
+    chosen: of all ranks' tokens, dealt out in order.
+    """
+    rows = [dict.fromkeys(held, 0) for held in placement]
+    for mine in chosen.tensor_split(len(placement)):
+        for number, experts in enumerate(mine.tolist()):
+            for expert in experts:
+                holders = [held for held in rows if expert in held]
+                holders[number % len(holders)][expert] += 1
+    return rows
+
+
 class Sleepy(MLP):
     """An expert with weights that computes nothing, in the time of its rows: y = x."""
 
