@@ -1,4 +1,4 @@
-"""What when a rank dies, or lives and is wrong or slow.
+"""What if a rank dies, or lives and is wrong or slow.
 
 interval     how often to save: Young, Daly, and a year simulated. Pure: read this first
 agreement    which rank's numbers differ from the others', and whose are none

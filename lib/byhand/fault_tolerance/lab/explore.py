@@ -46,7 +46,8 @@ def draw_goodput(num_gpus: int, save_seconds: float, restart_minutes: float) -> 
     least, most = INTERVALS
     intervals = [least * (most / least) ** (k / 60) for k in range(61)]
     tops = {name: goodput(best(job[0], mean), *job, mean) for name, job in jobs.items()}
-    title = f"{num_gpus:,} GPUs: at best {next(iter(tops.values())):.0%} of the time is useful"
+    now, saves, restarts, _ = (f"{top:.0%}" for top in tops.values())
+    title = f"{now} is useful; {saves} with short saves, {restarts} with short restarts"
     with style.plot(3.1, title) as (figure, axes):
         for (save, wait), colour in zip(jobs.values(), COLOURS, strict=True):
             line = [100 * goodput(each, save, wait, mean) for each in intervals]

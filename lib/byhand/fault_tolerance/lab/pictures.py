@@ -150,33 +150,37 @@ def _draw_box(axes: Axes, box: Box, colour: str, rank: int | None) -> None:
 
 
 def who_reads(
-    layers: Sequence[str], worlds: Mapping[str, Sequence[Sequence[Mapping[int, int]]]], title: str
+    layers: Sequence[str],
+    worlds: Mapping[str, Mapping[str, Sequence[Mapping[int, int]]]],
+    title: str,
 ) -> Figure:
-    """By world, rank and layer, in whose files a rank's bytes lie: stripes in their colours.
+    """By world, row and layer, in whose files bytes lie: stripes in their colours.
 
-    worlds: by heading, for each rank, for each layer, bytes by file; none is an empty cell.
+    worlds: by heading, for each named row, for each layer, bytes by file; none is an empty cell.
     """
-    rows = [len(ranks) for ranks in worlds.values()]
+    rows = [len(named) for named in worlds.values()]
     look = {"height_ratios": rows, "squeeze": False}
     with style.plot(0.9 + 0.27 * sum(rows) + 0.3 * len(rows), title, len(rows), 1, **look) as made:
         figure, grid = made
-        for axes, (heading, ranks) in zip(grid[:, 0], worlds.items(), strict=True):
+        for axes, (heading, named) in zip(grid[:, 0], worlds.items(), strict=True):
             filled = [
                 Cell(
-                    rank,
+                    row,
                     layer,
                     [style.rank_colour(one) for one in sorted(files)],
                     shares=[files[one] for one in sorted(files)],
                 )
-                for rank, of in enumerate(ranks)
+                for row, of in enumerate(named.values())
                 for layer, files in enumerate(of)
                 if files
             ]
-            cells(axes, pen.ranks(len(ranks)), len(layers), filled)
+            cells(axes, list(named), len(layers), filled)
             axes.set_title(heading, loc="left", fontsize=style.TEXT_POINTS, weight="bold")
         axes.set_xticks([layer + 0.5 for layer in range(len(layers))], layers)
         axes.tick_params(bottom=False)
-        count = max(rows)
-        files = {f"rank {number}'s file": style.rank_colour(number) for number in range(count)}
+        every = sorted(
+            {n for named in worlds.values() for of in named.values() for n in set().union(*of)}
+        )
+        files = {f"rank {number}'s file": style.rank_colour(number) for number in every}
         pen.key(grid[0, 0], files, height=1 + 1 / rows[0])  # a row above: there is the heading
     return figure

@@ -74,7 +74,7 @@ def boxes_held(layout: Layout) -> list[dict[str, Box]]:
 
 LAYERS = ["table", *(f"{half} {b}" for b in range(NUM_BLOCKS) for half in ("attn", "MLP")), "norm"]
 ENDS = {"table": 0, "positions": 0, "norm": len(LAYERS) - 1}
-Files = list[list[Counter[int]]]  # by rank and layer: bytes, by the rank in whose file they lie
+Files = dict[str, list[Counter[int]]]  # by row and layer: bytes, by the rank in whose file they lie
 
 
 def layer_of(name: str) -> int:
@@ -87,7 +87,7 @@ def layer_of(name: str) -> int:
 
 
 def files_by_layer(folder: Path, before: Layout, after: Layout) -> tuple[str, dict[str, Files]]:
-    """A finding, and by heading the bytes of each layer that ranks wrote, and that they read.
+    """A finding, and by heading the bytes of each layer: of all files, and that each rank reads.
 
     Of the weights; each in the file of the rank that wrote them.
     """
@@ -96,18 +96,18 @@ def files_by_layer(folder: Path, before: Layout, after: Layout) -> tuple[str, di
         for name, saved in Checkpoint(folder).tensors.items()
         if name.partition(" of ")[0] not in ("mean", "mean of squares", "random numbers")
     }
-    wrote: Files = [[Counter() for _ in LAYERS] for _ in range(before.num_ranks)]
-    reads: Files = [[Counter() for _ in LAYERS] for _ in range(after.num_ranks)]
+    wrote: Files = {"all": [Counter() for _ in LAYERS]}
+    reads: Files = {f"rank {rank}": [Counter() for _ in LAYERS] for rank in range(after.num_ranks)}
     held = boxes_held(after)
     for name, boxes in weights.items():
         layer = layer_of(name)
         for file, _, starts, sizes in boxes:
             writer, box = int(file.removesuffix(".bin")), Box(tuple(starts), tuple(sizes))
-            wrote[writer][layer][writer] += NUMBER_BYTES * box.count
-            for rank, of in enumerate(held):
+            wrote["all"][layer][writer] += NUMBER_BYTES * box.count
+            for row, of in zip(reads.values(), held, strict=True):
                 if name in of and (shared := overlap(box, of[name])):
-                    reads[rank][layer][writer] += NUMBER_BYTES * shared.count
-    opened = [len(set().union(*layers)) for layers in reads]
+                    row[layer][writer] += NUMBER_BYTES * shared.count
+    opened = [len(set().union(*layers)) for layers in reads.values()]
     some = f"{min(opened)} to {max(opened)}" if min(opened) < max(opened) else f"{max(opened)}"
-    title = f"Each rank reads from {some} of the {len(wrote)} files"
+    title = f"Each rank reads from {some} of the {before.num_ranks} files"
     return title, {f"saved by {before}": wrote, f"loaded by {after}": reads}
