@@ -125,7 +125,7 @@ CONFIGURATIONS = {
             "MICRO_BATCH_SIZE=2": "micro-batches of 2 rows",
             "GLOBAL_BATCH_SIZE=2048": "2048 sequences a step: 128 micro-batches a replica",
             "--pp-partition-method 'type:transformer|embedding'": (
-                "70 blocks and 2 tables share 12 stages: 6 each"
+                "70 blocks and 2 copies of the table share 12 stages: 6 each"
             ),
             "--position-embedding-type alibi": (
                 "no table of positions; ours on paper has one, of 0.03 billion"
