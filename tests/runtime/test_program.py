@@ -225,6 +225,8 @@ def test_ranks_that_never_meet_are_told_after_a_while(run, monkeypatch) -> None:
     sentence = "ranks 0, 1 and 2 have all called init_process_group, and after 1 s they have not"
     assert sentence in " ".join(done.stderr.split())
     assert len(re.findall(r"^\d +waiting +init_process_group .*failing", done.stderr, re.M)) == 3
+    longer = run("-n", 3, "--deadline", 3, "failing.py", "never_meets", "gloo")
+    assert "after 1 s" not in longer.stderr, "who gives more seconds waits for more"
 
 
 def test_what_a_program_did_before_it_failed_is_written_all_the_same(run, tmp_path) -> None:

@@ -25,7 +25,7 @@ def unmet(waiting: dict[int, Event], seconds: float) -> str:
     op = waiting[min(waiting)].op
     return (
         f"{ranks_text(waiting)} have all called {op}, and after {seconds:g} s they have not met."
-        " Every rank must name the same address, one that it can reach, and a number of its own."
+        " Most often one names another address, one that it cannot reach, or another's number."
     )
 
 

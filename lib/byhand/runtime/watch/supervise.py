@@ -7,6 +7,7 @@ logs. It asks a rank for nothing while the rank is making progress.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import selectors
 import time
@@ -61,6 +62,7 @@ class Supervisor:
         self.values: dict[int, Any] = {}
         self.failures: dict[int, Failure] = {}
         self.idle = IdleRanks(team)
+        self.patience = MEET_SECONDS  # with ranks that all want to meet
         self.heard = time.monotonic()  # when the ranks last logged anything
 
     def run(self, deadline: Deadline) -> Run:
@@ -84,6 +86,8 @@ class Supervisor:
 
     def _run(self, deadline: Deadline) -> Run:
         suspected: str | None = None
+        if deadline.seconds < math.inf:  # who gives more waits for more
+            self.patience = max(self.patience, deadline.seconds)
         with selectors.DefaultSelector() as selector:
             selector.register(self.team.news, selectors.EVENT_READ)
             for member in self.members:
@@ -190,8 +194,8 @@ class Supervisor:
         if not calls or len(waiting) < len(calls):
             return None
         if all(call.matched and call.op in SETUP_OPS for call in waiting.values()):
-            long = time.monotonic() - self.heard > MEET_SECONDS
-            return unmet(waiting, MEET_SECONDS) if long else None
+            waited = time.monotonic() - self.heard
+            return unmet(waiting, self.patience) if waited > self.patience else None
         if any(call.matched for call in waiting.values()):
             return None
         return explain(waiting, gone, self.matcher)
