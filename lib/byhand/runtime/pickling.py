@@ -109,7 +109,8 @@ def write(value: Any, fd: int) -> None:
 def read(fd: int, at: int) -> Any:
     """In the notebook: what `write` wrote from byte `at` of a file on.
 
-    LARGE tensors lie in the file's own memory, which nobody else will write to.
+    LARGE tensors lie in the file's own memory, which nobody else will write to: whoever keeps one
+    keeps all of that rank's result.
     """
     end = os.fstat(fd).st_size
     (count,) = struct.unpack("<Q", os.pread(fd, 8, end - 8))
