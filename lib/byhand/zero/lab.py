@@ -26,6 +26,7 @@ from byhand.model.mlp import MLP, Linear
 from byhand.model.optimizers import SGD, AdamW
 from byhand.runtime import Event, Run, VirtualNetwork, launch
 from byhand.tools.asleep import LAYER_BYTES, Sleep, stretches
+from byhand.zero.exchange import exchange
 from byhand.zero.paper import BACKWARD, FORWARD, NUM_LAYERS
 from byhand.zero.stages import ShardedGradients, ShardedOptimizer, ShardedParameters
 
@@ -174,7 +175,8 @@ def watch(
 ) -> WatchedStep:
     """The fastest step of these runs, of `num_steps` each, under one of VARIANTS: six layers sleep.
 
-    variant: or "data parallel", with a bucket for each layer.
+    variant: or "data parallel", with a bucket for each layer. A reduce-scatter is an exchange: it
+    sends half of what an all-reduce does, and gloo's own as much.
     The step of the optimizer is left out of stage 3, for it sends nothing; stages 1 and 2 end
     with it.
     """
@@ -183,8 +185,10 @@ def watch(
         """The diary of each step, whose moments count from the barrier at its start."""
         diary, model, diaries = [], [], []
         layers = [WatchedLayer(number, diary, model) for number in range(NUM_LAYERS)]
-        plain = partial(_replica, bucket=LAYER_BYTES)
-        model.append(VARIANTS.get(variant, plain)(layers, partial(SGD, lr=0.1)))
+        make = partial(_replica, bucket=LAYER_BYTES)
+        if variant in VARIANTS:
+            make = partial(VARIANTS[variant], reduce_scatter=exchange)
+        model.append(make(layers, partial(SGD, lr=0.1)))
         for _ in range(num_steps + 1):
             diary.clear()
             dist.barrier()
@@ -211,7 +215,8 @@ def _step(run: Run, variant: str, number: int) -> WatchedStep:
     diary, (zero, _, calls) = run.results[0][number], stretches(run)[number + 1]
     spans = [Span(*entry[:4]) for entry in diary]
     for op in ("all_gather", "reduce_scatter", "all_reduce"):
-        own = [call for call in calls if call.op == op]
+        called = "all_to_all" if op == "reduce_scatter" else op  # see `exchange`
+        own = [call for call in calls if call.op == called]
         for unit, call in zip(_order(op, len(own), variant), own, strict=True):
             spans.append(Span(op, unit, call.start - zero, call.end - zero))
     return WatchedStep(variant, spans, [entry[4] for entry in diary], run)

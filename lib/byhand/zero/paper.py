@@ -1,13 +1,13 @@
 """The watched step of lecture 06 on paper: two ranks, layers that sleep, one slow link. Pure.
 
-The link serves in the order in which it is asked. On two ranks a gather moves half a layer; an
-all-reduce moves a whole one, and so does a reduce-scatter, for gloo's is an all-reduce inside.
+The link serves in the order in which it is asked. On two ranks a gather or a reduce-scatter moves
+half a layer, and an all-reduce a whole one.
 """
 
 from __future__ import annotations
 
 NUM_LAYERS, FORWARD, BACKWARD = 6, 0.015, 0.04  # seconds a layer
-GATHER, REDUCE = 0.01, 0.02  # seconds of the link a layer
+GATHER, REDUCE = 0.01, 0.01  # seconds of the link a layer
 
 
 def step_on_paper(
@@ -16,11 +16,13 @@ def step_on_paper(
     """What one rank computes, and what travels: the fields of `byhand.figures.Span`.
 
     variant: "data parallel", "stage 1", "stage 2", "stage 3", "stage 3, no prefetch", or "stage 3,
-    kept", whose weights stay for backward. gather, reduce: seconds of the link a layer.
+    kept", whose weights stay for backward. gather, reduce: seconds of the link a layer; an
+    all-reduce takes both.
     """
     ahead, spans = 1 if variant == "stage 3, no prefetch" else 2, []
     whole = not variant.startswith("stage 3")  # the weights, all the time
     summing = "all_reduce" if variant == "data parallel" else "reduce_scatter"
+    reducing = gather + reduce if summing == "all_reduce" else reduce
     clock = link = 0.0
     layers = list(range(NUM_LAYERS))
     for kind, seconds, order in ("forward", FORWARD, layers), ("backward", BACKWARD, layers[::-1]):
@@ -34,8 +36,8 @@ def step_on_paper(
             clock = max(clock, ready[layer]) + seconds
             spans.append((kind, layer, clock - seconds, clock))
             if kind == "backward" and variant != "stage 1":
-                link = max(clock, link) + reduce
-                spans.append((summing, layer, link - reduce, link))
+                link = max(clock, link) + reducing
+                spans.append((summing, layer, link - reducing, link))
     return spans + _after_backward(variant, max(clock, link), gather, reduce)
 
 
