@@ -26,9 +26,9 @@ WORK = "#aa4466"
 
 
 HALVES = {  # what a technique makes smaller
-    "state": ("dp, averages offloaded", "ZeRO-1", "ZeRO-2", "ZeRO-3"),
-    "activations": ("dp, accumulated", "dp, recomputed", "dp, offloaded"),
-    "both": ("dp, bf16", "tp", "tp and sp", "pp", "ZeRO-3, recomputed"),
+    "state": ("dp, averages offloaded", "ZeRO-1", "ZeRO-2", "ZeRO-3", "tp"),
+    "activations": ("dp, bf16", "dp, accumulated", "dp, recomputed", "dp, offloaded"),
+    "both": ("tp and sp", "pp", "ZeRO-3, recomputed"),
 }
 
 
