@@ -185,10 +185,9 @@ def watch(
         """The diary of each step, whose moments count from the barrier at its start."""
         diary, model, diaries = [], [], []
         layers = [WatchedLayer(number, diary, model) for number in range(NUM_LAYERS)]
-        make = partial(_replica, bucket=LAYER_BYTES)
-        if variant in VARIANTS:
-            make = partial(VARIANTS[variant], reduce_scatter=exchange)
-        model.append(make(layers, partial(SGD, lr=0.1)))
+        make: Any = VARIANTS.get(variant)
+        options = {"reduce_scatter": exchange} if make else {"bucket": LAYER_BYTES}
+        model.append((make or _replica)(layers, partial(SGD, lr=0.1), **options))
         for _ in range(num_steps + 1):
             diary.clear()
             dist.barrier()
