@@ -10,7 +10,7 @@ import inspect
 import re
 import textwrap
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from types import SimpleNamespace
@@ -33,7 +33,7 @@ from byhand.zero.stages import ShardedGradients, ShardedOptimizer, ShardedParame
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
     from byhand.figures import Span
 
-VARIANTS = {
+VARIANTS: dict[str, Callable[..., Any]] = {
     "stage 1": ShardedOptimizer,
     "stage 2": ShardedGradients,
     "stage 3": ShardedParameters,
