@@ -26,9 +26,9 @@ WORK = "#aa4466"
 
 
 HALVES = {  # what a technique makes smaller
-    "state": ("dp, averages offloaded", "ZeRO-1", "ZeRO-2", "ZeRO-3", "tp"),
+    "state": ("dp, averages offloaded", "ZeRO-1", "ZeRO-2", "ZeRO-3", "tp", "tp and sp"),
     "activations": ("dp, bf16", "dp, accumulated", "dp, recomputed", "dp, offloaded"),
-    "both": ("tp and sp", "pp", "ZeRO-3, recomputed"),
+    "both": ("pp", "ZeRO-3, recomputed"),
 }
 
 
