@@ -9,7 +9,10 @@ from torch import Tensor
 def text_batches(
     num_steps: int, num_sequences: int, num_positions: int
 ) -> list[tuple[Tensor, Tensor]]:
-    """Each step's tokens [num_sequences, num_positions] and those that follow; always the same."""
+    """Each step's tokens [num_sequences, num_positions] and those that follow.
+
+    The text is Python's documentation: the same each time, and another in each version of Python.
+    """
     from pydoc_data.topics import topics
 
     text = "\n".join(topics.values()).encode("ascii", "ignore")
