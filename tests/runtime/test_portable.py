@@ -64,12 +64,13 @@ def die(rank, world_size):
     os._exit(3) if rank else time.sleep(60)
 
 def leave(rank, world_size, folder, forever=False):
-    if os.fork() == 0:
+    is_left = os.fork() == 0
+    if is_left:
         os.setsid()
         if os.fork():
             os._exit(0)
     pathlib.Path(folder, str(os.getpid())).touch()
-    if forever or os.getppid() == 1:
+    if forever or is_left:  # it never returns: it is no rank
         time.sleep(600)
     while len(list(pathlib.Path(folder).iterdir())) < 4:
         time.sleep(0.01)

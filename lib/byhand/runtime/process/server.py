@@ -232,8 +232,8 @@ class Server:
         team = self.teams.pop(number, None)
         if team is None:
             return
-        team.close()
         _kill(team.ranks)
+        team.close()  # now that none is left who would make its meeting place again
         began = time.monotonic()
         while (seconds := time.monotonic() - began) < 5:
             left = self.orphans()
