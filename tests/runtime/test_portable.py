@@ -84,6 +84,11 @@ def error_of(fn, *args):
 def pids(name):
     return [int(path.name) for path in (folder / name).iterdir()]
 
+def stop_when_all_left():
+    while len(pids("stopped")) < 4:
+        time.sleep(0.01)
+    _thread.interrupt_main()
+
 folder = pathlib.Path(sys.argv[1])
 for name in ("left", "stopped", "killed"):
     (folder / name).mkdir()
@@ -93,7 +98,7 @@ said |= {"output": run.output, "sent": run.ledger.sent_bytes()}
 said |= {"deadlock": error_of(disagree), "exit": error_of(die)}
 launch(leave, 2, (str(folder / "left"),))
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
-threading.Timer(3, _thread.interrupt_main).start()
+threading.Thread(target=stop_when_all_left).start()
 said |= {"stopped": error_of(leave, str(folder / "stopped"), True), "network": why_no_network()}
 said |= {"pids": pids("left") + pids("stopped")}
 print(json.dumps(said), flush=True)

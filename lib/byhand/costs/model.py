@@ -93,6 +93,11 @@ class Model:
     itemsize: int = 2
     num_heads: int = 1
 
+    def __repr__(self) -> str:
+        """Short: of its parts how many there are."""
+        sizes = f"num_features={self.num_features}, num_positions={self.num_positions}"
+        return f"Model({len(self.parts)} parts, {self.parameters:,.0f} parameters, {sizes})"
+
     @property
     def parameters(self) -> float:
         """Of the model, tied ones once."""

@@ -9,6 +9,7 @@ import contextlib
 import io
 import statistics
 import textwrap
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations, groupby
@@ -172,19 +173,15 @@ def pairs() -> list[tuple[float, float]]:
 
     Of one model, on one kind of machine, with the same software, in two layouts.
     """
-    found = []
-    rows = sorted(scored(), key=_kind)
-    for _, alike in groupby(rows, _kind):
-        for one, other in combinations(list(alike), 2):
+    found, kinds = [], defaultdict(list)
+    for row in scored():
+        kinds[row.software, row.machine, row.precision, row.compiled, row.model].append(row)
+    for alike in kinds.values():
+        for one, other in combinations(alike, 2):
             if one.layout != other.layout:
                 ran = _each(one, one.seconds) / _each(other, other.seconds)
                 found.append((ran, _each(one, predicted(one)) / _each(other, predicted(other))))
     return found
-
-
-def _kind(row: Published) -> tuple[str, ...]:
-    """What two steps share that differ in their layout alone, or in their batch."""
-    return row.software, row.machine, row.precision, str(row.compiled), str(row.model)
 
 
 def _each(row: Published, seconds: float) -> float:
