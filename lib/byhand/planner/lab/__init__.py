@@ -119,7 +119,7 @@ def missed(values: Sequence[float]) -> float:
 
 def families() -> dict[tuple[str, ...], tuple[int, int, float]]:
     """By software that was fitted together: rows, constants, and the rows' mean error."""
-    found = {}
+    found: dict[tuple[str, ...], tuple[int, int, float]] = {}
     for names in FAMILIES:
         rows = [row for row in scored() if row.software in names]
         constants = {item for name in names for item in INTERVALS[name].items()}  # shared ones once
@@ -135,13 +135,14 @@ def doubts(software: str) -> dict[str, tuple[Software, Software]]:
         constant, *key = name.split()
         turned = []
         for factor in (1 / (1 + within), 1 + within):
-            value = getattr(by, constant)
+            value: Any = getattr(by, constant)
             if key:  # one of a table, by precision, or by kind of GPU and precision
                 one = key[0] if len(key) == 1 else tuple(key)
-                turned.append(replace(by, **{constant: {**value, one: factor * value[one]}}))
+                other: Any = {**value, one: factor * value[one]}
             else:
-                turned.append(replace(by, **{constant: factor * value}))
-        found[constant] = turned[0], turned[1]
+                other = factor * value
+            turned.append(replace(by, **{constant: other}))
+        found[name] = turned[0], turned[1]
     return found
 
 
