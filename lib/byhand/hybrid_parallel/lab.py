@@ -327,21 +327,21 @@ def run_ends(losses: Mapping[str, Sequence[float]], title: str) -> CourseFigure:
 
 
 def link_bars(on_paper: Mapping[str, float], measured: Mapping[str, float]) -> CourseFigure:
-    """By the axis that crosses a slow link: the seconds of a step, predicted and measured."""
+    """By the axis that crosses a slow link: its seconds on paper, and those of a measured step."""
     from byhand.figures import style
 
     slow, fast = max(measured, key=measured.__getitem__), min(measured, key=measured.__getitem__)
     times = [seconds[slow] / seconds[fast] for seconds in (on_paper, measured)]
-    told = f"{times[1]:.1f} times as long as {fast}; predicted {times[0]:.1f}"
+    told = f"{times[1]:.1f} times as long as {fast}; on paper {times[0]:.1f}"
     with style.plot(2.6, f"{slow} across hosts takes {told}") as (figure, axes):
         for y, axis in enumerate(on_paper):
             for aside, strength, seconds, what in (
-                (-0.19, 0.4, on_paper, "predicted"),
-                (0.19, 1.0, measured, "measured"),
+                (-0.19, 0.4, on_paper, "for the link, on paper"),
+                (0.19, 1.0, measured, "for a step, measured"),
             ):
                 colour = style.tint(style.axis_colour(axis), strength)
                 axes.barh(y + aside, seconds[axis], 0.34, color=colour)
                 axes.text(seconds[axis], y + aside, f"  {seconds[axis]:.2f} s {what}", va="center")
         axes.set_yticks(range(len(on_paper)), [f"{axis} crosses" for axis in on_paper])
-        axes.set(xticks=[], xlim=(0, 1.3 * max(measured.values())), ylim=(2.5, -0.5))
+        axes.set(xticks=[], xlim=(0, 1.45 * max(measured.values())), ylim=(2.5, -0.5))
     return figure

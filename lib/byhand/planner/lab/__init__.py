@@ -10,7 +10,7 @@ import io
 import statistics
 import textwrap
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, groupby
 from typing import Any
@@ -22,7 +22,7 @@ from byhand.planner.__main__ import main
 from byhand.planner.machines import MACHINES
 from byhand.planner.published import Published, published, scored
 from byhand.planner.search import ORDERS, OUTER_DP, Found, every
-from byhand.planner.software import SOFTWARE
+from byhand.planner.software import INTERVALS, SOFTWARE, Software
 from byhand.planner.step import Step, ask, step
 
 GROUPS = {  # what a picture shows of a step, and the parts that belong to it
@@ -42,6 +42,12 @@ NEIGHBOURS = {  # software, and another whose constants were fitted to other row
     "torchtitan": "fsdp",
     "torchtitan-async": "torchtitan",
 }
+FAMILIES = (  # software whose constants were fitted together
+    ("megatron-2021", "megatron-2022"),
+    ("nemo", "megatron-bridge"),
+    ("fsdp",),
+    ("torchtitan", "torchtitan-async"),
+)
 
 
 def short(layout: Layout) -> str:
@@ -112,6 +118,35 @@ def missed(values: Sequence[float]) -> float:
     return statistics.mean(abs(ratio - 1) for ratio in values)
 
 
+def families() -> dict[tuple[str, ...], tuple[int, int, float]]:
+    """By software that was fitted together: rows, constants, and the rows' mean error."""
+    found: dict[tuple[str, ...], tuple[int, int, float]] = {}
+    for names in FAMILIES:
+        rows = [row for row in scored() if row.software in names]
+        constants = {item for name in names for item in INTERVALS[name].items()}  # shared ones once
+        own = missed([predicted(row) / row.seconds for row in rows])
+        found[names] = len(rows), len(constants), own
+    return found
+
+
+def doubts(software: str) -> dict[str, tuple[Software, Software]]:
+    """By fitted constant: the software with as little of it as its interval allows, and as much."""
+    by, found = SOFTWARE[software], {}
+    for name, within in INTERVALS[software].items():
+        constant, *key = name.split()
+        turned = []
+        for factor in (1 / (1 + within), 1 + within):
+            value: Any = getattr(by, constant)
+            if key:  # one of a table, by precision, or by kind of GPU and precision
+                one = key[0] if len(key) == 1 else tuple(key)
+                other: Any = {**value, one: factor * value[one]}
+            else:
+                other = factor * value
+            turned.append(replace(by, **{constant: other}))
+        found[name] = turned[0], turned[1]
+    return found
+
+
 def unseen() -> dict[str, tuple[int, float, float]]:
     """By software: rows, mean error with its own constants, and with its neighbour's.
 
@@ -169,19 +204,25 @@ def beside_peer() -> dict[str, tuple[int, tuple[float, float], tuple[float, floa
 
 
 def pairs() -> list[tuple[float, float]]:
-    """(published, predicted) ratio of GPU-seconds a token, of pairs of published steps.
+    """(published, predicted) ratio of GPU-seconds a token, of pairs of published steps."""
+    return [
+        (
+            _each(one, one.seconds) / _each(other, other.seconds),
+            _each(one, predicted(one)) / _each(other, predicted(other)),
+        )
+        for one, other in paired()
+    ]
 
-    Of one model, on one kind of machine, with the same software, in two layouts.
-    """
-    found, kinds = [], defaultdict(list)
+
+def paired() -> Iterator[tuple[Published, Published]]:
+    """Steps of one model, on one kind of machine, with the same software, in two layouts."""
+    kinds = defaultdict(list)
     for row in scored():
         kinds[row.software, row.machine, row.precision, row.compiled, row.model].append(row)
     for alike in kinds.values():
         for one, other in combinations(alike, 2):
             if one.layout != other.layout:
-                ran = _each(one, one.seconds) / _each(other, other.seconds)
-                found.append((ran, _each(one, predicted(one)) / _each(other, predicted(other))))
-    return found
+                yield one, other
 
 
 def _each(row: Published, seconds: float) -> float:

@@ -16,6 +16,7 @@ from byhand.figures.bars import Line, stacked
 from byhand.planner.lab import grouped, missed, short
 from byhand.planner.search import Found
 from byhand.planner.step import Step
+from byhand.words import counted
 
 GIB = 2**30
 COLOURS = {
@@ -40,7 +41,7 @@ def cloud(found: Found, title: str, other: tuple[str, Step] | None = None) -> Fi
     other: one more step to be named, and how.
     """
     best, winner = found[0]
-    limit, steps = winner.limit / GIB, {f"the best: {short(best)}": winner}
+    limit, steps = winner.limit / GIB, {f"the fastest: {short(best)}": winner}
     steps |= dict([other]) if other else {}
     with style.plot(4.1, title) as (figure, axes):
         axes.set(yscale="log", xlim=(0, 1.02 * limit), xlabel="GiB of the fullest rank")
@@ -102,17 +103,26 @@ def step_bars(
         if name in known:
             grey = [("", known[name], style.COMMUNICATION)]
             rows[name].append(Line(grey, f"{known[name]:.1f} s ran"))
-    return stacked({"": rows}, title, "seconds of a step", COLOURS)
+    taken = [name for name in COLOURS if any(grouped(found)[name] for found in steps.values())]
+    key = {_short(name, steps): COLOURS[name] for name in taken}
+    return stacked({"": rows}, title, "seconds of a step", key)
+
+
+def _short(group: str, steps: Mapping[str, Step]) -> str:
+    """A group's name; of one that lists parts, those that take time in some of the steps."""
+    parts = group.split(", ")
+    if len(parts) == 1:
+        return group
+    return ", ".join(part for part in parts if any(found.parts[part] for found in steps.values()))
 
 
 def memory_bars(steps: Mapping[str, Step], title: str) -> Figure:
-    """A bar a layout: bytes of its fullest rank by kind; dashed: a GPU."""
-    rows = {
-        f"{name}: {found.num_bytes / GIB:,.0f} GiB": [
-            Line([("", held / GIB, KINDS[kind]) for kind, held in found.memory.items()], "")
-        ]
-        for name, found in steps.items()
-    }
+    """A bar a layout: bytes of its fullest rank by kind, and a step's seconds; dashed: a GPU."""
+    rows = {}
+    for name, found in steps.items():
+        bars = [("", held / GIB, KINDS[kind]) for kind, held in found.memory.items()]
+        told = f"{found.num_bytes / GIB:,.0f} GiB, {found.seconds:.1f} s"
+        rows[f"{name}: {told}"] = [Line(bars, "")]
     shown = [kind for kind in KINDS if any(found.memory[kind] > 0 for found in steps.values())]
     key = {kind: KINDS[kind] for kind in shown}
     figure = stacked({"": rows}, title, "GiB of the fullest rank (dashed: a GPU's memory)", key)
@@ -131,7 +141,7 @@ def ratio_dots(found: Mapping[str, Sequence[float]], title: str) -> Figure:
             shifts = np.linspace(-0.22, 0.22, len(values)) if len(values) > 1 else [0.0]
             look: dict[str, Any] = {"markersize": 5.5, "alpha": 0.6, "mew": 0}
             axes.plot(values, row + np.array(shifts), "o", color=style.RANK_COLOURS[0], **look)
-            told = f"{len(values)} runs, {missed(values):.1%}"
+            told = f"{counted(len(values), 'run')}, {missed(values):.1%}"
             pen.at_right(axes, row, told, 6)
         axes.set(xlim=(0.78, 1.22), xlabel="seconds on paper over published (grey: within 5 %)")
         axes.tick_params(axis="y", length=0)
