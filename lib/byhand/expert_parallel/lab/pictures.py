@@ -12,7 +12,6 @@ from byhand.expert_parallel.exchange import slots_of
 from byhand.expert_parallel.lab import Watched, loads_of, popular
 from byhand.expert_parallel.placement import Placement, imbalance, in_order, replicated
 from byhand.figures import Block, expert_loads, panel_stack, timeline
-from byhand.figures.timeline import find_segments, finding
 from byhand.tools.asleep import Stretch, from_zero, stretches
 
 if TYPE_CHECKING:
@@ -58,15 +57,16 @@ def travel(chosen: Tensor, placement: Placement) -> CourseFigure:
     }
     least, most = (f(map(len, after)) for f in (min, max))
     title = f"{len(every)} rows to {len(home)} experts: a rank receives {least} to {most}"
-    arrows = [("sort", "sorting undone"), ("all-to-all", "back: the same splits, exchanged")]
+    arrows = [
+        ("sort by rank", "sorting undone"),
+        ("all-to-all, then sort by expert", "back: the same splits, exchanged"),
+    ]
     return panel_stack(panels, arrows, title, chosen.shape[1])
 
 
-def step_timeline(watched: Watched, number: int = 0, name: str = "") -> CourseFigure:
+def step_timeline(watched: Watched, number: int = 0) -> CourseFigure:
     """The timeline of the step under a placement, from its barrier on: forward ends with the third
     all-to-all, which brings back what the experts made, and the step with its last.
-
-    name: the placement's, before the title's finding.
     """
     ranks = range(watched.run.world_size)
     at = watched.drawn[number] + 1
@@ -78,9 +78,7 @@ def step_timeline(watched: Watched, number: int = 0, name: str = "") -> CourseFi
     calls, spans = from_zero(parts)
     middle = [call.end for call in calls if (call.rank, call.op) == (0, "all_to_all")][2]
     phases = {"forward": (0.0, middle), "backward": (middle, max(end for _, end in spans))}
-    told = finding(find_segments(calls, spans), spans)
-    title = f"{name}: {told[0].lower()}{told[1:]}" if name else told
-    return timeline(calls, spans, title, phases)
+    return timeline(calls, spans, phases=phases)
 
 
 def load_explorer(skew: float = 1.0, world_size: int = 4) -> ipywidgets.VBox:
