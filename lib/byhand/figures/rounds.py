@@ -1,6 +1,6 @@
 """Rounds of an all-reduce: whose terms each rank holds, who sends to whom, bytes by link."""
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -121,7 +121,7 @@ def traffic_matrices(sent: Mapping[str, Links], num_ranks: int, title: str) -> F
 
 def _draw_sums(axes: Axes, num_ranks: int, sent: Links) -> None:
     """What each rank sends, right of its row, and what it receives, below its column."""
-    sums: Counter[tuple[int, int]] = Counter()  # by (0 for sends or 1 for receives, rank)
+    sums: dict[tuple[int, int], float] = defaultdict(float)  # by (0 for sends or 1 for receives, rank)
     for link, tensors in sent.items():
         for side in (0, 1):
             sums[side, link[side]] += tensors
