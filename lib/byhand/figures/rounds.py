@@ -121,7 +121,7 @@ def traffic_matrices(sent: Mapping[str, Links], num_ranks: int, title: str) -> F
 
 def _draw_sums(axes: Axes, num_ranks: int, sent: Links) -> None:
     """What each rank sends, right of its row, and what it receives, below its column."""
-    sums: dict[tuple[int, int], float] = defaultdict(float)  # by (0 for sends or 1 for receives, rank)
+    sums: dict[tuple[int, int], float] = defaultdict(float)  # by (0: sends, 1: receives; rank)
     for link, tensors in sent.items():
         for side in (0, 1):
             sums[side, link[side]] += tensors
