@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byhand import PerRank, collectives, launch
-from byhand.collectives.lab import NAMES, ROOTED, busiest, demonstrate, in_turn, matrix
+from byhand.collectives.lab import NAMES, ROOTED, busiest, demonstrate, matrix
 
 WORLD_SIZES = (1, 2, 3, 4)
 ROW = 3  # elements
@@ -303,14 +303,6 @@ def test_two_steps_give_every_rank_the_sum():
 )
 def test_a_collectives_matrix_transposed_is_that_of_its_mirror_image(name, mirror, root):
     assert torch.equal(matrix(name, 3, root).T, matrix(mirror, 3, root))
-
-
-def test_what_passes_in_turn_is_the_longest_chain_of_messages():
-    def around(rank, world_size, tensor):
-        return collectives.all_reduce(tensor)
-
-    assert in_turn(around, 4) == pytest.approx(2 * 3 / 4)
-    assert in_turn(lambda rank, world_size, tensor: collectives.broadcast(tensor), 3) == 2
 
 
 def test_the_busiest_rank_sends_or_receives_the_most():

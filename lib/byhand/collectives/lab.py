@@ -8,7 +8,6 @@ the numbers that came back, not by knowing what ought to.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -169,20 +168,6 @@ def mirror_picture(first: str, second: str, world_size: int = 4) -> CourseFigure
                 pen.box(axes, (column + 0.1, row + 0.1), (0.8, 0.8), colour, width=0)
             axes.set_title(f"{name}, from rank", fontsize=style.TEXT_POINTS, pad=2)
     return figure
-
-
-def in_turn(all_reduce: Callable, world_size: int) -> float:
-    """Run `all_reduce(rank, world_size, tensor)`: how many tensors pass one after the other.
-
-    The longest chain of messages that wait for each other, its largest message in each round.
-    """
-    from byhand.figures.messages import find_messages
-
-    tensor = torch.ones(840)  # which 1 to 8 ranks divide
-    rounds: dict[int, int] = {}
-    for message in find_messages(launch(all_reduce, world_size, (tensor,)).ledger.events):
-        rounds[message.step] = max(message.num_bytes, rounds.get(message.step, 0))
-    return sum(rounds.values()) / tensor.nbytes
 
 
 def busiest(run: Run) -> int:

@@ -1,5 +1,6 @@
 """Rounds of an all-reduce: whose terms each rank holds, who sends to whom, bytes by link."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -107,13 +108,31 @@ def _shards_text(transfer: Any) -> str:
 def traffic_matrices(sent: Mapping[str, Links], num_ranks: int, title: str) -> Figure:
     """Side by side, for each name: what each rank (its row) sent to each other (its column).
 
+    In the margins, what each rank sends and receives in all, the most of it bold.
     sent: by name, then by (sender, receiver), in tensors.
     """
-    height, look = 0.85 + ROW_INCHES * num_ranks, {"squeeze": False}
+    height, look = 0.85 + ROW_INCHES * (num_ranks + 1), {"squeeze": False}
     with style.plot(height, title, 1, len(sent), **look) as (figure, ((*every,),)):
         for axes, (name, links) in zip(every, sent.items(), strict=True):
             _draw_links(axes, num_ranks, links, f"{name}: sent, in tensors, to rank")
+            _draw_sums(axes, num_ranks, links)
     return figure
+
+
+def _draw_sums(axes: Axes, num_ranks: int, sent: Links) -> None:
+    """What each rank sends, right of its row, and what it receives, below its column."""
+    sums: dict[tuple[int, int], float] = defaultdict(float)  # by (0: sends, 1: receives; rank)
+    for link, tensors in sent.items():
+        for side in (0, 1):
+            sums[side, link[side]] += tensors
+    for (side, rank), total in sums.items():
+        weight = "bold" if total == max(sums.values()) else "normal"
+        place = (rank + 0.5, num_ranks) if side else (num_ranks + 0.5, rank)
+        pen.small(axes, place, _tensors_text(total), weight=weight)
+    axes.set(xlim=(0, num_ranks + 1), ylim=(num_ranks + 0.5, -0.5))
+    columns = [*map(str, range(num_ranks)), "sends"]
+    axes.set_xticks([place + 0.5 for place in range(num_ranks + 1)], columns)
+    axes.set_yticks(range(num_ranks + 1), [*pen.ranks(num_ranks), "receives"])
 
 
 def _draw_messages(axes: Axes, transfers: Sequence, num_shards: int, num_ranks: int) -> None:
