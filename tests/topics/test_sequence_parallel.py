@@ -35,18 +35,16 @@ from byhand.sequence_parallel import next_token_loss as split_loss
 from byhand.sequence_parallel.formulas import WAYS, activation_bytes, sent_bytes
 from byhand.sequence_parallel.lab import (
     SIZES,
-    calls_of_half,
     copied_bytes,
     copies_table,
-    gather_picture,
     predicted_bytes,
     run_layer,
     saved_bytes,
-    time_gather,
     units_sent,
 )
 from byhand.sequence_parallel.operators import gather_tokens, scatter_sum
 from byhand.sequence_parallel.overlap import gather_while, scatter_while
+from byhand.tensor_parallel import TensorParallelMLP
 from byhand.tools.asleep import sent_each_way
 
 WORLDS = (1, 2, 3, 4)
@@ -464,18 +462,25 @@ def test_a_layer_by_token_sends_a_quarter_more_units_than_tensor_parallelism():
     assert [sum(sent.values()) for sent in units_sent(2).values()] == [8, 8, 10]
 
 
-def test_behind_a_product_are_the_messages_at_a_column_layers_backward():
-    calls = calls_of_half(2)
-    assert [hidden for *_, hidden in calls["tp"]] == [False, True]
-    assert [hidden for *_, hidden in calls["by token"]] == [False, False, False, True, True]
+def half_step(rank, world_size, make, weights, x, grad_y):
+    model = make(weights, GELU)
+    if make is SequenceParallelMLP:
+        x, grad_y = shard(x), shard(grad_y)
+    _, saved = model.forward(x)
+    model.backward(grad_y, saved)
 
 
-def test_a_gather_is_drawn_with_its_messages_behind_the_products():
-    runs = [time_gather(overlapped, 2, None, num_steps=2) for overlapped in (False, True)]
-    for run, sends in zip(runs, (0, 3), strict=True):
-        assert [len(seconds) for seconds in run.results] == [2, 2]
-        assert run.ledger.count("send", 0) == sends
-    assert gather_picture(*runs, "").png()[1] == 770
+@pytest.mark.parametrize(
+    ("make", "behind"),
+    [
+        (TensorParallelMLP, [False, True]),
+        (SequenceParallelMLP, [False, False, False, True, True]),
+    ],
+)
+def test_behind_a_product_are_the_messages_at_a_column_layers_backward(make, behind):
+    arguments = make, random_weights([240, 960, 240]), *torch.randn(2, 768, 240)
+    run = launch(half_step, 2, arguments)
+    assert [call.overlapped for call in run.ledger.select(rank=0)] == behind
 
 
 # Beside torch

@@ -19,9 +19,12 @@ Layouts = Mapping[str, tuple[Sequence[float], float | None]]
 
 
 class Line(NamedTuple):
-    """Bars end to end, (name, length, colour) each, and the text behind them."""
+    """Bars end to end, (name, length, colour) each, and the text behind them.
 
-    bars: Sequence[tuple[str, float, Any]]
+    Of several names, the first that fits.
+    """
+
+    bars: Sequence[tuple[str | Sequence[str], float, Any]]
     text: str
 
 

@@ -40,18 +40,20 @@ def shard_picture(
     num_ranks: int,
     title: str,
     brackets: Mapping[str, Sequence[str]] | None = None,
+    contents: Sequence[str] = (),
 ) -> Figure:
     """A line of matrices for each caption in `lines`, such as "x[T × I], ·, W[I × O] in columns".
 
     After "in" stands a matrix' placement, one of PLACEMENTS; what is no matrix is written as it is.
     inches: how long each of the matrices' sizes is drawn. brackets: names above equal stretches of
-    the columns of a size, each of them cut for all ranks. Grey is replicated; a shard in a rank's
+    the columns of a size, each of them cut for all ranks. contents: what stands in each rank's
+    shards, else its number. Grey is replicated; a shard in a rank's
     colour is that rank's alone; sheets behind each other are terms that are still to be added.
 
     Raises:
         ValueError: there is no such placement.
     """
-    brackets = brackets or {}
+    brackets, contents = brackets or {}, contents or [str(rank) for rank in range(num_ranks)]
     parsed = {caption: _terms(line) for caption, line in lines.items()}
     heights = [_height(terms, inches, num_ranks, brackets) for terms in parsed.values()]
     frame = CAPTION_INCHES + LABEL_INCHES + GAP_INCHES
@@ -61,7 +63,7 @@ def shard_picture(
         for (caption, terms), height in zip(parsed.items(), heights, strict=True):
             axes.text(LEFT_INCHES - 0.2, top + CAPTION_INCHES / 2, caption, va="center")
             middle = top + CAPTION_INCHES + height / 2
-            _draw_line(axes, middle, height, terms, inches, num_ranks, brackets)
+            _draw_line(axes, middle, height, terms, inches, contents, brackets)
             top += height + frame
     return figure
 
@@ -76,7 +78,8 @@ def _terms(line: str) -> list[Matrix | str]:
     return terms
 
 
-def _draw_line(axes: Axes, middle, height, terms, inches, num_ranks: int, brackets) -> None:
+def _draw_line(axes: Axes, middle, height, terms, inches, contents, brackets) -> None:
+    num_ranks = len(contents)
     left, below = LEFT_INCHES, middle + height / 2 + 0.07
     if any(isinstance(term, Matrix) and term.split == "partial" for term in terms):
         middle += SHEET_INCHES * num_ranks / 2  # the sheets' room is above them all
@@ -89,7 +92,7 @@ def _draw_line(axes: Axes, middle, height, terms, inches, num_ranks: int, bracke
         wide, tall = inches[term.columns], inches[term.rows]
         sheets = SHEET_INCHES * (num_ranks - 1) if term.split == "partial" else 0
         corner, names = (left, middle - tall / 2), brackets.get(term.columns, ())
-        _draw_matrix(axes, corner, (wide, tall), term.split, num_ranks, len(names) or 1)
+        _draw_matrix(axes, corner, (wide, tall), term.split, contents, len(names) or 1)
         for number, name in enumerate(names):
             each = wide / len(names)
             ends = left + number * each + 0.03, left + (number + 1) * each - 0.03
@@ -101,7 +104,8 @@ def _draw_line(axes: Axes, middle, height, terms, inches, num_ranks: int, bracke
         left += (wide + room) / 2 + sheets + GAP_INCHES
 
 
-def _draw_matrix(axes: Axes, corner, size, split: str, num_ranks: int, times: int) -> None:
+def _draw_matrix(axes: Axes, corner, size, split: str, contents, times: int) -> None:
+    num_ranks = len(contents)
     (left, top), (wide, tall) = corner, size
     if split == "replicated":
         pen.box(axes, corner, size, style.FAINT)
@@ -116,7 +120,7 @@ def _draw_matrix(axes: Axes, corner, size, split: str, num_ranks: int, times: in
         for index in range(count):
             colour = style.rank_colour(index % num_ranks)
             corner = left + across * index * each[0], top + down * index * each[1]
-            name = str(index % num_ranks) if min(each) >= 0.13 else ""
+            name = contents[index % num_ranks] if min(each) >= 0.13 else ""
             pen.named_box(axes, corner, each, name, colour)
 
 

@@ -6,17 +6,13 @@ grad_x whole.
 
 from __future__ import annotations
 
-import inspect
-import re
-import textwrap
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
+from byhand.model.layer import Layer
 from byhand.runtime import Event, Run
 from byhand.tensor_parallel.layers import TensorParallelMLP
 from byhand.tools.asleep import stretches
@@ -51,15 +47,6 @@ class Numbers(NamedTuple):
         index = row if self.by == "rows" else column
         length = self.values.shape[0 if self.by == "rows" else 1]
         return style.rank_colour(index * num_ranks // length)
-
-
-def code_of(function: Callable) -> str:
-    """A function's lines, without its docstring and the types in its head."""
-    source = textwrap.dedent(inspect.getsource(function))
-    bare = re.sub(r'\n *""".*?"""', "", source, count=1, flags=re.DOTALL).rstrip()
-    head, _, body = bare.partition("\n")
-    head = re.sub(r": \w+(?=[,)])", "", head)
-    return re.sub(r" -> .*:$", ":", head) + "\n" + body
 
 
 def column_picture(x: Tensor, first: Tensor) -> Figure:
@@ -158,6 +145,7 @@ def attention_picture(num_ranks: int) -> Figure:
     from byhand.figures import shard_picture
 
     term = "y[T × D] in partial, all-reduce →, y[T × D]"
+    heads = [f"{2 * rank} {2 * rank + 1}" for rank in range(num_ranks)]
     lines = {
         "Queries, keys, values": (
             "x[T × D], ·, Wᵀ[D × 3D] in columns, =, q k v[T × 3D] in columns"
@@ -168,18 +156,7 @@ def attention_picture(num_ranks: int) -> Figure:
     }
     inches, thirds = {"T": 0.55, "D": 0.75, "3D": 2.2}, {"3D": ("queries", "keys", "values")}
     title = "Attention is column, heads, row: nothing is sent before its end"
-    return shard_picture(lines, inches, num_ranks, title, thirds)
-
-
-def all_reduce_alone(rank: int, world_size: int, num_bytes: int) -> float:
-    """The least seconds of five all-reduces of so many bytes, with nothing beside them."""
-    seconds = []
-    for _ in range(5):
-        dist.barrier()
-        begin = time.monotonic()
-        dist.all_reduce(torch.zeros(num_bytes // 4))
-        seconds.append(time.monotonic() - begin)
-    return min(seconds)
+    return shard_picture(lines, inches, num_ranks, title, thirds, heads)
 
 
 def seconds_of(run: Run) -> float:
@@ -213,10 +190,10 @@ def steps_picture(runs: Sequence[Run], product: float, title: str) -> Figure:
         begin, end, (y, grad_x) = _fastest_step(run)
         last = grad_x.start + product / run.world_size
         spans = (begin, y.start), (y.end, grad_x.start), (grad_x.start, last)
-        sums = (y.start, y.end, "y"), (grad_x.start, min(grad_x.end, end), "grad_x")
+        sums = [(y.start, y.end, "y"), (grad_x.start, min(grad_x.end, end), "grad_x")]
         for (start, stop), colour in zip(spans, key.values(), strict=False):
             bars.append(Bar(row, start - begin, stop - begin, colour, "", -0.4, 0.4))
-        for start, stop, name in sums:
+        for start, stop, name in sums if run.world_size > 1 else ():
             bar = Bar(row, start - begin, stop - begin, key["all-reduce"], name, 0.05, 0.3)
             bars.append(bar)
     rows = [f"{run.world_size} ranks" if run.world_size > 1 else "1 rank" for run in runs]
@@ -231,6 +208,18 @@ def split_block(
     y, _ = block.forward(x)
     held, whole = block.parameters(), [tensor for pair in weights for tensor in pair]
     return y, sum(t.numel() for t in held) / sum(t.numel() for t in whole)
+
+
+def step(model: Layer, x: Tensor, grad_y: Tensor) -> tuple[Tensor, Tensor]:
+    """y, and the gradient of x."""
+    y, saved = model.forward(x)
+    return y, model.backward(grad_y, saved)
+
+
+def apart(mine: Sequence[Tensor], right: Sequence[Tensor]) -> float:
+    """The largest difference of a number in `mine` from that in `right`."""
+    pairs = zip(mine, right, strict=True)
+    return max((a - b).abs().max().item() for a, b in pairs)
 
 
 def torch_block(weights: Sequence[tuple[Tensor, Tensor]]) -> torch.nn.Sequential:

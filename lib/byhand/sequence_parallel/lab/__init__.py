@@ -1,4 +1,4 @@
-"""One transformer layer split in each way, run, weighed and counted; a gather timed and drawn.
+"""One transformer layer split in each way, run, weighed and counted; a tiny GPT trained.
 
 The layer is Korthikanti's: norm, attention, dropout and norm, MLP, dropout, with numbers of two
 bytes (bfloat16), so that what it saves can be held against the paper's table. Its attention drops
@@ -12,9 +12,7 @@ import inspect
 import math
 import re
 import textwrap
-import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,35 +21,24 @@ from torch import Tensor
 
 from byhand.memory import Recomputed
 from byhand.model.gpt import Block, Parts, gpt_layers, next_token_loss, random_gpt
-from byhand.model.mlp import GELU, MLP, random_weights
+from byhand.model.mlp import GELU, MLP
 from byhand.model.optimizers import AdamW
 from byhand.model.shards import shard
 from byhand.model.text import text_batches
 from byhand.model.training import train_alone
 from byhand.model.transformer import Residual
-from byhand.runtime import Run, VirtualNetwork, launch
+from byhand.runtime import Run, launch
 from byhand.sequence_parallel.formulas import activation_bytes
 from byhand.sequence_parallel.gpt import sequence_parallel_gpt, sequence_parallel_parts
-from byhand.sequence_parallel.layers import (
-    Dropout,
-    SequenceColumnLinear,
-    SequenceParallelMLP,
-    generators,
-)
-from byhand.sequence_parallel.overlap import gather_while
-from byhand.sequence_parallel.tokens import gather
-from byhand.tensor_parallel import TensorParallelMLP
+from byhand.sequence_parallel.layers import Dropout, SequenceColumnLinear, generators
 from byhand.tensor_parallel.gpt import tensor_parallel_parts
-from byhand.tools.asleep import LINK as LINK
-from byhand.tools.asleep import sent_each_way, stretches, sum_of
-from byhand.tools.asleep import slow_link as slow_link
+from byhand.tools.asleep import sent_each_way, sum_of
 
 if TYPE_CHECKING:  # ranks import this module
     from byhand.figures.style import CourseFigure
 
 PARTS = {"alone": Parts(), "tensor": tensor_parallel_parts(), "sequence": sequence_parallel_parts()}
 SIZES = 72, 192, 48  # positions, features, heads of the small layer
-SHARD_BYTES, PRODUCT = 1_250_000, 0.05  # of a message; seconds of a product
 TP, KEPT, AGAIN = "tensor", "sequence, kept whole", "sequence, gathered twice"
 NAMES = {
     "alone": "one rank",
@@ -233,34 +220,6 @@ def units_sent(world_size: int, backend: str = "auto") -> dict[str, dict[str, fl
     return found
 
 
-def calls_of_half(world_size: int, backend: str = "auto") -> dict[str, list[tuple[str, str, bool]]]:
-    """For tp and by token: (pass, op, whether the rank computed meanwhile) of one MLP's calls."""
-    arguments = random_weights([240, 960, 240]), *torch.randn(2, 768, 240)
-
-    def on_rank(
-        rank: int, world_size: int, make: Callable, weights: list, x: Tensor, grad_y: Tensor
-    ) -> None:
-        """Forward, a barrier, backward."""
-        model = make(weights, GELU)
-        if make is SequenceParallelMLP:
-            x, grad_y = shard(x), shard(grad_y)
-        _, saved = model.forward(x)
-        dist.barrier()
-        model.backward(grad_y, saved)
-
-    found = {}
-    for name, make in {"tp": TensorParallelMLP, "by token": SequenceParallelMLP}.items():
-        run = launch(on_rank, world_size, (make, *arguments), backend=backend)
-        calls, way = [], "forward"
-        for call in run.ledger.select(rank=0):
-            if call.op == "barrier":
-                way = "backward"
-            else:
-                calls.append((way, call.op.replace("_", "-"), call.overlapped))
-        found[name] = calls
-    return found
-
-
 def trained(
     step: Callable, summed: bool, world_size: int, backend: str = "auto"
 ) -> tuple[list[float], list[float], list[float]]:
@@ -287,66 +246,3 @@ def trained(
     gains = torch.stack([gain for _, gain in results])
     apart = gains.amax(dim=0) - gains.amin(dim=0)
     return results[0][0], alone, apart.amax(dim=1).tolist()
-
-
-def time_gather(
-    overlapped: bool, world_size: int, network: VirtualNetwork | None, num_steps: int = 3
-) -> Run:
-    """All tokens gathered and multiplied, at once or in rounds; results[rank]: seconds, by step.
-
-    A rank's tokens are SHARD_BYTES. Its product of a shard sleeps for PRODUCT seconds, and that of
-    all shards at once for n times that.
-    """
-
-    def on_rank(rank: int, world_size: int) -> list[float]:
-        """Seconds of each step here."""
-        x, seconds = torch.zeros(SHARD_BYTES // 4, 1), []
-        for _ in range(num_steps + 1):  # in the first, ranks connect
-            dist.barrier()
-            begun = time.monotonic()
-            if overlapped:
-                gather_while(x, partial(asleep, PRODUCT))
-            else:
-                asleep(world_size * PRODUCT, gather(x))
-            seconds.append(time.monotonic() - begun)
-        return seconds[1:]
-
-    return launch(on_rank, world_size, network=network)
-
-
-def fastest(run: Run) -> tuple[int, float]:
-    """The step that other programs disturbed least, and the seconds of its slowest rank."""
-    steps = [max(seconds) for seconds in zip(*run.results, strict=True)]
-    return steps.index(min(steps)), min(steps)
-
-
-def gather_picture(plain: Run, ring: Run, title: str) -> CourseFigure:
-    """Rank 0's fastest step of each `time_gather`: products above, messages below."""
-    from byhand.figures import style
-    from byhand.figures.lanes import Bar, Panel, over_time
-
-    product, message = style.COMPUTE, style.OP_COLOURS["all_gather"]
-    bars = []
-    for row, run in enumerate((plain, ring)):
-        step, _ = fastest(run)
-        own = stretches(run, 0)[step + 2]  # step 0 connects
-        calls = [call for call in own.calls if call.op in ("all_gather", "recv")]
-        taken = [(call.start, call.wait_start or call.end, call.end) for call in calls]
-        times = [tuple(t - own.begin for t in some) for some in taken]
-        end = run.results[0][step]
-        for number, (begin, waits, done) in enumerate(times):
-            shown = f"shard {number + 1}" if row else "all shards arrive"
-            bars.append(Bar(row, begin, done, message, shown, 0.05, 0.3))
-            if row:
-                bars.append(Bar(row, begin, waits, product, f"shard {number}", -0.35, 0.38))
-        last = f"shard {len(times)}" if row else f"product of all {run.world_size} shards"
-        bars.append(Bar(row, times[-1][2], end, product, last, -0.35, 0.38))
-    rows = ["all-gather,\nthen product", "ring"]
-    key = {"product": product, "message": message}
-    return over_time([Panel(rows, bars)], title, key, row_inches=0.8)
-
-
-def asleep(seconds: float, x: Tensor) -> Tensor:
-    """x, after that long: a product that two cores can make on any number of ranks."""
-    time.sleep(seconds)
-    return x

@@ -11,13 +11,13 @@ from byhand.sequence_parallel.formulas import WAYS, activation_bytes
 
 def block_picture(num_ranks: int) -> CourseFigure:
     """The MLP: tokens gathered, column, row, tokens of the sum scattered."""
-    hidden, term = "h[T × 4D] in columns", "y[T × D] in partial, reduce-scatter →"
+    hidden, term = "[T × 4D] in columns", "y[T × D] in partial, reduce-scatter →"
     lines = {
         "Column, for the tokens of all ranks": (
-            "u[T × D] in rows, all-gather →, u[T × D], ·, Aᵀ[D × 4D] in columns, =, " + hidden
+            f"u[T × D] in rows, all-gather →, u[T × D], ·, Aᵀ[D × 4D] in columns, =, h{hidden}"
         ),
         "Row; of the sum each rank keeps its tokens": (
-            f"{hidden}, ·, Bᵀ[4D × D] in rows, =, {term}, y[T × D] in rows"
+            f"GELU(h){hidden}, ·, Bᵀ[4D × D] in rows, =, {term}, y[T × D] in rows"
         ),
     }
     title = "u comes in by token, and y leaves by token"
@@ -26,23 +26,23 @@ def block_picture(num_ranks: int) -> CourseFigure:
 
 HALF = {  # what a rank does: how long, what it computes, and what travels, of which tensor
     "forward": (
-        (2, "norm"),
+        (2.5, "norm"),
         (3, "", "all_gather", "u"),
-        (4, "A"),
-        (2, "GELU"),
-        (4, "B"),
+        (5, "A"),
+        (2.5, "GELU"),
+        (5, "B"),
         (3, "", "reduce_scatter", "y"),
-        (4, "dropout, +"),
+        (4.2, "dropout, +"),
     ),
     "backward": (
-        (4, "dropout, +"),
+        (4.2, "dropout, +"),
         (3, "", "all_gather", "grad_y"),
-        (4, "grad_B"),
-        (4, "grad_hidden"),
-        (2, "GELU"),
-        (4, "grad_u", "all_gather", "u"),
-        (4, "grad_A", "reduce_scatter", "grad_u"),
-        (2, "norm"),
+        (5, "grad_B"),
+        (5, "grad_GELU"),
+        (2.5, "GELU"),
+        (5, "grad_u", "all_gather", "u"),
+        (5, "grad_A", "reduce_scatter", "grad_u"),
+        (2.5, "norm"),
     ),
 }
 
@@ -51,35 +51,21 @@ def half_picture() -> CourseFigure:
     """Half a layer, cut by token, over time: what a rank computes, and what travels."""
     bars = []
     for row, steps in enumerate(HALF.values()):
-        now = 0
+        now = 0.0
         for long, computed, *message in steps:
-            if computed:
-                bars.append(Bar(row, now, now + long, style.COMPUTE, computed, -0.38, 0.36))
+            colour = style.COMPUTE if computed else style.PAPER
+            bars.append(Bar(row, now, now + long, colour, computed or "waits", -0.38, 0.36))
             if message:
                 op, what = message
                 bars.append(Bar(row, now, now + 3, style.OP_COLOURS[op], what, 0.02, 0.36))
             now += long
     key = {"computed": style.COMPUTE}
     key |= {op.replace("_", "-"): style.OP_COLOURS[op] for op in ("all_gather", "reduce_scatter")}
-    title = "In backward, two messages travel behind products"
-    figure = over_time([Panel(list(HALF), bars)], title, key, unit="time →", row_inches=0.7)
+    title = "A rank waits for three messages, and computes during two"
+    unit = "time →, not to scale"
+    figure = over_time([Panel(list(HALF), bars)], title, key, unit=unit, row_inches=0.7)
     figure.axes[0].set_xticks([])
     return figure
-
-
-def vocabulary_picture(num_ranks: int) -> CourseFigure:
-    """The loss: what is split, and what crosses."""
-    logits, sums = "logits[T × V] in columns", "two sums[T × 2]"
-    lines = {
-        "First each token's largest logit": (
-            f"{logits}, →, own maxima[T × n] in columns, all-reduce of maxima →, largest[T × 1]"
-        ),
-        "Then, with it subtracted, the sum of the exponentials and the target's logit": (
-            f"{logits}, →, {sums} in partial, all-reduce of sums →, {sums}"
-        ),
-    }
-    inches = {"T": 0.72, "V": 1.45, "n": 0.56, "1": 0.14, "2": 0.26}
-    return shard_picture(lines, inches, num_ranks, "No rank ever has all logits of a token")
 
 
 GPT_3 = (96, 12288, 96)  # layers, features, heads
@@ -98,13 +84,13 @@ def saved_bars(num_ranks: int = 8, positions: int = 2048) -> CourseFigure:
 
     hues = {"copies": "#f2d49b", "its own": style.COMPUTE, "scores": style.COMMUNICATION}
     rows, ends = {}, []
-    ways = {"tp": ("tensor", True), "by token": (WAYS[3], True)}
+    ways = {"tp": ("tensor", True), "by token,\ngathered twice": (WAYS[3], True)}
     ways["and scores\ncomputed again"] = WAYS[3], False
     for name, (way, scores) in ways.items():
         copies, own = gigabytes(way, float("inf")), gigabytes(way, num_ranks)
         whole = gigabytes(way, num_ranks, 5.0 * heads * positions * scores)
         sizes = dict(zip(hues, (copies, own - copies, whole - own), strict=True))
-        bars = [(kind, size, hues[kind]) for kind, size in sizes.items()]
+        bars = [((f"{kind} {n:.0f}", f"{n:.0f}"), n, hues[kind]) for kind, n in sizes.items()]
         rows[name] = [Line(bars, f"{whole:.0f} GB")]
         ends.append(f"{whole:.0f}")
     title = f"GPT-3 on {num_ranks} ranks: from {ends[0]} to {ends[-1]} GB on each"
