@@ -26,7 +26,7 @@ from byhand.communication_cost import (
     literature_formula,
     timing,
 )
-from byhand.communication_cost.fit import fit, least_squares
+from byhand.communication_cost.fit import fit
 from byhand.communication_cost.hardware import LINKS, NCCL_SECONDS, table
 from byhand.communication_cost.lab import (
     CALLS,
@@ -37,9 +37,10 @@ from byhand.communication_cost.lab import (
 from byhand.communication_cost.lab.pictures import (
     cost_explorer,
     draw_costs,
-    draw_crossings,
     draw_overlap,
     draw_roofline,
+    draw_straight,
+    draw_ways,
 )
 from byhand.communication_cost.networks import (
     TOPOLOGIES,
@@ -185,13 +186,6 @@ def test_two_bad_measurements_of_twelve_hardly_move_the_fit(seed):
     found = fit(costs_of, seconds).line
     assert found.alpha == pytest.approx(LINE.alpha, rel=0.25)
     assert found.beta == pytest.approx(LINE.beta, rel=0.25)
-
-
-def test_one_bad_measurement_ruins_least_squares():
-    costs_of, seconds = noisy(LINE, "ring", 4, [4**k for k in range(2, 14)], seed=1)
-    seconds[-2] *= 20
-    assert least_squares(costs_of, seconds).alpha > 5 * LINE.alpha
-    assert fit(costs_of, seconds).line.alpha == pytest.approx(LINE.alpha, rel=0.2)
 
 
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
@@ -357,10 +351,19 @@ def test_a_picture_of_overlap_tells_when_all_is_done_and_where_the_rank_waits():
     assert inside == [["waits", "computes", "all-reduce"]] * 2
 
 
-def test_crossings_are_marked_where_two_lines_meet():
-    drawn = draw_crossings(AlphaBeta(0.01, 1e-7), (4, 256), "t")
-    texts = [text.get_text() for axes in drawn.axes for text in axes.texts]
-    assert texts == ["800 KB", "ring", "recursive doubling", "8.36 MB"]
+def test_what_the_bytes_add_is_told_beside_an_arrow():
+    points = [(size, LINE.seconds("ring", 4, size), 1e-6, 1e-2) for size in SIZES]
+    rises = {"on paper": (1e6, 0.06, 0.21)}
+    drawn = draw_straight({"measured": points}, {"on paper": lambda m: 0.06 + m}, "t", rises)
+    texts = [text.get_text() for text in drawn.axes[0].texts]
+    assert [text for text in texts if text] == ["150 ms", "on paper", "measured"]
+
+
+def test_the_size_farthest_above_the_line_through_both_ends_is_told():
+    measured = {64: 1e-4, 10**6: 8e-4, 10**9: 1e-2}
+    line = AlphaBeta(1e-4, 1e-11)
+    drawn = draw_ways(measured, line, (line, line))
+    assert drawn.get_suptitle() == "1 MB take 7.3 times what one line through both ends says"
 
 
 def test_the_explorer_follows_its_sliders_and_starts_no_rank(monkeypatch):

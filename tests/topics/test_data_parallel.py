@@ -30,8 +30,10 @@ from byhand.data_parallel.hooks import GradientHooks
 from byhand.data_parallel.lab import (
     LAYER_BYTES,
     NAIVE,
+    STILL,
     bucket_explorer,
     draw_buckets,
+    on_paper,
     watch,
 )
 from byhand.model.gpt import gpt_layers, next_token_loss, random_gpt
@@ -502,11 +504,15 @@ def test_a_parameter_without_a_gradient_is_named_and_nobody_hangs():
 
 def test_a_watched_step_is_the_runs_own():
     steps = watch(2 * LAYER_BYTES, world_size=2, num_steps=2)
-    for forward, backward, still, *travel in steps.steps[0]:
-        assert forward.start < forward.end == backward.start < backward.end == still.start
-        assert [span.unit for span in travel if span.kind == "bucket in flight"] == [0, 1, 2]
-        launched = [span.start for span in travel[::2]]
-        assert forward.end < launched[0] < launched[1] < launched[2] == backward.end <= still.end
+    for forward, *spans in steps.steps[0]:
+        backward, still, travel = spans[:6], spans[6], spans[7:]
+        assert forward.start < forward.end == backward[0].start
+        assert [span.unit for span in backward] == [5, 4, 3, 2, 1, 0]
+        assert backward[-1].end == still.start
+        buckets = [span.unit for span in travel if span.kind == "bucket in flight"]
+        assert buckets == ["5 4", "3 2", "1 0"]
+        for launched, full in zip(travel[::2], backward[1::2], strict=True):
+            assert full.end <= launched.start <= still.end
     assert steps.run.ledger.count("all_reduce", rank=0) == 3 * 3
 
 
@@ -518,17 +524,32 @@ def test_a_watched_step_begins_where_its_barrier_ends_on_the_ledgers_clock():
 
 
 def test_the_naive_step_sends_every_gradient_after_backward():
-    ((_, backward, _, *travel), _) = watch(NAIVE, world_size=2, num_steps=1).steps[0]
+    (spans, _) = watch(NAIVE, world_size=2, num_steps=1).steps[0]
+    still, *travel = spans[STILL:]
     assert len(travel) == 2 * 6
-    assert travel[0].start >= backward.end
+    assert travel[0].start >= still.start
 
 
 def test_hooks_start_every_bucket_before_backward_ends():
     steps = watch(2 * LAYER_BYTES, num_steps=2, way="hooks")
-    for forward, backward, still, *travel in steps.steps[1]:
-        launched = [span.start for span in travel[::2]]
-        assert len(launched) == 3
-        assert forward.end < launched[0] < launched[1] < launched[2] == backward.end <= still.end
+    for spans in steps.steps[1]:
+        backward, (still, *travel) = spans[1:STILL], spans[STILL:]
+        for launched, full in zip(travel[::2], backward[1::2], strict=True):
+            assert full.end <= launched.start <= still.end
+        assert travel[2].start < still.start
+
+
+@pytest.mark.parametrize(
+    ("layers_a_bucket", "share", "milliseconds"),
+    [(1, 1, 290), (6, 1, 390), (1, 0.5, 180), (2, 0.5, 195)],
+)
+def test_a_step_on_paper_takes_what_the_law_says(layers_a_bucket, share, milliseconds):
+    spans = on_paper(layers_a_bucket, share)
+    buckets = 6 // layers_a_bucket
+    travel, fill = 120 / buckets, share * 180 / buckets
+    exposed = travel + (buckets - 1) * max(0, travel - fill)
+    assert 1e3 * spans[STILL].end == pytest.approx(share * 270 + exposed)
+    assert 1e3 * spans[STILL].end == pytest.approx(milliseconds)
 
 
 def test_the_explorer_redraws_when_a_control_changes():

@@ -83,11 +83,6 @@ def fit(
     return Fit(AlphaBeta(float(alpha), float(beta)), table, uncertainty, scatter)
 
 
-def least_squares(costs: Sequence[Cost], seconds: Sequence[float]) -> AlphaBeta:
-    """What a spreadsheet fits: the largest measurements decide, and one bad one is enough."""
-    return AlphaBeta(*optimize.nnls(_table(costs), seconds)[0].tolist())
-
-
 def _huber(table: np.ndarray, seconds: np.ndarray, doubts: np.ndarray) -> np.ndarray:
     most = (seconds[:, None] / table).min(axis=0)  # neither can be above what one point took
 

@@ -45,7 +45,6 @@ LINKS = (
 )
 
 BF16_H100 = 989e12  # floating-point operations a second, dense, H100 SXM; NVIDIA's data sheet
-BF16_TRAINING = 400e12  # what an H100 reached in Llama 3's training, all waiting in it; its table 4
 
 # nccl-tests' all_reduce_perf, float32, out of place, on 16 H100 of two a3-megagpu-8g hosts: the
 # microseconds of 8 bytes, 16, 32 and so on to 8 GiB. Each host has eight cards of 200 Gb/s.

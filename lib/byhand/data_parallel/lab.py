@@ -11,7 +11,8 @@ import re
 import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from byhand.data_parallel.replicas import (
     DataParallel,
     all_reduce_gradients,
     all_reduce_gradients_flat,
+    assign_buckets,
     batches,
     training_step,
 )
@@ -47,13 +49,14 @@ NUM_LAYERS = 6
 FORWARD, BACKWARD = 0.015, 0.030  # seconds a layer
 WAITING = "waiting for another rank"  # a bucket, before it travels
 NAIVE = 0  # as bucket_bytes: every gradient by itself, after backward
+STILL = 1 + NUM_LAYERS  # which span of a step: after forward, and the backward of each layer
 
 
 @dataclass(repr=False)
 class WatchedSteps:
     """The steps of a run; steps[number][rank] are the spans that `byhand.figures.lanes` draws.
 
-    They begin with forward, backward and standing still.
+    They begin with forward, backward of each layer, the last one first, and standing still.
     """
 
     steps: list[list[list[Span]]]
@@ -62,13 +65,15 @@ class WatchedSteps:
     @property
     def seconds(self) -> list[float]:
         """Of each step: from its first rank's start to its last rank's end."""
-        return [max(s[2].end for s in step) - min(s[0].start for s in step) for step in self.steps]
+        lasts = [max(spans[STILL].end for spans in step) for step in self.steps]
+        begins = [min(spans[0].start for spans in step) for step in self.steps]
+        return [last - begin for last, begin in zip(lasts, begins, strict=True)]
 
     @property
     def shares_still(self) -> list[float]:
         """Of each step: the share of it that the ranks stand still after backward."""
-        still = [sum(s[2].end - s[2].start for s in step) for step in self.steps]
-        whole = [sum(s[2].end - s[0].start for s in step) for step in self.steps]
+        still = [sum(s[STILL].end - s[STILL].start for s in step) for step in self.steps]
+        whole = [sum(s[STILL].end - s[0].start for s in step) for step in self.steps]
         return [part / all_of_it for part, all_of_it in zip(still, whole, strict=True)]
 
     def __repr__(self) -> str:
@@ -79,13 +84,13 @@ class WatchedSteps:
     def _repr_html_(self) -> str:
         return self.picture()._repr_html_()
 
-    def picture(self, title: str = "", axis_seconds: float | None = None) -> CourseFigure:
-        """The fastest step; axis_seconds: how far its axis reaches."""
+    def picture(self, title: str = "") -> CourseFigure:
+        """The fastest step."""
         from byhand.figures import lanes
 
         rows = {f"rank {rank}": _seen(spans) for rank, spans in enumerate(self.fastest)}
         told = f"The ranks stand still {self.still:.0%} of the step"
-        return lanes(rows, title or told, axis_seconds)
+        return lanes(rows, title or told)
 
     @property
     def fastest(self) -> list[list[Span]]:
@@ -128,17 +133,40 @@ def watch(
     make, seconds = _WAYS[way], (share * FORWARD, share * BACKWARD)
 
     def on_rank(rank: int, world_size: int) -> list[list[float]]:
-        """The clock at the four edges of each step, the first of which connects the ranks."""
-        step = make(bucket_bytes, seconds)
-        return [[time.monotonic() for _ in step()] for _ in range(num_steps + 1)]
+        """The clock at the edges of each step, the first of which connects the ranks.
+
+        They are: its begin, forward's end, each layer's in backward, backward's, and the step's.
+        """
+        through: list[float] = []
+        step, edges = make(bucket_bytes, seconds, through), []
+        for _ in range(num_steps + 1):
+            through.clear()
+            begin, middle, end, waited = [time.monotonic() for _ in step()]
+            edges.append([begin, middle, *through, end, waited])
+        return edges
 
     run = launch(on_rank, world_size, network=network)
-    return WatchedSteps([_step(run, number) for number in range(num_steps)], run)
+    return WatchedSteps([_step(run, number, bucket_bytes) for number in range(num_steps)], run)
 
 
-def _by_layers(bucket_bytes: int, seconds: tuple[float, float]) -> Callable[[], Iterator[None]]:
-    """A step of DataParallel, which stops at its four edges."""
-    layers = [Sleep(*seconds, num_bytes=LAYER_BYTES) for _ in range(NUM_LAYERS)]
+Step = Callable[[], Iterator[None]]
+Seconds = tuple[float, float]  # of a layer's forward and backward
+
+
+@dataclass(eq=False)
+class _Noted(Sleep):
+    """tools.asleep's layer, which notes when its backward is through."""
+
+    through: list[float] = field(default_factory=list)
+
+    def backward_weight(self, kept: None) -> None:
+        """Nothing, in no time."""
+        self.through.append(time.monotonic())
+
+
+def _by_layers(bucket_bytes: int, seconds: Seconds, through: list[float]) -> Step:
+    """A step of DataParallel, which stops at its begin, after forward, backward, and at its end."""
+    layers = [_Noted(*seconds, 0.0, LAYER_BYTES, through) for _ in range(NUM_LAYERS)]
     model = DataParallel(MLP(layers), bucket_bytes=bucket_bytes or 1)
 
     def step() -> Iterator[None]:
@@ -160,32 +188,34 @@ class _Slept(torch.autograd.Function):
     """x -> x, some seconds later; so is its gradient."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, seconds: tuple[float, float]) -> Tensor:
-        ctx.like, ctx.seconds = torch.zeros_like(weight), seconds[1]
+    def forward(ctx: Any, x: Tensor, weight: Tensor, seconds: Seconds, through: list) -> Tensor:
+        ctx.like, ctx.seconds, ctx.through = torch.zeros_like(weight), seconds[1], through
         sleep(seconds[0])
         return x.clone()
 
     @staticmethod
-    def backward(ctx: Any, grad_y: Tensor) -> tuple[Tensor, Tensor, None]:
+    def backward(ctx: Any, grad_y: Tensor) -> tuple[Tensor, Tensor, None, None]:
         sleep(ctx.seconds)
-        return grad_y, ctx.like, None
+        ctx.through.append(time.monotonic())
+        return grad_y, ctx.like, None, None
 
 
 class Asleep(nn.Module):
     """tools.asleep's layer for autograd."""
 
-    def __init__(self, seconds: tuple[float, float]):
+    def __init__(self, seconds: Seconds, through: list[float]):
         super().__init__()
-        self.weight, self.seconds = nn.Parameter(torch.zeros(LAYER_BYTES // 4)), seconds
+        self.weight = nn.Parameter(torch.zeros(LAYER_BYTES // 4))
+        self.seconds, self.through = seconds, through
 
     def forward(self, x: Tensor) -> Tensor:
         """x -> x."""
-        return _Slept.apply(x, self.weight, self.seconds)
+        return _Slept.apply(x, self.weight, self.seconds, self.through)
 
 
-def _by_hooks(bucket_bytes: int, seconds: tuple[float, float]) -> Callable[[], Iterator[None]]:
+def _by_hooks(bucket_bytes: int, seconds: Seconds, through: list[float]) -> Step:
     """The same step of an nn.Module, under GradientHooks."""
-    module = nn.Sequential(*(Asleep(seconds) for _ in range(NUM_LAYERS)))
+    module = nn.Sequential(*(Asleep(seconds, through) for _ in range(NUM_LAYERS)))
     hooks = GradientHooks(module, bucket_bytes)
 
     def step() -> Iterator[None]:
@@ -202,9 +232,9 @@ def _by_hooks(bucket_bytes: int, seconds: tuple[float, float]) -> Callable[[], I
     return step
 
 
-def _by_ddp(bucket_bytes: int, seconds: tuple[float, float]) -> Callable[[], Iterator[None]]:
+def _by_ddp(bucket_bytes: int, seconds: Seconds, through: list[float]) -> Step:
     """The same step of an nn.Module in DistributedDataParallel, which waits within backward."""
-    module = nn.Sequential(*(Asleep(seconds) for _ in range(NUM_LAYERS)))
+    module = nn.Sequential(*(Asleep(seconds, through) for _ in range(NUM_LAYERS)))
     model = DistributedDataParallel(module, bucket_cap_mb=bucket_bytes / 2**20)
 
     def step() -> Iterator[None]:
@@ -223,20 +253,33 @@ def _by_ddp(bucket_bytes: int, seconds: tuple[float, float]) -> Callable[[], Ite
 _WAYS = {"loop": _by_layers, "hooks": _by_hooks, "ddp": _by_ddp}
 
 
-def beside(
-    watched: Mapping[str, WatchedSteps], title: str, on_paper: Mapping[str, float] | None = None
-) -> Figure:
-    """Rank 0's fastest step of each run, below each other: a row a name.
+def on_paper(layers_a_bucket: int, share: float = 1.0) -> list[Span]:
+    """A step as it should go: a bucket leaves when it is full and the link is free.
 
-    on_paper: the milliseconds that were expected, by name, to stand beside those measured.
+    share: of the tokens, as for `watch`.
     """
+    from byhand.figures import Span
+
+    edges = [share * (NUM_LAYERS * FORWARD + n * BACKWARD) for n in range(NUM_LAYERS + 1)]
+    spans, travel = [Span("forward", "", 0.0, edges[0]), *_layers(edges)], []
+    free = 0.0
+    for bucket in _buckets(layers_a_bucket * LAYER_BYTES):
+        left = max(edges[NUM_LAYERS - bucket[-1]], free)
+        free = left + len(bucket) * LAYER_BYTES / LINK
+        travel.append(Span("bucket in flight", _name(bucket), left, free))
+    return [*spans, Span("standing still", "", edges[-1], free), *travel]
+
+
+def beside(rows: Mapping[str, WatchedSteps | list[Span]], title: str) -> Figure:
+    """Steps below each other, a row a name: rank 0's fastest of a run, or one on paper."""
     from byhand.figures import lanes
 
-    rows = {}
-    for name, steps in watched.items():
-        expected = f", on paper {on_paper[name]:.0f}" if on_paper else ""
-        rows[f"{name}:\n{steps.milliseconds:.0f} ms{expected}"] = _seen(steps.fastest[0])
-    return lanes(rows, title)
+    drawn = {}
+    for name, row in rows.items():
+        spans = row.fastest[0] if isinstance(row, WatchedSteps) else row
+        took = row.milliseconds if isinstance(row, WatchedSteps) else 1e3 * spans[STILL].end
+        drawn[f"{name}: {took:.0f} ms"] = _seen(spans)
+    return lanes(drawn, title)
 
 
 def _seen(spans: list[Span]) -> list[Span]:
@@ -244,7 +287,25 @@ def _seen(spans: list[Span]) -> list[Span]:
     return [span for span in spans if span.kind != WAITING]
 
 
-def _step(run: Run, number: int) -> list[list[Span]]:
+def _layers(edges: list[float]) -> list[Span]:
+    """Backward of each layer, the last one first, between these times."""
+    from byhand.figures import Span
+
+    numbers = reversed(range(NUM_LAYERS))
+    pairs = zip(numbers, pairwise(edges), strict=True)
+    return [Span("backward", number, start, end) for number, (start, end) in pairs]
+
+
+def _buckets(bucket_bytes: int) -> list[list[int]]:
+    return assign_buckets([LAYER_BYTES] * NUM_LAYERS, bucket_bytes)
+
+
+def _name(bucket: list[int]) -> str:
+    """Its layers."""
+    return " ".join(map(str, bucket))
+
+
+def _step(run: Run, number: int, bucket_bytes: int) -> list[list[Span]]:
     """Every rank's step of this number, on the ledger's clock: each begins as its barrier ends."""
     from byhand.figures import Span
 
@@ -255,17 +316,17 @@ def _step(run: Run, number: int) -> list[list[Span]]:
         moments.append([begin + moment - marks[0] for moment in marks])
         calls.append([event for event in events if event.op == "all_reduce"])
     met = [max(event.start for event in together) for together in zip(*calls, strict=True)]
+    names = [_name(bucket) for bucket in _buckets(bucket_bytes)] if bucket_bytes != NAIVE else []
+    if len(names) != len(met):  # sent after backward, or DDP's own buckets
+        names = [""] * len(met)
     steps = []
-    for (start, middle, end, waited), mine in zip(moments, calls, strict=True):
-        # Backward with buckets waits inside: its computing ends where the last bucket is launched.
-        computed = min(end, mine[-1].start) if mine else end
-        spans = [Span("forward", "", start, middle), Span("backward", "", middle, computed)]
-        spans.append(Span("standing still", "", computed, waited))
+    for (start, *edges, _, waited), mine in zip(moments, calls, strict=True):
+        spans = [Span("forward", "", start, edges[0]), *_layers(edges)]
+        spans.append(Span("standing still", "", edges[-1], waited))
         free = 0.0  # the link carries one bucket at a time
-        for bucket, (event, moment) in enumerate(zip(mine, met, strict=True)):
+        for name, event, moment in zip(names, mine, met, strict=True):
             left, free = min(max(moment, free), event.end), event.end
             spans.append(Span(WAITING, "", event.start, left))
-            name = bucket if event.start < end else ""  # sent after backward: no bucket
             spans.append(Span("bucket in flight", name, left, event.end))
         steps.append(spans)
     return steps
@@ -295,7 +356,11 @@ def bucket_explorer(bucket_bytes: int = LAYER_BYTES, share: float = 1.0) -> ipyw
 def draw_buckets(bucket_bytes: int, share: float) -> tuple[CourseFigure, str]:
     """A step's picture, and what it took."""
     steps = watch(bucket_bytes, num_steps=2, network=slow_link(), share=share)
-    return steps.picture(), repr(steps)
+    still = on_paper(bucket_bytes // LAYER_BYTES or NUM_LAYERS, share)[STILL]
+    paper = f"on paper {1 - still.start / still.end:.0%}"
+    return steps.picture(f"The ranks stand still {steps.still:.0%} of the step, {paper}"), repr(
+        steps
+    )
 
 
 def code_of(function: Callable) -> str:

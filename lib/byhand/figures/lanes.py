@@ -113,8 +113,8 @@ class Span(NamedTuple):
     end: float
 
 
-def lanes(rows: Mapping[str, Sequence[Span]], title: str, end: float | None = None) -> Figure:
-    """A row a name: computing, and below it what was under way, from 0 to `end` or the last end."""
+def lanes(rows: Mapping[str, Sequence[Span]], title: str) -> Figure:
+    """A row a name: computing, and below it what was under way."""
     bars = []
     for row, spans in enumerate(rows.values()):
         for kind, unit, start, stop in sorted(spans, key=lambda span: list(LANES).index(span.kind)):
@@ -122,4 +122,4 @@ def lanes(rows: Mapping[str, Sequence[Span]], title: str, end: float | None = No
             bars.append(Bar(row, start, stop, colour, str(unit), top, height))
     kinds = {span.kind for spans in rows.values() for span in spans}
     seen = {kind.replace("_", "-"): LANES[kind][0] for kind in LANES if kind in kinds}
-    return over_time([Panel(list(rows), bars)], title, seen, end=end, row_inches=0.72)
+    return over_time([Panel(list(rows), bars)], title, seen, row_inches=0.72)

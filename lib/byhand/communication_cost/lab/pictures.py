@@ -1,8 +1,8 @@
-"""What lecture 04 draws and lets one drag: overlap, alpha and beta, a roofline."""
+"""What lecture 04 draws and lets one drag: overlap, alpha and beta, a table of NCCL, a roofline."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,18 +12,21 @@ from byhand.words import num_bytes_text
 
 if TYPE_CHECKING:
     from ipywidgets import VBox
+    from matplotlib.axes import Axes
 
+    from byhand.figures.curves import Point
     from byhand.figures.style import CourseFigure
     from byhand.runtime import Run
+
 
 NUM_RANKS = (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
-def cost_explorer(measured: Sweep | None = None) -> VBox:
+def cost_explorer(measured: Sweep | None = None, num_ranks: int = 8) -> VBox:
     """Drag alpha and beta: the ring's line over what was measured, and where a rival crosses it.
 
     measured: timings of an all-reduce, drawn where the number of ranks is theirs; the sliders start
-    at their fit. Starts no rank, so it follows the mouse.
+    at their fit, and at `num_ranks`. Starts no rank, so it follows the mouse.
     """
     from ipywidgets import FloatLogSlider, SelectionSlider
 
@@ -33,12 +36,11 @@ def cost_explorer(measured: Sweep | None = None) -> VBox:
     look = {"step": 0.02, "readout_format": ".2e", "style": {"description_width": "initial"}}
     alpha = FloatLogSlider(line.alpha, min=-7, max=-1, description="alpha, s a round", **look)
     beta = FloatLogSlider(line.beta, min=-12, max=-6, description="beta, s a byte", **look)
-    start = measured.num_ranks if measured and measured.num_ranks in NUM_RANKS else 8
-    ranks = SelectionSlider(options=NUM_RANKS, value=start, description="ranks")
+    ranks = SelectionSlider(options=NUM_RANKS, value=num_ranks, description="ranks")
     rivals = "recursive_doubling", "halving_doubling"
     rival = menu("rival", rivals, rivals[0])
     few = {alpha.description: [alpha.value * part for part in (1 / 100, 1 / 10, 1 / 3, 3)]}
-    few |= {beta.description: [beta.value / 10, 10 * beta.value], "ranks": [4, 16, 256]}
+    few |= {beta.description: [beta.value / 10, 10 * beta.value], "ranks": [4, 16, 64, 256]}
     timed = [measured.num_ranks, measured.points()] if measured else [0, []]
     return explorer([[alpha, beta], [ranks, rival]], partial(draw_costs, timed=timed), few)
 
@@ -70,6 +72,60 @@ def draw_costs(
     return seconds_by_size(points, lines, title, marks, (4, 1 << 30)), text
 
 
+def draw_straight(
+    points: Mapping[str, Sequence[Point]],
+    lines: Mapping[str, Callable[[float], float]],
+    title: str,
+    rises: Mapping[str, tuple[float, float, float]] | None = None,
+    mark: float | None = None,
+) -> CourseFigure:
+    """Seconds over bytes, both from zero on, where alpha and beta are a start and a climb.
+
+    Points that have no line are joined. rises: by name of a line, (bytes, from, to): an arrow up
+    there, with its milliseconds. mark: a size where lines meet.
+    """
+    from matplotlib.ticker import MaxNLocator
+
+    from byhand.figures import pen, style
+    from byhand.figures.curves import COLOURS, MARKERS
+
+    most = max(point[0] for some in points.values() for point in some)
+    colours = dict(zip(dict.fromkeys([*lines, *points]), COLOURS, strict=False))
+    ends = {name: line(most) for name, line in lines.items()}
+    with style.plot(3.4, title) as (figure, axes):
+        axes.grid(axis="y", color=style.FAINT, linewidth=0.5)
+        for name, line in lines.items():
+            axes.plot([0, most], [line(0), line(most)], color=colours[name], lw=1.8)
+        for (name, some), marker in zip(points.items(), MARKERS, strict=False):
+            sizes, seconds, low, high = zip(*some, strict=True)
+            axes.vlines(sizes, low, high, color=colours[name], linewidth=1.2)
+            look = {"color": colours[name], "lw": 1.2 * (name not in lines), "mec": style.PAPER}
+            axes.plot(sizes, seconds, f"-{marker}", markersize=6, **look)
+            ends.setdefault(name, seconds[-1])
+        for number, (name, (size, start, end)) in enumerate((rises or {}).items()):
+            _draw_rise(axes, size + (number - 0.5) * most / 30, start, end, colours[name], number)
+        if mark and mark <= most:
+            axes.axvline(mark, color=style.INK, linewidth=0.9, linestyle=(0, (3, 3)), zorder=1)
+        axes.set(xlim=(-most / 60, most * 1.02), xlabel="bytes of the tensor")
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
+        for axis, text in ((axes.xaxis, num_bytes_text), (axes.yaxis, style.seconds_text)):
+            axis.set_major_formatter(lambda one, _, text=text: text(one) if one else "0")
+        pen.name_ends(axes, ends, colours)
+    return figure
+
+
+def _draw_rise(axes: Axes, size: float, low: float, high: float, colour: str, side: int) -> None:
+    """What the bytes add: a thin line at the height of the start, and an arrow up from there."""
+    from byhand.figures import pen, style
+
+    axes.plot([0, size], [low, low], color=colour, linewidth=0.9, linestyle=(0, (3, 3)))
+    pen.arrow(axes, (size, low), (size, high), colour)
+    look = {"ha": ("right", "left")[side], "color": style.legible(colour), "weight": "bold"}
+    text = f"{1e3 * (high - low):.0f} ms"
+    pen.beside(axes, (size, low + 0.3 * (high - low)), text, (-5, 5)[side], **look)
+
+
 def draw_overlap(run: Run, names: Sequence[str], title: str) -> CourseFigure:
     """What rank 0 computed, and what travelled meanwhile: for each name, its try of median length.
 
@@ -97,32 +153,53 @@ def _middle_one(tries: Sequence[tuple[Any, Sequence[float]]]) -> tuple[Any, Sequ
     return sorted(tries, key=lambda one: one[1][-1] - one[1][0])[len(tries) // 2]
 
 
-def draw_crossings(line: AlphaBeta, num_ranks: Sequence[int], title: str) -> CourseFigure:
-    """Side by side for each number of ranks: the ring's seconds and doubling's, where they meet."""
+def draw_ways(
+    measured: Mapping[int, float], ends: AlphaBeta, ways: tuple[AlphaBeta, AlphaBeta]
+) -> CourseFigure:
+    """A library's times by size, on the line through both ends and on those of two algorithms.
+
+    ends, ways: of whole calls, the seconds of a start and of a byte. An arrow stands at the size
+    that is the most times above `ends`.
+    """
     from matplotlib.ticker import FuncFormatter
 
-    from byhand.figures import style
+    from byhand.figures import pen, style
+    from byhand.figures.curves import COLOURS
 
-    sizes = [2 ** (power / 2) for power in range(24, 56)]
-    colours = {"ring": style.RANK_COLOURS[0], "recursive_doubling": style.RANK_COLOURS[5]}
-    with style.plot(2.7, title, 1, len(num_ranks), sharey=True) as (figure, every):
-        for axes, ranks in zip(every, num_ranks, strict=True):
-            axes.set(xscale="log", yscale="log", xlabel="bytes of the tensor")
-            axes.set_title(f"{ranks} ranks", loc="left", **style.TITLE)
-            for name, colour in colours.items():
-                axes.plot(sizes, [line.seconds(name, ranks, s) for s in sizes], color=colour, lw=2)
-            axes.set_xticks([1e4, 1e6, 1e8], ["10 KB", "1 MB", "100 MB"])
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda one, _: style.seconds_text(one)))
-            axes.grid(color=style.FAINT, linewidth=0.5)
-            axes.minorticks_off()
-            if meet := crossover(line, "ring", "recursive_doubling", ranks):
-                point = meet, line.seconds("ring", ranks, meet)
-                axes.plot(*point, "o", color=style.INK, markersize=7)
-                look = {"textcoords": "offset points", "fontsize": style.TEXT_POINTS}
-                axes.annotate(num_bytes_text(meet), point, (-6, 8), ha="right", **look)
-        for name, colour, place in zip(colours, colours.values(), (0.86, 0.74), strict=True):
-            look = {"color": colour, "transform": every[0].transAxes}
-            every[0].text(0.05, place, name.replace("_", " "), **look)
+    def seconds(line: AlphaBeta, size: float) -> float:
+        return line.alpha + line.beta * size
+
+    def told(line: AlphaBeta) -> str:
+        return f"{style.seconds_text(line.alpha)}, then {1e-9 / line.beta:.0f} GB/s"
+
+    measured = {size: each for size, each in measured.items() if size >= 64}
+    least, most = min(measured), max(measured)
+    worst = max(measured, key=lambda size: measured[size] / seconds(ends, size))
+    low, high = seconds(ends, worst), measured[worst]
+    size, times = num_bytes_text(worst), f"{high / low:.1f} times"
+    title = f"{size} take {times} what one line through both ends says"
+    grey, (blue, orange) = "#7f7f7f", COLOURS[:2]
+    drawn = [least * (most / least) ** (step / 200) for step in range(201)]
+    with style.plot(3.6, title) as (figure, axes):
+        axes.set(xscale="log", yscale="log", xlim=(least / 1.8, most * 1.8), ylim=(6e-5, 0.12))
+        axes.set_xlabel("bytes of the tensor")
+        axes.grid(color=style.FAINT, linewidth=0.5)
+        for line, colour, wide in ((ends, grey, 2.6), (ways[0], blue, 1.6), (ways[1], orange, 1.6)):
+            axes.plot(drawn, [seconds(line, size) for size in drawn], color=colour, lw=wide)
+        axes.plot(list(measured), list(measured.values()), "o", color=style.INK, markersize=3.5)
+        pen.arrow(axes, (worst, low), (worst, high))
+        for x, y, text, colour, side in (
+            (worst, 8.5e-5, f"{size}: {times}", style.INK, "center"),
+            (least, 2.2e-4, "NCCL, measured", style.INK, "left"),
+            (6e8, 5e-2, told(ways[0]), blue, "right"),
+            (least, 1.3e-3, told(ways[1]), orange, "left"),
+            (most, 1.55e-4, f"both ends: {told(ends)}", grey, "right"),
+        ):
+            pen.beside(axes, (x, y), text, 0, ha=side, color=style.legible(colour))
+        axes.set_xticks([1e2, 1e4, 1e6, 1e8, 1e10])
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: num_bytes_text(size)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda one, _: style.seconds_text(one)))
+        axes.minorticks_off()
     return figure
 
 
@@ -144,7 +221,7 @@ def draw_roofline(
     from byhand.figures.curves import COLOURS
 
     tokens = [2 ** (power / 4) for power in range(32, 81)]
-    peak = flops_per_second / 1e12
+    peak, paper = flops_per_second / 1e12, {"fc": style.PAPER, "ec": "none", "pad": 1}
     with style.plot(3.2, title) as (figure, axes):
         axes.set(xscale="log", yscale="log", ylim=(1, 4 * peak), xlim=(tokens[0], tokens[-1]))
         axes.set(xlabel="tokens that a copy gets in a step", ylabel="10¹² operations a second")
@@ -156,12 +233,10 @@ def draw_roofline(
             axes.scatter([bend], [peak], color=colour, zorder=4)
             pen.beside(axes, (bend, 1.35 * peak), f"{bend:,.0f}", 0, ha="center", color=colour)
             low = max(8.0, 2 * tokens[0] * rate / 1e12)
-            pen.beside(
-                axes, (low * 1e12 / rate, low), name, 5, color=style.legible(colour), va="top"
-            )
+            look = {"color": style.legible(colour), "va": "top", "bbox": paper, "zorder": 3}
+            pen.beside(axes, (low * 1e12 / rate, low), name, 7, **look)
         for name, place in (marks or {}).items():
             axes.axvline(place, color=style.INK, linewidth=1, linestyle=(0, (3, 3)))
-            paper = {"fc": style.PAPER, "ec": "none", "pad": 1}
             pen.beside(axes, (place, 2.6 * peak), name, 0, ha="center", bbox=paper, zorder=5)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda one, _: f"{one:,.0f}"))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda one, _: f"{one:,.0f}"))
