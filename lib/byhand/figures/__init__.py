@@ -6,7 +6,6 @@ timeline             what each rank did, when
 message_diagram      who sent to whom, when
 round_picture        one round of an all-reduce: whose terms, whose messages, bytes by link
 all_rounds           all rounds of an all-reduce: whose terms each rank holds, and messages
-tradeoff             rounds against bytes, a point for each algorithm
 traffic_matrices     who sent how much to whom, for several algorithms
 bytes_bars           bytes predicted beside bytes counted
 curves               loss curves, and what a setting does to a time
@@ -46,7 +45,7 @@ from byhand.figures.collective import (
 )
 from byhand.figures.columns import columns
 from byhand.figures.cube import rank_cube
-from byhand.figures.curves import curves, seconds_by_size, tradeoff
+from byhand.figures.curves import curves, seconds_by_size
 from byhand.figures.dots import every_value
 from byhand.figures.flat import bucket_layout, flat_shards, shards_held
 from byhand.figures.grid import rank_grid
@@ -95,6 +94,5 @@ __all__ = [
     "shard_picture",
     "shards_held",
     "timeline",
-    "tradeoff",
     "traffic_matrices",
 ]
