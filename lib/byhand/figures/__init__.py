@@ -26,7 +26,6 @@ block_flow           where a layer's split begins and ends, forward and backward
 shard_picture        which rank holds which part of a matrix
 seconds_by_size      time over size: measured points, lines, and where lines cross
 attention_map        which rank computes which scores, in which round of a ring
-ring_timeline        whose keys each rank worked on, and when it waited for the next
 every_value          every single value of several series
 recorded             the picture of an earlier run, where a machine cannot make its own
 save_svg             the same figure gives the same file
@@ -34,7 +33,7 @@ save_animated_svg    a figure that time uncovers
 """
 
 from byhand.figures.animated import save_animated_svg
-from byhand.figures.attention import attention_map, ring_timeline
+from byhand.figures.attention import attention_map
 from byhand.figures.bars import bytes_bars, expert_loads, layout_seconds, leaving_bars
 from byhand.figures.block import block_flow
 from byhand.figures.collective import (
@@ -85,7 +84,6 @@ __all__ = [
     "rank_cube",
     "rank_grid",
     "recorded",
-    "ring_timeline",
     "round_picture",
     "save_animated_svg",
     "save_svg",
