@@ -15,7 +15,7 @@ from byhand.all_reduce.lab import (
     watch_rounds,
 )
 from byhand.communication_cost import cost
-from byhand.figures import round_picture, tradeoff
+from byhand.figures import round_picture
 
 
 def test_a_round_shows_whose_terms_are_summed_and_what_each_link_has_carried():
@@ -118,6 +118,14 @@ def test_with_the_near_partner_first_halving_fills_links_as_little_as_two_levels
         assert near.in_turn(8) == algorithms.hierarchical(64, 8).in_turn(8) == 3.5
 
 
+def test_what_leaves_a_host_are_the_shares_of_partners_on_other_hosts():
+    near, far = (trees.halving_doubling(64, near_first=first) for first in (True, False))
+    assert near.leaves_host(8) == algorithms.hierarchical(64, 8).leaves_host(8) == 1.75
+    assert far.leaves_host(8) == 14
+    assert algorithms.ring(64).leaves_host(8) == pytest.approx(2 * 63 / 64)
+    assert near.leaves_host(64) == 0
+
+
 def test_a_crossing_is_where_lines_through_the_points_meet():
     slow_start, many_bytes = [(1, 8.0), (100, 8.0)], [(1, 1.0), (100, 64.0)]
     assert crossing(many_bytes, slow_start) == pytest.approx(10)
@@ -128,8 +136,3 @@ def test_a_crossing_is_where_lines_through_the_points_meet():
 def test_the_ring_that_is_read_is_the_ring_that_runs():
     assert all_reduce.ring_all_reduce is rings.ring_all_reduce
     assert by_name("ring") is rings.ring_all_reduce
-
-
-def test_algorithms_at_one_place_share_a_point():
-    points = {"ring": (126, 1.97), "double ring": (126, 1.97), "tree": (12, 3.0)}
-    assert "ring\ndouble ring" in words(tradeoff(points, "A title"))

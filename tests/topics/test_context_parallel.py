@@ -50,7 +50,7 @@ from byhand.context_parallel.lab import (
 )
 from byhand.context_parallel.places import LAYOUTS, pairs, positions, seen
 from byhand.context_parallel.ring import Homeward, around
-from byhand.figures import attention_map, ring_timeline
+from byhand.figures import attention_map
 from byhand.hybrid_parallel import chunks_of
 from byhand.hybrid_parallel.lab import train_on_one_device
 from byhand.model.gpt import Parts, gpt_layers, gpt_weights, next_token_loss, random_gpt
@@ -467,20 +467,6 @@ def test_a_rings_messages_hide_from_the_length_of_the_formula_whatever_the_width
 def test_a_way_that_does_not_exist_is_told():
     with pytest.raises(ValueError, match="no way 'star'; there are ring, gathered, scores, ulys"):
         sent_bytes("star", 4, 100)
-
-
-def test_sleeping_ranks_work_on_every_block_once_in_the_order_of_the_ring():
-    for layout in LAYOUTS:
-        rows = asleep.ring_asleep(4, layout, 0.02)
-        assert [[one.owner for one in row] for row in rows] == [
-            [(rank - number) % 4 for number in range(4)] for rank in range(4)
-        ]
-        assert asleep.ring_seconds(rows) >= imbalance(4, layout) * 0.02 / 4
-        figure = ring_timeline({layout: rows}, "a title")
-        assert figure.axes[0].get_title(loc="left") == layout
-        every = [one for row in rows for one in row]
-        worked = sum(one[2] > one[1] for one in every)
-        assert len(figure.axes[0].patches) == len(every) + worked, "no bar where nothing was done"
 
 
 def test_every_way_sleeps_at_least_as_long_as_its_share_of_the_work():

@@ -119,7 +119,6 @@ FIGURES = {
     "flat": lambda: figures.flat_shards({"weight": 70, "bias": 3}, 4),
     "held": lambda: figures.bytes_bars(HELD, HELD, "A title", "held", key=True),
     "one bucket": lambda: figures.bucket_layout([1] * 20, [list(range(20))]),
-    "tradeoff": lambda: figures.tradeoff({"a": (6, 2), "b": (6, 2), "c": (9, 3)}, "A title"),
     "all rounds": lambda: figures.all_rounds(history(ring(3)), ring(3).rounds, "A title"),
     "seconds": lambda: figures.seconds_by_size(
         {"a": [(9, 1, 1, 2), (99, 2, 1, 2)]}, {}, "A title", {"m": 50}

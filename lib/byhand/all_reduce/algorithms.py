@@ -80,6 +80,12 @@ class Algorithm:
             total += max(loads.values(), default=0)
         return total / self.num_pieces
 
+    def leaves_host(self, ranks_per_host: int) -> float:
+        """What the first host's ranks send to other hosts, in tensors."""
+        every = (t for transfers in self.rounds for t in transfers)
+        leaving = [t for t in every if t.sender < ranks_per_host <= t.receiver]
+        return sum(t.stop - t.start for t in leaving) / self.num_pieces
+
 
 def cut(num_elements: int, num_pieces: int) -> list[int]:
     """Where pieces begin, and the end: the first num_elements mod num_pieces have one more."""

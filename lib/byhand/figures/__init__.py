@@ -6,7 +6,6 @@ timeline             what each rank did, when
 message_diagram      who sent to whom, when
 round_picture        one round of an all-reduce: whose terms, whose messages, bytes by link
 all_rounds           all rounds of an all-reduce: whose terms each rank holds, and messages
-tradeoff             rounds against bytes, a point for each algorithm
 traffic_matrices     who sent how much to whom, for several algorithms
 bytes_bars           bytes predicted beside bytes counted
 curves               loss curves, and what a setting does to a time
@@ -27,7 +26,6 @@ block_flow           where a layer's split begins and ends, forward and backward
 shard_picture        which rank holds which part of a matrix
 seconds_by_size      time over size: measured points, lines, and where lines cross
 attention_map        which rank computes which scores, in which round of a ring
-ring_timeline        whose keys each rank worked on, and when it waited for the next
 every_value          every single value of several series
 recorded             the picture of an earlier run, where a machine cannot make its own
 save_svg             the same figure gives the same file
@@ -35,7 +33,7 @@ save_animated_svg    a figure that time uncovers
 """
 
 from byhand.figures.animated import save_animated_svg
-from byhand.figures.attention import attention_map, ring_timeline
+from byhand.figures.attention import attention_map
 from byhand.figures.bars import bytes_bars, expert_loads, layout_seconds, leaving_bars
 from byhand.figures.block import block_flow
 from byhand.figures.collective import (
@@ -46,7 +44,7 @@ from byhand.figures.collective import (
 )
 from byhand.figures.columns import columns
 from byhand.figures.cube import rank_cube
-from byhand.figures.curves import curves, seconds_by_size, tradeoff
+from byhand.figures.curves import curves, seconds_by_size
 from byhand.figures.dots import every_value
 from byhand.figures.flat import bucket_layout, flat_shards, shards_held
 from byhand.figures.grid import rank_grid
@@ -86,7 +84,6 @@ __all__ = [
     "rank_cube",
     "rank_grid",
     "recorded",
-    "ring_timeline",
     "round_picture",
     "save_animated_svg",
     "save_svg",
@@ -95,6 +92,5 @@ __all__ = [
     "shard_picture",
     "shards_held",
     "timeline",
-    "tradeoff",
     "traffic_matrices",
 ]

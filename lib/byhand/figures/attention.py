@@ -1,4 +1,4 @@
-"""Attention over ranks: who computes which scores in which round, and who waited for keys."""
+"""Attention over ranks: who computes which scores in which round."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -8,7 +8,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
 
 from byhand.figures import pen, style
-from byhand.figures.lanes import Bar, Panel, over_time
 
 SQUARE, BAR_INCHES = 2.75, 0.2
 PALEST = 0.42  # of the last round's colour
@@ -23,15 +22,6 @@ class Tile(NamedTuple):
     queries: tuple[int, int]
     keys: tuple[int, int]
     diagonal: bool
-
-
-class Round(NamedTuple):
-    """One round of a rank, in seconds: it works on `owner`'s keys, then waits for the next."""
-
-    owner: int
-    start: float
-    computed: float
-    end: float
 
 
 def attention_map(panels: Mapping[str, Sequence[Tile]], title: str) -> Figure:
@@ -81,21 +71,3 @@ def _shares(some: Sequence[Tile], ranks: int) -> list[float]:
         (top, bottom), (left, right) = tile.queries, tile.keys
         areas[tile.rank] += (bottom - top) * (right - left) / (2 if tile.diagonal else 1)
     return [area * ranks / sum(areas) for area in areas]
-
-
-def ring_timeline(runs: Mapping[str, Sequence[Sequence[Round]]], title: str) -> Figure:
-    """A row per rank for each name, one axis of time: what it worked on in each round.
-
-    A bar has the colour and the number of the rank whose keys it is about; white is waiting.
-    """
-    panels = []
-    for name, rows in runs.items():
-        panel = Panel(pen.ranks(len(rows)), [], name)
-        for rank, row in enumerate(rows):
-            for owner, start, computed, end in row:
-                panel.bars.append(Bar(rank, computed, end, style.PAPER))
-                if computed > start:  # else there is nothing to do in this round
-                    work = Bar(rank, start, computed, style.rank_colour(owner), str(owner))
-                    panel.bars.append(work)
-        panels.append(panel)
-    return over_time(panels, title, {})

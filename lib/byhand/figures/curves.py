@@ -158,30 +158,3 @@ def _mark(axes: Axes, text: str, size: float) -> None:
     points, side = (-4, "right") if size > (least * most) ** 0.5 else (4, "left")
     look = {"xycoords": axes.get_xaxis_transform(), "va": "top", "ha": side}
     pen.beside(axes, (size, 0.97), text, points, **look)
-
-
-def tradeoff(points: Mapping[str, tuple[float, float]], title: str) -> Figure:
-    """points: by name, (rounds, tensors through the fullest links). Lower left is better.
-
-    Algorithms at one point share a point, and a line of text.
-    """
-    shared: dict[tuple[float, float], list[str]] = {}
-    for name, (number, sent) in points.items():
-        shared.setdefault((number, round(sent, 1)), []).append(name)
-    rounds, tensors = zip(*shared, strict=True)
-    with style.plot(3.2, title) as (figure, axes):
-        axes.set(xscale="log", xlim=(0.6 * min(rounds), 1.6 * max(rounds)))
-        axes.set(
-            xlabel="rounds, on a logarithmic scale", ylabel="tensors through the fullest links"
-        )
-        axes.set_ylim(0, 1.25 * max(tensors))
-        axes.set_xticks(sorted(set(rounds)), [f"{tick:g}" for tick in sorted(set(rounds))])
-        axes.set_xticks([], minor=True)
-        axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
-        axes.plot(rounds, tensors, "o", color=style.OP_COLOURS["all_reduce"], markersize=8)
-        for point, names in shared.items():
-            below = 0.2 * max(tensors) < point[1] == min(tensors)
-            look = {"va": "top", "xytext": (0, -9)} if below else {"va": "bottom", "xytext": (0, 8)}
-            look |= {"textcoords": "offset points", "ha": "center", "linespacing": 1.25}
-            axes.annotate("\n".join(names), point, **look)
-    return figure

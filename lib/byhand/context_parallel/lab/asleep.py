@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import torch
 import torch.distributed as dist
@@ -24,56 +23,13 @@ from byhand.context_parallel.ring import around
 from byhand.runtime import VirtualNetwork, launch
 from byhand.tools.asleep import LINK as LINK
 from byhand.tools.asleep import slow_link as slow_link
-from byhand.tools.asleep import stretches
-
-if TYPE_CHECKING:  # ranks import this module
-    from byhand.figures.attention import Round
 
 FEATURES, TRIES = 1024, 3  # of a sleeping attention's keys, in float32; of each measurement
-
-
-def ring_asleep(world_size: int, layout: str, compute: float) -> list[list[Round]]:
-    """Every rank's rounds of a causal forward of 1024 positions that sleeps.
-
-    compute: seconds on one device. Of three, the one that other programs disturbed least.
-    """
-    from byhand.figures.attention import Round
-
-    def on_rank(rank: int, world_size: int) -> list[list[tuple[int, float, float, float]]]:
-        """(owner, start, end of computing, end of waiting) of each round, from the barrier's."""
-        block, every = torch.zeros(2, 1024 // world_size, FEATURES), []
-        for _ in around(block):
-            pass  # the first messages of a pair also connect it
-        for _ in range(TRIES):
-            dist.barrier()
-            zero, marks = time.monotonic(), []
-            for owner, _ in around(block):
-                start = time.monotonic() - zero
-                work = _block_seconds(rank, owner, 1024, layout, compute)
-                time.sleep(work)
-                marks.append((owner, start, time.monotonic() - zero if work else start))
-            ends = [start for _, start, _ in marks[1:]] + [marks[-1][2]]
-            every.append([(*mark, end) for mark, end in zip(marks, ends, strict=True)])
-        return every
-
-    run, tries = launch(on_rank, world_size), []
-    for number in range(TRIES):
-        begun = [stretches(run, rank)[number + 1].begin for rank in range(world_size)]
-        late, rows = [begin - min(begun) for begin in begun], []
-        for found, start in zip(run.results, late, strict=True):
-            rows.append([Round(at, *(t + start for t in edges)) for at, *edges in found[number]])
-        tries.append(rows)
-    return min(tries, key=ring_seconds)
 
 
 def _block_seconds(rank: int, owner: int, total: int, layout: str, compute: float) -> float:
     length = total // dist.get_world_size()
     return compute * pairs(rank, owner, length, layout, True) / (total * (total + 1) / 2)
-
-
-def ring_seconds(rows: Sequence[Sequence[Round]]) -> float:
-    """From the first rank's start to the last one's end."""
-    return max(row[-1].end for row in rows) - min(row[0].start for row in rows)
 
 
 def ring(compute: float, num_positions: int) -> None:
