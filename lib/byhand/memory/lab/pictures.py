@@ -32,14 +32,16 @@ HALVES = {  # what a technique makes smaller
 }
 
 
-def techniques_picture(found: Mapping[str, Technique], title: str) -> Figure:
-    """A row for each, by what it makes smaller."""
+def techniques_picture(
+    found: Mapping[str, Technique], paper: Mapping[str, float], title: str
+) -> Figure:
+    """A row for each, by what it makes smaller. paper: bytes held at most, predicted."""
     rows: dict[str, tuple[Bar, ...]] = {}
     for heading, names in {"": ("dp",), **HALVES}.items():
         if heading:
             rows[f"smaller: {heading}"] = ()
         for name in names:
-            rows[name] = _costs(found[name], found["dp"].operations)
+            rows[name] = _costs(found[name], paper[name], found["dp"].operations)
     key: dict[str, object] = {
         "between steps": STATE,
         "in a step": ON_TOP,
@@ -48,15 +50,16 @@ def techniques_picture(found: Mapping[str, Technique], title: str) -> Figure:
         "to ranks": SENT,
         "to files": MOVED,
     }
-    return columns(rows, ("MB held at most", "work, times dp's", "MB moved"), title, key)
+    headings = "MB held at most", "work, times dp's", "MB moved"
+    return columns(rows, headings, title, key, "on paper")
 
 
-def _costs(one: Technique, operations: int) -> tuple[Bar, ...]:
-    """A row's bars. operations: dp's."""
+def _costs(one: Technique, paper: float, operations: int) -> tuple[Bar, ...]:
+    """A row's bars. paper: bytes held at most, predicted; operations: dp's."""
     memory = [(one.between, STATE), (one.peak - one.between, ON_TOP)]
     busy, whole = (value / operations for value in (one.operations, one.work))
     return (
-        Bar(memory, f"{one.peak / 1e6:.1f}"),
+        Bar(memory, f"{one.peak / 1e6:.1f}", paper),
         Bar([(busy, WORK), (whole - busy, IDLE)], f"{whole:.2f}"),
         Bar([(one.sent, SENT), (one.moved, MOVED)], f"{(one.sent + one.moved) / 1e6:.1f}"),
     )
