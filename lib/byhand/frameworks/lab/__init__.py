@@ -1,4 +1,4 @@
-"""What lecture 18 runs and draws: every way in one launch, measured; what each leaves out; the table.
+"""What lecture 18 runs and draws: every way in one launch, measured; what each leaves out.
 
 All ways take the same steps from the same weights. A way is the name of a generator, as by_torch,
 by_others and by_hand have them, so that it can be sent to ranks and shown on the page.

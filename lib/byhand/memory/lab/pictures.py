@@ -73,7 +73,11 @@ def fits_picture(held: Mapping[str, Mapping[str, float]], limit: float, title: s
         rows[name] = [Line(bars, f"{sum(kinds.values()) / 1e9:.0f} GB")]
     key = {kind: style.STATE_COLOURS[kind] for kind in next(iter(held.values()))}
     figure = stacked({"": rows}, title, "GB of a rank (dashed: a GPU's memory)", key)
-    figure.axes[0].axvline(limit / 1e9, color=style.INK, linewidth=1.2, linestyle=(0, (3, 2)))
+    (axes,) = figure.axes
+    axes.axvline(limit / 1e9, color=style.INK, linewidth=1.2, linestyle=(0, (3, 2)))
+    for text in axes.texts:
+        if 0.85 * limit < 1e9 * text.xy[0] < limit:
+            text.xy = limit / 1e9, text.xy[1]  # beside the line, not through it
     return figure
 
 
