@@ -52,8 +52,8 @@ def columns(
                         axes.plot([at, at], [y - 0.45, y + 0.45], color=style.INK, linewidth=2)
         entries: list[Any] = [Patch(fc=c, ec=style.FAINT, label=name) for name, c in key.items()]
         if tick:
-            look = {"marker": "|", "markersize": 11, "markeredgewidth": 2, "linestyle": "none"}
-            entries.append(Line2D([], [], color=style.INK, label=tick, **look))
+            look: dict[str, Any] = {"marker": "|", "markersize": 11, "markeredgewidth": 2}
+            entries.append(Line2D([], [], color=style.INK, ls="none", label=tick, **look))
         corner = 0.1 / style.WIDTH_INCHES, 0
         across = max(1, len(entries))
         figure.legend(handles=entries, ncols=across, loc="lower left", bbox_to_anchor=corner)
