@@ -432,6 +432,14 @@ def test_a_row_without_bars_is_a_bold_heading():
     assert len(first.patches) == 1
 
 
+def test_a_tick_stands_where_its_bar_says_and_is_named_in_the_key():
+    rows = {"a": (Bar([(3, "#1f4e79")], "3", 2.5), Bar([(1, "#1f4e79")], "1"))}
+    figure = figures.columns(rows, ("one", "two"), "A title", {}, "on paper")
+    first, second = ([list(line.get_xdata()) for line in axes.lines] for axes in figure.axes)
+    assert (first, second) == ([[2.5, 2.5]], [])
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["on paper"]
+
+
 def test_gradients_and_their_buckets_lie_below_each_other():
     axes = figures.bucket_layout([10, 20, 30], [[2], [1, 0]]).axes[0]
     edges = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches]

@@ -835,6 +835,13 @@ def test_every_technique_costs_what_its_lecture_says():
     assert min(found, key=lambda name: found[name].peak) == "ZeRO-3, recomputed"
 
 
+def test_every_technique_holds_what_is_predicted_and_a_moment_more():
+    found, paper = lab.techniques(2, num_sequences=4), lab.on_paper(2, num_sequences=4)
+    assert set(found) == set(paper)
+    for name, one in found.items():
+        assert 0 < one.peak - paper[name] < 1.5e6, name
+
+
 def test_work_counts_what_an_idle_stage_could_have_done():
     assert lab.Technique(1, 1, 1, 0, 60, idle=0.25).work == 80
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from byhand.figures import pen, style
@@ -12,10 +13,11 @@ INCHES, KEY_INCHES = 0.27, 0.3  # of a row; of the key, below
 
 
 class Bar(NamedTuple):
-    """Bars end to end, (length, colour) each, and the text behind them."""
+    """Bars end to end, (length, colour) each, the text behind them, and where to put a tick."""
 
     bars: Sequence[tuple[float, Any]]
     text: str
+    tick: float | None = None
 
 
 def columns(
@@ -23,10 +25,11 @@ def columns(
     headings: Sequence[str],
     title: str,
     key: Mapping[str, Any],
+    tick: str = "",
 ) -> Figure:
     """A row for each name, a column for each heading, each to a scale of its own from 0.
 
-    A row without bars is a heading of those below it.
+    A row without bars is a heading of those below it. tick: what ticks mean, for the key.
     """
     inches = 1.0 + INCHES * len(rows) + KEY_INCHES * bool(key)
     with style.plot(inches, title, 1, len(headings), sharey=True) as (figure, grid):
@@ -45,7 +48,12 @@ def columns(
                 if row:
                     end = pen.stack(axes, y, 0.66, [("", x, c) for x, c in row[number].bars])
                     pen.beside(axes, (end, y), row[number].text, 3)
-        entries = [Patch(fc=c, ec=style.FAINT, label=name) for name, c in key.items()]
+                    if (at := row[number].tick) is not None:
+                        axes.plot([at, at], [y - 0.45, y + 0.45], color=style.INK, linewidth=2)
+        entries: list[Any] = [Patch(fc=c, ec=style.FAINT, label=name) for name, c in key.items()]
+        if tick:
+            look: dict[str, Any] = {"marker": "|", "markersize": 11, "markeredgewidth": 2}
+            entries.append(Line2D([], [], color=style.INK, ls="none", label=tick, **look))
         corner = 0.1 / style.WIDTH_INCHES, 0
         across = max(1, len(entries))
         figure.legend(handles=entries, ncols=across, loc="lower left", bbox_to_anchor=corner)

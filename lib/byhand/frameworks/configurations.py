@@ -60,9 +60,9 @@ JEAN_ZAY = replace(MACHINES["a100-80gb"], name="jean-zay", between=4 * 12.5e9 / 
 class Ran:
     """Where it ran, the planner's software for it, and how fast its source says it was.
 
-    machine: None where the planner cannot judge, and unjudged says why. own: whether its constants
-    were fitted to this very software. seconds or mfu: as the source has them, where it has them.
-    told: the source's words. floor: why the run takes longer than the planner says, if it does.
+    machine: None where the planner cannot judge, and unjudged says why. seconds or mfu: as the
+    source has them, where it has them. told: the source's words. floor: why the run takes longer
+    than the planner says, if it does.
     """
 
     machine: Machine | None
@@ -71,7 +71,6 @@ class Ran:
     seconds: float | None = None
     mfu: float | None = None
     told: str = ""
-    own: bool = False
     floor: str = ""
     unjudged: str = ""
 
@@ -127,11 +126,10 @@ CONFIGURATIONS = {
             "--pp-partition-method 'type:transformer|embedding'": (
                 "70 blocks and 2 copies of the table share 12 stages: 6 each"
             ),
-            "--position-embedding-type alibi": (
-                "no table of positions; ours on paper has one, of 0.03 billion"
-            ),
             "--checkpoint-activations": "blocks are recomputed",
-            "ZERO_STAGE=0 # ... its own zero stage 1 equivalent": "ZeRO stage 1, all the same",
+            "ZERO_STAGE=0 # ... its own zero stage 1 equivalent": (
+                "ZeRO stage 1, by DeepSpeed's bf16 optimizer itself"
+            ),
         },
         "github.com/bigscience-workshop/bigscience, train/tr11-176B-ml/tr11-176B-ml.slurm",
         states(2, 4, 12),
@@ -161,6 +159,7 @@ CONFIGURATIONS = {
             "Seq. Len. 8,192; Batch size/DP 16": "16 micro-batches of 1 row; 2048 sequences",
             "reduce one Transformer layer each": "7 blocks on the first and last stage, else 8",
             "we do not reshard after forward computation": "ZeRO stage 2",
+            "8K tokens without activation checkpointing": "nothing is recomputed",
         },
         "arXiv:2407.21783, section 3.3.2, table 4",
         states(2, 4, 12),
@@ -188,7 +187,7 @@ CONFIGURATIONS = {
         "github.com/pytorch/torchtitan, commit 8a2686c4a4e41545a21b54954aff10a0df59eef9, "
         "torchtitan/models/llama3/train_configs/llama3_405b.toml",
         states(4, 4, 8),
-        Ran(MACHINES["h100-80gb"], "torchtitan-async", "fp8", own=True),
+        Ran(MACHINES["h100-80gb"], "torchtitan-async", "fp8"),
     ),
     "Mixtral 8x7B": Configuration(
         MIXTRAL,

@@ -1,4 +1,4 @@
-"""Which tool to begin with: four jobs, and the questions that tell them apart. Pure."""
+"""Which tool to begin with: four jobs, five tools, and what rules a tool out. Pure."""
 
 from __future__ import annotations
 
@@ -29,13 +29,44 @@ JOBS = {
 }
 
 
-def tool_for(job: Job) -> str:
-    """The tool to try first."""
+@dataclass(frozen=True)
+class Tool:
+    """What lecture 18 found of a tool.
+
+    shards: states over all GPUs; splits: layers; cuts: the depth; sums: the two gradients of a
+    table that two stages share.
+    """
+
+    shards: bool = True
+    splits: bool = False
+    cuts: bool = False
+    sums: bool = False
+
+
+TOOLS = {  # the first one changes least of a program
+    "DDP": Tool(shards=False),
+    "FSDP2": Tool(),
+    "DeepSpeed": Tool(cuts=True, sums=True),  # whether it splits layers well was not checked
+    "torchtitan": Tool(splits=True, cuts=True),
+    "Megatron-core": Tool(splits=True, cuts=True, sums=True),
+}
+
+
+def ruled_out(tool: Tool, job: Job) -> str:
+    """By what; nothing if it is not."""
     states = 16 * job.parameters  # bytes in bf16 with AdamW: lecture 06
-    if states < MEMORY / 2:  # the other half is for activations
-        return "DDP"
-    if job.tp == job.pp == 1:  # states are sharded, and no layer is split
-        return "FSDP2 or DeepSpeed"
-    if job.pp > 1 and job.tied:  # the table lies on two stages: torchtitan refuses
-        return "Megatron-core"
-    return "torchtitan"
+    held = states / job.gpus if tool.shards else states
+    if held > MEMORY:
+        return f"{held / 1e9:.0f} GB"
+    if job.tp > 1 and not tool.splits:
+        return "tp"
+    if job.pp > 1 and not tool.cuts:
+        return "pp"
+    if job.pp > 1 and job.tied and not tool.sums:
+        return "table"
+    return ""
+
+
+def tool_for(job: Job) -> str:
+    """The tool to try first: of those that nothing rules out, the one that changes least."""
+    return next(name for name, tool in TOOLS.items() if not ruled_out(tool, job))

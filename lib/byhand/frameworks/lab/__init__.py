@@ -1,4 +1,4 @@
-"""What lecture 18 runs and draws: every way in one launch, measured; what each refuses; the table.
+"""What lecture 18 runs and draws: every way in one launch, measured; what each leaves out.
 
 All ways take the same steps from the same weights. A way is the name of a generator, as by_torch,
 by_others and by_hand have them, so that it can be sent to ranks and shown on the page.
@@ -11,7 +11,6 @@ import inspect
 import re
 import statistics
 import textwrap
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,10 +24,9 @@ from byhand.frameworks import by_hand, by_others, by_torch
 from byhand.frameworks.by_torch import Batches
 from byhand.frameworks.configurations import BERT_LARGE, CONFIGURATIONS
 from byhand.frameworks.lab.marks import mark
-from byhand.frameworks.refusals import REFUSALS, one_row_less, sentence_of, silences
+from byhand.frameworks.silences import one_row_less, silences
 from byhand.model.gpt import GPT
 from byhand.pipeline_schedules import gpipe, one_forward_one_backward, simulate
-from byhand.planner.software import UNSEEN
 from byhand.planner.step import Step, step
 from byhand.runtime import Event, Run, launch
 from byhand.tools.peaks import peaks_of
@@ -90,7 +88,7 @@ class Trained:
 
     def __repr__(self) -> str:
         calls = ", ".join(f"{count} {op}" for op, count in self.calls.items())
-        return f"{calls}; {self.sent_bytes / 1e3:,.0f} KB, {self.peak_bytes / 1e6:.2f} MB held"
+        return f"{calls}; {self.sent_bytes / 1e3:,.0f} KB"
 
 
 def losses_alone(weights: GPT, batches: Batches) -> list[float]:
@@ -113,35 +111,6 @@ def train_all(
     run = launch(_measured, world_size, (list(ways.values()), weights, batches), deadline=300)
     by_way = zip(_last_steps(run, len(batches)), zip(*run.results, strict=True), strict=True)
     return {name: _trained(*found) for name, found in zip(ways, by_way, strict=True)}
-
-
-def step_seconds(
-    ways: Mapping[str, Callable], weights: GPT, batches: Batches, world_size: int = 2
-) -> dict[str, float]:
-    """A step's median seconds by way, on the rank that takes longest. After each step it is the
-    next way's turn, so that a machine busy with something else slows all of them.
-    """
-    run = launch(_timed, world_size, (list(ways.values()), weights, batches), deadline=300)
-    by_way = zip(*run.results, strict=True)
-    return {
-        name: statistics.median(map(max, zip(*ranks, strict=True)))
-        for name, ranks in zip(ways, by_way, strict=True)
-    }
-
-
-def _timed(
-    rank: int, world_size: int, ways: Sequence[Callable], weights: GPT, batches: Batches
-) -> list[list[float]]:
-    running: list[tuple[by_torch.Losses, list[float]]] = [
-        (way(weights, batches), []) for way in ways
-    ]
-    for _ in batches:
-        for steps, seconds in running:
-            dist.barrier()
-            start = time.perf_counter()
-            next(steps)
-            seconds.append(time.perf_counter() - start)
-    return [seconds for _, seconds in running]
 
 
 def _losses(
@@ -195,19 +164,6 @@ def _trained(calls: Sequence[Event], found: Sequence[tuple]) -> Trained:
 
 
 # What they do not do
-
-
-def refused(
-    weights: GPT, batches: Batches, world_size: int = 2, names: Sequence[str] = tuple(REFUSALS)
-) -> dict[str, str]:
-    """By framework that is installed: how it refuses what refusals.py asks of it, on rank 0."""
-    gone = absent()
-    asked = {name: REFUSALS[name] for name in names if name not in gone}
-
-    def ask(rank: int, world_size: int) -> list[str]:
-        return [sentence_of(refuse, weights, batches) for refuse in asked.values()]
-
-    return dict(zip(asked, launch(ask, world_size, deadline=300).results[0], strict=True))
 
 
 def silent(
@@ -330,27 +286,20 @@ def by_layers(num_devices: int = 4, num_micro_batches: int = 8) -> Figure:
 
 
 def seconds_of(name: str, chunks: int = 1) -> str:
-    """A configuration's step on paper, and as its source has it, in a line.
+    """A configuration's step on paper, as its source has it, and how much longer it ran, in a line.
 
-    A run that took longer or shorter than the planner's error allows is said to be outside it.
+    A published MFU is made seconds. Why not, where the planner cannot judge.
     """
-    ran = CONFIGURATIONS[name].ran
-    on_paper, printed = CONFIGURATIONS[name].step(chunks), []
-    if ran.seconds:
-        printed.append(f"{ran.seconds:.0f} s")
-    if ran.mfu:
-        printed.append(f"MFU {ran.mfu:.0%}")
-    run = " or ".join(printed) or "nothing"
+    ran, on_paper = CONFIGURATIONS[name].ran, CONFIGURATIONS[name].step(chunks)
     if on_paper is None:
-        return f"not judged: {ran.unjudged}; published: {run}"
-    missed = on_paper.error if ran.own else UNSEEN
+        return f"not judged: {ran.unjudged}"
     if ran.floor:
-        return f"{on_paper.seconds:.1f} s at least: {ran.floor}; published: {run}"
-    by_mfu = on_paper.seconds * on_paper.mfu / ran.mfu if ran.mfu else on_paper.seconds
-    off = (ran.seconds or by_mfu) / on_paper.seconds - 1  # how much longer it ran than on paper
-    where = f"outside this band, {off:+.0%}, " if abs(off) > missed else ""
-    span = f"{on_paper.seconds:.1f} s ± {missed:.0%}, MFU {on_paper.mfu:.0%}"
-    return f"{span}; {where}published: {run}"
+        return f"{on_paper.seconds:.1f} s at least: {ran.floor}"
+    published = on_paper.seconds * on_paper.mfu / ran.mfu if ran.mfu else ran.seconds
+    if published is None:
+        return f"{on_paper.seconds:8.1f} s"
+    off = published / on_paper.seconds - 1
+    return f"{on_paper.seconds:8.1f} s{published:10.1f} s{off:+10.0%}"
 
 
 # Pictures
@@ -365,17 +314,12 @@ def code_of(function: Any) -> str:
 
 
 def table(found: Mapping[str, Trained], title: str) -> Figure:
-    """What every way calls and sends: a bar table, theirs in one hue and ours in another."""
+    """What every way sends: a bar table, theirs in one hue and ours in another."""
     from byhand.figures import bar_table
     from byhand.figures.style import COMMUNICATION, COMPUTE
 
-    def column(value: Callable[[str], float | None]) -> dict[str, float | None]:
-        return {name: value(name) for name in found}
-
-    columns = {
-        "calls a step": (column(lambda name: sum(found[name].calls.values())), "{:.0f}".format),
-        "sent": (column(lambda name: found[name].sent_bytes), num_bytes_text),
-    }
+    sent = {name: one.sent_bytes for name, one in found.items()}
+    columns = {"sent in a step": (sent, num_bytes_text)}
     return bar_table(columns, title, {n: COMPUTE if n in OURS else COMMUNICATION for n in found})
 
 

@@ -21,7 +21,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from byhand.costs import Layout, held
+from byhand.costs import Layout, counting, held
 from byhand.hybrid_parallel.step import GROUPS, HybridParallel, chunks_of
 from byhand.memory.offload import Offloaded
 from byhand.memory.precision import MasterWeights
@@ -320,6 +320,35 @@ def techniques(n: int, num_sequences: int = 8) -> dict[str, Technique]:
         between, peak, moved, operations = map(max, rows)
         most = max(sum(of_rank[number].values()) for of_rank in sent)
         found[name] = Technique(between, peak, most, moved, operations, idle)
+    return found
+
+
+def on_paper(n: int, num_sequences: int = 8) -> dict[str, float]:
+    """Of each of `programs` the bytes that the fullest rank holds, but for a moment."""
+    dp, m = Layout(dp=n, rows=num_sequences // n), num_sequences if n > 2 else num_sequences // 2
+    asked: dict[str, Layout] = {
+        "dp": dp,
+        "dp, accumulated": replace(dp, rows=1),
+        "dp, recomputed": replace(dp, recompute="full"),
+        **{f"ZeRO-{stage}": replace(dp, zero=stage) for stage in (1, 2, 3)},
+        "ZeRO-3, recomputed": replace(dp, zero=3, recompute="full"),
+        "tp": Layout(tp=n, rows=num_sequences),
+        "tp and sp": Layout(tp=n, rows=num_sequences, sequence=True),
+        "pp": Layout(pp=n, rows=num_sequences // m),
+    }
+    found = {}
+    for name, layout in asked.items():
+        model = costs_of(model_of(), vocabulary_parallel=layout.sequence)
+        found[name] = max(
+            sum(held(model, layout, num_sequences, stage, state=FLOAT32).values())
+            for stage in range(layout.pp)
+        )
+    model, tokens = costs_of(model_of()), dp.rows * 64
+    narrow = costs_of(model_of(torch.bfloat16))
+    found["dp, bf16"] = sum(held(narrow, dp, num_sequences).values())
+    found["dp, averages offloaded"] = found["dp"] - FLOAT32["optimizer"] * model.parameters
+    halves = [counting.saved(part, dp) for part in model.parts if part.half]  # files, but one
+    found["dp, offloaded"] = found["dp"] - tokens * (sum(halves) - max(halves))
     return found
 
 

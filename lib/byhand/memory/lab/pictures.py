@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 
 from byhand.figures import pen, style
 from byhand.figures.bars import Line, stacked
@@ -32,14 +33,16 @@ HALVES = {  # what a technique makes smaller
 }
 
 
-def techniques_picture(found: Mapping[str, Technique], title: str) -> Figure:
-    """A row for each, by what it makes smaller."""
+def techniques_picture(
+    found: Mapping[str, Technique], paper: Mapping[str, float], title: str
+) -> Figure:
+    """A row for each, by what it makes smaller. paper: bytes held at most, predicted."""
     rows: dict[str, tuple[Bar, ...]] = {}
     for heading, names in {"": ("dp",), **HALVES}.items():
         if heading:
             rows[f"smaller: {heading}"] = ()
         for name in names:
-            rows[name] = _costs(found[name], found["dp"].operations)
+            rows[name] = _costs(found[name], paper[name], found["dp"].operations)
     key: dict[str, object] = {
         "between steps": STATE,
         "in a step": ON_TOP,
@@ -48,15 +51,16 @@ def techniques_picture(found: Mapping[str, Technique], title: str) -> Figure:
         "to ranks": SENT,
         "to files": MOVED,
     }
-    return columns(rows, ("MB held at most", "work, times dp's", "MB moved"), title, key)
+    headings = "MB held at most", "work, times dp's", "MB moved"
+    return columns(rows, headings, title, key, "on paper")
 
 
-def _costs(one: Technique, operations: int) -> tuple[Bar, ...]:
-    """A row's bars. operations: dp's."""
+def _costs(one: Technique, paper: float, operations: int) -> tuple[Bar, ...]:
+    """A row's bars. paper: bytes held at most, predicted; operations: dp's."""
     memory = [(one.between, STATE), (one.peak - one.between, ON_TOP)]
     busy, whole = (value / operations for value in (one.operations, one.work))
     return (
-        Bar(memory, f"{one.peak / 1e6:.1f}"),
+        Bar(memory, f"{one.peak / 1e6:.1f}", paper),
         Bar([(busy, WORK), (whole - busy, IDLE)], f"{whole:.2f}"),
         Bar([(one.sent, SENT), (one.moved, MOVED)], f"{(one.sent + one.moved) / 1e6:.1f}"),
     )
@@ -70,7 +74,11 @@ def fits_picture(held: Mapping[str, Mapping[str, float]], limit: float, title: s
         rows[name] = [Line(bars, f"{sum(kinds.values()) / 1e9:.0f} GB")]
     key = {kind: style.STATE_COLOURS[kind] for kind in next(iter(held.values()))}
     figure = stacked({"": rows}, title, "GB of a rank (dashed: a GPU's memory)", key)
-    figure.axes[0].axvline(limit / 1e9, color=style.INK, linewidth=1.2, linestyle=(0, (3, 2)))
+    (axes,) = figure.axes
+    axes.axvline(limit / 1e9, color=style.INK, linewidth=1.2, linestyle=(0, (3, 2)))
+    for text in axes.texts:
+        if isinstance(text, Annotation) and 0.85 * limit < 1e9 * text.xy[0] < limit:
+            text.xy = limit / 1e9, text.xy[1]  # beside the line, not through it
     return figure
 
 
