@@ -94,8 +94,8 @@ def forgotten(
             look = {"color": colours[name], "linewidth": 1.8 if number else 5}
             axes.plot(range(stop, stop + len(losses) + 1), [before[-1], *losses], **look)
         axes.axvline(stop, color=style.INK, linewidth=0.9, linestyle=(0, (3, 3)), zorder=1)
-        look = {"xycoords": axes.get_xaxis_transform(), "va": "top"}
-        pen.beside(axes, (stop, 0.97), f"stopped after step {stop}", **look)
+        at_top = {"xycoords": axes.get_xaxis_transform(), "va": "top"}
+        pen.beside(axes, (stop, 0.97), f"stopped after step {stop}", **at_top)
         axes.set(xlabel="step", ylabel="loss")
         axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
         axes.margins(x=0.02)
