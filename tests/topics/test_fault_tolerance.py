@@ -208,7 +208,7 @@ def test_a_rank_killed_under_torchrun_costs_time_and_nothing_else(tmp_path):
     assert (min(after) - 1) % 5 == 0
     whole = dict(enumerate(lab.never_killed(24), 1))
     assert all(abs(whole[step] - loss) < 1e-10 for step, loss in (before | after).items())
-    assert {"restarting", "making and loading", "steps again"} <= set(death.parts)
+    assert all(seconds >= 0 for seconds in death.parts.values())
     assert pictures.downtime(death, "").axes
     assert not [p for p in psutil.process_iter() if str(tmp_path) in command(p)]
 

@@ -14,7 +14,7 @@ else goes on as it was.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,8 +36,6 @@ from byhand.model.transformer import Residual
 from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.sequence_parallel import Dropout
 from byhand.tensor_parallel.gpt import tensor_parallel_parts
-
-STATE = "optimizer", "random numbers", "place in the data", "loss scale"
 
 
 class Sampler:
@@ -128,29 +126,23 @@ class Training:
         shards = self.weights_held() | self.means_held() | self.random_held()
         save(folder / f"step-{self.step}", shards, extra, keep=keep)
 
-    def resume(self, folder: Path, without: Collection[str] = ()) -> bool:
+    def resume(self, folder: Path) -> bool:
         """Go on from the newest whole checkpoint in `folder`, in whatever layout it was saved.
 
-        Returns whether there was one. without: what of STATE is left as it was made, for an
-        experiment. Called on all ranks; the first chooses.
+        Returns whether there was one. Called on all ranks; the first chooses.
         """
         chosen = [newest(folder) if dist.get_rank() == 0 else None]
-        dist.broadcast_object_list(chosen)
+        dist.broadcast_object_list(chosen)  # all ranks load the same one
         if chosen[0] is None:
             return False
-        extra = load(chosen[0], self.weights_held())
-        self.step = extra["step"]
-        if "optimizer" not in without:
-            load(chosen[0], self.means_held())
-            self.adam.steps = extra["optimizer"]
-        if "random numbers" not in without and extra["layout"] == str(self.layout):
+        extra = load(chosen[0], self.weights_held() | self.means_held())
+        self.step, self.adam.steps = extra["step"], extra["optimizer"]
+        self.sampler.epoch, self.sampler.position = extra["place in the data"]
+        self.scale.load(extra["loss scale"])
+        if extra["layout"] == str(self.layout):  # then each rank finds its own random numbers
             held = self.random_held()
             load(chosen[0], held)
             self.random.set_state(held["random numbers"].tensor[0])
-        if "place in the data" not in without:
-            self.sampler.epoch, self.sampler.position = extra["place in the data"]
-        if "loss scale" not in without:
-            self.scale.load(extra["loss scale"])
         return True
 
     def weights_held(self) -> dict[str, Shard]:

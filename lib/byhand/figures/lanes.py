@@ -54,7 +54,8 @@ def over_time(
     """Panels below each other that share the axis of time, from 0 to `end` or the last bar's end.
 
     unit: what times are; seconds, suitably scaled, when None. named: the least share of a panel's
-    names that must fit, else none is drawn. Beyond a panel's last bar its ground is grey, not idle.
+    names that must fit, else none is drawn; before that, primes go. Beyond a panel's last bar its
+    ground is grey, not idle.
     """
     end = end or max((bar.end for panel in panels for bar in panel.bars), default=0) or 1.0
     factor, unit = (1.0, unit) if unit else time_unit(end)
@@ -76,19 +77,31 @@ def over_time(
                 pen.at_right(axes, row, text, 6)
         style.settle(figure)
         for axes, panel in zip(grid.flat, panels, strict=True):
-            fit = [pen.fits(axes, (bar.end - bar.start) * factor, bar.name) for bar in panel.bars]
-            for bar, fits in zip(panel.bars, fit, strict=True):
-                _draw(axes, bar, factor, fits and sum(fit) >= named * len(fit))
+            names = _names(axes, panel.bars, factor, named)
+            for bar, name in zip(panel.bars, names, strict=True):
+                _draw(axes, bar, factor, name)
     return figure
 
 
-def _draw(axes: Axes, bar: Bar, factor: float, named: bool) -> None:
+def _names(axes: Axes, bars: Sequence[Bar], factor: float, named: float) -> list[str]:
+    """What is written into each bar: its name, or that without its prime, or nothing."""
+    for names in ([bar.name for bar in bars], [bar.name.rstrip("'") for bar in bars]):
+        fit = [
+            pen.fits(axes, (bar.end - bar.start) * factor, name)
+            for bar, name in zip(bars, names, strict=True)
+        ]
+        if sum(fit) >= named * len(fit):
+            return [name if fits else "" for name, fits in zip(names, fit, strict=True)]
+    return [""] * len(bars)
+
+
+def _draw(axes: Axes, bar: Bar, factor: float, name: str) -> None:
     left, wide = bar.start * factor, (bar.end - bar.start) * factor
     edge = style.FAINT if bar.colour == style.PAPER else style.PAPER
     pen.box(axes, (left, bar.row + bar.top), (wide, bar.height), bar.colour, edge, 0.6)
-    if named and bar.name:
+    if name:
         middle = (left + wide / 2, bar.row + bar.top + bar.height / 2)
-        pen.small(axes, middle, bar.name, color=style.readable_on(bar.colour))
+        pen.small(axes, middle, name, color=style.readable_on(bar.colour))
 
 
 LANES = {  # of a row: colour, top, height

@@ -2,7 +2,7 @@
 
 Forward is dark, backward pale, the weight's half of a split backward between them; idle is white.
 Numbers are micro-batches, where nearly all of them fit; where stages have several chunks of the
-model, every second chunk is paler.
+model, every second chunk is paler. Of two chunks the second one's numbers have a prime, if it fits.
 """
 
 from collections.abc import Sequence
@@ -72,6 +72,7 @@ def _panel(timeline, heading: str) -> Panel:
     for span in timeline.spans:
         action, edges = span.action, (span.start - zero, span.end - zero)
         colour = style.tint(COLOURS[action.kind], CHUNK_STRENGTHS[action.chunk % 2])
-        bars.append(Bar(span.stage, *edges, colour, str(action.micro_batch), -0.43, 0.86))
+        name = f"{action.micro_batch}" + "'" * (chunks == 2 and action.chunk)
+        bars.append(Bar(span.stage, *edges, colour, name, -0.43, 0.86))
     held = [f"holds {most / chunks:.3g}" for most in timeline.peak_in_flight]
     return Panel(pen.ranks(timeline.num_stages, "stage"), bars, heading, held)

@@ -210,7 +210,7 @@ def draw_schedule(
         route = ROUTES[which.removeprefix("found on ")](num_stages)
         chunks = len(route) // num_stages
         costs = 1 / chunks, (2 - weight) / chunks, weight / chunks
-        schedule = find(route, num_micro_batches, chunks * held, *costs, send=send, width=1)
+        schedule = find(route, num_micro_batches, chunks * held, *costs, send=send)
     timeline = simulate(schedule, *costs, send=send)
     least = max(timeline.peak_in_flight) / chunks
     text = (

@@ -51,15 +51,25 @@ def find(
         )
     seconds = seconds_by_kind(len(route), forward, backward_input, backward_weight)
     start = Draft(route, num_micro_batches, most_in_flight, seconds, send)
-    best = start.finished()
-    beam = [(best.score(), start, best)] if width else []
+    return look_ahead(start, width).schedule()
+
+
+def look_ahead(start: Draft, width: int) -> Draft:
+    """The best end that is met where so many beginnings are followed side by side."""
+    best = start.finished()  # as greedy ends it
+    beam = [(best.score(), start, best)]
     while beam:
-        children = [child for one in beam for child in _children(*one)]
-        children.sort(key=lambda child: child[0])
-        unlike = {draft.key(): (score, draft, end) for score, draft, end in children[::-1]}
-        beam = sorted(unlike.values(), key=lambda child: child[0])[:width]
-        best = min([best, *(end for *_, end in beam)], key=Draft.score)
-    return best.schedule()
+        tried = [child for one in beam for child in _children(*one)]  # one choice more
+        beam = _best_first(tried)[:width]
+        best = min([best, *(end for _, _, end in beam)], key=Draft.score)
+    return best
+
+
+def _best_first(tried: list[tuple]) -> list[tuple]:
+    """Without those that differ from a better one in the order of decisions alone."""
+    tried = sorted(tried, key=lambda child: child[0])
+    unlike = {draft.key(): (score, draft, end) for score, draft, end in tried[::-1]}
+    return sorted(unlike.values(), key=lambda child: child[0])
 
 
 def _children(score: tuple, draft: Draft, end: Draft) -> Iterator[tuple]:

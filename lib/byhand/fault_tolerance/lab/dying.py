@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -63,19 +64,14 @@ class Death:
 
         Each part ends when the last rank has done with it; that of loading, with the first step.
         """
-        noticed = self.of("noticed", restart=0)  # by a survivor, if it had time to write that
-        ends = {"noticing": noticed[0]["when"]} if noticed else {}
-        for name, what in PARTS.items():
-            ends[name] = max(e["when"] for e in self.of(what, restart=1))
-        for name, step in ("making and loading", min(self.losses(1))), ("steps again", self.new):
-            ends[name] = max(e["when"] for e in self.of("step", restart=1, step=step))
-        seconds, before = {}, self.when
-        for name, end in ends.items():
-            seconds[name], before = max(0.0, end - before), max(end, before)
-        return seconds
+        done = [self.of("started", restart=1), self.of("imported", restart=1)]
+        done += [self.of("step", restart=1, step=k) for k in (min(self.losses(1)), self.new)]
+        ends = [max(entry["when"] for entry in entries) for entries in done]
+        pairs = pairwise([self.when, *ends])
+        return {name: end - start for name, (start, end) in zip(PARTS, pairs, strict=True)}
 
 
-PARTS = {"restarting": "started", "importing": "imported", "joining": "joined"}
+PARTS = "restarting", "importing torch", "joining and loading", "lost steps again"
 
 
 def kill_one(

@@ -35,10 +35,7 @@ def draw_goodput(num_gpus: int, save_seconds: float, restart_minutes: float) -> 
     """The goodput over the interval at Llama 3's rate of failures, and with shorter saves, ..."""
     mean, restart = between(num_gpus, RATES["Llama 3 405B"]), 60 * restart_minutes
     jobs = {
-        f"saves of {save_seconds:g} s, restarts of {restart_minutes:g} min": (
-            save_seconds,
-            restart,
-        ),
+        f"{save_seconds:g} s and {restart_minutes:g} min": (save_seconds, restart),
         f"saves of {SHORT_SAVE} s": (SHORT_SAVE, restart),
         f"restarts of {SHORT_RESTART // 60} min": (save_seconds, SHORT_RESTART),
         "both": (SHORT_SAVE, SHORT_RESTART),
@@ -55,13 +52,12 @@ def draw_goodput(num_gpus: int, save_seconds: float, restart_minutes: float) -> 
             at = best(save, mean)
             top = at / 60, 100 * goodput(at, save, wait, mean)
             axes.plot(*top, "o", color=colour, markersize=6)
-            look = {"va": "top", "weight": "bold", "zorder": 3}
-            pen.small(axes, (top[0], top[1] - 3), f"{top[1]:.0f} %", **look)
         axes.set(xlabel="minutes between saves", ylabel="goodput, %", xscale="log")
-        axes.set(ylim=(0, 110), yticks=range(0, 101, 25))
+        axes.set(ylim=(0, 102), yticks=range(0, 101, 25))
         axes.set_xticks(TICKS, [str(tick) for tick in TICKS])
         axes.set_xticks([], minor=True)
         axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
-        pen.key(axes, dict(zip(jobs, COLOURS, strict=True)))
+        names = [f"{name}: {top:.0%}" for name, top in tops.items()]
+        pen.key(axes, dict(zip(names, COLOURS, strict=True)))
     text = f"One of {num_gpus:,} GPUs fails every {mean / 60:.0f} minutes, at Llama 3's rate."
     return figure, text

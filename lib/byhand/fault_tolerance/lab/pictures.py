@@ -11,10 +11,11 @@ from matplotlib.figure import Figure
 from byhand.checkpoint import Box
 from byhand.checkpoint.boxes import overlap
 from byhand.fault_tolerance.interval import best, goodput, young
-from byhand.fault_tolerance.lab.dying import Death
+from byhand.fault_tolerance.lab.dying import PARTS, Death
 from byhand.fault_tolerance.lab.saving import Moment
 from byhand.figures import pen, style
 from byhand.figures.cells import Cell, cells
+from byhand.figures.curves import COLOURS
 from byhand.figures.lanes import Bar, Panel, over_time
 
 DEAD, AGAIN, LOADING = "#b2182b", "#e69f00", "#56b4e9"
@@ -45,20 +46,16 @@ def loss_after_death(death: Death, whole: Sequence[float], title: str) -> Figure
 
 
 def downtime(death: Death, title: str, before: float = 1.0, after: float = 1.0) -> Figure:
-    """What each rank did around the death, by its diary: a row for each."""
+    """What each rank did around the death, by its diary, in the words of Death.parts."""
     start = death.when - before
     stop = death.when + sum(death.parts.values()) + after
-    key = {
-        "step": style.COMPUTE,
-        f"rank {death.victim} killed": DEAD,
-        "starting, importing": style.COMMUNICATION,
-        "joining, loading": LOADING,
-        "step again": AGAIN,
-    }
+    colours = style.tint(DEAD, 0.3), style.COMMUNICATION, LOADING, AGAIN
+    key = {"steps": style.COMPUTE, **dict(zip(PARTS, colours, strict=True))}
     bars, ranks = [], sorted({entry["rank"] for entry in death.entries})
     for rank in ranks:
         for restart in (0, 1):
             mine = [e for e in death.entries if (e["rank"], e["restart"]) == (rank, restart)]
+            mine = [{"what": "death", "when": death.when}, *mine] if restart else mine
             for one, other in pairwise(mine):
                 kind = _kind(one, other, restart, death.lost)
                 ends = max(one["when"], start) - start, min(other["when"], stop) - start
@@ -73,12 +70,37 @@ def downtime(death: Death, title: str, before: float = 1.0, after: float = 1.0) 
 
 def _kind(before: Mapping, entry: Mapping, restart: int, lost: Sequence[int]) -> str:
     """What a rank did between two notes; its first step is seen with what came before."""
+    restarting, importing, loading, again = PARTS
     if entry["what"] == "step":
         if before["what"] == "joined":
-            return "joining, loading"
-        return "step again" if restart and entry["step"] in lost else "step"
-    names = {"imported": "starting, importing", "joined": "joining, loading"}
-    return names.get(entry["what"], "")
+            return loading
+        return again if restart and entry["step"] in lost else "steps"
+    names = {"imported": importing, "joined": loading}
+    return restarting if before["what"] == "death" else names.get(entry["what"], "")
+
+
+def forgotten(
+    before: Sequence[float], after: Mapping[str, Sequence[float]], title: str, first: int = 1
+) -> Figure:
+    """The losses of a run up to its stop, and of those that went on from there, by their names.
+
+    first: the step from which on they are drawn.
+    """
+    stop = len(before)
+    with style.plot(3.1, title) as (figure, axes):
+        axes.plot(range(first, stop + 1), before[first - 1 :], color=style.INK, linewidth=2.4)
+        colours = dict(zip(after, COLOURS, strict=False))
+        for number, (name, losses) in enumerate(after.items()):
+            look = {"color": colours[name], "linewidth": 1.8 if number else 5}
+            axes.plot(range(stop, stop + len(losses) + 1), [before[-1], *losses], **look)
+        axes.axvline(stop, color=style.INK, linewidth=0.9, linestyle=(0, (3, 3)), zorder=1)
+        at_top = {"xycoords": axes.get_xaxis_transform(), "va": "top"}
+        pen.beside(axes, (stop, 0.97), f"stopped after step {stop}", **at_top)
+        axes.set(xlabel="step", ylabel="loss")
+        axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
+        axes.margins(x=0.02)
+        pen.name_ends(axes, {name: losses[-1] for name, losses in after.items()}, colours)
+    return figure
 
 
 def cut_off(ways: Mapping[str, Sequence[Moment]], title: str) -> Figure:

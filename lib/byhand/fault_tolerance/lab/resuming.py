@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from byhand.checkpoint import Box
 from byhand.checkpoint.boxes import overlap
@@ -37,7 +38,7 @@ def train(
 ) -> list[float]:
     """The losses of a run in new processes, up to that step, from where `folder` has got to.
 
-    save: at the end, into the same folder. without: see Training.resume.
+    save: at the end, into the same folder. without: what is forgotten, see `forget`.
     """
     on_rank = partial(_train, layout, num_steps, folder, save, dropout, without)
     return launch(on_rank, layout.num_ranks).results[0]
@@ -55,11 +56,25 @@ def _train(
 ) -> list[float]:
     training = make(layout, dropout)
     if folder is not None:
-        training.resume(folder, without)
+        random = training.random.get_state()
+        training.resume(folder)
+        forget(training, without, random)
     losses = list(training.train(num_steps))
     if save and folder is not None:
         training.save(folder)
     return losses
+
+
+def forget(training: Training, what: Collection[str], random: Tensor) -> None:
+    """Put some of what was loaded back to how a run begins; `random`: its random numbers then."""
+    if "optimizer" in what:
+        for mean in (*training.adam.mean, *training.adam.square):
+            mean.zero_()
+        training.adam.steps = 0
+    if "random numbers" in what:
+        training.random.set_state(random)
+    if "place in the data" in what:
+        training.sampler.epoch = training.sampler.position = 0
 
 
 def boxes_held(layout: Layout) -> list[dict[str, Box]]:

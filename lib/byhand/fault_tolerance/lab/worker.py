@@ -23,7 +23,6 @@ import torch
 from torch.distributed.elastic.multiprocessing.errors import record
 
 from byhand import cleanup, setup
-from byhand.checkpoint import CheckpointError
 from byhand.costs.layout import Layout
 from byhand.fault_tolerance.training import Training
 from byhand.model.gpt import random_gpt
@@ -82,14 +81,10 @@ def main(folder: Path, num_steps: int, every: int, patience: float = PATIENCE) -
     setup(rank, world_size)
     diary.note("joined")
     training = make(Layout(dp=world_size))
-    try:
-        for loss in go_on(training, folder, num_steps, every):
-            faulthandler.dump_traceback_later(patience, exit=True)  # unless the next step is sooner
-            diary.note("step", step=training.step, loss=loss)
-            time.sleep(SECONDS)
-    except (RuntimeError, CheckpointError):
-        diary.note("noticed")
-        raise
+    for loss in go_on(training, folder, num_steps, every):
+        faulthandler.dump_traceback_later(patience, exit=True)  # unless the next step is sooner
+        diary.note("step", step=training.step, loss=loss)
+        time.sleep(SECONDS)
     faulthandler.cancel_dump_traceback_later()
     cleanup()
 
