@@ -356,15 +356,14 @@ def test_nearly_all_pairs_are_ranked_right_and_those_that_are_no_tie_all():
     assert all(abs(ran - 1) < lab.TIE for ran in wrong)
 
 
-def test_a_plan_for_newer_gpus_gains_by_cp_alone():
+def test_a_plan_for_newer_gpus_gains_more_than_a_tie_and_is_extrapolated():
     run = lab.run_of("mb-25.11-llama3-70b-pretrain-L590")
     asked = run.model, run.machine, run.layout.num_ranks, run.num_sequences
     given = {"software": run.software, "precision": run.precision, "memory": 66 * 2**30}
-    best, without = (search(*asked, **given, **limits)[0] for limits in ({}, {"cp": 1}))
-    assert 0.03 < run.seconds / best[1].seconds - 1 < 0.07
-    assert 0.03 < lab.predicted(run) / best[1].seconds - 1 < 0.06
-    assert "cp 2" in beyond(best[0], run.software)
-    assert abs(lab.predicted(run) / without[1].seconds - 1) < lab.TIE
+    best, found = search(*asked, **given)[0]
+    assert 0.03 < run.seconds / found.seconds - 1 < 0.07
+    assert 0.03 < lab.predicted(run) / found.seconds - 1 < 0.06
+    assert beyond(best, run.software) == ["cp 2", "chunks 10"]
 
 
 # Another planner
