@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from byhand.costs.layout import Layout
 from byhand.figures import pen, style
 from byhand.figures.bars import Line, stacked
 from byhand.planner.lab import grouped, missed, short
@@ -19,6 +18,7 @@ from byhand.planner.step import Step
 from byhand.words import counted
 
 GIB = 2**30
+DAY = 86400
 COLOURS = {
     "computes": style.COMPUTE,
     "recomputes": "#f2d49b",
@@ -27,7 +27,7 @@ COLOURS = {
     "idles": style.PAPER,
     "gradients": style.AXIS_COLOURS["dp"],
 }
-STAGES = {"pp 1 to 8": "#e69f00", "pp 16": style.COMPUTE, "pp 32 and more": "#56b4e9"}
+MOST_DAYS = 400  # what is slower is not drawn
 KINDS = style.STATE_COLOURS | {
     "loss": "#56b4e9",
     "gathered": "#cc79a7",
@@ -35,41 +35,36 @@ KINDS = style.STATE_COLOURS | {
 }
 
 
-def cloud(found: Found, title: str, other: tuple[str, Step] | None = None) -> Figure:
-    """A dot a layout: bytes of the fullest rank, seconds of a step; the fastest is named.
+def cloud(
+    found: Found, title: str, other: tuple[str, Step] | None = None, *, num_steps: float
+) -> Figure:
+    """A dot a layout: bytes of the fullest rank, days of num_steps steps; the fastest is named.
 
     other: one more step to be named, and how.
     """
     best, winner = found[0]
     limit, steps = winner.limit / GIB, {f"the fastest: {short(best)}": winner}
     steps |= dict([other]) if other else {}
+
+    def at(step: Step) -> tuple[float, float]:
+        return step.num_bytes / GIB, step.seconds * num_steps / DAY
+
     with style.plot(4.1, title) as (figure, axes):
         axes.set(yscale="log", xlim=(0, 1.02 * limit), xlabel="GiB of the fullest rank")
-        axes.set_ylabel("seconds of a step, by powers of ten")
+        axes.set_ylabel(f"days (logarithmic, up to {MOST_DAYS})")
         axes.grid(color=style.FAINT, linewidth=0.5)
         axes.set_axisbelow(True)
-        for name, colour in STAGES.items():
-            dots = np.array([_at(step) for at, step in found if stages(at) == name]).reshape(-1, 2)
-            look: dict[str, Any] = {"markersize": 3.2, "alpha": 0.7, "mew": 0, "rasterized": True}
-            axes.plot(*dots.T, "o", color=colour, **look)
-        axes.set_ylim(bottom=winner.seconds / 3)
+        look: dict[str, Any] = {"markersize": 3.2, "alpha": 0.5, "mew": 0, "rasterized": True}
+        axes.plot(*np.array([at(step) for _, step in found]).T, "o", color=style.COMPUTE, **look)
+        fastest = at(winner)[1]
+        axes.set_ylim(fastest / 2.2, max(MOST_DAYS, 1.2 * fastest))
         for number, (name, step) in enumerate(steps.items()):
-            _name(axes, _at(step), f"{step.seconds:.1f} s, {name}", number)
-        axes.yaxis.set_major_locator(LogLocator(10))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda seconds, _: f"{seconds:,.0f}"))
+            _name(axes, at(step), f"{step.seconds:.1f} s, {name}", number)
+        axes.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 4, 8)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda days, _: f"{days:,.0f}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
-        pen.key(axes, STAGES)
         figure.set_dpi(2 * style.SCREEN_DPI)
     return figure
-
-
-def stages(layout: Layout) -> str:
-    """Which of STAGES a layout belongs to."""
-    return "pp 1 to 8" if layout.pp <= 8 else "pp 16" if layout.pp == 16 else "pp 32 and more"
-
-
-def _at(step: Step) -> tuple[float, float]:
-    return step.num_bytes / GIB, step.seconds
 
 
 def _name(axes: Axes, point: tuple[float, float], text: str, number: int) -> None:
@@ -116,8 +111,11 @@ def _short(group: str, steps: Mapping[str, Step]) -> str:
     return ", ".join(part for part in parts if any(found.parts[part] for found in steps.values()))
 
 
-def memory_bars(steps: Mapping[str, Step], title: str) -> Figure:
-    """A bar a layout: bytes of its fullest rank by kind, and a step's seconds; dashed: a GPU."""
+def memory_bars(steps: Mapping[str, Step], title: str, room: float) -> Figure:
+    """A bar a layout: bytes of its fullest rank by kind, and a step's seconds.
+
+    room: GiB that a plan may have, dashed.
+    """
     rows = {}
     for name, found in steps.items():
         bars = [("", held / GIB, KINDS[kind]) for kind, held in found.memory.items()]
@@ -125,9 +123,9 @@ def memory_bars(steps: Mapping[str, Step], title: str) -> Figure:
         rows[f"{name}: {told}"] = [Line(bars, "")]
     shown = [kind for kind in KINDS if any(found.memory[kind] > 0 for found in steps.values())]
     key = {kind: KINDS[kind] for kind in shown}
-    figure = stacked({"": rows}, title, "GiB of the fullest rank (dashed: a GPU's memory)", key)
-    limit = next(iter(steps.values())).limit / GIB
-    figure.axes[0].axvline(limit, color=style.INK, linewidth=1.2, linestyle=(0, (3, 2)), zorder=2)
+    unit = "GiB of the fullest rank (dashed: what a plan may have)"
+    figure = stacked({"": rows}, title, unit, key)
+    figure.axes[0].axvline(room, color=style.INK, linewidth=1.2, linestyle=(0, (3, 2)), zorder=2)
     return figure
 
 
