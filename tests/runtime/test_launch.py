@@ -637,11 +637,11 @@ def test_a_rank_in_a_session_of_its_own_is_gone_after_the_deadline(tmp_path):
 STEP = """import os, pathlib, time, torch, torch.distributed as dist
 from byhand import launch
 def step(rank, world_size, path):
-    if rank == 2:
-        return
-    if os.fork() == 0:
+    if rank != 2 and os.fork() == 0:
         os.setsid()
     pathlib.Path(path, str(os.getpid())).touch()
+    if rank == 2:
+        return
     if rank == 0:
         dist.recv(torch.zeros(3), src=1)
     time.sleep(600)
@@ -659,10 +659,10 @@ def kernel():
 
 
 def launched_from(client, folder):
-    """The pids of two ranks and of what they forked, once a cell's launch has got so far."""
+    """The pids of three ranks and of what two forked, once a cell's launch has got so far."""
     cell = f"launch(step, 3, args=({str(folder)!r},), deadline=600)"
     client.execute(cell, stop_on_error=False)  # the next cell is not aborted
-    wait_until(lambda: len(list(folder.iterdir())) == 4)
+    wait_until(lambda: len(list(folder.iterdir())) == 5)
     pids = [int(path.name) for path in folder.iterdir()]
     wait_until(lambda: all(psutil.Process(pid).status() == "sleeping" for pid in pids))
     return pids
@@ -686,7 +686,7 @@ def test_the_stop_button_ends_the_ranks_and_shows_where_each_was_and_the_next_ce
         "1 running In [1] line 11",
         "2 returned",
     ]
-    assert (len(pids), wait_until_gone(pids)) == (4, [])
+    assert (len(pids), wait_until_gone(pids)) == (5, [])
     reply = client.execute_interactive("launch(lambda rank, n: rank, 2).results")
     assert reply["content"]["status"] == "ok"
 
@@ -695,7 +695,7 @@ def test_no_process_survives_a_killed_kernel(kernel, tmp_path):
     manager, client = kernel
     pids = launched_from(client, tmp_path)
     manager.signal_kernel(signal.SIGKILL)
-    assert (len(pids), wait_until_gone(pids)) == (4, [])
+    assert (len(pids), wait_until_gone(pids)) == (5, [])
 
 
 def test_a_fork_server_that_dies_is_started_again():
