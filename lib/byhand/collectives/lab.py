@@ -144,16 +144,18 @@ def matrix(name: str, world_size: int = 4, root: int = 0) -> Tensor:
 def mirror_picture(first: str, second: str, world_size: int = 4) -> CourseFigure:
     """The matrices of two collectives without a root side by side: a square wherever a 1 stands.
 
-    A square has the colour of the rank whose number it is; lines part the ranks.
+    A square has the colour of its rank on the short side: a column's in a tall matrix, a row's in
+    a wide one. So what is transposed keeps its colour. Lines part the ranks.
     """
     from byhand.figures import pen, style
 
     found = {name: matrix(name, world_size) for name in (first, second)}
     equal = torch.equal(found[first], found[second].T)
-    title = f"{second} is {'' if equal else 'not '}{first}, transposed"
-    widths = [each.shape[1] for each in found.values()]
-    with style.plot(4.2, title, 1, 2, width_ratios=widths) as (figure, both):
-        for axes, (name, ones) in zip(both, found.items(), strict=True):
+    words = [name.replace("_", "-") for name in found]
+    title = f"{words[1].capitalize()} is {'' if equal else 'not '}{words[0]}, transposed"
+    widths = [each.shape[1] + 3.2 for each in found.values()]
+    with style.plot(4.6, title, 1, 2, width_ratios=widths) as (figure, both):
+        for axes, word, ones in zip(both, words, found.values(), strict=True):
             outputs, inputs = ones.shape
             style.bare(axes, xlim=(-3.2, inputs), ylim=(outputs, -1), aspect="equal")
             for rank in range(world_size):
@@ -164,9 +166,10 @@ def mirror_picture(first: str, second: str, world_size: int = 4) -> CourseFigure
                     corner = part * wide, rank * high
                     pen.box(axes, corner, (wide, high), style.PAPER, style.FAINT)
             for row, column in ones.nonzero().tolist():
-                colour = style.rank_colour(column * world_size // inputs)
+                rank = column // wide if inputs < outputs else row // high
+                colour = style.rank_colour(rank)
                 pen.box(axes, (column + 0.1, row + 0.1), (0.8, 0.8), colour, width=0)
-            axes.set_title(f"{name}, from rank", fontsize=style.TEXT_POINTS, pad=2)
+            axes.set_title(f"{word}, from rank", fontsize=style.TEXT_POINTS, pad=2)
     return figure
 
 

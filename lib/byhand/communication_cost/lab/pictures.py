@@ -209,7 +209,7 @@ def draw_roofline(
     title: str,
     marks: Mapping[str, float] | None = None,
 ) -> CourseFigure:
-    """What a GPU computes under data parallelism, over its copy's tokens a step, by its link.
+    """Backward's operations a second under data parallelism, over a copy's tokens, by its link.
 
     Everything that can hide hides: the rate is the lesser of the GPU's own and tokens · bytes/s. A
     dot stands at the tokens where they meet. marks: numbers of tokens by name, each a line from top
@@ -224,7 +224,7 @@ def draw_roofline(
     peak, paper = flops_per_second / 1e12, {"fc": style.PAPER, "ec": "none", "pad": 1}
     with style.plot(3.2, title) as (figure, axes):
         axes.set(xscale="log", yscale="log", ylim=(1, 4 * peak), xlim=(tokens[0], tokens[-1]))
-        axes.set(xlabel="tokens that a copy gets in a step", ylabel="10¹² operations a second")
+        axes.set(xlabel="tokens that a copy gets in a step", ylabel="backward, 10¹² operations/s")
         axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
         for (name, rate), colour in zip(links.items(), COLOURS, strict=False):
             reached = [min(flops_per_second, each * rate) / 1e12 for each in tokens]
