@@ -1,4 +1,4 @@
-"""One tiny GPT under every framework: one device's losses; what none says."""
+"""One tiny GPT under every framework: one device's losses; what each refuses, what none says."""
 
 import functools
 import json
@@ -20,6 +20,7 @@ from byhand.frameworks.by_others import missing
 from byhand.frameworks.configurations import CONFIGURATIONS
 from byhand.frameworks.lab import beside_jax, capstone
 from byhand.frameworks.lab.stored import jax_or_stored, stored
+from byhand.frameworks.refusals import REFUSALS
 from byhand.frameworks.which import JOBS, TOOLS, Job, ruled_out, tool_for
 from byhand.model.gpt import costs_of, gpt_layers, next_token_loss, random_gpt
 from byhand.model.mlp import MLP, mean_squared_error
@@ -118,6 +119,14 @@ def test_a_framework_that_is_not_there_says_how_to_get_it():
     assert missing("torch") is None
 
 
+def test_each_refuses_in_a_sentence():
+    found = lab.refused(WEIGHTS, BATCHES)
+    assert set(found) == set(REFUSALS) - set(lab.absent())
+    quiet = [name for name, sentence in found.items() if "Error: " not in sentence]
+    assert not quiet, f"no error from {quiet}"
+    assert "1 head cannot be split over 2 ranks" in found["ours"]
+
+
 def test_a_silence_is_told_by_the_loss_alone():
     found = {name: max(lab.away(*both)) for name, both in lab.silent(WEIGHTS, BATCHES).items()}
     assert found.pop("ours: unequal rows") < TOLERANCE
@@ -132,6 +141,16 @@ def test_copies_that_should_be_one_are_apart_where_a_sum_is_missing_and_not_for_
     assert found.pop("DDP: unequal rows") == 0
     assert min(found.values()) > 1e-4
     assert set(lab.copies_apart(WEIGHTS, BATCHES[:3], right=True).values()) == {0}
+
+
+def test_ways_take_turns_and_each_has_its_steps_seconds():
+    ways = {"DDP": by_torch.ddp, "FSDP2": by_torch.fsdp2, "DTensor": by_torch.tensor_parallel}
+    found = lab.step_seconds(ways, WEIGHTS, BATCHES[:4])
+    assert list(found) == list(ways)
+    assert min(found.values()) > 0
+    row = lab.whole_table({name: trained()[name] for name in found}, found).splitlines()[1].split()
+    ddp = trained()["DDP"]
+    assert row[:4] == ["DDP", "2", "1", f"{ddp.sent_bytes / 1e3:.0f}"]
 
 
 @pytest.mark.parametrize(

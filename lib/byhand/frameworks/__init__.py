@@ -5,7 +5,7 @@ by_torch        alone, DDP, ZeroRedundancyOptimizer, FSDP2, DTensor, pipelining:
 by_others       Accelerate, DeepSpeed, Megatron-core, where they are installed
 by_jax          an MLP whose calls a compiler writes, in a process of its own
 by_hand         ours, in the same layouts
-silences        what each leaves out without saying so
+refusals        what each does not do, and what it says
 configurations  five real runs' settings, line by line. Pure
 which           four jobs, and the tool to begin with. Pure
 lab             what lecture 18 runs and draws, and lab.capstone what exercise 18 does

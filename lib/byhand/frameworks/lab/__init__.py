@@ -1,4 +1,4 @@
-"""What lecture 18 runs and draws: every way in one launch, measured; what each leaves out.
+"""What lecture 18 runs and draws: every way in one launch, measured; what each refuses; the table.
 
 All ways take the same steps from the same weights. A way is the name of a generator, as by_torch,
 by_others and by_hand have them, so that it can be sent to ranks and shown on the page.
@@ -11,6 +11,7 @@ import inspect
 import re
 import statistics
 import textwrap
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from byhand.frameworks import by_hand, by_others, by_torch
 from byhand.frameworks.by_torch import Batches
 from byhand.frameworks.configurations import BERT_LARGE, CONFIGURATIONS
 from byhand.frameworks.lab.marks import mark
-from byhand.frameworks.silences import one_row_less, silences
+from byhand.frameworks.refusals import REFUSALS, one_row_less, sentence_of, silences
 from byhand.model.gpt import GPT
 from byhand.pipeline_schedules import gpipe, one_forward_one_backward, simulate
 from byhand.planner.step import Step, step
@@ -113,6 +114,35 @@ def train_all(
     return {name: _trained(*found) for name, found in zip(ways, by_way, strict=True)}
 
 
+def step_seconds(
+    ways: Mapping[str, Callable], weights: GPT, batches: Batches, world_size: int = 2
+) -> dict[str, float]:
+    """A step's median seconds by way, on the rank that takes longest. After each step it is the
+    next way's turn, so that a machine busy with something else slows all of them.
+    """
+    run = launch(_timed, world_size, (list(ways.values()), weights, batches), deadline=300)
+    by_way = zip(*run.results, strict=True)
+    return {
+        name: statistics.median(map(max, zip(*ranks, strict=True)))
+        for name, ranks in zip(ways, by_way, strict=True)
+    }
+
+
+def _timed(
+    rank: int, world_size: int, ways: Sequence[Callable], weights: GPT, batches: Batches
+) -> list[list[float]]:
+    running: list[tuple[by_torch.Losses, list[float]]] = [
+        (way(weights, batches), []) for way in ways
+    ]
+    for _ in batches:
+        for steps, seconds in running:
+            dist.barrier()
+            start = time.perf_counter()
+            next(steps)
+            seconds.append(time.perf_counter() - start)
+    return [seconds for _, seconds in running]
+
+
 def _losses(
     rank: int, world_size: int, ways: Sequence[Callable], weights: GPT, batches: Batches
 ) -> list[list[float | None]]:
@@ -164,6 +194,19 @@ def _trained(calls: Sequence[Event], found: Sequence[tuple]) -> Trained:
 
 
 # What they do not do
+
+
+def refused(
+    weights: GPT, batches: Batches, world_size: int = 2, names: Sequence[str] = tuple(REFUSALS)
+) -> dict[str, str]:
+    """By framework that is installed: how it refuses what refusals.py asks of it, on rank 0."""
+    gone = absent()
+    asked = {name: REFUSALS[name] for name in names if name not in gone}
+
+    def ask(rank: int, world_size: int) -> list[str]:
+        return [sentence_of(refuse, weights, batches) for refuse in asked.values()]
+
+    return dict(zip(asked, launch(ask, world_size, deadline=300).results[0], strict=True))
 
 
 def silent(
@@ -311,6 +354,18 @@ def code_of(function: Any) -> str:
     source = re.sub(r'\n *""".*?"""', "", source, count=1, flags=re.DOTALL)
     source = re.sub(r"(?:\n +(?:import|from) .*)+\n", "", source)
     return re.sub(r" *# type: ignore.*", "", source).rstrip()
+
+
+def whole_table(found: Mapping[str, Trained], seconds: Mapping[str, float]) -> str:
+    """Of each way: lines to change, calls of a step, bytes sent, the most held, and seconds."""
+    head = f"{'':24}lines{'calls':>7}{'sent':>9}{'held':>10}{'a step':>9}"
+    rows = [
+        f"{name:24}{lines:>5}{sum(one.calls.values()):7}{one.sent_bytes / 1e3:6.0f} KB"
+        f"{one.peak_bytes / 1e6:7.2f} MB{1e3 * seconds[name]:6.0f} ms"
+        for name, one in found.items()
+        for lines in [len(lines_changed(TORCH[name])) if name in TORCH else ""]
+    ]
+    return "\n".join([head, *rows])
 
 
 def table(found: Mapping[str, Trained], title: str) -> Figure:

@@ -17,7 +17,7 @@ from typing import Any
 
 from byhand.frameworks import by_others, lab
 from byhand.frameworks.lab import beside_jax
-from byhand.frameworks.silences import one_row_less, uneven
+from byhand.frameworks.refusals import one_row_less, uneven
 from byhand.model.gpt import GPT, random_gpt
 from byhand.model.text import text_batches
 
