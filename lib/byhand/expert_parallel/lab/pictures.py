@@ -58,8 +58,8 @@ def travel(chosen: Tensor, placement: Placement) -> CourseFigure:
     least, most = (f(map(len, after)) for f in (min, max))
     title = f"{len(every)} rows to {len(home)} experts: a rank receives {least} to {most}"
     arrows = [
-        ("sort by rank", "sorting undone"),
-        ("all-to-all, then sort by expert", "back: the same splits, exchanged"),
+        ("sort by rank", "each added to its token"),
+        ("all-to-all, each to its expert", "back: the same splits, exchanged"),
     ]
     return panel_stack(panels, arrows, title, chosen.shape[1])
 
