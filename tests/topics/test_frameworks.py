@@ -197,12 +197,12 @@ def test_a_tool_is_chosen_by_what_fits_by_what_is_split_and_by_the_table_on_two_
     assert [tool_for(job) for job in JOBS.values()] == [
         "DDP",
         "FSDP2",
-        "torchtitan",
+        "FSDP2 + DTensor",
         "Megatron-core",
     ]
     for change, tool in (
         ({"tied": False}, "torchtitan"),
-        ({"pp": 1}, "torchtitan"),
+        ({"pp": 1}, "FSDP2 + DTensor"),
         ({"tp": 1}, "DeepSpeed"),
         ({"tp": 1, "pp": 1}, "FSDP2"),
     ):
@@ -214,9 +214,10 @@ def test_a_tool_is_chosen_by_what_fits_by_what_is_split_and_by_the_table_on_two_
 
 def test_a_tool_is_ruled_out_with_the_reason():
     out = [ruled_out(tool, JOBS["405 B"]) for tool in TOOLS.values()]
-    assert out == ["6480 GB", "tp", "tp", "", ""]
+    assert out == ["6480 GB", "tp", "", "tp ?", "", ""]
     assert ruled_out(TOOLS["torchtitan"], JOBS["176 B"]) == "table"
     assert ruled_out(TOOLS["FSDP2"], replace(JOBS["176 B"], tp=1)) == "pp"
+    assert ruled_out(TOOLS["FSDP2 + DTensor"], JOBS["176 B"]) == "pp"
     assert ruled_out(TOOLS["FSDP2"], Job(405e9, 64)) == "101 GB"
 
 

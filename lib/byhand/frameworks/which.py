@@ -1,4 +1,4 @@
-"""Which tool to begin with: four jobs, five tools, and what rules a tool out. Pure."""
+"""Which tool to begin with: four jobs, six tools, and what rules a tool out. Pure."""
 
 from __future__ import annotations
 
@@ -33,20 +33,21 @@ JOBS = {
 class Tool:
     """What lecture 18 found of a tool.
 
-    shards: states over all GPUs; splits: layers; cuts: the depth; sums: the two gradients of a
-    table that two stages share.
+    shards: states over all GPUs; splits: layers, None where it was not checked; cuts: the depth;
+    sums: the two gradients of a table that two stages share.
     """
 
     shards: bool = True
-    splits: bool = False
+    splits: bool | None = False
     cuts: bool = False
     sums: bool = False
 
 
-TOOLS = {  # the first one changes least of a program
+TOOLS = {  # by what changes: lines around the model, then the loop, then the layers
     "DDP": Tool(shards=False),
     "FSDP2": Tool(),
-    "DeepSpeed": Tool(cuts=True, sums=True),  # whether it splits layers well was not checked
+    "FSDP2 + DTensor": Tool(splits=True),
+    "DeepSpeed": Tool(splits=None, cuts=True, sums=True),
     "torchtitan": Tool(splits=True, cuts=True),
     "Megatron-core": Tool(splits=True, cuts=True, sums=True),
 }
@@ -55,11 +56,11 @@ TOOLS = {  # the first one changes least of a program
 def ruled_out(tool: Tool, job: Job) -> str:
     """By what; nothing if it is not."""
     states = 16 * job.parameters  # bytes in bf16 with AdamW: lecture 06
-    held = states / job.gpus if tool.shards else states
+    held = states / job.gpus if tool.shards else states  # at best: ZeRO-3 over all
     if held > MEMORY:
         return f"{held / 1e9:.0f} GB"
     if job.tp > 1 and not tool.splits:
-        return "tp"
+        return "tp ?" if tool.splits is None else "tp"
     if job.pp > 1 and not tool.cuts:
         return "pp"
     if job.pp > 1 and job.tied and not tool.sums:
@@ -68,5 +69,5 @@ def ruled_out(tool: Tool, job: Job) -> str:
 
 
 def tool_for(job: Job) -> str:
-    """The tool to try first: of those that nothing rules out, the one that changes least."""
+    """The tool to try first: the first that nothing rules out."""
     return next(name for name, tool in TOOLS.items() if not ruled_out(tool, job))
