@@ -615,6 +615,26 @@ def test_a_daemon_that_a_rank_left_is_gone_when_launch_returns(tmp_path):
     assert [pid for pid in pids if alive(pid)] == []
 
 
+def return_twice(rank, world_size, fails):
+    """Fork, and come back in both processes, or raise in the child."""
+    x = torch.ones(1)
+    is_child = os.fork() == 0
+    if not is_child:
+        os.wait()
+        dist.all_reduce(x)
+    elif fails:
+        raise ValueError("of the child")
+    return x.item(), is_child
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_process_that_a_rank_forked_returns_nothing_for_it(fails):
+    run = launch(return_twice, 2, args=(fails,))
+    assert run.results == [(2.0, False)] * 2
+    assert (run.ledger.count(), run.ledger.count("all_reduce")) == (2, 2)
+    assert ("ValueError: of the child" in run.output[0]) == fails
+
+
 def setsid_and_sleep(rank, world_size, path=None):
     os.setsid()
     if path is not None:

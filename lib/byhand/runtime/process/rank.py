@@ -141,10 +141,25 @@ def _run(
         memory.track(list(args))
     try:
         with place.recorded(LogWriter(log_fd), memory):
-            return fn(*args) if header["alone"] else fn(rank, world_size, *args)
+            own = os.getpid()
+            try:
+                return fn(*args) if header["alone"] else fn(rank, world_size, *args)
+            finally:
+                _end_unless(own)
     finally:
         with contextlib.suppress(Exception):  # a notebook may have put anything in its place
             sys.stdout.flush()
+
+
+def _end_unless(own: int) -> None:
+    """End a process that the function forked and that came back from it: the rank tells, once."""
+    if os.getpid() == own:
+        return
+    with contextlib.suppress(Exception):
+        if sys.exc_info()[0] not in (None, SystemExit):
+            traceback.print_exc()
+        sys.stdout.flush()
+    os._exit(0)
 
 
 def _loaded_since(known: int) -> dict[str, str]:
