@@ -40,6 +40,7 @@ from byhand.communication_cost.lab.pictures import (
     draw_overlap,
     draw_roofline,
     draw_straight,
+    draw_two_hosts,
     draw_ways,
 )
 from byhand.communication_cost.networks import (
@@ -414,11 +415,19 @@ def test_a_ring_numbered_by_level_has_three_messages_on_one_link_of_a_tree():
 
 def test_a_roofline_bends_where_the_link_keeps_up_with_the_gpu():
     drawn = draw_roofline(1e14, {"fast": 1e11, "slow": 1e10}, "t", {"a run": 500})
-    *links, mark = drawn.axes[0].lines
+    mark, *links = drawn.axes[0].lines
     assert set(mark.get_xdata()) == {500}
+    shares = [text.get_text() for text in drawn.axes[0].texts if " of C" in text.get_text()]
+    assert shares == ["50% of C", "5% of C"]
     for line, bend in zip(links, (1e3, 1e4), strict=True):
         for tokens, teraflops in line.get_xydata():
             assert teraflops == pytest.approx(100 * min(1, tokens / bend))
+
+
+def test_a_ring_leaves_a_host_by_one_link_and_two_levels_by_eight():
+    arrows = [text for text in draw_two_hosts().axes[0].texts if not text.get_text()]
+    assert len([arrow for arrow in arrows if arrow.xy[0] < 3.5]) == 2
+    assert len([arrow for arrow in arrows if arrow.xy[0] > 3.5]) == 16
 
 
 def test_a_strip_tells_every_value_and_the_median():

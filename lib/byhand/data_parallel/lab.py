@@ -27,12 +27,10 @@ from byhand.data_parallel.replicas import (
     all_reduce_gradients,
     all_reduce_gradients_flat,
     assign_buckets,
-    batches,
-    training_step,
 )
 from byhand.model.digits import Digits
 from byhand.model.mlp import MLP, random_weights, softmax_cross_entropy
-from byhand.model.optimizers import SGD, AdamW
+from byhand.model.optimizers import AdamW
 from byhand.runtime import Run, VirtualNetwork, launch
 from byhand.tools.asleep import LAYER_BYTES, Sleep, sleep, slow_link, stretches
 from byhand.tools.asleep import LINK as LINK
@@ -401,19 +399,4 @@ def train_on_sentences(rank: int, world_size: int, digits: Digits, mistake: str)
         if number % 8 == 7:
             logits, _ = model.forward(digits.train_x)
             losses.append(softmax_cross_entropy(logits, digits.train_labels)[0].item())
-    return losses
-
-
-def train_compressed(
-    rank: int, world_size: int, digits: Digits, reducer: Callable[[Tensor], Any]
-) -> list[float]:
-    """This rank's shares of the mean loss of six epochs, with this reducer for the gradients."""
-    weights = random_weights([64, 128, 10], rank)  # float32, as wide as a place
-    model = DataParallel(MLP.from_weights(weights), bucket_bytes=1 << 16, reducer=reducer)
-    optimizer, losses = SGD(model.parameters(), 0.3), []
-    x, labels = digits.train_x.float(), digits.train_labels
-    for epoch in range(6):
-        steps = batches(len(digits.train_x), 64, epoch)
-        shares = [training_step(model, optimizer, x[rows], labels[rows]) for rows in steps]
-        losses.append(torch.stack(shares).mean().item())
     return losses

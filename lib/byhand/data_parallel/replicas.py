@@ -149,7 +149,7 @@ class DataParallel:
         sizes = [sum(layer_bytes[i] for i in bucket) // itemsize for bucket in self.buckets]
         parts = zip(self.buckets, self.flat.split(sizes), strict=True)
         # A bucket is complete after backward of the last layer in it.
-        self.reducers = {bucket[-1]: reducer(flat) for bucket, flat in parts}
+        self.ending_at = {bucket[-1]: reducer(flat) for bucket, flat in parts}
         self._summed = False
 
     def forward(self, x: Tensor) -> tuple[Tensor, list[Any]]:
@@ -177,11 +177,11 @@ class DataParallel:
                 grad_y = layer.backward(grad_y, saved[index])
             else:
                 layer.backward_first(grad_y, saved[index])
-            if synchronise and index in self.reducers:
-                self.reducers[index].start(self.group)
+            if synchronise and index in self.ending_at:
+                self.ending_at[index].start(self.group)
         if synchronise:
-            for reducer in self.reducers.values():
-                reducer.finish()
+            for bucket in self.ending_at.values():
+                bucket.finish()
             self._summed = True
 
     def parameters(self) -> list[Tensor]:

@@ -159,7 +159,7 @@ def draw_ways(
     """A library's times by size, on the line through both ends and on those of two algorithms.
 
     ends, ways: of whole calls, the seconds of a start and of a byte. An arrow stands at the size
-    that is the most times above `ends`.
+    that is the most times above `ends`. The inset's axes are linear: there lines are straight.
     """
     from matplotlib.ticker import FuncFormatter
 
@@ -200,6 +200,44 @@ def draw_ways(
         axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: num_bytes_text(size)))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda one, _: style.seconds_text(one)))
         axes.minorticks_off()
+        within = {size: each for size, each in measured.items() if size <= 5e7}
+        inset = axes.inset_axes((0.09, 0.56, 0.4, 0.36))
+        inset.set(xlim=(0, 5e7), ylim=(0, 1.6e-3), xticks=[0, 5e7], yticks=[0, 1e-3])
+        inset.set_title("the same, axes counting evenly", loc="left", fontsize=8, weight="normal")
+        for line, colour in ((ends, grey), (ways[0], blue), (ways[1], orange)):
+            inset.plot([0, 5e7], [seconds(line, 0), seconds(line, 5e7)], color=colour, lw=1.4)
+        inset.plot(list(within), list(within.values()), "o", color=style.INK, markersize=3)
+        inset.set_xticklabels(["0", "50 MB"], fontsize=8)
+        inset.set_yticklabels(["0", "1 ms"], fontsize=8)
+    return figure
+
+
+def draw_two_hosts() -> CourseFigure:
+    """Sixteen GPUs on two hosts: which links between the hosts a ring uses, and which two levels.
+
+    A ring leaves a host by one link; where each host sums up first, GPU i has one to GPU i.
+    """
+    from byhand.figures import pen, style
+    from byhand.figures.curves import COLOURS
+
+    inside, between = style.COMMUNICATION, COLOURS[1]
+    title = "A ring leaves a host through one card, two levels through eight"
+    with style.drawing(2.2, title) as (figure, axes):
+        for left, name in ((0.75, "one ring over all"), (4.15, "two levels: first sums inside")):
+            places = [left + 0.34 * gpu for gpu in range(8)]
+            axes.text(left - 0.12, 0.55, name, weight="bold")
+            for top, host in ((0.8, "host 0"), (1.7, "host 1")):
+                ends = [places[0], places[-1]]
+                axes.plot(ends, [top, top], color=inside, lw=2 if "ring" in name else 8, zorder=1)
+                for x in places:
+                    pen.box(axes, (x - 0.12, top - 0.12), (0.24, 0.24), style.COMPUTE)
+                pen.small(axes, (left - 0.2, top), host, ha="right")
+            down, up = (places[-1:], places[:1]) if "ring" in name else (places, places)
+            aside = 0 if "ring" in name else 0.05
+            for x in down:
+                pen.arrow(axes, (x + aside, 0.94), (x + aside, 1.56), between)
+            for x in up:
+                pen.arrow(axes, (x - aside, 1.56), (x - aside, 0.94), between)
     return figure
 
 
@@ -209,35 +247,41 @@ def draw_roofline(
     title: str,
     marks: Mapping[str, float] | None = None,
 ) -> CourseFigure:
-    """Backward's operations a second under data parallelism, over a copy's tokens, by its link.
+    """Backward's operations a second under data parallelism, over its tokens, by its link.
 
     Everything that can hide hides: the rate is the lesser of the GPU's own and tokens · bytes/s. A
     dot stands at the tokens where they meet. marks: numbers of tokens by name, each a line from top
-    to bottom.
+    to bottom, with the share of the GPU's rate where a link allows less.
     """
     from matplotlib.ticker import FuncFormatter
 
     from byhand.figures import pen, style
     from byhand.figures.curves import COLOURS
 
-    tokens = [2 ** (power / 4) for power in range(32, 81)]
+    first, last = 256.0, 2.0**20
     peak, paper = flops_per_second / 1e12, {"fc": style.PAPER, "ec": "none", "pad": 1}
     with style.plot(3.2, title) as (figure, axes):
-        axes.set(xscale="log", yscale="log", ylim=(1, 4 * peak), xlim=(tokens[0], tokens[-1]))
-        axes.set(xlabel="tokens that a copy gets in a step", ylabel="backward, 10¹² operations/s")
+        axes.set(xscale="log", yscale="log", ylim=(1, 4 * peak), xlim=(first, last))
+        axes.set(xlabel="tokens of the backward", ylabel="backward, 10¹² operations/s")
         axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
-        for (name, rate), colour in zip(links.items(), COLOURS, strict=False):
-            reached = [min(flops_per_second, each * rate) / 1e12 for each in tokens]
-            axes.plot(tokens, reached, color=colour, linewidth=2)
-            bend = flops_per_second / rate
-            axes.scatter([bend], [peak], color=colour, zorder=4)
-            pen.beside(axes, (bend, 1.35 * peak), f"{bend:,.0f}", 0, ha="center", color=colour)
-            low = max(8.0, 2 * tokens[0] * rate / 1e12)
-            look = {"color": style.legible(colour), "va": "top", "bbox": paper, "zorder": 3}
-            pen.beside(axes, (low * 1e12 / rate, low), name, 7, **look)
+        axes.hlines(peak, first, last, color=style.INK, linewidth=1.2, zorder=1)
+        pen.beside(axes, (first, 1.35 * peak), f"C = {peak:,.0f}", 4)
         for name, place in (marks or {}).items():
             axes.axvline(place, color=style.INK, linewidth=1, linestyle=(0, (3, 3)))
             pen.beside(axes, (place, 2.6 * peak), name, 0, ha="center", bbox=paper, zorder=5)
+        for (name, rate), colour in zip(links.items(), COLOURS, strict=False):
+            bend, look = flops_per_second / rate, {"color": style.legible(colour), "bbox": paper}
+            axes.plot([first, bend], [first * rate / 1e12, peak], color=colour, linewidth=2)
+            axes.scatter([bend], [peak], color=colour, zorder=4)
+            pen.beside(axes, (bend, 1.35 * peak), f"{bend:,.0f}", 0, ha="center", color=colour)
+            low = max(8.0, 2 * first * rate / 1e12)
+            pen.beside(axes, (low * 1e12 / rate, low), name, 7, va="top", zorder=3, **look)
+            for tokens in (marks or {}).values():
+                if tokens < 0.9 * bend:
+                    axes.scatter([tokens], [tokens * rate / 1e12], color=colour, zorder=4)
+                    place = (tokens, 0.8 * tokens * rate / 1e12)
+                    text = f"{tokens / bend:.0%} of C"
+                    pen.beside(axes, place, text, 6, va="top", zorder=5, **look)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda one, _: f"{one:,.0f}"))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda one, _: f"{one:,.0f}"))
         axes.minorticks_off()
