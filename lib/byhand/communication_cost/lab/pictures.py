@@ -251,7 +251,7 @@ def draw_roofline(
 
     Everything that can hide hides: the rate is the lesser of the GPU's own and tokens · bytes/s. A
     dot stands at the tokens where they meet. marks: numbers of tokens by name, each a line from top
-    to bottom, with the share of the GPU's rate where a link allows less.
+    to bottom, with the share of the GPU's rate where a link allows less, down to a tenth.
     """
     from matplotlib.ticker import FuncFormatter
 
@@ -277,11 +277,11 @@ def draw_roofline(
             low = max(8.0, 2 * first * rate / 1e12)
             pen.beside(axes, (low * 1e12 / rate, low), name, 7, va="top", zorder=3, **look)
             for tokens in (marks or {}).values():
-                if tokens < 0.9 * bend:
+                if 0.1 < tokens / bend < 0.9:
                     axes.scatter([tokens], [tokens * rate / 1e12], color=colour, zorder=4)
-                    place = (tokens, 0.8 * tokens * rate / 1e12)
+                    point = (tokens, 0.8 * tokens * rate / 1e12)
                     text = f"{tokens / bend:.0%} of C"
-                    pen.beside(axes, place, text, 6, va="top", zorder=5, **look)
+                    pen.beside(axes, point, text, 6, va="top", zorder=5, **look)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda one, _: f"{one:,.0f}"))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda one, _: f"{one:,.0f}"))
         axes.minorticks_off()
