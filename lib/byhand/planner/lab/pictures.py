@@ -147,9 +147,7 @@ def ratio_dots(found: Mapping[str, Sequence[float]], title: str) -> Figure:
     return figure
 
 
-def who_wins(
-    found: Mapping[str, tuple[float, float]], tie: float, unit: str, title: str
-) -> Figure:
+def who_wins(found: Mapping[str, tuple[float, float]], tie: float, unit: str, title: str) -> Figure:
     """A bar a doubt: by how much one layout beats another, from least to most; a tie is grey."""
     with style.plot(1.0 + 0.27 * len(found), title) as (figure, axes):
         pen.rows(axes, found)
@@ -159,6 +157,6 @@ def who_wins(
             ends = [100 * least, 100 * most]
             axes.plot(ends, [row, row], color=style.COMPUTE, linewidth=5, marker="o")
             pen.at_right(axes, row, f"{least:+.1%} to {most:+.1%}", 6)
-        axes.set(xlim=(-10, 10), xlabel=f"{unit}, % (grey: a tie)")
+        axes.set(xlim=(-10, 10), xticks=range(-10, 11, 5), xlabel=f"{unit}, % (grey: a tie)")
         axes.tick_params(axis="y", length=0)
     return figure
