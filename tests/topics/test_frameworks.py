@@ -203,7 +203,6 @@ def test_a_tool_is_chosen_by_what_fits_by_what_is_split_and_by_the_table_on_two_
     for change, tool in (
         ({"tied": False}, "torchtitan"),
         ({"pp": 1}, "FSDP2 + DTensor"),
-        ({"tp": 1}, "DeepSpeed"),
         ({"tp": 1, "pp": 1}, "FSDP2"),
     ):
         assert tool_for(replace(JOBS["176 B"], **change)) == tool, change
@@ -214,8 +213,11 @@ def test_a_tool_is_chosen_by_what_fits_by_what_is_split_and_by_the_table_on_two_
 
 def test_a_tool_is_ruled_out_with_the_reason():
     out = [ruled_out(tool, JOBS["405 B"]) for tool in TOOLS.values()]
-    assert out == ["6480 GB", "tp", "", "tp ?", "", ""]
+    assert out == ["tp", "tp", "", "146 GB", "", "240 GB"]
+    out = [ruled_out(tool, JOBS["8 B"]) for tool in TOOLS.values()]
+    assert out == ["128 GB", "", "", "", "", ""]
     assert ruled_out(TOOLS["torchtitan"], JOBS["176 B"]) == "table"
+    assert ruled_out(TOOLS["DeepSpeed"], JOBS["176 B"]) == "tp in pp"
     assert ruled_out(TOOLS["FSDP2"], replace(JOBS["176 B"], tp=1)) == "pp"
     assert ruled_out(TOOLS["FSDP2 + DTensor"], JOBS["176 B"]) == "pp"
     assert ruled_out(TOOLS["FSDP2"], Job(405e9, 64)) == "101 GB"

@@ -53,6 +53,12 @@ def deepseek_v3() -> Model:
     return Model((table, *blocks, Part("head", split=129280 * d)), d, 4096, 2, heads)
 
 
+def without_positions(model: Model) -> Model:
+    """The same without a table of positions: BLOOM's attention is told distances (ALiBi)."""
+    table, *others = model.parts
+    return replace(model, parts=(replace(table, by_token=0), *others))
+
+
 JEAN_ZAY = replace(MACHINES["a100-80gb"], name="jean-zay", between=4 * 12.5e9 / 8)  # BLOOM's
 
 
@@ -114,7 +120,7 @@ def states(weights: int, gradients: int, optimizer: int) -> dict[str, int]:
 
 CONFIGURATIONS = {
     "BLOOM 176B": Configuration(
-        gpt(70, 14336, 112, 250880, 2048),
+        without_positions(gpt(70, 14336, 112, 250880, 2048)),
         Layout(dp=8, tp=4, pp=12, rows=2, zero=1, recompute="full", light_ends=True),
         2048,
         {

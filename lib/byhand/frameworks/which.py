@@ -33,39 +33,45 @@ JOBS = {
 class Tool:
     """What lecture 18 found of a tool.
 
-    shards: states over all GPUs; splits: layers, None where it was not checked; cuts: the depth;
-    sums: the two gradients of a table that two stages share.
+    zero: the most that ZeRO shards, as its stage: with replicas alone, with tp, with pp. splits:
+    layers; cuts: the depth; both: layers of a stage, too; sums: the two gradients of a table that
+    two stages share.
     """
 
-    shards: bool = True
-    splits: bool | None = False
+    zero: tuple[int, int, int] = (3, 3, 3)
+    splits: bool = False
     cuts: bool = False
+    both: bool = True
     sums: bool = False
 
 
-TOOLS = {  # by what changes: lines around the model, then the loop, then the layers
-    "DDP": Tool(shards=False),
+# By what changes: lines around the model, then the loop, then the layers. DeepSpeed's tp refuses
+# ZeRO-3 (deepspeed.ai/tutorials/autotp-training), its pipeline all above ZeRO-1
+# (deepspeed/runtime/pipe/engine.py). Megatron-core's is its distributed optimizer.
+TOOLS = {
+    "DDP": Tool(zero=(0, 0, 0)),
     "FSDP2": Tool(),
     "FSDP2 + DTensor": Tool(splits=True),
-    "DeepSpeed": Tool(splits=None, cuts=True, sums=True),
+    "DeepSpeed": Tool(zero=(3, 2, 1), splits=True, cuts=True, both=False, sums=True),
     "torchtitan": Tool(splits=True, cuts=True),
-    "Megatron-core": Tool(splits=True, cuts=True, sums=True),
+    "Megatron-core": Tool(zero=(1, 1, 1), splits=True, cuts=True, sums=True),
 }
 
 
 def ruled_out(tool: Tool, job: Job) -> str:
     """By what; nothing if it is not."""
-    states = 16 * job.parameters  # bytes in bf16 with AdamW: lecture 06
-    held = states / job.gpus if tool.shards else states  # at best: ZeRO-3 over all
-    if held > MEMORY:
-        return f"{held / 1e9:.0f} GB"
     if job.tp > 1 and not tool.splits:
-        return "tp ?" if tool.splits is None else "tp"
+        return "tp"
     if job.pp > 1 and not tool.cuts:
         return "pp"
+    if job.tp > 1 and job.pp > 1 and not tool.both:
+        return "tp in pp"
     if job.pp > 1 and job.tied and not tool.sums:
         return "table"
-    return ""
+    stage = tool.zero[2 if job.pp > 1 else 1 if job.tp > 1 else 0]
+    whole = (16, 4, 2, 0)[stage]  # bytes a parameter that all replicas have: lecture 06
+    held = job.parameters * (whole / job.tp / job.pp + (16 - whole) / job.gpus)
+    return f"{held / 1e9:.0f} GB" if held > MEMORY else ""
 
 
 def tool_for(job: Job) -> str:

@@ -16,6 +16,7 @@ TICKS = (1, 3, 10, 30, 100, 300)  # minutes
 
 
 SHORT_SAVE, SHORT_RESTART = 4, 120  # seconds, that the other lines have
+WRITING = 60  # seconds until a short save is on the disk, and counts: a failure loses them, too
 COLOURS = style.COMPUTE, "#e69f00", "#56b4e9", "#1b7a4d"
 
 
@@ -36,9 +37,9 @@ def draw_goodput(num_gpus: int, save_seconds: float, restart_minutes: float) -> 
     mean, restart = between(num_gpus, RATES["Llama 3 405B"]), 60 * restart_minutes
     jobs = {
         f"{save_seconds:g} s and {restart_minutes:g} min": (save_seconds, restart),
-        f"saves of {SHORT_SAVE} s": (SHORT_SAVE, restart),
+        f"saves of {SHORT_SAVE} s": (SHORT_SAVE, restart + WRITING),
         f"restarts of {SHORT_RESTART // 60} min": (save_seconds, SHORT_RESTART),
-        "both": (SHORT_SAVE, SHORT_RESTART),
+        "both": (SHORT_SAVE, SHORT_RESTART + WRITING),
     }
     least, most = INTERVALS
     intervals = [least * (most / least) ** (k / 60) for k in range(61)]

@@ -107,13 +107,13 @@ def cut_off(ways: Mapping[str, Sequence[Moment]], title: str) -> Figure:
     """A row for each way to save: what was found, by the call before which the saver was killed."""
     most = max(map(len, ways.values()))
     filled = [
-        Cell(row, place, [FOUND[moment.found]])
+        Cell(row, place, [FOUND[moment.found]], "lived" if moment is moments[-1] else "")
         for row, moments in enumerate(ways.values())
         for place, moment in enumerate(moments)
     ]
     with style.plot(0.75 + 0.42 * len(ways), title) as (figure, axes):
         cells(axes, list(ways), most, filled)
-        axes.set_xlabel("killed before call 1, 2, ... to the disk; last: not killed", loc="left")
+        axes.set_xlabel("killed before call 1, 2, ... to the disk; the last one lived", loc="left")
         pen.key(axes, {f"found: {name}": colour for name, colour in FOUND.items()})
     return figure
 

@@ -145,3 +145,18 @@ def ratio_dots(found: Mapping[str, Sequence[float]], title: str) -> Figure:
         axes.tick_params(axis="y", length=0)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda ratio, _: f"{ratio:.2f}"))
     return figure
+
+
+def who_wins(found: Mapping[str, tuple[float, float]], tie: float, unit: str, title: str) -> Figure:
+    """A bar a doubt: by how much one layout beats another, from least to most; a tie is grey."""
+    with style.plot(1.0 + 0.27 * len(found), title) as (figure, axes):
+        pen.rows(axes, found)
+        axes.axvspan(-100 * tie, 100 * tie, color=style.tint(style.FAINT, 0.55), zorder=0)
+        axes.axvline(0, color=style.INK, linewidth=1, zorder=1)
+        for row, (least, most) in enumerate(found.values()):
+            ends = [100 * least, 100 * most]
+            axes.plot(ends, [row, row], color=style.COMPUTE, linewidth=5, marker="o")
+            pen.at_right(axes, row, f"{least:+.1%} to {most:+.1%}", 6)
+        axes.set(xlim=(-10, 10), xticks=range(-10, 11, 5), xlabel=f"{unit}, % (grey: a tie)")
+        axes.tick_params(axis="y", length=0)
+    return figure
