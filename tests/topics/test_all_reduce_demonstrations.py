@@ -1,7 +1,7 @@
 """What lecture 03 shows: rounds drawn right, two hosts whose kernel agrees with the ledger."""
 
 import pytest
-from readable import words
+from readable import assert_readable, words
 
 from byhand import VirtualNetwork, all_reduce
 from byhand.all_reduce import algorithms, rings, trees
@@ -12,6 +12,7 @@ from byhand.all_reduce.lab import (
     compare_on_hosts,
     crossing,
     draw_round,
+    shared_wire,
     watch_rounds,
 )
 from byhand.communication_cost import cost
@@ -124,6 +125,16 @@ def test_what_leaves_a_host_are_the_shares_of_partners_on_other_hosts():
     assert far.leaves_host(8) == 14
     assert algorithms.ring(64).leaves_host(8) == pytest.approx(2 * 63 / 64)
     assert near.leaves_host(64) == 0
+
+
+def test_a_shared_wire_is_idle_while_the_ranks_of_a_host_add_up_among_themselves():
+    near, far = (trees.halving_doubling(64, near_first=first) for first in (True, False))
+    plans = {"ring": algorithms.ring(64), "near first": near, "far first": far}
+    figure = shared_wire(plans, ranks_per_host=8, most=5)
+    title = "The wire is busy: ring 100%, near first 50%, far first 98% of the time"
+    assert {title, "1.97", "3.50", "14.22"} <= set(words(figure))
+    assert words(figure).count("idle") == 2 + 1  # once in the key
+    assert_readable(figure)
 
 
 def test_a_crossing_is_where_lines_through_the_points_meet():

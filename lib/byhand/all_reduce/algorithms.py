@@ -67,7 +67,15 @@ class Algorithm:
 
         A host has one link out and one in, which its ranks share; inside it, so has every rank.
         """
-        total = 0
+        return sum(fullest for fullest, _ in self.loads(ranks_per_host)) / self.num_pieces
+
+    def leaves_host(self, ranks_per_host: int) -> float:
+        """What the first host's ranks send to other hosts, in tensors."""
+        return sum(leaving for _, leaving in self.loads(ranks_per_host)) / self.num_pieces
+
+    def loads(self, ranks_per_host: int) -> list[tuple[int, int]]:
+        """By round, in pieces: what passes the fullest link, and what leaves the first host."""
+        found = []
         for transfers in self.rounds:
             loads: Counter[tuple] = Counter()
             for sender, receiver, start, stop, _ in transfers:
@@ -77,14 +85,8 @@ class Algorithm:
                     out, into = (("host", host) for host in hosts)
                 loads["out", out] += stop - start
                 loads["in", into] += stop - start
-            total += max(loads.values(), default=0)
-        return total / self.num_pieces
-
-    def leaves_host(self, ranks_per_host: int) -> float:
-        """What the first host's ranks send to other hosts, in tensors."""
-        every = (t for transfers in self.rounds for t in transfers)
-        leaving = [t for t in every if t.sender < ranks_per_host <= t.receiver]
-        return sum(t.stop - t.start for t in leaving) / self.num_pieces
+            found.append((max(loads.values(), default=0), loads["out", ("host", 0)]))
+        return found
 
 
 def cut(num_elements: int, num_pieces: int) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log
@@ -21,6 +21,7 @@ from byhand.words import counted
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
     from ipywidgets import VBox
+    from matplotlib.figure import Figure
 
     from byhand.figures.style import CourseFigure
 
@@ -104,6 +105,20 @@ def all_rounds(algorithm: Algorithm, title: str, hosts: int = 1) -> CourseFigure
     from byhand import figures
 
     return figures.all_rounds(history(algorithm), algorithm.rounds, title, hosts)
+
+
+def shared_wire(plans: Mapping[str, Algorithm], ranks_per_host: int, most: float) -> Figure:
+    """When the first host's one wire is busy, by algorithm; bars are cut off at `most` tensors."""
+    from byhand.figures import busy_bars
+
+    rows, told = {}, []
+    for name, plan in plans.items():
+        loads = plan.loads(ranks_per_host)
+        rows[name] = [(leaving > 0, fullest / plan.num_pieces) for fullest, leaving in loads]
+        busy = sum(length for used, length in rows[name] if used) / plan.in_turn(ranks_per_host)
+        told.append(f"{name} {100 * busy:.0f}%")
+    title = f"The wire is busy: {', '.join(told)} of the time"
+    return busy_bars(rows, title, "tensors, of time", most)
 
 
 @lru_cache(maxsize=32)

@@ -8,6 +8,7 @@ round_picture        one round of an all-reduce: whose terms, whose messages, by
 all_rounds           all rounds of an all-reduce: whose terms each rank holds, and messages
 traffic_matrices     who sent how much to whom, for several algorithms
 bytes_bars           bytes predicted beside bytes counted
+busy_bars            when a wire is busy, and when idle
 curves               loss curves, and what a setting does to a time
 bucket_layout        which layer's gradient travels in which bucket
 lanes                what a rank computes, unit by unit, and what travels meanwhile
@@ -34,7 +35,7 @@ save_animated_svg    a figure that time uncovers
 
 from byhand.figures.animated import save_animated_svg
 from byhand.figures.attention import attention_map
-from byhand.figures.bars import bytes_bars, expert_loads, layout_seconds, leaving_bars
+from byhand.figures.bars import busy_bars, bytes_bars, expert_loads, layout_seconds, leaving_bars
 from byhand.figures.block import block_flow
 from byhand.figures.collective import (
     Block,
@@ -68,6 +69,7 @@ __all__ = [
     "bar_table",
     "block_flow",
     "bucket_layout",
+    "busy_bars",
     "bytes_bars",
     "collective_pictures",
     "columns",

@@ -1,6 +1,8 @@
 """Stacked bars: bytes predicted and counted, a step's seconds under each layout, rows by expert."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
@@ -145,6 +147,22 @@ def leaving_bars(
     figure = stacked({"": rows}, title, f"bytes {did}", hues)
     figure.axes[0].xaxis.set_major_formatter(lambda value, _: num_bytes_text(value))
     return figure
+
+
+def busy_bars(
+    rows: Mapping[str, Sequence[tuple[bool, float]]], title: str, xlabel: str, most: float
+) -> Figure:
+    """A bar per row, in turn busy and idle for so long; cut off at `most`, its length behind it."""
+    colours = {"busy": style.COMMUNICATION, "idle": style.PAPER}
+    lines = {}
+    for row, spans in rows.items():
+        bars, end = [], 0.0
+        for busy, together in groupby(spans, key=itemgetter(0)):
+            name, start = "busy" if busy else "idle", end
+            end += sum(length for _, length in together)
+            bars.append((name, max(0.0, min(end, most) - start), colours[name]))
+        lines[row] = [Line(bars, f"{end:.2f}")]
+    return stacked({"": lines}, title, xlabel, colours, most)
 
 
 LAYOUT_COLOURS = {
