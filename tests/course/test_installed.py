@@ -205,5 +205,5 @@ def test_a_lecture_runs_in_the_course_one_stands_in(installed, where):
 
 
 def test_the_pictures_of_earlier_runs_are_installed_too(installed, tmp_path):
-    program = "from byhand.figures import recorded; print('<svg' in recorded('numberings').data)"
+    program = "from byhand.figures import recorded; print('<svg' in recorded('two_hosts').data)"
     assert say(str(installed / "python"), "-c", program, cwd=tmp_path).strip() == "True"

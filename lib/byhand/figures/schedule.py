@@ -53,9 +53,11 @@ def finding(timeline) -> str:
 def _key(timelines) -> dict[str, object]:
     timelines = list(timelines)
     kinds = {span.action.kind for timeline in timelines for span in timeline.spans}
-    if "backward" in kinds:
-        kinds.discard("backward_input")  # it has the same colour
-    entries = {NAMES.get(kind, kind): COLOURS[kind] for kind in COLOURS if kind in kinds}
+    names = dict(NAMES)
+    if {"backward", "backward_input"} <= kinds:  # they have the same colour
+        kinds.discard("backward_input")
+        names["backward"] = "backward, or its input's half"
+    entries = {names.get(kind, kind): COLOURS[kind] for kind in COLOURS if kind in kinds}
     paler = [str(chunk) for chunk in range(1, max(map(_num_chunks, timelines)), 2)]
     if paler:
         tint = style.tint(COLOURS["forward"], CHUNK_STRENGTHS[1])

@@ -1,8 +1,6 @@
-"""A tiny GPT on real ranks in every layout, for lecture 12: its bytes, its loss, its time.
+"""A tiny GPT on real ranks, for lecture 12: what each layout sends, and what a broken joint does.
 
-For its time, each half of a block also *sleeps* as long as a slow device would compute: see
-byhand.tools.asleep. Messages, gradients and losses are real. All layouts take their steps in one
-launch.
+Messages, gradients and losses are real. All layouts take their steps in one launch.
 """
 
 from __future__ import annotations
@@ -11,7 +9,6 @@ import inspect
 import math
 import re
 import textwrap
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.communication_cost.timing import Timing, take_turns
 from byhand.hybrid_parallel.cost import SCALARS
 from byhand.hybrid_parallel.layouts import Layout, schedule_of
 from byhand.hybrid_parallel.step import GROUPS, HybridParallel, chunks_of
@@ -30,10 +26,8 @@ from byhand.model.mlp import MLP
 from byhand.model.optimizers import SGD, AdamW
 from byhand.model.shards import shard
 from byhand.model.training import train_alone
-from byhand.model.transformer import Residual
 from byhand.rank_groups.process_groups import groups_for_this_rank
-from byhand.runtime import Event, VirtualNetwork, launch
-from byhand.tensor_parallel.gpt import tensor_parallel_parts
+from byhand.runtime import Event, launch
 from byhand.tools.asleep import stretches
 
 if TYPE_CHECKING:  # ranks import this module
@@ -43,35 +37,12 @@ Batches = list[tuple[Tensor, Tensor]]  # of model.text
 BYTES_OF = "tp", "pp", "dp", "embedding", SCALARS
 
 
-class Sleepy(Residual):
-    """Half a block that also sleeps: `seconds` a sequence forward, twice that backward."""
-
-    seconds = 0.0
-
-    def forward(self, x: Tensor) -> tuple[Tensor, list[Any]]:
-        """x -> y; saves what the layers save."""
-        time.sleep(len(x) * self.seconds)
-        return super().forward(x)
-
-    def backward(self, grad_y: Tensor, saved: list[Any]) -> Tensor:
-        """grad_y -> grad_x."""
-        time.sleep(2 * len(grad_y) * self.seconds)
-        return super().backward(grad_y, saved)
-
-
 def model_on_rank(weights: GPT, layout: Layout, num_sequences: int) -> HybridParallel:
-    """This rank's part, in new process groups: its halves of blocks can sleep, each stage has as
-    many of them."""
+    """This rank's part, in new process groups: each stage has as many halves of blocks."""
     groups = groups_for_this_rank(layout.groups, GROUPS)
     schedule, row_shape = schedule_of(layout, num_sequences), weights.positions.shape
-    return HybridParallel(sleepy_chunks(weights, groups), groups, schedule, row_shape)
-
-
-def sleepy_chunks(weights: GPT, groups: Mapping[str, Any]) -> list[MLP]:
-    """This rank's shards of its stage, whose halves of blocks can sleep."""
     costs = [0.0, *[1.0] * (2 * len(weights.blocks)), 0.0, 0.0]
-    parts = replace(tensor_parallel_parts(groups["tp"]), residual=Sleepy)
-    return chunks_of(weights, groups, costs=costs, parts=parts)
+    return HybridParallel(chunks_of(weights, groups, costs=costs), groups, schedule, row_shape)
 
 
 def train_on_one_device(weights: GPT, batches: Batches, lr: float = 3e-3) -> list[float]:
@@ -110,55 +81,6 @@ def count_bytes(
                 if call.sent_bytes:
                     found[layout][group_of(call, layout.groups)] += call.sent_bytes
     return found
-
-
-@dataclass(frozen=True)
-class Steps:
-    """A layout's steps: whole ones, and those whose blocks do not sleep: `software`."""
-
-    whole: Timing
-    software: Timing | None = None
-
-
-def time_layouts(
-    weights: GPT,
-    layouts: Sequence[Layout],
-    batch: tuple[Tensor, Tensor],
-    seconds: float,
-    network: VirtualNetwork | None = None,
-    repetitions: int = 3,
-) -> dict[Layout, Steps]:
-    """The time of a step under each layout, with halves of blocks that sleep, and without.
-
-    They take turns, so that a machine busy with something else slows both. seconds: of half a
-    block for one sequence on one rank. On a network, whose messages take time in both, only whole
-    steps are timed.
-    """
-
-    def on_rank(rank: int, world_size: int) -> list[Steps]:
-        """The steps of each layout in turn: the same on all ranks."""
-        steps = []
-        for layout in layouts:
-            model = model_on_rank(weights, layout, len(batch[0]))
-            model.step(*batch)  # connects: not timed
-            awake = partial(step_asleep, model, 0.0, batch)
-            asleep = partial(step_asleep, model, seconds / layout.tp, batch)
-            steps_of = {"whole": asleep} if network else {"software": awake, "whole": asleep}
-            found = take_turns(steps_of, repetitions, warm_up=0)
-            steps.append(Steps(**found))
-        return steps
-
-    run = launch(on_rank, layouts[0].num_ranks, network=network, deadline=300)
-    return dict(zip(layouts, run.results[0], strict=True))
-
-
-def step_asleep(model: HybridParallel, seconds: float, batch: tuple[Tensor, Tensor]) -> None:
-    """One step in which each half of a block sleeps for that long, a sequence."""
-    for chunk in model.pipeline.chunks:
-        for layer in chunk.layers:
-            if isinstance(layer, Sleepy):
-                layer.seconds = seconds
-    model.step(*batch)
 
 
 # Five joints, each left out or done wrongly
@@ -323,25 +245,4 @@ def run_ends(losses: Mapping[str, Sequence[float]], title: str) -> CourseFigure:
         for axes in (whole, ends):
             axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
             axes.set_axisbelow(True)
-    return figure
-
-
-def link_bars(on_paper: Mapping[str, float], measured: Mapping[str, float]) -> CourseFigure:
-    """By the axis that crosses a slow link: its seconds on paper, and those of a measured step."""
-    from byhand.figures import style
-
-    slow, fast = max(measured, key=measured.__getitem__), min(measured, key=measured.__getitem__)
-    times = [seconds[slow] / seconds[fast] for seconds in (on_paper, measured)]
-    told = f"{times[1]:.1f} times as long as {fast}; on paper {times[0]:.1f}"
-    with style.plot(2.6, f"{slow} across hosts takes {told}") as (figure, axes):
-        for y, axis in enumerate(on_paper):
-            for aside, strength, seconds, what in (
-                (-0.19, 0.4, on_paper, "for the link, on paper"),
-                (0.19, 1.0, measured, "for a step, measured"),
-            ):
-                colour = style.tint(style.axis_colour(axis), strength)
-                axes.barh(y + aside, seconds[axis], 0.34, color=colour)
-                axes.text(seconds[axis], y + aside, f"  {seconds[axis]:.2f} s {what}", va="center")
-        axes.set_yticks(range(len(on_paper)), [f"{axis} crosses" for axis in on_paper])
-        axes.set(xticks=[], xlim=(0, 1.45 * max(measured.values())), ylim=(2.5, -0.5))
     return figure

@@ -44,7 +44,7 @@ TOLD = "A step of GPT-3 with 64 sequences: the most that a host sends to others 
 START_SECONDS = 600  # in which a plain process has imported torch, however busy the machine is
 
 PLAIN = """
-import os, threading
+import os, threading, time
 import torch, torch.distributed as dist
 from byhand.rank_groups import rank_groups
 
@@ -117,7 +117,7 @@ def plainly(
 
     Each says what the function returned, the name of its error, or that it still waits after so
     many seconds, when it is stopped. others: functions that this one calls. All travel by source,
-    and find torch, dist and rank_groups.
+    and find time, torch, dist and rank_groups.
     """
     functions = "\n\n".join(map(inspect.getsource, (function, *others)))
     with tempfile.TemporaryDirectory() as folder:
@@ -308,12 +308,14 @@ def draw_grid(
     return picture, f"{TOLD}: {told or 'nothing'}."
 
 
-def gpt3_leaving(grid: RankGrid, ranks_per_host: int) -> dict[str, float]:
+def gpt3_leaving(
+    grid: RankGrid, ranks_per_host: int, num_sequences: int = GPT3_SEQUENCES
+) -> dict[str, float]:
     """By group name, the most that a host sends to others in a step of GPT-3.
 
     The ranks of a tp group share out what goes to the next stage, or back.
     """
-    rows = {"micro_batch": 1, "num_micro_batches": max(1, GPT3_SEQUENCES // grid.dp)}
+    rows = {"micro_batch": 1, "num_micro_batches": max(1, num_sequences // grid.dp)}
     sent = transformer_bytes(grid, **GPT3, **rows, scatter_gather=True)
     leaving = bytes_leaving(grid, ranks_per_host, sent)
     found = {name: float(each.max()) for name, each in leaving.items() if each.max()}
