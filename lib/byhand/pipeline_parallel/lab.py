@@ -5,7 +5,7 @@ What is measured of stages that sleep is the schedule and the messages: see byha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -29,6 +29,7 @@ from byhand.tools.asleep import Sleep
 
 if TYPE_CHECKING:  # ranks import this module
     import ipywidgets
+    from matplotlib.figure import Figure
 
     from byhand.figures.style import CourseFigure
 
@@ -128,3 +129,40 @@ def draw_pipeline(
     took = f"The step takes the time of {timeline.seconds:g} forwards"
     text = f"{took}; a stage holds up to {held:g} micro-batches' activations."
     return schedule_timeline(timeline, unit="forwards"), text
+
+
+def ends_picture(costs: Sequence[float], cuts: Sequence[Sequence[range]]) -> Figure:
+    """Each stage's work under each cut of the layers, of which the last is the head."""
+    from byhand.figures import style
+    from byhand.figures.bars import Line, stacked
+
+    equal, head, panels, longer = sum(costs) / len(cuts[0]), len(costs) - 1, {}, []
+    hues = {"blocks": style.COMPUTE, "head": style.COMMUNICATION}
+    for parts in cuts:
+        dealt = [[i for i in part if i < head] for part in parts]
+        rows = {}
+        for number, (part, blocks) in enumerate(zip(parts, dealt, strict=True)):
+            sizes = sum(costs[i] for i in blocks), costs[head] if head in part else 0.0
+            pairs = zip(hues.items(), sizes, strict=True)
+            bars = [((f"{name} {n:.3g}", name), n, hue) for (name, hue), n in pairs]
+            rows[f"stage {number}"] = [Line(bars, f"{sum(sizes):.3g}")]
+        longer.append(max(sum(costs[i] for i in part) for part in parts) / equal - 1)
+        heading = f"{', '.join(str(len(blocks)) for blocks in dealt)} and the head"
+        panels[f"{heading}: turns are {longer[-1]:.0%} longer"] = rows
+    title = f"A turn is {longer[-1]:.0%} longer than equal work, and not {longer[0]:.0%}"
+    figure = stacked(panels, title, "work, in blocks; dotted: equal work", {})
+    for axes in figure.axes:
+        axes.axvline(equal, color=style.INK, lw=1, ls=":")
+    return figure
+
+
+def torch_layers(
+    weights: Sequence[tuple[torch.Tensor, torch.Tensor]], numbers: Sequence[int]
+) -> torch.nn.Sequential:
+    """Those of torch's own linear layers, with ReLUs between them, that have these numbers."""
+    layers: list[torch.nn.Module] = []
+    for weight, bias in weights:
+        linear = torch.nn.Linear(weight.shape[1], weight.shape[0])
+        linear.weight.data, linear.bias.data = weight, bias
+        layers += [linear, torch.nn.ReLU()]
+    return torch.nn.Sequential(*(layers[number] for number in numbers))

@@ -148,7 +148,7 @@ def attention_picture(num_ranks: int) -> Figure:
     heads = [f"{2 * rank} {2 * rank + 1}" for rank in range(num_ranks)]
     lines = {
         "Queries, keys, values": (
-            "x[T × D], ·, Wᵀ[D × 3D] in columns, =, q k v[T × 3D] in columns"
+            "x[T × D], ·, qkvᵀ[D × 3D] in columns, =, q k v[T × 3D] in columns"
         ),
         "Each head alone, then the output layer": (
             f"heads[T × D] in columns, ·, outᵀ[D × D] in rows, =, {term}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import math
 import re
 import textwrap
 from collections.abc import Callable, Iterator
@@ -35,7 +34,7 @@ from byhand.tensor_parallel.gpt import tensor_parallel_parts
 from byhand.tools.asleep import sent_each_way, sum_of
 
 if TYPE_CHECKING:  # ranks import this module
-    from byhand.figures.style import CourseFigure
+    from matplotlib.figure import Figure
 
 PARTS = {"alone": Parts(), "tensor": tensor_parallel_parts(), "sequence": sequence_parallel_parts()}
 SIZES = 72, 192, 48  # positions, features, heads of the small layer
@@ -189,24 +188,21 @@ def predicted_bytes(
     return activation_bytes(way, tokens, features, ranks, scores=scores) + norms
 
 
-def memory_bars(world_size: int, backend: str = "auto") -> CourseFigure:
-    """Bytes that a rank saves of one layer, predicted beside counted, a row for each way."""
-    from byhand.figures import bytes_bars
+def memory_bars(world_size: int, backend: str = "auto") -> Figure:
+    """Bytes that a rank saves of one layer for each token and feature, a row for each way."""
+    from byhand.sequence_parallel.lab.pictures import kept_bars
 
-    formula, weighed = {}, {}
+    rows, ends, (positions, features, _) = {}, {}, SIZES
     for way in (TP, KEPT, AGAIN):
         run = run_layer(way, world_size, backend=backend)
+        copies, whole = copied_bytes(run), saved_bytes(run)
         scores = sum(size for name, size, _ in run.results[0] if name == SCORES)
-        expected = [predicted_bytes(way, world_size, *SIZES, recompute=r) for r in (False, True)]
-        # What no number of ranks divides is copies.
-        copies = [predicted_bytes(way, math.inf, *SIZES), copied_bytes(run)]
-        found = (expected[0], expected[0] - expected[1]), (saved_bytes(run), scores)
-        for bars, same, (whole, part) in zip((formula, weighed), copies, found, strict=True):
-            own = {"copies": same, "its own": whole - same - part, "scores": part}
-            bars[NAMES[way]] = {name: size for name, size in own.items() if size}
-    first, *_, last = (sum(bars.values()) for bars in weighed.values())
-    title = f"Gathered twice, no copy is left: {last / first:.0%} of tensor parallelism's bytes"
-    return bytes_bars(formula, weighed, title, "kept by a rank", key=True)
+        sizes = {"copies": copies, "its own": whole - copies - scores, "scores": scores}
+        rows[NAMES[way]] = {name: size / positions / features for name, size in sizes.items()}
+        predicted = predicted_bytes(way, world_size, *SIZES)
+        told = "as predicted" if whole == predicted else f"{predicted:,.0f} predicted"
+        ends[NAMES[way]] = f"{whole:,} bytes, {told}"
+    return kept_bars(rows, ends)
 
 
 def units_sent(world_size: int, backend: str = "auto") -> dict[str, dict[str, float]]:
@@ -246,3 +242,14 @@ def trained(
     gains = torch.stack([gain for _, gain in results])
     apart = gains.amax(dim=0) - gains.amin(dim=0)
     return results[0][0], alone, apart.amax(dim=1).tolist()
+
+
+def apart_picture(both: dict[str, list[float]]) -> Figure:
+    """How far a gain's copies are apart after each step, with the sum and without it."""
+    from byhand.figures import curves
+
+    off, right = both["left out"][-1], both["summed"][-1]
+    title = f"After {len(both['summed'])} steps: {off:.2f} apart without the sum, {right:g} with it"
+    return curves(
+        both, "step", "largest difference of copies", title, from_zero=True, widths=(2.4,)
+    )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from matplotlib.figure import Figure
+
 from byhand.figures import shard_picture, style
 from byhand.figures.bars import Line, stacked
 from byhand.figures.lanes import Bar, Panel, over_time
@@ -69,6 +73,22 @@ def half_picture() -> CourseFigure:
 
 
 GPT_3 = (96, 12288, 96)  # layers, features, heads
+HUES: dict[str, str] = {**style.HELD_COLOURS, "scores": style.COMMUNICATION}
+
+
+def kept_bars(rows: Mapping[str, Mapping[str, float]], ends: Mapping[str, str]) -> Figure:
+    """What a rank keeps for each token and feature: copies, its own, scores; `ends` behind it."""
+
+    def line(row: str) -> Line:
+        sizes = rows[row].items()
+        return Line(
+            [((f"{kind} {n:.1f}", f"{n:.1f}"), n, HUES[kind]) for kind, n in sizes], ends[row]
+        )
+
+    lines = {row: [line(row)] for row in rows}
+    first, *_, last = (sizes["copies"] + sizes["its own"] for sizes in rows.values())
+    title = f"No copy is left: {last:.1f} bytes in place of {first:.1f}, beside the scores"
+    return stacked({"": lines}, title, "bytes a token and feature", HUES, line_inches=0.34)
 
 
 def saved_bars(num_ranks: int = 8, positions: int = 2048) -> CourseFigure:
@@ -82,16 +102,15 @@ def saved_bars(num_ranks: int = 8, positions: int = 2048) -> CourseFigure:
         sizes = positions, features, ranks
         return layers * activation_bytes(way, *sizes, scores=scores) / 1e9
 
-    hues = {"copies": "#f2d49b", "its own": style.COMPUTE, "scores": style.COMMUNICATION}
     rows, ends = {}, []
     ways = {"tp": ("tensor", True), "by token,\ngathered twice": (WAYS[3], True)}
     ways["and scores\ncomputed again"] = WAYS[3], False
     for name, (way, scores) in ways.items():
         copies, own = gigabytes(way, float("inf")), gigabytes(way, num_ranks)
         whole = gigabytes(way, num_ranks, 5.0 * heads * positions * scores)
-        sizes = dict(zip(hues, (copies, own - copies, whole - own), strict=True))
-        bars = [((f"{kind} {n:.0f}", f"{n:.0f}"), n, hues[kind]) for kind, n in sizes.items()]
+        sizes = dict(zip(HUES, (copies, own - copies, whole - own), strict=True))
+        bars = [((f"{kind} {n:.0f}", f"{n:.0f}"), n, HUES[kind]) for kind, n in sizes.items()]
         rows[name] = [Line(bars, f"{whole:.0f} GB")]
         ends.append(f"{whole:.0f}")
     title = f"GPT-3 on {num_ranks} ranks: from {ends[0]} to {ends[-1]} GB on each"
-    return stacked({"": rows}, title, "GB kept by a rank", hues, line_inches=0.34)
+    return stacked({"": rows}, title, "GB kept by a rank", HUES, line_inches=0.34)
