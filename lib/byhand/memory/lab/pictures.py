@@ -44,8 +44,8 @@ def techniques_picture(
         for name in names:
             rows[name] = _costs(found[name], paper[name], found["dp"].operations)
     key: dict[str, object] = {
-        "between steps": STATE,
-        "in a step": ON_TOP,
+        "state": STATE,
+        "in a step beside it": ON_TOP,
         "work": WORK,
         "idle": IDLE,
         "to ranks": SENT,
