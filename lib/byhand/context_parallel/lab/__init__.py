@@ -222,7 +222,7 @@ def map_layouts(world_size: int) -> Figure:
 
     panels = {f"{layout} shards": tiles_of(world_size, layout) for layout in (CONTIGUOUS, ZIGZAG)}
     most = imbalance(world_size, CONTIGUOUS)
-    title = f"Contiguous: the last rank has {most:.2f} times the average's work"
+    title = f"Contiguous: the last rank has {most:.2f} times the average. Zigzag: all the same"
     return attention_map(panels, title)
 
 

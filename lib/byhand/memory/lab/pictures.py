@@ -44,8 +44,8 @@ def techniques_picture(
         for name in names:
             rows[name] = _costs(found[name], paper[name], found["dp"].operations)
     key: dict[str, object] = {
-        "between steps": STATE,
-        "in a step": ON_TOP,
+        "state": STATE,
+        "in a step beside it": ON_TOP,
         "work": WORK,
         "idle": IDLE,
         "to ranks": SENT,
@@ -77,7 +77,7 @@ def fits_picture(held: Mapping[str, Mapping[str, float]], limit: float, title: s
     (axes,) = figure.axes
     axes.axvline(limit / 1e9, color=style.INK, linewidth=1.2, linestyle=(0, (3, 2)))
     for text in axes.texts:
-        if isinstance(text, Annotation) and 0.85 * limit < 1e9 * text.xy[0] < limit:
+        if isinstance(text, Annotation) and 0.8 * limit < 1e9 * text.xy[0] < limit:
             text.xy = limit / 1e9, text.xy[1]  # beside the line, not through it
     return figure
 
