@@ -203,7 +203,7 @@ def draw_ways(
         within = {size: each for size, each in measured.items() if size <= 5e7}
         inset = axes.inset_axes((0.09, 0.56, 0.4, 0.36))
         inset.set(xlim=(0, 5e7), ylim=(0, 1.6e-3), xticks=[0, 5e7], yticks=[0, 1e-3])
-        inset.set_title("the same, axes counting evenly", loc="left", fontsize=8, weight="normal")
+        inset.set_title("the same, linear axes", loc="left", fontsize=8, weight="normal")
         for line, colour in ((ends, grey), (ways[0], blue), (ways[1], orange)):
             inset.plot([0, 5e7], [seconds(line, 0), seconds(line, 5e7)], color=colour, lw=1.4)
         inset.plot(list(within), list(within.values()), "o", color=style.INK, markersize=3)
@@ -221,9 +221,10 @@ def draw_two_hosts() -> CourseFigure:
     from byhand.figures.curves import COLOURS
 
     inside, between = style.COMMUNICATION, COLOURS[1]
-    title = "A ring leaves a host through one card, two levels through eight"
+    title = "Through a host's eight cards: eight rings, or two levels"
     with style.drawing(2.2, title) as (figure, axes):
-        for left, name in ((0.75, "one ring over all"), (4.15, "two levels: first sums inside")):
+        names = "one of eight rings over all", "two levels: sums inside (grey) first"
+        for left, name in zip((0.75, 4.15), names, strict=True):
             places = [left + 0.34 * gpu for gpu in range(8)]
             axes.text(left - 0.12, 0.55, name, weight="bold")
             for top, host in ((0.8, "host 0"), (1.7, "host 1")):
