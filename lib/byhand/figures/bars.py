@@ -256,7 +256,7 @@ def expert_loads(
     }
     first, last = next(iter(panels)), list(panels)[-1]
     told = f"Busiest rank: {worst[first]:.2f} × the mean {first}, {worst[last]:.2f} × {last}"
-    label = f"{what} (dashed: the mean; hue: of an expert's rank in the first panel)"
+    label = f"{what} (dashed: the mean; an expert's hue: its rank in the first panel)"
     figure = stacked(shown, title or told, label, {}, line_inches=0.19)
     for axes, loads in zip(figure.axes, panels.values(), strict=True):
         mean = sum(sum(rank.values()) for rank in loads) / len(loads)
