@@ -69,7 +69,6 @@ CHAIN = [*message(0, 1, 0.0, 1.0), *message(1, 2, 1.0, 2.0)]
 SUMS = [[Block(0, (0, 1), "11"), Block(1, (0, 1), "22")]] * 2
 OWN = [[Block(0, (0,), "1"), Block(1, (0,), "2")], [Block(0, (1,), "10"), Block(1, (1,), "20")]]
 WIDE = [[Block(column, (0, 7), str(column)) for column in range(8)] for _ in range(8)]
-HELD = {"stage 1": {"weights": 9, "optimizer": 1}}
 BYTES = {"rank 0": {"reduce_scatter": 3000, "all_gather": 3000}, "rank 1": {"all_reduce": 6000}}
 
 LOSSES = [4.0, 2.0, 1.0]
@@ -117,7 +116,6 @@ FIGURES = {
     "experts": lambda: figures.expert_loads({"in order": HOT, "even": HOT[::-1]}),
     "lanes": lambda: figures.lanes({"one": [Span(*span) for span in SPAN]}, "A title"),
     "flat": lambda: figures.flat_shards({"weight": 70, "bias": 3}, 4),
-    "held": lambda: figures.bytes_bars(HELD, HELD, "A title", "held", key=True),
     "one bucket": lambda: figures.bucket_layout([1] * 20, [list(range(20))]),
     "all rounds": lambda: figures.all_rounds(history(ring(3)), ring(3).rounds, "A title"),
     "seconds": lambda: figures.seconds_by_size(

@@ -78,13 +78,12 @@ def _set_rows(axes: Axes, rows: Rows) -> list[tuple[float, Line]]:
 
 
 def bytes_bars(
-    predicted: Bars, counted: Bars, title: str | None = None, did: str = "sent", key: bool = False
+    predicted: Bars, counted: Bars, title: str | None = None, did: str = "sent"
 ) -> Figure:
     """Two stacked bars per row, predicted (pale) above counted, one colour per collective.
 
     predicted and counted have the same rows, such as {"rank 0": {"all_reduce": 6000}}.
-    The title, unless given, says whether the two agree; `did` what was done with the bytes. With
-    `key`, the colours are named above the bars, and what is pale.
+    The title, unless given, says whether the two agree; `did` what was done with the bytes.
     """
     if list(predicted) != list(counted):
         raise ValueError(f"rows differ: predicted {list(predicted)}, counted {list(counted)}")
@@ -108,11 +107,8 @@ def bytes_bars(
         ]
         for name in counted
     }
-    ops = dict.fromkeys(op for ops in counted.values() for op in ops)
-    named: dict[str, object] = {op.replace("_", "-"): style.wire_colour(op) for op in ops}
-    named["pale: predicted"] = style.tint(style.wire_colour(next(iter(ops), "all_reduce")), PALE)
     title = finding(predicted, counted) if title is None else title
-    return stacked({"": rows}, title, f"{unit} {did}", named if key else {})
+    return stacked({"": rows}, title, f"{unit} {did}", {})
 
 
 def finding(predicted: Bars, counted: Bars) -> str:
