@@ -188,6 +188,7 @@ EVERY_STATE = """() => {
     key, /<svg|<li>|<p/.test(text), /undefined|NaN|\\{(\\d+|\\*)\\}/.test(text)]);
 }"""
 CONTROLS = ".explorer fieldset :is(select, input)"
+UNFOLD = "for (const fold of document.querySelectorAll('details')) fold.open = true"
 MOVED = [
     "planner",
     *("lectures/02_collectives", "lectures/03_all_reduce", "lectures/04_communication_cost"),
@@ -206,6 +207,7 @@ def opened(book, browser):
         page, asked = context[script].new_page(), []
         page.on("request", lambda one: asked.append(one.url))
         page.goto((book / f"{name}.html").as_uri())
+        page.evaluate(UNFOLD)  # an explorer may answer a Predict
         page.locator(".explorer").scroll_into_view_if_needed()
         if script:
             page.locator(".explorer fieldset").wait_for()
