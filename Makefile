@@ -49,6 +49,7 @@ course: $(INSTALLED) sandbox network
 
 test: $(INSTALLED) sandbox network
 	ruff check .
+	ruff check --line-length 88 --select E501 lectures/*.ipynb  # what a page shows of a line
 	ruff format --check .
 	@mypy | mypy-baseline filter || { echo "Mend these errors of types. If none is above, listed ones\
  went: .venv/bin/mypy | .venv/bin/mypy-baseline sync"; exit 1; }
