@@ -31,7 +31,14 @@ if "nbgrader" not in sys.modules and (_SPEC := importlib.util.find_spec("nbgrade
 
     _PACKAGE.__getattr__ = _name_of_nbgrader
 
-from nbgrader.api import Assignment, Gradebook, InvalidEntry, MissingEntry, Student
+from nbgrader.api import (
+    Assignment,
+    Gradebook,
+    InvalidEntry,
+    MissingEntry,
+    Student,
+    SubmittedAssignment,
+)
 from nbgrader.utils import parse_utc
 from sqlalchemy.exc import OperationalError
 
@@ -41,6 +48,7 @@ __all__ = [
     "InvalidEntry",
     "MissingEntry",
     "Student",
+    "SubmittedAssignment",
     "make_gradebook",
     "opened_gradebook",
     "parse_utc",

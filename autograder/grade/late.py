@@ -20,11 +20,13 @@ from autograder.database import (
     InvalidEntry,
     MissingEntry,
     Student,
+    SubmittedAssignment,
     opened_gradebook,
     parse_utc,
 )
 from autograder.pages import write_page
 from autograder.places import CourseError, Places
+from byhand.words import counted
 
 FILE = "class.toml"
 APPLIED = "class.applied.toml"  # what FILE said when it was last applied: what went is taken back
@@ -52,6 +54,14 @@ class Policy:
     grace_minutes: float = 0
     due: dict[str, datetime] = field(default_factory=dict)
     extension: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def rule(self) -> str:
+        """What lateness costs, as a sentence to a student."""
+        if not self.percent_per_day:
+            return "Lateness costs nothing here."
+        most = f", {self.most_percent:g} % at most" if self.most_percent < 100 else ""
+        grace = f"; the first {self.grace_minutes:g} minutes are free" * bool(self.grace_minutes)
+        return f"Each day begun costs {self.percent_per_day:g} % of the score{most}{grace}."
 
     def penalty(self, score: float, seconds_late: float) -> float:
         """Points that a score loses, to two decimals; never more than the score."""
@@ -126,6 +136,16 @@ def apply(where: Places) -> list[str]:
             gradebook.db.commit()
         _is_applied(where)
     return strangers
+
+
+def lateness(policy: Policy, submission: SubmittedAssignment) -> str:
+    """When a late submission was due, when it came, and what that costs; else nothing."""
+    if not submission.total_seconds_late:
+        return ""
+    due, came = (f"{at:%Y-%m-%d %H:%M}" for at in (submission.duedate, submission.timestamp))
+    days = submission.extension and submission.extension / timedelta(days=1)
+    extended = f", with your extension of {counted(days, 'day', 'g')}" if days else ""
+    return f"It was due on {due} UTC{extended}, and came on {came} UTC. {policy.rule()}"
 
 
 def _applied_before(where: Places) -> Policy:

@@ -28,6 +28,7 @@ class Marks:
     score: float | None
     max_score: float
     late_penalty: float = 0
+    lateness: str = ""  # when it was due and came, and the rule
     waiting: bool = False
     by_cell: dict[str, float] = field(default_factory=dict)
     unmarked: frozenset[str] = frozenset()
@@ -75,10 +76,11 @@ def read_marks(where: Places, judgements: list[Judgement]) -> dict[tuple[str, st
     }
     if not where.gradebook.exists():
         return found
+    policy = late.class_policy(where)
     with opened_gradebook(where) as gradebook:
         for place in (place for place in found if found[place].score is not None):
             with contextlib.suppress(MissingEntry):
-                found[place] = _marks(gradebook, where, *place)
+                found[place] = _marks(gradebook, where, policy, *place)
     return found
 
 
@@ -105,7 +107,9 @@ def _not_judged(where: Places, assignment: str, student: str) -> Judgement:
     return Judgement("", student, assignment, "", 0, "", 0.0, [], verdicts)
 
 
-def _marks(gradebook: Gradebook, where: Places, assignment: str, student: str) -> Marks:
+def _marks(
+    gradebook: Gradebook, where: Places, policy: late.Policy, assignment: str, student: str
+) -> Marks:
     submission = gradebook.find_submission(assignment, student)
     stem = where.source(assignment).stem
     notebook = gradebook.find_submission_notebook(stem, assignment, student)
@@ -114,6 +118,7 @@ def _marks(gradebook: Gradebook, where: Places, assignment: str, student: str) -
         score=_plain(submission.score - penalty),
         max_score=_plain(submission.max_score),
         late_penalty=_plain(penalty),
+        lateness=late.lateness(policy, submission),
         waiting=bool(submission.needs_manual_grade),
         by_cell={grade.name: _plain(grade.score) for grade in notebook.grades},
         unmarked=frozenset(grade.name for grade in notebook.grades if grade.needs_manual_grade),

@@ -32,14 +32,15 @@ VERDICTS += (INFRASTRUCTURE,)
 MAX_MESSAGE = 8_000
 _OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError", "can't allocate memory", "Cannot allocate")
 _ASKED = {  # by what the check that failed looked at: of what a hidden part says it
-    "values": "the values are",
+    "values": "the values, or their shape or type, are",
     "calls": "the number of communication calls is",
     "messages": "the messages that the ranks send are",
     "bytes": "the number of bytes sent is",
     "memory": "the memory held at once is",
 }
 _ON_RANKS = {  # by the exception that a rank raised
-    "CheckError": "the values on a rank are not what the statement asks for",
+    "CheckError": "the values on a rank, or their shape or type, are not what the statement asks"
+    " for",
     "UnwaitedError": "a rank did not wait for a request: call wait() on all that is asynchronous",
     "ChangedError": "a rank changed a tensor on its way to another, before wait() ended",
 }

@@ -26,6 +26,7 @@ from byhand.runtime.walls.snapshot import Snapshot
 
 ROOT = Path(__file__).resolve().parents[2]
 NO_SANDBOX = isolation.why_no_sandbox()
+VALUES = "the values, or their shape or type, are"
 WAY_TO_PYTHON = set(ROOT.parts[2:3]) if ROOT.is_relative_to("/tmp") else set()  # a course in /tmp
 needs_sandbox = pytest.mark.skipif(bool(NO_SANDBOX), reason=str(NO_SANDBOX))
 
@@ -356,23 +357,23 @@ def test_a_hidden_part_is_named_and_its_values_are_not_shown(judge):
     only_positive = "def double(n):\n    return 2 * n if n > 0 else n"
     verdict = judge(double=only_positive)["test-double"]
     assert (verdict.verdict, verdict.part, verdict.hidden) == ("failed", "a hidden number", True)
-    assert verdict.message == "the values are not what the statement asks for"
+    assert verdict.message == f"{VALUES} not what the statement asks for"
 
 
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ("check.results(run, [1, 1])", "the values are"),
+        ("check.results(run, [1, 1])", VALUES),
         ("check.communication(run, all_reduce=1)", "the number of communication calls is"),
         ("check.messages(run, pairs=[(0, 1)])", "the messages that the ranks send are"),
         ("check.collectives(run, 0, all_reduce=[1, 1])", "the number of communication calls is"),
         ("check.sent_bytes(run, total=8)", "the number of bytes sent is"),
         ("check.peak_bytes(run, 0)", "the memory held at once is"),
-        ("check.that(run.results == [7], 'seven')", "the values are"),
+        ("check.that(run.results == [7], 'seven')", VALUES),
         ("check.that(False, 'seven', of='memory')", "the memory held at once is"),
-        ("check.equal(run.results, 7)", "the values are"),
-        ("assert run.results == [7]", "the values are"),
-        ("check.equal(float('nan'), 7.0)", "the values are"),
+        ("check.equal(run.results, 7)", VALUES),
+        ("assert run.results == [7]", VALUES),
+        ("check.equal(float('nan'), 7.0)", VALUES),
     ],
 )
 def test_a_hidden_part_says_what_kind_of_thing_is_wrong(asked, said):
@@ -396,7 +397,7 @@ def test_a_hidden_part_that_cannot_use_a_result_says_so():
 def test_a_hidden_check_that_fails_on_a_rank_says_no_word_of_it():
     error = RankError(2, "987654", "987654", exception="CheckError")
     verdict = verdicts.failed("test", 1, "### BEGIN HIDDEN TESTS", error, limit=6, seconds=1)
-    assert verdict.message == "the values on a rank are not what the statement asks for"
+    assert verdict.message.startswith("the values on a rank, or their shape or type, are not what")
 
 
 def test_a_result_of_none_that_the_test_reckons_with_is_told_with_the_function(released, judge):

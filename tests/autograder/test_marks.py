@@ -28,6 +28,7 @@ from autograder.grade.marks import read_marks
 from autograder.grade.verdicts import infrastructure
 from autograder.places import CourseError, Places
 from autograder.report import again, export
+from autograder.report.feedback import write_feedback
 
 DAY = 86_400
 
@@ -98,6 +99,23 @@ def test_a_late_submission_loses_points_and_an_extension_gives_them_back(where):
     assert late.apply(where) == [
         f"class.toml, [extension.{NAME}]: nothing of adda is graded; is the name right?"
     ]
+
+
+def test_a_late_student_is_told_when_it_was_due_when_it_came_and_the_rule(where):
+    hand_in_at(where, "ada", "2026-03-03T12:00:00")
+    rule = "[late]\npercent_per_day = 10\nmost_percent = 50\ngrace_minutes = 15\n"
+    due = f"[due]\n{NAME} = 2026-03-01T13:00:00+01:00\n[extension.{NAME}]\nada = 1\n"
+    policy(where, rule + due)
+    pages = {page.parts[-3]: page.read_text() for page in write_feedback(where, [NAME], [])}
+    assert (
+        "It was due on 2026-03-02 12:00 UTC, with your extension of 1 day, and came on 2026-03-03"
+        " 12:00 UTC. Each day begun costs 10 % of the score, 50 % at most; the first 15 minutes"
+        " are free."
+    ) in pages["ada"]
+    assert not any("It was due" in text for name, text in pages.items() if name != "ada")
+    policy(where, due)
+    late.apply(where)
+    assert marks(where, "ada").lateness.endswith("Lateness costs nothing here.")
 
 
 def test_what_class_toml_says_no_more_is_taken_back_and_the_formgraders_stays(where):

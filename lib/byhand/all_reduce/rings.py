@@ -73,9 +73,9 @@ def all_gather_around(shards: Sequence[Tensor], ranks: Sequence[int]) -> None:
         pass
 
 
-def num_blocks(tensor: Tensor) -> int:
+def num_blocks(tensor: Tensor, most: int = MOST_BLOCKS) -> int:
     """In how many blocks a tensor goes."""
-    return max(1, min(MOST_BLOCKS, tensor.nbytes // BLOCK_BYTES))
+    return max(1, min(most, tensor.nbytes // BLOCK_BYTES))
 
 
 def sendable(tensor: Tensor, group: Group) -> Tensor:

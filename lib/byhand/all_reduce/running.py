@@ -18,9 +18,10 @@ from torch import Tensor
 from byhand import collectives
 from byhand.all_reduce import algorithms, trees
 from byhand.all_reduce.algorithms import Algorithm, cut
-from byhand.all_reduce.rings import num_blocks, sendable
+from byhand.all_reduce.rings import MOST_BLOCKS, num_blocks, sendable
 
 Group = dist.ProcessGroup | None
+LINK_BLOCK_BYTES = 2 << 20  # of what a slow link waits for, first and last
 
 
 def run_rounds(
@@ -121,7 +122,8 @@ def halving_doubling_all_reduce(tensor: Tensor, group: Group = None) -> Tensor:
 def hierarchical_all_reduce(tensor: Tensor, group: Group = None, *, ranks_per_host: int) -> Tensor:
     """Inside each host, across hosts, inside again; rank r is on host r // ranks_per_host.
 
-    Each of a host's ranks takes its shard across, so a host sends 2(H-1)/H · S bytes to others.
+    Each of a host's ranks takes its shard across, so a host sends 2(H-1)/H · S bytes to others. The
+    link between hosts stands still while the first block and the last go inside: they are small.
 
     Raises:
         ValueError: the ranks do not fill their hosts.
@@ -131,7 +133,8 @@ def hierarchical_all_reduce(tensor: Tensor, group: Group = None, *, ranks_per_ho
     8000.0
     """
     algorithm = algorithms.hierarchical(dist.get_world_size(group), ranks_per_host)
-    return _by_algorithm(algorithm, tensor, group)
+    most = max(MOST_BLOCKS, tensor.nbytes // LINK_BLOCK_BYTES)
+    return _by_algorithm(algorithm, tensor, group, most)
 
 
 def ring_reduce_scatter(tensor: Tensor, group: Group = None) -> Tensor:
@@ -153,7 +156,10 @@ def ring_all_gather(shard: Tensor, group: Group = None, *, num_rows: int | None 
     return whole.to(shard.device)
 
 
-def _by_algorithm(algorithm: Algorithm, tensor: Tensor, group: Group) -> Tensor:
+def _by_algorithm(
+    algorithm: Algorithm, tensor: Tensor, group: Group, most_blocks: int = MOST_BLOCKS
+) -> Tensor:
     total = sendable(tensor, group).clone(memory_format=torch.contiguous_format).view(-1)
-    run_rounds(algorithm, total, dist.get_process_group_ranks(group), group, num_blocks(total))
+    blocks = num_blocks(total, most_blocks)
+    run_rounds(algorithm, total, dist.get_process_group_ranks(group), group, blocks)
     return total.view(tensor.shape).to(tensor.device)
