@@ -516,6 +516,16 @@ def test_names_stand_before_what_each_timeline_shows():
     assert told <= set(shown)
 
 
+def test_brackets_part_the_warm_up_from_the_steady_state_and_from_the_cool_down():
+    timelines = [simulate(make(3, 6)) for make in (gpipe, one_forward_one_backward)]
+    look = {"names": ("GPipe", "1F1B"), "unit": "forwards", "phases_of": ["1F1B"]}
+    first, axes = figures.schedule_timeline(*timelines, **look).axes
+    named = [text.get_text() for text in axes.texts]
+    assert {"warm-up", "steady state", "cool-down"} <= set(named)
+    assert not first.lines
+    assert len(axes.lines) == 3 + 2 + 0, "the last stage neither warms up nor cools down"
+
+
 def test_eighty_steps_have_a_tick_every_twenty():
     axes = figures.curves({"a": range(80)}, "step", "", "A title").axes[0]
     assert list(axes.get_xticks()) == [0, 20, 40, 60, 80]

@@ -5,8 +5,9 @@ Numbers are micro-batches, where nearly all of them fit; where stages have sever
 model, every second chunk is paler. Of two chunks the second one's numbers have a prime, if it fits.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from byhand.figures import pen, style
@@ -21,17 +22,22 @@ COLOURS = {
 NAMES = {"backward_input": "backward, input's half", "backward_weight": "backward, weight's half"}
 CHUNK_STRENGTHS = (1.0, 0.62)  # every second chunk is paler
 NAMED_SHARE = 0.9  # of a timeline's numbers must fit
+PHASES = "warm-up", "steady state", "cool-down"
 
 
 def schedule_timeline(
-    *timelines, names: Sequence[str] | None = None, unit: str | None = None
+    *timelines,
+    names: Sequence[str] | None = None,
+    unit: str | None = None,
+    phases_of: Collection[str] = (),
 ) -> Figure:
     """A row per stage, stage 0 on top, time from 0; several timelines share the axis of time.
 
     timelines: what `simulate` or `pipeline_parallel.timeline` returned. The titles say how long the
     stages idle, after the timelines' names where given. At the right: the most that a stage held at
     once, in micro-batches of a whole stage.
-    unit: what the spans' numbers are; seconds, suitably scaled, when None.
+    unit: what the spans' numbers are; seconds, suitably scaled, when None. phases_of: the names of
+    timelines of 1F1B whose warm-up, steady state and cool-down are told apart by brackets.
     """
     titles = [finding(timeline) for timeline in timelines]
     if names is not None:
@@ -39,7 +45,28 @@ def schedule_timeline(
         titles = [f"{name}: {title[0].lower()}{title[1:]}" for name, title in pairs]
     headings = ["", *titles[1:]]  # the first title is the figure's
     panels = [_panel(*pair) for pair in zip(timelines, headings, strict=True)]
-    return over_time(panels, titles[0], _key(timelines), unit, named=NAMED_SHARE)
+    figure = over_time(panels, titles[0], _key(timelines), unit, named=NAMED_SHARE)
+    for axes, name, timeline in zip(figure.axes, names or (), timelines, strict=False):
+        if name in phases_of:
+            _bracket_phases(axes, timeline)
+    return figure
+
+
+def _bracket_phases(axes: Axes, timeline) -> None:
+    """Over each stage's warm-up and cool-down; stage 0's are named, in a row of their own."""
+    axes.set_ylim(timeline.num_stages - 0.5, -1.2)
+    for stage in range(timeline.num_stages):
+        spans = [span for span in timeline.spans if span.stage == stage]
+        spans.sort(key=lambda span: span.start)
+        warm_up = [span.action.kind for span in spans].index("backward") - 1
+        ends = 0, warm_up, len(spans) - warm_up, len(spans)
+        for name, first, end in zip(PHASES, ends, ends[1:], strict=False):
+            if first < end:
+                left, right = spans[first].start, spans[end - 1].end
+                if name != "steady state" or stage == 0:
+                    pen.bracket(axes, (left, right), stage - 0.44, -0.08)
+                if stage == 0:
+                    pen.small(axes, ((left + right) / 2, -0.85), name)
 
 
 def finding(timeline) -> str:
