@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from collections import Counter
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ import torch
 import torch.distributed as dist
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.colors import to_hex
 
 from byhand import VirtualNetwork, launch
 from byhand.communication_cost import (
@@ -414,7 +416,8 @@ def test_a_ring_numbered_by_level_has_three_messages_on_one_link_of_a_tree():
 
 
 def test_a_roofline_bends_where_the_link_keeps_up_with_the_gpu():
-    drawn = draw_roofline(1e14, {"fast": 1e11, "slow": 1e10}, "t", {"a run": 500})
+    drawn = draw_roofline(1e14, {"fast": 1e11, "slow": 1e10}, "t", {"a run": 500}, {"mean": 4e13})
+    assert "40, mean" in [text.get_text() for text in drawn.axes[0].texts]
     mark, *links = drawn.axes[0].lines
     assert set(mark.get_xdata()) == {500}
     shares = [text.get_text() for text in drawn.axes[0].texts if " of C" in text.get_text()]
@@ -424,10 +427,14 @@ def test_a_roofline_bends_where_the_link_keeps_up_with_the_gpu():
             assert teraflops == pytest.approx(100 * min(1, tokens / bend))
 
 
-def test_a_ring_leaves_a_host_by_one_link_and_two_levels_by_eight():
-    arrows = [text for text in draw_two_hosts().axes[0].texts if not text.get_text()]
-    assert len([arrow for arrow in arrows if arrow.xy[0] < 3.5]) == 2
-    assert len([arrow for arrow in arrows if arrow.xy[0] > 3.5]) == 16
+def test_of_eight_rings_one_is_dark_and_each_leaves_a_host_by_one_link_as_two_levels_do():
+    arrows = [text.arrow_patch for text in draw_two_hosts().axes[0].texts if not text.get_text()]
+    colours = [to_hex(arrow.get_edgecolor()) for arrow in arrows]
+    rings, levels = Counter(colours[:16]), Counter(colours[16:])
+    (dark,) = levels
+    assert levels[dark] == 16
+    assert rings[dark] == 2
+    assert len(rings) == 2
 
 
 def test_a_strip_tells_every_value_and_the_median():

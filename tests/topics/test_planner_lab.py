@@ -141,14 +141,6 @@ def test_peaks_are_those_that_were_measured():
     }
 
 
-def test_the_tool_is_wrapped_and_says_one_layout():
-    told = lab.tool("llama3-8b --ranks 16 --batch 32")
-    assert max(map(len, told.splitlines())) <= 88
-    assert told.count("MFU") == 1
-    assert "\n1. dp " in told
-    assert "Megatron-LM: --tensor" in told
-
-
 def test_pictures_name_what_they_show(found, tmp_path):
     layout, best = found[0]
     steps = {"one": best, "two": found[1][1]}
@@ -183,14 +175,11 @@ def trillion():
 
 
 def test_it_takes_as_many_days_as_the_first_heading_says(trillion):
-    model, steps = TRILLION[0], 3e12 / (4096 * 2048)
+    steps = 3e12 / (4096 * 2048)
     deep = Layout(32, 8, 64, sequence=True, recompute="selective")
     old = step(*TRILLION[:1], deep, TRILLION[1], 4096, **SOFTWARE_OF_2022)
     days = [steps * each.seconds / 86400 for each in (trillion[0][1], old)]
     assert [round(each) for each in days] == [79, 102]
-    assert round(18 * model.parameters / (80 * 2**30)) == 211
-    at_peak = 6 * model.parameters * 3e12 / 16_384 / 312e12 / 86400
-    assert round(at_peak) == 41
 
 
 def test_every_plan_for_the_trillion_can_be_run(trillion):

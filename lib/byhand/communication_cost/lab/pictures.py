@@ -213,32 +213,33 @@ def draw_ways(
 
 
 def draw_two_hosts() -> CourseFigure:
-    """Sixteen GPUs on two hosts: which links between the hosts a ring uses, and which two levels.
+    """Sixteen GPUs on two hosts: the links between them, of eight rings and of two levels.
 
-    A ring leaves a host by one link; where each host sums up first, GPU i has one to GPU i.
+    Ring g goes round a host's GPUs from g on, leaves it by the link of the last, and comes back by
+    that of g. Ring 0 is dark, the others pale. In two levels GPU g has a link to GPU g.
     """
     from byhand.figures import pen, style
     from byhand.figures.curves import COLOURS
 
-    inside, between = style.COMMUNICATION, COLOURS[1]
-    title = "Through a host's eight cards: eight rings, or two levels"
+    inside, strong = style.COMMUNICATION, COLOURS[1]
+    pale = style.tint(strong, 0.4)
+    title = "Two ways to use all eight cards of a host"
     with style.drawing(2.2, title) as (figure, axes):
-        names = "one of eight rings over all", "two levels: sums inside (grey) first"
+        names = "eight rings over all, one drawn dark", "two levels: sums inside (grey) first"
         for left, name in zip((0.75, 4.15), names, strict=True):
             places = [left + 0.34 * gpu for gpu in range(8)]
+            rings = "rings" in name
             axes.text(left - 0.12, 0.55, name, weight="bold")
             for top, host in ((0.8, "host 0"), (1.7, "host 1")):
                 ends = [places[0], places[-1]]
-                axes.plot(ends, [top, top], color=inside, lw=2 if "ring" in name else 8, zorder=1)
+                axes.plot(ends, [top, top], color=inside, lw=2 if rings else 8, zorder=1)
                 for x in places:
                     pen.box(axes, (x - 0.12, top - 0.12), (0.24, 0.24), style.COMPUTE)
                 pen.small(axes, (left - 0.2, top), host, ha="right")
-            down, up = (places[-1:], places[:1]) if "ring" in name else (places, places)
-            aside = 0 if "ring" in name else 0.05
-            for x in down:
-                pen.arrow(axes, (x + aside, 0.94), (x + aside, 1.56), between)
-            for x in up:
-                pen.arrow(axes, (x - aside, 1.56), (x - aside, 0.94), between)
+            for gpu, x in enumerate(places):
+                down, up = (strong if not rings or gpu == one else pale for one in (7, 0))
+                pen.arrow(axes, (x + 0.05, 0.94), (x + 0.05, 1.56), down)
+                pen.arrow(axes, (x - 0.05, 1.56), (x - 0.05, 0.94), up)
     return figure
 
 
@@ -247,12 +248,14 @@ def draw_roofline(
     links: Mapping[str, float],
     title: str,
     marks: Mapping[str, float] | None = None,
+    roofs: Mapping[str, float] | None = None,
 ) -> CourseFigure:
     """Backward's operations a second under data parallelism, over its tokens, by its link.
 
     Everything that can hide hides: the rate is the lesser of the GPU's own and tokens · bytes/s. A
     dot stands at the tokens where they meet. marks: numbers of tokens by name, each a line from top
-    to bottom, with the share of the GPU's rate where a link allows less, down to a tenth.
+    to bottom, with the share of the GPU's rate where a link allows less, down to a tenth. roofs:
+    lower rates of the GPU by name, each a dashed line.
     """
     from matplotlib.ticker import FuncFormatter
 
@@ -267,6 +270,10 @@ def draw_roofline(
         axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
         axes.hlines(peak, first, last, color=style.INK, linewidth=1.2, zorder=1)
         pen.beside(axes, (first, 1.35 * peak), f"C = {peak:,.0f}", 4)
+        for name, rate in (roofs or {}).items():
+            low = rate / 1e12
+            axes.hlines(low, first, last, color=style.INK, lw=1, linestyle=(0, (6, 3)), zorder=1)
+            pen.beside(axes, (last / 10, 1.35 * low), f"{low:,.0f}, {name}", 0, ha="right")
         for name, place in (marks or {}).items():
             axes.axvline(place, color=style.INK, linewidth=1, linestyle=(0, (3, 3)))
             pen.beside(axes, (place, 2.6 * peak), name, 0, ha="center", bbox=paper, zorder=5)

@@ -5,10 +5,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import statistics
-import textwrap
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -18,7 +15,6 @@ from typing import Any
 from byhand.costs.layout import Layout
 from byhand.costs.model import Model
 from byhand.planner import peer
-from byhand.planner.__main__ import main
 from byhand.planner.machines import MACHINES
 from byhand.planner.published import Published, published, scored
 from byhand.planner.search import ORDERS, OUTER_DP, Found, every
@@ -59,22 +55,6 @@ def short(layout: Layout) -> str:
     words += [layout.recompute] * (layout.recompute != "none")
     words += ["stages near"] * (layout.order == OUTER_DP)
     return " · ".join(words)
-
-
-def tool(command: str, places: int = 1) -> str:
-    """What `python -m byhand.planner` says to these words, its first places, wrapped."""
-    words = io.StringIO()
-    with contextlib.redirect_stdout(words):
-        main(command.split())
-    head, *blocks, flags = words.getvalue().strip().split("\n\n")
-    notes = [block for block in blocks if not block[0].isdigit()]
-    lines = "\n".join([head, *blocks[:places], *notes, flags]).splitlines()
-    look: dict[str, Any] = {
-        "break_on_hyphens": False,
-        "break_long_words": False,
-        "subsequent_indent": "      ",
-    }
-    return "\n".join(textwrap.fill(line, 88, **look) for line in lines)
 
 
 def grouped(found: Step) -> dict[str, float]:
