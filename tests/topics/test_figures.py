@@ -602,17 +602,6 @@ def test_the_explorer_redraws_at_each_change():
     assert picture.value == ""
 
 
-def test_bars_of_what_leaves_are_as_long_as_their_bytes():
-    figure = figures.leaving_bars({"tp-dp": {"dp-cp": 2e6}, "dp-tp": {"tp": 16e6, "pp": 1e6}}, "t")
-    widths = [bar.get_width() for bar in figure.axes[0].patches]
-    assert widths == [2e6, 16e6, 1e6]
-    texts = [text.get_text() for text in figure.axes[0].texts]
-    assert {"tp", "2 MB", "17 MB"} <= set(texts)
-    named = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-    assert named == ["dp-cp", "tp", "pp"]
-    assert figure.axes[0].patches[0].get_facecolor()[:3] == to_rgb("#d55e00")
-
-
 def test_stripes_of_a_cell_are_as_wide_as_their_shares():
     with style.plot(1, "") as (_, axes):
         cells(axes, ["a"], 1, [Cell(0, 0, ["red", "blue"], shares=[3, 1])])

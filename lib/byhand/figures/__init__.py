@@ -19,7 +19,6 @@ columns              what each choice costs, in several ways at once
 layout_seconds       which layout of the ranks is fastest, and what the others wait for
 schedule_timeline    which stage of a pipeline computed which micro-batch, when
 bar_table            a table of numbers as bars, each column to a scale of its own
-leaving_bars         what leaves a host in a step, for each order of the axes
 rank_cube            ranks as blocks of a cube: layers, slices, rows
 rank_grid            which ranks form a group along each axis, and on which hosts
 expert_loads         rows of each expert by rank, under several placements
@@ -35,7 +34,7 @@ save_animated_svg    a figure that time uncovers
 
 from byhand.figures.animated import save_animated_svg
 from byhand.figures.attention import attention_map
-from byhand.figures.bars import busy_bars, bytes_bars, expert_loads, layout_seconds, leaving_bars
+from byhand.figures.bars import busy_bars, bytes_bars, expert_loads, layout_seconds
 from byhand.figures.block import block_flow
 from byhand.figures.collective import (
     Block,
@@ -79,7 +78,6 @@ __all__ = [
     "flat_shards",
     "lanes",
     "layout_seconds",
-    "leaving_bars",
     "message_diagram",
     "mountain",
     "panel_stack",

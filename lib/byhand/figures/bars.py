@@ -120,31 +120,6 @@ def finding(predicted: Bars, counted: Bars) -> str:
     return f"{row}: {got[row]:,.0f} bytes counted, {want[row]:,.0f} predicted"
 
 
-def leaving_bars(
-    leaving: Bars, title: str, did: str = "that leave the busiest host in a step"
-) -> Figure:
-    """A stacked bar per row, such as {"tp-dp-pp": {"tp": 0, "dp": 4e9}}, in the axes' hues.
-
-    What leaves a host in a step, a row for each order of the axes; `did`: what else these bytes
-    do. A group over several axes has the hue of the first; embedding groups a pale one of pp's.
-    """
-    names = dict.fromkeys(name for ops in leaving.values() for name in ops)
-    pale = {name: PALE if "embedding" in name else 1.0 for name in names}
-    hues = {name: style.tint(style.axis_colour(name), pale[name]) for name in names}
-    rows = {
-        row: [
-            Line(
-                [(name, length, hues[name]) for name, length in ops.items()],
-                num_bytes_text(sum(ops.values())),
-            )
-        ]
-        for row, ops in leaving.items()
-    }
-    figure = stacked({"": rows}, title, f"bytes {did}", hues)
-    figure.axes[0].xaxis.set_major_formatter(lambda value, _: num_bytes_text(value))
-    return figure
-
-
 def busy_bars(
     rows: Mapping[str, Sequence[tuple[bool, float]]], title: str, xlabel: str, most: float
 ) -> Figure:

@@ -308,14 +308,12 @@ def draw_grid(
     return picture, f"{TOLD}: {told or 'nothing'}."
 
 
-def gpt3_leaving(
-    grid: RankGrid, ranks_per_host: int, num_sequences: int = GPT3_SEQUENCES
-) -> dict[str, float]:
+def gpt3_leaving(grid: RankGrid, ranks_per_host: int) -> dict[str, float]:
     """By group name, the most that a host sends to others in a step of GPT-3.
 
     The ranks of a tp group share out what goes to the next stage, or back.
     """
-    rows = {"micro_batch": 1, "num_micro_batches": max(1, num_sequences // grid.dp)}
+    rows = {"micro_batch": 1, "num_micro_batches": max(1, GPT3_SEQUENCES // grid.dp)}
     sent = transformer_bytes(grid, **GPT3, **rows, scatter_gather=True)
     leaving = bytes_leaving(grid, ranks_per_host, sent)
     found = {name: float(each.max()) for name, each in leaving.items() if each.max()}
