@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import torch
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 
@@ -87,16 +88,26 @@ FORMATS = {  # bits of sign, exponent and fraction
     "bfloat16": (1, 8, 7),
     "float16": (1, 5, 10),
 }
-BITS = {"sign": style.FAINT, "exponent": style.RANK_COLOURS[1], "fraction": style.COMPUTE}
+BITS = {
+    "sign": style.FAINT,
+    "exponent: how large": style.RANK_COLOURS[1],
+    "fraction: which digits": style.COMPUTE,
+}
+WHOLE = {16: torch.int16, 32: torch.int32}  # whole numbers of so many bits
 
 
-def formats_picture(title: str) -> Figure:
-    """The bits of each format: exponents give range, fractions give digits."""
-    filled = []
-    for row, bits in enumerate(FORMATS.values()):
-        colours = [BITS[kind] for kind, count in zip(BITS, bits, strict=True) for _ in range(count)]
-        filled += [Cell(row, column, [colour]) for column, colour in enumerate(colours)]
+def formats_picture(number: float, title: str) -> Figure:
+    """The bits of a number in each format, and which number they stand for."""
+    filled, names = [], []
+    for row, (name, counts) in enumerate(FORMATS.items()):
+        width, value = sum(counts), torch.tensor(number, dtype=getattr(torch, name))
+        bits = f"{value.view(WHOLE[width]).item() % 2**width:0{width}b}"
+        pairs = zip(BITS.values(), counts, strict=True)
+        colours = [colour for colour, count in pairs for _ in range(count)]
+        for column, (colour, bit) in enumerate(zip(colours, bits, strict=True)):
+            filled.append(Cell(row, column, [colour], bit))
+        names.append(f"{name}: {value:.5f}")
     with style.plot(1.75, title) as (figure, axes):
-        cells(axes, list(FORMATS), 32, filled)
+        cells(axes, names, 32, filled)
         pen.key(axes, BITS)
     return figure
