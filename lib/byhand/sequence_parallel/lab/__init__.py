@@ -249,7 +249,8 @@ def apart_picture(both: dict[str, list[float]]) -> Figure:
     from byhand.figures import curves
 
     off, right = both["left out"][-1], both["summed"][-1]
-    title = f"After {len(both['summed'])} steps: {off:.2f} apart without the sum, {right:g} with it"
+    steps = len(both["summed"])
+    title = f"After {steps} steps, copies are {off:.2f} apart without the sum, {right:g} with it"
     return curves(
         both, "step", "largest difference of copies", title, from_zero=True, widths=(2.4,)
     )

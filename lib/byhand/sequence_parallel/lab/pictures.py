@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from matplotlib.figure import Figure
 
@@ -20,7 +20,7 @@ def block_picture(num_ranks: int) -> CourseFigure:
         "Column, for the tokens of all ranks": (
             f"u[T × D] in rows, all-gather →, u[T × D], ·, Aᵀ[D × 4D] in columns, =, h{hidden}"
         ),
-        "Row; of the sum each rank keeps its tokens": (
+        "Row: of the sum, each rank keeps its own tokens": (
             f"GELU(h){hidden}, ·, Bᵀ[4D × D] in rows, =, {term}, y[T × D] in rows"
         ),
     }
@@ -28,48 +28,76 @@ def block_picture(num_ranks: int) -> CourseFigure:
     return shard_picture(lines, {"T": 0.72, "D": 0.6, "4D": 1.3}, num_ranks, title)
 
 
-HALF = {  # what a rank does: how long, what it computes, and what travels, of which tensor
-    "forward": (
-        (2.5, "norm"),
-        (3, "", "all_gather", "u"),
-        (5, "A"),
-        (2.5, "GELU"),
-        (5, "B"),
-        (3, "", "reduce_scatter", "y"),
-        (4.2, "dropout, +"),
-    ),
-    "backward": (
-        (4.2, "dropout, +"),
-        (3, "", "all_gather", "grad_y"),
-        (5, "grad_B"),
-        (5, "grad_GELU"),
-        (2.5, "GELU"),
-        (5, "grad_u", "all_gather", "u"),
-        (5, "grad_A", "reduce_scatter", "grad_u"),
-        (2.5, "norm"),
-    ),
+# What a rank does: how long, what it computes, and what begins to travel, of which tensor.
+HALF: dict[str, dict[str, tuple[tuple, ...]]] = {
+    "forward": {
+        "tp": (
+            (3.5, "norm"),
+            (5, "A"),
+            (2.5, "GELU"),
+            (5, "B"),
+            (6, "", "all_reduce", "y"),
+            (5.8, "dropout"),
+        ),
+        "by token": (
+            (2.5, "norm"),
+            (3, "", "all_gather", "u"),
+            (5, "A"),
+            (2.5, "GELU"),
+            (5, "B"),
+            (3, "", "reduce_scatter", "y"),
+            (4.2, "dropout"),
+        ),
+    },
+    "backward": {
+        "tp": (
+            (5.8, "dropout"),
+            (5, "grad_B"),
+            (5, "grad_GELU"),
+            (2.5, "GELU"),
+            (5, "grad_u"),
+            (5, "grad_A", "all_reduce", "grad_u"),
+            (1, ""),
+            (3.5, "norm"),
+        ),
+        "by token": (
+            (4.2, "dropout"),
+            (3, "", "all_gather", "grad_y"),
+            (5, "grad_B"),
+            (5, "grad_GELU"),
+            (2.5, "GELU"),
+            (5, "grad_u", "all_gather", "u"),
+            (5, "grad_A", "reduce_scatter", "grad_u"),
+            (2.5, "norm"),
+        ),
+    },
 }
+TRAVELS = {"all_reduce": 6, "all_gather": 3, "reduce_scatter": 3}  # how long
 
 
 def half_picture() -> CourseFigure:
-    """Half a layer, cut by token, over time: what a rank computes, and what travels."""
-    bars = []
-    for row, steps in enumerate(HALF.values()):
-        now = 0.0
-        for long, computed, *message in steps:
-            colour = style.COMPUTE if computed else style.PAPER
-            bars.append(Bar(row, now, now + long, colour, computed or "waits", -0.38, 0.36))
-            if message:
-                op, what = message
-                bars.append(Bar(row, now, now + 3, style.OP_COLOURS[op], what, 0.02, 0.36))
-            now += long
+    """Half a layer over time, in tp and by token: what a rank computes, and what travels."""
+    panels = []
+    for phase, ways in HALF.items():
+        bars = [bar for row, steps in enumerate(ways.values()) for bar in _bars(row, steps)]
+        panels.append(Panel([*ways], bars, phase))
     key = {"computed": style.COMPUTE}
-    key |= {op.replace("_", "-"): style.OP_COLOURS[op] for op in ("all_gather", "reduce_scatter")}
-    title = "A rank waits for three messages, and computes during two"
-    unit = "time →, not to scale"
-    figure = over_time([Panel(list(HALF), bars)], title, key, unit=unit, row_inches=0.7)
-    figure.axes[0].set_xticks([])
+    key |= {op.replace("_", "-"): style.OP_COLOURS[op] for op in TRAVELS}
+    title = "By token a rank waits for three messages; in tp for one, twice as long"
+    figure = over_time(panels, title, key, unit="time →, not to scale", row_inches=0.6)
+    for axes in figure.axes:
+        axes.set_xticks([])
     return figure
+
+
+def _bars(row: int, steps: Iterable[tuple]) -> Iterator[Bar]:
+    now = 0.0
+    for long, computed, *message in steps:
+        colour = style.COMPUTE if computed else style.PAPER
+        yield Bar(row, now, now + long, colour, computed or "waits", -0.38, 0.36)
+        for op, tensor in zip(message[::2], message[1::2], strict=True):
+            yield Bar(row, now, now + TRAVELS[op], style.OP_COLOURS[op], tensor, 0.02, 0.36)
+        now += long
 
 
 GPT_3 = (96, 12288, 96)  # layers, features, heads
