@@ -601,11 +601,3 @@ def test_bars_of_what_leaves_are_as_long_as_their_bytes():
     named = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert named == ["dp-cp", "tp", "pp"]
     assert figure.axes[0].patches[0].get_facecolor()[:3] == to_rgb("#d55e00")
-
-
-def test_stripes_of_a_cell_are_as_wide_as_their_shares():
-    with style.plot(1, "") as (_, axes):
-        cells(axes, ["a"], 1, [Cell(0, 0, ["red", "blue"], shares=[3, 1])])
-    empty, first, second = (box.get_width() for box in axes.patches)
-    assert first == pytest.approx(3 * second)
-    assert first + second == pytest.approx(empty)
