@@ -600,11 +600,3 @@ def test_the_explorer_redraws_at_each_change():
     box.children[2].children[0].value = 2  # ep
     assert sentence.value.startswith("Refused: order 'tp-dp-pp' lacks ep")
     assert picture.value == ""
-
-
-def test_stripes_of_a_cell_are_as_wide_as_their_shares():
-    with style.plot(1, "") as (_, axes):
-        cells(axes, ["a"], 1, [Cell(0, 0, ["red", "blue"], shares=[3, 1])])
-    empty, first, second = (box.get_width() for box in axes.patches)
-    assert first == pytest.approx(3 * second)
-    assert first + second == pytest.approx(empty)

@@ -11,17 +11,13 @@ TALL = 0.86  # of a row's height
 
 
 class Cell(NamedTuple):
-    """What fills one cell: its colours, as stripes side by side, and its text.
-
-    shares: how wide each stripe is beside the others; none where all are equally wide.
-    """
+    """What fills one cell: its colours, as stripes side by side, and its text."""
 
     row: int
     column: int
     colours: Sequence[object]
     text: str = ""
     weight: str = "normal"
-    shares: Sequence[float] = ()
 
 
 def cells(
@@ -46,10 +42,10 @@ def cells(
         for column in range(columns):
             corner = column + gap, row - TALL / 2
             pen.box(axes, corner, (1 - 2 * gap, TALL), style.PAPER, style.FAINT)
-    for row, column, colours, text, weight, shares in filled:
-        left, shares = column + gap, shares or [1] * len(colours)
-        for colour, share in zip(colours, shares, strict=True):
-            wide = (1 - 2 * gap) * share / sum(shares)
+    for row, column, colours, text, weight in filled:
+        left = column + gap
+        for colour in colours:
+            wide = (1 - 2 * gap) / len(colours)
             pen.box(axes, (left, row - TALL / 2), (wide, TALL), colour, width=0)
             left += wide
         look = {"color": style.readable_on(colours[0] if colours else style.PAPER)}

@@ -10,14 +10,11 @@ pictures   all of it, drawn
 
 from byhand.fault_tolerance.lab.dying import Death, kill_one, never_killed
 from byhand.fault_tolerance.lab.explore import interval_explorer
-from byhand.fault_tolerance.lab.resuming import LAYERS, boxes_held, files_by_layer, train
+from byhand.fault_tolerance.lab.resuming import train
 from byhand.fault_tolerance.lab.saving import killed_at_each_call
 
 __all__ = [
-    "LAYERS",
     "Death",
-    "boxes_held",
-    "files_by_layer",
     "interval_explorer",
     "kill_one",
     "killed_at_each_call",
