@@ -96,7 +96,7 @@ def _num_chunks(timeline) -> int:
     return 1 + max(span.action.chunk for span in timeline.spans)
 
 
-def _panel(timeline, heading: str) -> Panel:
+def _panel(timeline: Any, heading: str) -> Panel:
     zero, chunks, bars = min(span.start for span in timeline.spans), _num_chunks(timeline), []
     for span in timeline.spans:
         action, edges = span.action, (span.start - zero, span.end - zero)
