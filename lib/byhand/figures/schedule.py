@@ -6,6 +6,7 @@ model, every second chunk is paler. Of two chunks the second one's numbers have 
 """
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
