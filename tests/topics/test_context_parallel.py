@@ -499,6 +499,8 @@ def test_the_lectures_pictures_show_what_ranks_hold():
         return [text.get_text() for text in axes.texts if text.get_text()]
 
     assert texts(way_home(3).axes[0]) == ["own", "1", "2", "2 + own"] * 3  # terms, by round
+    met = [[0, 2, 1], [1, 0, 2], [2, 1, 0]]
+    assert texts(lab.keys_travel(met).axes[0])[:3] == ["block 0", "block 2", "block 1"]
     before, _, after = heads_picture(2, 4).axes
     assert sorted(texts(before)) == sorted(texts(after)) == ["0"] * 4 + ["1"] * 4
     assert texts(after) == ["0"] * 4 + ["1"] * 4, "rank 0 has the first heads whole"

@@ -28,7 +28,6 @@ def message_diagram(
     num_rounds: int = 1,
     halves: bool = False,
     owner: Callable[[int, int], int | None] = lambda sender, step: sender,
-    headings: Sequence[str] = (),
 ) -> Figure:
     """A row per rank, a column per round, an arrow per message, in its owner's colour.
 
@@ -37,8 +36,7 @@ def message_diagram(
     not seconds. `label` says, of (sender, round), what is written where an arrow begins.
     num_rounds: the least to leave room for, so that two pictures have one scale. halves: whether a
     line parts the first half of the rounds from the second. owner: of (sender, round), whose data
-    a message carries; where it is None, the arrow is faint. headings: the columns' names in place
-    of "round 1" and so on.
+    a message carries; where it is None, the arrow is faint.
     """
     messages = find_messages(events)
     num_steps = max((message.step for message in messages), default=0)
@@ -48,7 +46,7 @@ def message_diagram(
         title = (
             f"{counted(len(messages), 'message')}, {total} in all, {counted(num_steps, 'round')}"
         )
-    rounds = headings or [f"round {step + 1}" for step in range(width)]
+    rounds = [f"round {step + 1}" for step in range(width)]
     with style.plot(0.7 + 0.42 * num_ranks, title) as (figure, axes):
         _draw_lines(axes, num_ranks, rounds)
         if halves:

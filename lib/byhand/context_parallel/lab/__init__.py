@@ -183,17 +183,48 @@ def train(
 # Who passes, holds and computes what
 
 
-def keys_travel(run: Run, title: str) -> CourseFigure:
-    """A ring's messages: an arrow's colour and number are the rank whose keys travel."""
-    from byhand.figures import message_diagram
+class Held(NamedTuple):
+    """What a rank holds in a round: whose it is, what is written there, and whether it is sent."""
 
-    n = len(run.results)
+    owner: int
+    text: str
+    leaves: bool
+    strength: float = 1.0
 
-    def whose(rank: int, number: int) -> int:
-        return (rank - number + 1) % n
 
-    names = [f"during round {number}" for number in range(n - 1)]
-    return message_diagram(run.ledger.events, n, title, whose, owner=whose, headings=names)
+def by_round(held: Sequence[Sequence[Held]], names: Sequence[str], title: str) -> CourseFigure:
+    """What each rank holds, a row, in each round, a column; an arrow to the next rank's."""
+    from byhand.figures import pen, style
+
+    n, step = len(held), 1.6  # of a column's width, to the next one
+    with style.plot(0.75 + 0.36 * n, title) as (figure, axes):
+        pen.rows(axes, pen.ranks(n))
+        axes.set(xlim=(0, step * (len(names) - 1) + 1))
+        for rank, row in enumerate(held):
+            for number, (owner, text, leaves, strength) in enumerate(row):
+                colour, left = style.rank_colour(owner), number * step
+                tinted = style.tint(colour, strength)
+                pen.named_box(axes, (left, rank - 0.4), (1, 0.8), text, tinted)
+                if leaves:
+                    ends = (left + 1, rank), (left + step, (rank + 1) % n)
+                    pen.arrow(axes, *ends, colour)
+        axes.set_xticks([number * step + 0.5 for number in range(len(names))], names)
+        axes.spines["bottom"].set_visible(False)
+        axes.tick_params(bottom=False)
+    return figure
+
+
+def keys_travel(met: Sequence[Sequence[int]]) -> CourseFigure:
+    """Whose block each rank works with, round by round: met[rank] are their owners."""
+    n = len(met)
+    rounds = [f"round {number}" for number in range(n)]
+    held = [
+        [Held(owner, f"block {owner}", number < n - 1) for number, owner in enumerate(owners)]
+        for owners in met
+    ]
+    order = ", ".join(map(str, met[0]))
+    title = f"In {n} rounds every rank meets every block, rank 0 in the order {order}"
+    return by_round(held, rounds, title)
 
 
 def tiles_of(world_size: int, layout: str) -> list[Tile]:
@@ -231,7 +262,6 @@ def way_home(world_size: int) -> CourseFigure:
 
     A rank's own term, of round 0, is pale, and stays.
     """
-    from byhand.figures import pen, style
 
     def on_rank(rank: int, world_size: int) -> list[int]:
         home, terms = Homeward(), []
@@ -241,25 +271,18 @@ def way_home(world_size: int) -> CourseFigure:
             terms.append(int(term))
         return [*terms, int(home.arrived())]
 
-    n, step = world_size, 1.6  # of a column's width, to the next one
+    def holds(rank: int, number: int, terms: int) -> Held:
+        text = {0: "own", n: f"{terms - 1} + own"}.get(number, str(terms))
+        return Held((rank - number) % n, text, 0 < number < n, 1.0 if number else 0.3)
+
+    n = world_size
+    held = [
+        [holds(rank, number, terms) for number, terms in enumerate(row)]
+        for rank, row in enumerate(launch(on_rank, n).results)
+    ]
+    names = [*(f"round {number}" for number in range(n)), "at home"]
     title = f"A sum starts on its owner's neighbour, and makes {n - 1} trips"
-    with style.plot(0.75 + 0.36 * n, title) as (figure, axes):
-        pen.rows(axes, pen.ranks(n))
-        axes.set(xlim=(0, step * n + 1))
-        for rank, row in enumerate(launch(on_rank, n).results):
-            for number, terms in enumerate(row):
-                colour, left = style.rank_colour((rank - number) % n), number * step
-                own = style.tint(colour, 0.3) if number == 0 else colour
-                text = {0: "own", n: f"{terms - 1} + own"}.get(number, str(terms))
-                pen.named_box(axes, (left, rank - 0.4), (1, 0.8), text, own)
-                if 0 < number < n:
-                    ends = (left + 1, rank), (left + step, (rank + 1) % n)
-                    pen.arrow(axes, *ends, colour)
-        names = [*(f"round {number}" for number in range(n)), "at home"]
-        axes.set_xticks([number * step + 0.5 for number in range(n + 1)], names)
-        axes.spines["bottom"].set_visible(False)
-        axes.tick_params(bottom=False)
-    return figure
+    return by_round(held, names, title)
 
 
 def heads_picture(world_size: int, num_heads: int = 8) -> CourseFigure:
