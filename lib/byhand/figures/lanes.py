@@ -50,12 +50,13 @@ def over_time(
     end: float | None = None,
     row_inches: float = 0.34,
     named: float = 0.0,
+    ground: bool = True,
 ) -> style.CourseFigure:
     """Panels below each other that share the axis of time, from 0 to `end` or the last bar's end.
 
     unit: what times are; seconds, suitably scaled, when None. named: the least share of a panel's
     names that must fit, else none is drawn; before that, primes go. Beyond a panel's last bar its
-    ground is grey, not idle.
+    ground is grey, not idle, unless `ground` is False.
     """
     end = end or max((bar.end for panel in panels for bar in panel.bars), default=0) or 1.0
     factor, unit = (1.0, unit) if unit else time_unit(end)
@@ -69,7 +70,7 @@ def over_time(
         for axes, panel in zip(grid.flat, panels, strict=True):
             pen.rows(axes, panel.rows)
             last = max((bar.end for bar in panel.bars), default=0)
-            if len(panels) > 1 and last < end:
+            if ground and len(panels) > 1 and last < end:
                 axes.axvspan(last * factor, end * factor, color=BEYOND, linewidth=0, zorder=0)
             axes.set_title(panel.heading, loc="left", **style.TITLE)
             axes.tick_params(bottom=panel is panels[-1])
