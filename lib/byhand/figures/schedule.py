@@ -38,7 +38,7 @@ def schedule_timeline(
     stages idle, after the timelines' names where given. At the right: the most that a stage held at
     once, in micro-batches of a whole stage.
     unit: what the spans' numbers are; seconds, suitably scaled, when None. phases_of: the names of
-    timelines of 1F1B whose warm-up, steady state and cool-down are told apart by brackets.
+    timelines of 1F1B in which brackets tell stage 0's warm-up, steady state and cool-down apart.
     """
     titles = [finding(timeline) for timeline in timelines]
     if names is not None:
@@ -54,20 +54,17 @@ def schedule_timeline(
 
 
 def _bracket_phases(axes: Axes, timeline) -> None:
-    """Over each stage's warm-up and cool-down; stage 0's are named, in a row of their own."""
+    """Over stage 0, in a row of their own: its warm-up, its steady state and its cool-down."""
     axes.set_ylim(timeline.num_stages - 0.5, -1.2)
-    for stage in range(timeline.num_stages):
-        spans = [span for span in timeline.spans if span.stage == stage]
-        spans.sort(key=lambda span: span.start)
-        warm_up = [span.action.kind for span in spans].index("backward") - 1
-        ends = 0, warm_up, len(spans) - warm_up, len(spans)
-        for name, first, end in zip(PHASES, ends, ends[1:], strict=False):
-            if first < end:
-                left, right = spans[first].start, spans[end - 1].end
-                if name != "steady state" or stage == 0:
-                    pen.bracket(axes, (left, right), stage - 0.44, -0.08)
-                if stage == 0:
-                    pen.small(axes, ((left + right) / 2, -0.85), name)
+    spans = [span for span in timeline.spans if span.stage == 0]
+    spans.sort(key=lambda span: span.start)
+    warm_up = [span.action.kind for span in spans].index("backward") - 1
+    ends = 0, warm_up, len(spans) - warm_up, len(spans)
+    for name, first, end in zip(PHASES, ends, ends[1:], strict=False):
+        if first < end:
+            left, right = spans[first].start, spans[end - 1].end
+            pen.bracket(axes, (left, right), -0.44, -0.08)
+            pen.small(axes, ((left + right) / 2, -0.85), name)
 
 
 def finding(timeline) -> str:
