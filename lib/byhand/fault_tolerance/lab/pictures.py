@@ -55,6 +55,7 @@ def downtime(death: Death, title: str, before: float = 1.0, after: float = 1.0) 
     for rank in ranks:
         for restart in (0, 1):
             mine = [e for e in death.entries if (e["rank"], e["restart"]) == (rank, restart)]
+            mine = [e for e in mine if e["what"] != "joined"]  # joining and loading are one bar
             mine = [{"what": "death", "when": death.when}, *mine] if restart else mine
             for one, other in pairwise(mine):
                 kind = _kind(one, other, restart, death.lost)
@@ -72,11 +73,10 @@ def _kind(before: Mapping, entry: Mapping, restart: int, lost: Sequence[int]) ->
     """What a rank did between two notes; its first step is seen with what came before."""
     restarting, importing, loading, again = PARTS
     if entry["what"] == "step":
-        if before["what"] == "joined":
+        if before["what"] == "imported":
             return loading
         return again if restart and entry["step"] in lost else "steps"
-    names = {"imported": importing, "joined": loading}
-    return restarting if before["what"] == "death" else names.get(entry["what"], "")
+    return {"death": restarting, "started": importing}.get(before["what"], "")
 
 
 def forgotten(
