@@ -347,14 +347,22 @@ def test_what_ran_and_what_the_planner_says_differ_by_what_the_lecture_says():
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_a_configuration_fits_on_paper_or_says_why_it_is_not_judged(name):
-    one = CONFIGURATIONS[name]
+def test_a_configuration_says_its_seconds_or_why_not(name):
+    one, told = CONFIGURATIONS[name], lab.seconds_of(name)
     if one.ran.machine is None:
-        assert one.step() is None
-        assert one.ran.unjudged
+        assert told == f"not judged: {one.ran.unjudged}"
     else:
+        assert told.strip().startswith(f"{one.step().seconds:.1f} s")
         assert one.step().fits
     assert bool(one.ran.told) == bool(one.ran.seconds or one.ran.mfu), "a number has its source"
+
+
+def test_a_run_is_set_beside_what_the_planner_says():
+    assert lab.seconds_of("BLOOM 176B").split()[2:] == ["105.0", "s", "+15%"]
+    ran, paper = CONFIGURATIONS["Llama 3 405B"].ran, CONFIGURATIONS["Llama 3 405B"].step(8)
+    published, off = lab.seconds_of("Llama 3 405B", 8).split()[2::2]
+    assert float(published) == pytest.approx(paper.seconds * paper.mfu / ran.mfu, abs=0.06)
+    assert off == f"{paper.mfu / ran.mfu - 1:+.0%}"
 
 
 # By layers
@@ -389,6 +397,18 @@ def test_bert_on_paper_gains_nothing_naively_and_half_its_time_in_micro_batches(
     assert one.memory["activations"] == pytest.approx(4 * naive.memory["activations"], rel=0.01)
     assert naive.memory["activations"] == pytest.approx(2 * cut.memory["activations"], rel=0.01)
     assert lab.BERT_LARGE.parameters / 1e6 == pytest.approx(340, rel=0.02)  # as Devlin et al. say
+
+
+def test_the_three_ways_are_drawn_as_long_as_the_bubble_makes_them():
+    figure = lab.by_layers(4, 8)
+    titles = [axes.get_title(loc="left") for axes in figure.axes] + [figure._suptitle.get_text()]
+    for told in (
+        "naive: one micro-batch, of 8 times the rows: each stage idles 75%",
+        "GPipe",
+        "1F1B",
+    ):
+        assert any(told in title for title in titles), titles
+    assert sum("idles 27%" in title for title in titles) == 2
 
 
 # The capstone
