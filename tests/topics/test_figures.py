@@ -319,6 +319,13 @@ def test_a_group_has_the_hue_of_its_axis(name, axis):
     assert style.axis_colour(name) == style.AXIS_COLOURS[axis]
 
 
+def test_groups_that_stand_beside_those_of_their_axis_are_darker():
+    assert style.group_colour("tp") == style.AXIS_COLOURS["tp"]
+    for name in ("expert-dp", "embedding"):
+        axis, own = to_rgb(style.axis_colour(name)), to_rgb(style.group_colour(name))
+        assert sum(own) < 0.7 * sum(axis)
+
+
 def test_bytes_may_be_held_and_curves_equally_wide():
     assert "KB held" in words(figures.bytes_bars(BYTES, BYTES, did="held"))
     figure = figures.curves({"a": [1, 2], "b": [2, 1]}, "x", "y", "title", widths=(2,))

@@ -12,7 +12,6 @@ from byhand.figures import style
 Coordinates = tuple[int, int, int]  # along dp, tp, pp
 STEPS = {"dp": (1.3, 0.72), "tp": (0.0, -1.55), "pp": (2.6, 0.0)}  # from one rank to the next
 WORDS = {"tp": "slices", "dp": "rows", "pp": "layers"}  # and the order of a title
-BESIDE = {"dp": (0.35, 0.5, "left"), "tp": (0.15, -1.6, "center"), "pp": (0.0, -0.17, "center")}
 SIDE, DEPTH = 0.78, 0.3
 
 
@@ -36,7 +35,7 @@ def rank_cube(
             _block(axes, _corner(at), ranks[at], at[0] / replicas)
         for axis, members in groups.items():
             if len(members) > 1:
-                _group(axes, members, axis, words[axis])
+                _group(axes, members, axis, words[axis], behind=mine[0] > 0)
         axes.autoscale_view()
     return figure
 
@@ -67,15 +66,18 @@ def _block(axes: Axes, corner: tuple[float, float], rank: int, back: float) -> N
     axes.text(x + s / 2, y + s / 2, str(rank), **label)
 
 
-def _group(axes: Axes, members: list[Coordinates], axis: str, what: str) -> None:
+def _group(axes: Axes, members: list[Coordinates], axis: str, what: str, behind: bool) -> None:
     middles = [(x + SIDE / 2, y + SIDE / 2) for x, y in map(_corner, members)]
     colour = style.AXIS_COLOURS[axis]
     (x, y), (u, v) = middles[0], middles[-1]
+    free = {  # of lines and blocks: beside the farthest partner, over the top one, along the line
+        "dp": (x, y - 0.6, "center") if behind else (u + 0.75, v + 0.22, "left"),
+        "tp": (x + 0.15, y + 0.97, "center"),
+        "pp": ((x + u) / 2 + 0.1, y + (0.22 if behind else -0.22), "center"),
+    }
     marks = {"marker": "o", "markersize": 21, "markerfacecolor": style.PAPER, "zorder": 3}
     axes.plot(*zip(*middles, strict=True), color=colour, linewidth=2.4, **marks)
     word = {"color": colour, "weight": "bold", "fontsize": 10, "va": "center", "zorder": 5}
     box = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.5}
-    right, down, aligned = BESIDE[axis]
-    axes.text(
-        (x + u) / 2 + right, (y + v) / 2 - down, f"{axis}: {what}", bbox=box, ha=aligned, **word
-    )
+    across, up, aligned = free[axis]
+    axes.text(across, up, f"{axis}: {what}", bbox=box, ha=aligned, **word)

@@ -5,7 +5,7 @@ from math import ceil, log2
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -17,7 +17,6 @@ MOST_CELL_INCHES, MOST_PANEL_INCHES = 0.27, 1.65
 # Groups one after the other differ well; a group's colour comes again after eight.
 STRENGTHS = (0.10, 0.34, 0.18, 0.42, 0.14, 0.38, 0.22, 0.46)
 FEW_STRENGTHS = (0.08, 0.38, 0.20, 0.56)  # of up to four
-EXPERT = 0.62  # how much darker than the axis' own hue that of its experts' groups is
 MOST_RANKS_NAMED = 4
 
 Groups = Sequence[Sequence[int]]
@@ -34,7 +33,7 @@ def rank_grid(
 
     The group of rank `follow` has the full hue. A cell is a rank, hosts are outlined; of large
     worlds a cell is a host, in the colours of its first rank. A name is an axis, or several, and
-    has the hue of the first, darker for experts' groups; embedding groups have that of pp.
+    has the hue of the first, darker for experts' groups; embedding groups have a darker pp.
     """
     layout = _Layout(num_ranks, ranks_per_host)
     lines = ceil(len(groups) / 2)
@@ -72,10 +71,7 @@ class _Layout:
 
 def _draw_panel(axes: Axes, name: str, groups, follow: int, layout: _Layout) -> None:
     followed = groups[(groups == follow).any(axis=1)].reshape(-1)
-    colour = style.axis_colour(name)
-    if name.startswith("expert-"):
-        red, green, blue = to_rgb(colour)
-        colour = to_hex((EXPERT * red, EXPERT * green, EXPERT * blue))
+    colour = style.group_colour(name)
     axes.imshow(_image(groups, followed, colour, layout), aspect="auto", interpolation="nearest")
     axes.set(xlim=(-0.5, layout.columns - 0.5), ylim=(layout.rows - 0.5, -0.5))
     for first in () if layout.whole_hosts else layout.first_ranks[:: layout.ranks_per_host]:

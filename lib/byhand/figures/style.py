@@ -167,6 +167,13 @@ def axis_colour(name: str) -> str:
     return AXIS_COLOURS["pp" if "embedding" in name else first]
 
 
+def group_colour(name: str) -> str:
+    """The axis' hue, darker for experts' and embedding groups, which stand beside the axis' own."""
+    strength = 0.62 if name.startswith("expert-") or "embedding" in name else 1.0
+    red, green, blue = to_rgb(axis_colour(name))
+    return to_hex((strength * red, strength * green, strength * blue))
+
+
 def wire_colour(name: str) -> str:
     """The colour of a collective, a mesh axis, or of what is held; grey for what is none."""
     known = {**OP_COLOURS, **AXIS_COLOURS, **HELD_COLOURS, **STATE_COLOURS, **MOMENT_COLOURS}

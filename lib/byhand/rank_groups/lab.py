@@ -188,7 +188,7 @@ def group_lines(
 ) -> CourseFigure:
     """A row for each grid, a panel for each name: a group is a line through its ranks.
 
-    A frame is a host. Lines that leave one have the axis' full colour, the others a pale one.
+    A frame is a host. Lines that leave one have the group's full colour, the others a pale one.
     names: of groups; where none is given, the axes in the order of each grid.
     """
     from byhand.figures import style
@@ -236,7 +236,7 @@ def _draw_lines(axes: Axes, grid: RankGrid, name: str, ranks_per_host: int, most
     def place(rank: int) -> float:  # a gap between hosts
         return rank + 0.8 * (rank // ranks_per_host)
 
-    tracks, colour = _tracks(grid.groups(name)), style.axis_colour(name)
+    tracks, colour = _tracks(grid.groups(name)), style.group_colour(name)
     style.bare(axes, xlim=(-0.7, place(grid.world_size - 1) + 0.7), ylim=(most - 0.1, -0.6))
     for first in range(0, grid.world_size, ranks_per_host):
         corner, wide = (place(first) - 0.5, -0.55), ranks_per_host
