@@ -123,6 +123,16 @@ def test_hierarchical_sends_no_more_across_hosts_than_a_ring_of_the_hosts(num_ho
     assert across == Counter({host: share for host in range(num_hosts) if share})
 
 
+def test_two_levels_go_in_blocks_of_two_megabytes_and_what_stays_on_a_host_in_four_blocks():
+    def largest(way) -> int:
+        run = launch(lambda rank, world_size: way(torch.ones(4 << 20)).unique().tolist(), 4)
+        assert run.results == [[4.0]] * 4
+        return max(event.payload_bytes for event in run.ledger.select("send"))
+
+    assert largest(all_reduce.double_ring_all_reduce) == (16 << 20) // 4 // 8  # halves, of 4 ranks
+    assert largest(partial(all_reduce.hierarchical_all_reduce, ranks_per_host=2)) == (2 << 20) // 2
+
+
 # Values
 
 

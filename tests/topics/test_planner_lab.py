@@ -180,6 +180,8 @@ def test_it_takes_as_many_days_as_the_first_heading_says(trillion):
     old = step(*TRILLION[:1], deep, TRILLION[1], 4096, **SOFTWARE_OF_2022)
     days = [steps * each.seconds / 86400 for each in (trillion[0][1], old)]
     assert [round(each) for each in days] == [79, 102]
+    at_peak = 6 * TRILLION[0].parameters * 3e12 / 16_384 / 312e12 / 86400
+    assert round(at_peak) == 41
 
 
 def test_every_plan_for_the_trillion_can_be_run(trillion):

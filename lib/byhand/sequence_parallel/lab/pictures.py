@@ -96,7 +96,8 @@ def _bars(row: int, steps: Iterable[tuple]) -> Iterator[Bar]:
     for long, computed, *message in steps:
         colour = style.COMPUTE if computed else style.PAPER
         yield Bar(row, now, now + long, colour, computed or "waits", -0.38, 0.36)
-        for op, tensor in zip(message[::2], message[1::2], strict=True):
+        if message:
+            op, tensor = message
             yield Bar(row, now, now + TRAVELS[op], style.OP_COLOURS[op], tensor, 0.02, 0.36)
         now += long
 
