@@ -85,6 +85,8 @@ def finished_requests(on_send: Callable[[int], None] | None = None) -> Iterator[
     under_way: dict[int, _Request] = {}
 
     def make(method: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        """In the place of a group's method: it also notes the request that it makes."""
+
         def made(group: dist.ProcessGroup, *args: Any, **kwargs: Any) -> Any:
             coalesced = group in c10d._world.pg_coalesce_state  # one work stands for them all
             arriving: list[tuple[Tensor, Tensor]] = []
@@ -102,6 +104,8 @@ def finished_requests(on_send: Callable[[int], None] | None = None) -> Iterator[
         return made
 
     def end(method: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        """In the place of a work's method: it also ends the request, and looks what changed."""
+
         def ended(work: dist.Work, *args: Any, **kwargs: Any) -> Any:
             out = original(work, *args, **kwargs)
             if (method != "is_completed" or out) and id(work) in under_way:
