@@ -157,71 +157,111 @@ def gpt(
         )
     if not bool(num_experts) <= experts_per_token <= num_experts:
         raise ValueError(f"a token cannot visit {experts_per_token} of {num_experts} experts")
-    d, b, heads = num_features, itemsize, num_heads
-    size = head_size or d // heads
-    queries, keys = heads * size, (num_key_heads or heads) * size
-    inside = width or 4 * d
-    biases, norm, mask = (0, d, 0) if gated else (1, 2 * d, d)  # a dropout's mask takes a byte
-    attention = Part(
-        "attention",
-        split=d * (queries + 2 * keys) + queries * d + biases * (queries + 2 * keys),
-        whole=biases * d,
-        by_token=norm,
-        flops=2 * d * (queries + 2 * keys) + 2 * queries * d + 4 * num_positions * queries,
-        square=4 * num_positions * queries,
-        saved=((2 * queries + 2 * keys) * b, 2 * d * b + mask),
-        scores=scores * heads * num_positions,
-        keys=keys,
-        enters=1,
-        leaves=1,
-        half=True,
-    )
-    products = 3 if gated else 2  # of D x F weights; as many tensors of F are saved
-    weights, kept = products * d * inside, products * inside * b
+    form, size = _Form(num_features, itemsize, gated), head_size or num_features // num_heads
+    queries, keys = num_heads * size, (num_key_heads or num_heads) * size
+    attention = form.attention(queries, keys, num_positions, scores * num_heads * num_positions)
+    inside = width or 4 * num_features
+    mlp = form.mlp(inside)
     if num_experts:
-        k = experts_per_token
-        mlp = Part(
-            "experts",
-            experts=num_experts * (weights + biases * (inside + d)),
-            by_token=norm + d * num_experts,
-            flops=2 * (k * weights + d * num_experts),
-            saved=(k * kept, 2 * d * b + mask + 2 * k * d * b),  # rows that went, and came back
-            routed=k,
+        mlp = form.experts(inside, num_experts, experts_per_token)
+    blocks = (attention, mlp) * num_layers
+    parts = (form.embedding(num_tokens, num_positions), *blocks, *form.end(num_tokens, tied))
+    return Model(parts, num_features, num_positions, itemsize, num_heads)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """GPT-3's layers or, if gated, Llama's: D features, numbers of `itemsize` bytes."""
+
+    num_features: int
+    itemsize: int
+    gated: bool
+
+    @property
+    def biases(self) -> int:
+        return 0 if self.gated else 1
+
+    @property
+    def norm(self) -> int:
+        """Parameters of a norm."""
+        return self.num_features * (1 + self.biases)
+
+    @property
+    def mask(self) -> int:
+        """Bytes of a dropout's mask, for a token: one a feature."""
+        return self.biases * self.num_features
+
+    @property
+    def row(self) -> int:
+        """Bytes of a token's D features."""
+        return self.num_features * self.itemsize
+
+    @property
+    def whole(self) -> int:
+        """Bytes that half a block saves whole, for a token: a norm's input and output, a mask."""
+        return 2 * self.row + self.mask
+
+    def attention(self, queries: int, keys: int, num_positions: int, scores: float) -> Part:
+        """Features of all heads' queries, and of their keys; bytes of scores for a token."""
+        d, products = self.num_features, queries + 2 * keys
+        square = 4 * num_positions * queries
+        return Part(
+            "attention",
+            split=d * products + queries * d + self.biases * products,
+            whole=self.biases * d,
+            by_token=self.norm,
+            flops=2 * d * products + 2 * queries * d + square,
+            square=square,
+            saved=((2 * queries + 2 * keys) * self.itemsize, self.whole),
+            scores=scores,
+            keys=keys,
             enters=1,
             leaves=1,
             half=True,
         )
-    else:
-        mlp = Part(
+
+    def weights(self, width: int) -> tuple[int, int]:
+        """Of an MLP with F features inside: its weights, and bytes of F that a token saves."""
+        products = 3 if self.gated else 2  # of D x F weights; as many tensors of F are saved
+        return products * self.num_features * width, products * width * self.itemsize
+
+    def mlp(self, width: int) -> Part:
+        weights, inside = self.weights(width)
+        return Part(
             "mlp",
-            split=weights + biases * inside,
-            whole=biases * d,
-            by_token=norm,
+            split=weights + self.biases * width,
+            whole=self.biases * self.num_features,
+            by_token=self.norm,
             flops=2 * weights,
-            saved=(kept, 2 * d * b + mask),
+            saved=(inside, self.whole),
             enters=1,
             leaves=1,
             half=True,
         )
-    table, places = num_tokens * d, 0 if gated else num_positions * d
-    head = Part(
-        "head",
-        split=table,
-        flops=2 * table,
-        saved=((4 + b) * num_tokens, d * b),
-        sums=3,
-        enters=1,
-        tied=tied,
-    )
-    return Model(
-        (
-            Part("embedding", split=table, by_token=places, saved=(0, mask), leaves=1),
-            *(attention, mlp) * num_layers,
-            Part("norm", by_token=norm, saved=(0, d * b)),
-            head,
-        ),
-        d,
-        num_positions,
-        itemsize,
-        num_heads,
-    )
+
+    def experts(self, width: int, count: int, visited: int) -> Part:
+        """MLPs in the place of one, and the router that chooses those a token visits."""
+        (weights, inside), router = self.weights(width), self.num_features * count
+        return Part(
+            "experts",
+            experts=count * (weights + self.biases * (width + self.num_features)),
+            by_token=self.norm + router,
+            flops=2 * (visited * weights + router),
+            saved=(visited * inside, self.whole + 2 * visited * self.row),  # rows there and back
+            routed=visited,
+            enters=1,
+            leaves=1,
+            half=True,
+        )
+
+    def embedding(self, num_tokens: int, num_positions: int) -> Part:
+        places = self.biases * num_positions * self.num_features
+        table = num_tokens * self.num_features
+        return Part("embedding", split=table, by_token=places, saved=(0, self.mask), leaves=1)
+
+    def end(self, num_tokens: int, tied: bool) -> tuple[Part, Part]:
+        """The last norm and the head, with the loss behind it."""
+        table = num_tokens * self.num_features
+        saved = (4 + self.itemsize) * num_tokens, self.row
+        head = Part("head", split=table, flops=2 * table, saved=saved, sums=3, enters=1, tied=tied)
+        return Part("norm", by_token=self.norm, saved=(0, self.row)), head
