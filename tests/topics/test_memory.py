@@ -870,7 +870,7 @@ def test_the_sleeping_layers_files_are_written_in_order_and_read_backwards():
     assert lab.seconds_of(spans) >= 6 * sum(lab.SLEEPS)
 
 
-@pytest.mark.parametrize(("ahead", "rate", "ms"), [(False, 20e6, 790), (True, 20e6, 540)])
+@pytest.mark.parametrize(("ahead", "rate", "ms"), [(False, 10e6, 1580), (True, 10e6, 1080)])
 def test_a_step_with_files_is_foretold(ahead, rate, ms):
     assert lab.seconds_on_paper(ahead, rate) == pytest.approx(ms / 1e3)
 
