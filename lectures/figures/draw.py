@@ -4,7 +4,7 @@ animated.svg, on the first page: four stages of a pipeline compute eight micro-b
 counted.svg, seconds.svg and judged.svg, below it: see promises.py.
 
 two_hosts.svg, for readers of lecture 03 whose kernel allows no virtual network: the bytes that
-three ways to all-reduce send out of a host, by ledger and kernel.
+a ring and two levels send out of a host, by ledger and kernel.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from pathlib import Path
 import promises
 
 from byhand import VirtualNetwork
-from byhand.all_reduce.lab import ALGORITHMS, compare_on_hosts
+from byhand.all_reduce.lab import compare_on_hosts
 from byhand.figures import save_animated_svg, save_svg, schedule_timeline
 from byhand.figures.recorded import FOLDER
 from byhand.pipeline_parallel.lab import sleep_through
@@ -25,8 +25,8 @@ def draw_two_hosts(path: Path) -> None:
     if (why := why_no_network()) is not None:
         print(f"{path} stays as it is: {why}")
         return
-    network, names = VirtualNetwork(2, 2, bytes_per_second=10e6), tuple(ALGORITHMS)[-2:]
-    compared = compare_on_hosts(network, 1 << 22, ("ring", *names))
+    network = VirtualNetwork(2, 2, bytes_per_second=4e6)
+    compared = compare_on_hosts(network, 1 << 22)
     save_svg(compared.picture(), path)
     print(f"{path}:\n{compared}")
 

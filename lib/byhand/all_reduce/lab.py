@@ -118,7 +118,7 @@ def shared_wire(plans: Mapping[str, Algorithm], ranks_per_host: int, most: float
         busy = sum(length for used, length in rows[name] if used) / plan.in_turn(ranks_per_host)
         told.append(f"{name} {100 * busy:.0f}%")
     title = f"The wire is busy: {', '.join(told)} of the time"
-    return busy_bars(rows, title, "tensors, of time", most)
+    return busy_bars(rows, title, "tensors in turn", most)
 
 
 @lru_cache(maxsize=32)
