@@ -509,7 +509,7 @@ def test_a_watched_step_is_the_runs_own():
         assert forward.start < forward.end == backward[0].start
         assert [span.unit for span in backward] == [5, 4, 3, 2, 1, 0]
         assert backward[-1].end == still.start
-        buckets = [span.unit for span in travel if span.kind == "bucket in flight"]
+        buckets = [span.unit for span in travel if span.kind == "message in flight"]
         assert buckets == ["5 4", "3 2", "1 0"]
         for launched, full in zip(travel[::2], backward[1::2], strict=True):
             assert full.end <= launched.start <= still.end

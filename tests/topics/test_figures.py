@@ -73,7 +73,7 @@ BYTES = {"rank 0": {"reduce_scatter": 3000, "all_gather": 3000}, "rank 1": {"all
 
 LOSSES = [4.0, 2.0, 1.0]
 WATCHED = [("forward", "", 0.0, 0.01), ("standing still", "", 0.01, 0.03)]
-WATCHED += [("bucket in flight", 0, 0.02, 0.03)]
+WATCHED += [("message in flight", 0, 0.02, 0.03)]
 BAND = {"step": [(value - 0.5, value + 0.5) for value in LOSSES]}
 
 SHARDS = {

@@ -264,19 +264,21 @@ def on_paper(layers_a_bucket: int, share: float = 1.0) -> list[Span]:
     for bucket in _buckets(layers_a_bucket * LAYER_BYTES):
         left = max(edges[NUM_LAYERS - bucket[-1]], free)
         free = left + len(bucket) * LAYER_BYTES / LINK
-        travel.append(Span("bucket in flight", _name(bucket), left, free))
+        travel.append(Span("message in flight", _name(bucket), left, free))
     return [*spans, Span("standing still", "", edges[-1], free), *travel]
 
 
 def beside(rows: Mapping[str, WatchedSteps | list[Span]], title: str) -> Figure:
-    """Steps below each other, a row a name: rank 0's fastest of a run, or one on paper."""
+    """Steps below each other, a row a name, from 0 on: rank 0's fastest of a run, or on paper."""
     from byhand.figures import lanes
 
     drawn = {}
     for name, row in rows.items():
         spans = row.fastest[0] if isinstance(row, WatchedSteps) else row
         took = row.milliseconds if isinstance(row, WatchedSteps) else 1e3 * spans[STILL].end
-        drawn[f"{name}: {took:.0f} ms"] = _seen(spans)
+        zero = spans[0].start  # its rank may have begun a little after the other
+        moved = [s._replace(start=s.start - zero, end=s.end - zero) for s in spans]
+        drawn[f"{name}: {took:.0f} ms"] = _seen(moved)
     return lanes(drawn, title)
 
 
@@ -325,7 +327,7 @@ def _step(run: Run, number: int, bucket_bytes: int) -> list[list[Span]]:
         for name, event, moment in zip(names, mine, met, strict=True):
             left, free = min(max(moment, free), event.end), event.end
             spans.append(Span(WAITING, "", event.start, left))
-            spans.append(Span("bucket in flight", name, left, event.end))
+            spans.append(Span("message in flight", name, left, event.end))
         steps.append(spans)
     return steps
 

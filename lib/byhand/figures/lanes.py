@@ -112,7 +112,7 @@ LANES = {  # of a row: colour, top, height
     "all_gather": (style.OP_COLOURS["all_gather"], 0.05, 0.17),
     "reduce_scatter": (style.OP_COLOURS["reduce_scatter"], 0.24, 0.17),
     "all_reduce": (style.OP_COLOURS["all_reduce"], 0.24, 0.17),
-    "bucket in flight": (style.COMMUNICATION, 0.05, 0.3),
+    "message in flight": (style.COMMUNICATION, 0.05, 0.3),
     "to the file": (style.COMMUNICATION, 0.05, 0.3),
     "from the file": ("#44aa99", 0.05, 0.3),
 }
