@@ -347,7 +347,7 @@ def seconds_bars(
         f"{length} positions: 1 × is {style.seconds_text(best)}": rows(number)
         for number, (length, best) in enumerate(zip(lengths, perfect, strict=True))
     }
-    label = "seconds, over those of the work alone shared out evenly"
+    label = "time, in multiples of a rank's work"
     most = 1.3 * max(took / perfect[0] for took, *_ in [*measured.values(), *predicted.values()])
     return stacked(panels, f"Fastest: {wins(lengths, measured)}", label, {}, most)
 
