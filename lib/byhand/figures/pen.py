@@ -21,8 +21,8 @@ def inches_per_unit(axes: Axes) -> float:
 
 
 def fits(axes: Axes, length: float, text: str) -> bool:
-    """Whether `text` has room in a box `length` long, in x's units."""
-    return length * inches_per_unit(axes) >= CHARACTER_INCHES * len(text)
+    """Whether `text` has room in a box `length` long, in x's units, and a little beside it."""
+    return length * inches_per_unit(axes) >= CHARACTER_INCHES * (len(text) + 0.25)
 
 
 def box(axes: Axes, corner, size, colour, edge=style.PAPER, width: float = 0.8) -> None:
