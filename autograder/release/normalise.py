@@ -4,7 +4,8 @@
 
 One source per notebook and nothing in it that a run leaves behind, so that a diff shows what an
 author wrote. A cell's id is its nbgrader name where it has one, else a kebab-case name: the one the
-author gave, or the first words of the cell in place of an editor's random letters.
+author gave, or the first words of the cell in place of an editor's random letters. What a page
+folds by a tag, JupyterLab folds too: it reads other words, which follow from the tags.
 """
 
 import itertools
@@ -19,6 +20,7 @@ from autograder.release.rules import KERNELSPEC
 
 KEPT_IN_CELLS = ("jupyter", "limit_seconds", "nbgrader", "tags")
 KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+FOLDS = {"hide-input": "source_hidden", "hide-output": "outputs_hidden"}  # tag: JupyterLab's word
 RANDOM = re.compile(r"(?=[a-f]*[0-9])[0-9a-f]{8}")
 WORDS_IN_AN_ID = 4
 
@@ -57,8 +59,11 @@ def _normalise(cell: nbformat.NotebookNode) -> None:
     if cell.cell_type == "code":
         cell.outputs, cell.execution_count = [], None
     cell.source = "\n".join(line.rstrip() for line in cell.source.strip("\n").split("\n"))
-    kept = {key: cell.metadata[key] for key in KEPT_IN_CELLS if cell.metadata.get(key)}
-    cell.metadata = nbformat.from_dict(kept)
+    kept = {key: cell.metadata.get(key) for key in KEPT_IN_CELLS}
+    if not kept["nbgrader"]:  # a test cell is folded in JupyterLab alone
+        tags = kept["tags"] or ()
+        kept["jupyter"] = {word: True for tag, word in FOLDS.items() if tag in tags}
+    cell.metadata = nbformat.from_dict({key: value for key, value in kept.items() if value})
 
 
 def _name(cell: nbformat.NotebookNode) -> str:

@@ -42,6 +42,26 @@ def test_a_name_an_author_gave_stays():
     assert json.loads(normalised(messy(metadata=named)))["cells"][0]["id"] == "test-ring"
 
 
+@pytest.mark.parametrize(
+    ("tags", "folds"),
+    [
+        (["hide-input"], {"source_hidden": True}),
+        (["hide-input", "hide-output"], {"outputs_hidden": True, "source_hidden": True}),
+        (["parameters"], None),
+    ],
+)
+def test_what_a_page_folds_jupyterlab_folds_and_nothing_else(tags, folds):
+    metadata = {"tags": tags, "jupyter": {"outputs_hidden": True}}
+    cell = json.loads(normalised(messy(metadata=metadata)))["cells"][0]
+    assert cell["metadata"].get("jupyter") == folds
+
+
+def test_a_folded_test_cell_stays_folded():
+    metadata = {"nbgrader": {"grade_id": "test-ring"}, "jupyter": {"source_hidden": True}}
+    cell = json.loads(normalised(messy(metadata=metadata)))["cells"][0]
+    assert cell["metadata"] == metadata
+
+
 @pytest.mark.parametrize("letters", ["a3f8c09d", "3f2a91c4-77aa", "fb0c4a6e-1d2f-4c8e", "Ring", ""])
 def test_an_editors_random_letters_are_no_name(letters):
     assert not is_readable(letters)
