@@ -179,6 +179,7 @@ class _Form:
 
     @property
     def biases(self) -> int:
+        """How many a feature that comes out of a product has."""
         return 0 if self.gated else 1
 
     @property
@@ -226,6 +227,7 @@ class _Form:
         return products * self.num_features * width, products * width * self.itemsize
 
     def mlp(self, width: int) -> Part:
+        """One MLP, with F features inside."""
         weights, inside = self.weights(width)
         return Part(
             "mlp",
@@ -255,6 +257,7 @@ class _Form:
         )
 
     def embedding(self, num_tokens: int, num_positions: int) -> Part:
+        """The table of tokens, and GPT-3's of positions."""
         places = self.biases * num_positions * self.num_features
         table = num_tokens * self.num_features
         return Part("embedding", split=table, by_token=places, saved=(0, self.mask), leaves=1)

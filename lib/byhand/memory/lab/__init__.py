@@ -472,7 +472,7 @@ class NotedTier(Tier):
 def offloaded_step(ahead: bool, bytes_per_second: float, repetitions: int = 5) -> list[Span]:
     """The fastest of some steps of the sleeping layers, whose files are that fast; from 0 on.
 
-    A sleep ends late, never early: what takes 3 % more than on paper is not tried again.
+    A sleep ends late, never early: once a step is within 3 % of paper, no other is tried.
     """
     from byhand.figures import Span
 
