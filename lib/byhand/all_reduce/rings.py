@@ -45,7 +45,8 @@ def run_ring(
     """Rounds 1 to n-1 are a reduce-scatter, n to 2n-2 an all-gather; a pause while they travel.
 
     The sum of shard j starts on the rank after rank number j, and ends on that. Each round sends
-    one message to the next rank of the ring, and to no other.
+    one message to the next rank of the ring, and to no other. The receive begins first: gloo's word
+    that a rank is ready would else queue behind its bytes, and two ranks would take turns.
     """
     n, me = len(ranks), ranks.index(dist.get_rank())
     for number in rounds:
@@ -53,7 +54,7 @@ def run_ring(
         arrived = torch.empty_like(own) if number < n else own
         sending = dist.P2POp(dist.isend, outgoing, ranks[(me + 1) % n], group)
         receiving = dist.P2POp(dist.irecv, arrived, ranks[(me - 1) % n], group)
-        messages = dist.batch_isend_irecv([sending, receiving])
+        messages = dist.batch_isend_irecv([receiving, sending])
         yield
         for message in messages:
             message.wait()

@@ -46,20 +46,23 @@ def run_rounds(
 def _rounds_of(
     algorithm: Algorithm, block: Tensor, ranks: Sequence[int], group: Group
 ) -> Iterator[None]:
-    """One block's way: in each round its messages, a pause while they travel, its additions."""
+    """One block's way: in each round its messages, a pause while they travel, its additions.
+
+    Receives begin first, as in `run_ring`.
+    """
     me, bounds = ranks.index(dist.get_rank()), cut(len(block), algorithm.num_pieces)
     for transfers in algorithm.rounds:
-        messages, to_add = [], []
+        sends, receives, to_add = [], [], []
         for sender, receiver, start, stop, reduces in transfers:
             own = block[bounds[start] : bounds[stop]]
             if sender == me:
-                messages.append(dist.P2POp(dist.isend, own, ranks[receiver], group))
+                sends.append(dist.P2POp(dist.isend, own, ranks[receiver], group))
             elif receiver == me:
                 arrived = torch.empty_like(own) if reduces else own
-                messages.append(dist.P2POp(dist.irecv, arrived, ranks[sender], group))
+                receives.append(dist.P2POp(dist.irecv, arrived, ranks[sender], group))
                 to_add += [(own, arrived)] if reduces else []
-        if messages:
-            travelling = dist.batch_isend_irecv(messages)
+        if sends or receives:
+            travelling = dist.batch_isend_irecv(receives + sends)
             yield
             for message in travelling:
                 message.wait()

@@ -234,9 +234,11 @@ def _recv(tensor: Tensor, group_rank: int, group: Group) -> None:
 def _exchange(outgoing: Tensor, to: int, incoming: Tensor, source: int, group: Group) -> None:
     """One round: send to one rank and receive from another, both at once.
 
-    A plain send before a plain recv would hang: every rank would wait in send for a receiver.
+    A plain send before a plain recv would hang: every rank would wait in send for a receiver. The
+    receive begins first: gloo tells the sender that it is ready, and between two ranks that send
+    each other something, that word would queue behind the bytes (and they would take turns).
     """
-    ways = [(dist.isend, outgoing, to), (dist.irecv, incoming, source)]
+    ways = [(dist.irecv, incoming, source), (dist.isend, outgoing, to)]
     calls = [dist.P2POp(op, t, _peer(peer, group), group) for op, t, peer in ways if t.numel() > 0]
     if calls:
         for pending in dist.batch_isend_irecv(calls):

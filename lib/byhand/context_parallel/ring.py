@@ -137,7 +137,7 @@ class Passing:
         self.coming = torch.empty_like(tensor)
         send = dist.P2POp(dist.isend, tensor, group=group, group_peer=(rank + 1) % n)
         take = dist.P2POp(dist.irecv, self.coming, group=group, group_peer=(rank - 1) % n)
-        self.pending = dist.batch_isend_irecv([send, take])
+        self.pending = dist.batch_isend_irecv([take, send])
 
     def wait(self) -> Tensor:
         """The tensor from the rank before, when both are through."""

@@ -83,10 +83,9 @@ def to_neighbours(rank: int, activation: Tensor, group: dist.ProcessGroup) -> No
     stages = dist.get_process_group_ranks(group)
     place = stages.index(rank)
     peers = [*stages[max(place - 1, 0) : place], *stages[place + 1 : place + 2]]
-    sent: list[Any] = [dist.isend(activation, peer) for peer in peers]
-    for peer in peers:
-        dist.recv(torch.empty_like(activation), peer)
-    for message in sent:
+    pending: list[Any] = [dist.irecv(torch.empty_like(activation), peer) for peer in peers]
+    pending += [dist.isend(activation, peer) for peer in peers]
+    for message in pending:
         message.wait()
 
 
