@@ -33,12 +33,14 @@ from byhand.runtime import (
     SandboxError,
     held_bytes,
     messages,
+    pickling,
 )
 from byhand.runtime import launcher as launcher_of_ranks
 from byhand.runtime.launching import IDLE_SECONDS, launch_on, named_launcher
 from byhand.runtime.process.client import ForkClient
 from byhand.runtime.process.member import Deadline, Member
-from byhand.runtime.system import PORTABLE
+from byhand.runtime.process.server import MANY_RANKS, PAUSE_SECONDS
+from byhand.runtime.system import PORTABLE, new_file
 from byhand.runtime.walls.isolation import sandbox_command, why_no_sandbox
 from byhand.runtime.walls.question import Sandbox
 
@@ -724,6 +726,47 @@ def test_a_fork_server_that_dies_is_started_again():
     server.kill()
     server.wait()
     assert launch(main, 2, setup=False).results == [1, 1]
+
+
+def large_pages(pid):
+    """Kilobytes of a process's memory that lie in large pages."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("AnonHugePages")).split()[1])
+
+
+@pytest.mark.skipif(PORTABLE, reason="it is Linux that can")
+def test_a_fork_server_that_forks_much_makes_its_list_of_pages_short():
+    with Launcher() as launcher:
+        for _ in range(MANY_RANKS // 2):
+            launch_on(launcher, main, 2, setup=False)
+        server = launcher._client.process_id
+        time.sleep(2 * PAUSE_SECONDS)  # it begins, and answers when it is through
+        launcher._client.count()
+        found = large_pages(server)
+        assert launch_on(launcher, main, 2, setup=False).results == [1, 1]
+        assert launcher._client.process_id == server
+    if found < 20_000:
+        pytest.skip(f"this machine gave {found} KB in large pages")
+
+
+def test_a_ranks_tensors_travel_without_a_look_at_every_module(monkeypatch):
+    class Module(ModuleType):
+        asked = []
+
+        def __getattr__(self, name):
+            self.asked.append(name)
+            raise AttributeError(name)
+
+    monkeypatch.setitem(sys.modules, "zz_looked_at", Module("zz_looked_at"))
+    kinds = [torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64]
+    sent = [torch.ones(2, 3, dtype=kind) for kind in kinds]
+    fd = new_file("result")
+    pickling.write(sent, fd)
+    assert Module.asked == []
+    found = pickling.read(fd, 0)
+    os.close(fd)
+    assert [t.dtype for t in found] == kinds
+    assert all(map(torch.equal, sent, found))
 
 
 def sleep_and_tell(rank, world_size, seconds=0.0):

@@ -184,12 +184,15 @@ class _ResultPickler(cloudpickle.Pickler):
         plain = _plain(value).contiguous().resolve_conj().resolve_neg()
         numbers = plain.flatten().view(torch.uint8).numpy() if plain.numel() else None
         data = None if numbers is None else pickle.PickleBuffer(numbers)
-        return _tensor, (data, plain.dtype, tuple(plain.shape))
+        return _tensor, (data, str(plain.dtype).removeprefix("torch."), tuple(plain.shape))
 
 
-def _tensor(data: bytearray | None, dtype: torch.dtype, shape: tuple[int, ...]) -> torch.Tensor:
+def _tensor(data: bytearray | None, name: str, shape: tuple[int, ...]) -> torch.Tensor:
+    """`name` is its dtype's: for one itself, pickle would look through every module (a millisecond,
+    and on a rank all their pages copied)."""
     import torch
 
+    dtype = getattr(torch, name)
     flat = torch.empty(0, dtype=dtype) if data is None else torch.frombuffer(data, dtype=dtype)
     return flat.reshape(shape)
 

@@ -42,6 +42,7 @@ from byhand.runtime.process.place import OPEN, Place
 from byhand.runtime.trace import hooks
 
 TIDY_SECONDS = 1.0
+MANY_RANKS, PAUSE_SECONDS = 32, 0.05  # who forked so many will fork more; a pause is this long
 
 
 @dataclass
@@ -71,13 +72,16 @@ class Server:
     """Forks ranks on request, reports their ends, and kills what they leave.
 
     `place`: where they live. Where that is isolated, this is the first process of a process
-    namespace, and nothing outlives it there.
+    namespace, and nothing outlives it there. `alone`: it shares no memory with who forked it, so
+    it may take large pages.
     """
 
-    def __init__(self, connection: socket.socket, place: Place = OPEN):
+    def __init__(self, connection: socket.socket, place: Place = OPEN, alone: bool = False):
         self.connection = connection
+        self.alone = alone
         self.place = place
         self.teams: dict[int, Processes] = {}
+        self.num_forked = 0
         self.wake_read, self.wake_write = os.pipe()  # written when a child ends
         self.life_read, self.life_write = os.pipe()  # ends with this process
         for end in (self.wake_read, self.wake_write):
@@ -94,8 +98,14 @@ class Server:
         selector.register(self.connection, selectors.EVENT_READ)
         selector.register(self.wake_read, selectors.EVENT_READ)
         looked, every = time.monotonic(), self.place.look_seconds
+        large_pages = self.alone
         while True:
-            for key, _ in selector.select(every if self.teams else None):
+            due = large_pages and self.num_forked >= MANY_RANKS
+            ready = selector.select(PAUSE_SECONDS if due else every if self.teams else None)
+            if due and not ready:
+                system.use_large_pages()
+                large_pages = False
+            for key, _ in ready:
                 if key.fd == self.wake_read:
                     with contextlib.suppress(BlockingIOError):
                         os.read(self.wake_read, 4096)
@@ -150,6 +160,7 @@ class Server:
         message.setdefault("address", (self.place.address, team.port.getsockname()[1]))
         pid = self.fork(lambda: self.place.main(fds, message, rank_process.main), fds)
         team.ranks[pid] = message["rank"]
+        self.num_forked += 1
 
     def do_load(self, message: dict[str, Any], _: list[int]) -> None:
         """Load modules that ranks have loaded, each for itself: the next ranks then have them."""
@@ -291,7 +302,7 @@ def main() -> None:
     connection = socket.socket(fileno=int(sys.argv[1]))
     connection.set_inheritable(False)
     get_ready()
-    Server(connection).serve()
+    Server(connection, alone=True).serve()
 
 
 if __name__ == "__main__":
