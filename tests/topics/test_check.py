@@ -352,7 +352,9 @@ def neighbours(rank, world_size, how):
         if how == "library":
             return collectives.broadcast(sent)
         sending = dist.isend(sent, (rank + 1) % world_size)
-        dist.recv(sent if how == "changed" else arrived, (rank - 1) % world_size)
+        dist.recv(arrived, (rank - 1) % world_size)
+        if how == "changed":
+            sent += 1
         if how != "open":
             sending.wait()
         return arrived[0].item()
@@ -496,6 +498,48 @@ def test_nothing_has_arrived_before_its_wait(how):
     for early, arrived in results:
         assert early.tolist() == [-1.0, -1.0] if how == "all_reduce" else early.isnan().all()
         assert arrived.tolist() == ([-2.0, -2.0] if how == "all_reduce" else [1.0, 1.0])
+
+
+def in_one_memory(rank, world_size, how):
+    x = torch.full((4,), 1.0 + rank)
+    after, before = (rank + 1) % world_size, (rank - 1) % world_size
+    if how == "into what is sent":
+        works = [dist.isend(x, after), dist.irecv(x, before)]
+    elif how == "what has not come":
+        works = [dist.irecv(x, before), dist.isend(x, after)]
+    elif how == "part of it":
+        works = [dist.isend(x[:3], after), dist.irecv(x[2:], before)]
+    elif how == "another part":
+        works = [dist.isend(x[:2], after), dist.irecv(x[2:], before)]
+    else:
+        dist.isend(x, after).wait() if rank else dist.recv(x, before)
+        dist.isend(x, after).wait() if not rank else dist.recv(x, before)
+        works = []
+    for work in works:
+        work.wait()
+    return x.tolist()
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("into what is sent", "irecv was given a tensor that is still on its way to rank"),
+        ("what has not come", "isend was given a tensor into which irecv from rank"),
+        ("part of it", "irecv was given a tensor that is still on its way to rank"),
+    ],
+)
+def test_a_tensor_is_not_sent_and_written_at_a_time(how, words):
+    with pytest.raises(RankError) as failure, check.part("p"):
+        launch(in_one_memory, 2, (how,))
+    assert failure.value.exception == "ChangedError"
+    assert words in failure.value.sentence
+
+
+def test_two_parts_of_a_tensor_may_be_sent_and_written_at_a_time():
+    with check.part("p"):
+        run = launch(in_one_memory, 2, ("another part",))
+        assert run.results == [[1.0, 1.0, 2.0, 2.0], [2.0, 2.0, 1.0, 1.0]]
+        assert launch(in_one_memory, 2, ("one after the other",)).results == [[2.0] * 4] * 2
 
 
 def unwritten(rank, world_size):

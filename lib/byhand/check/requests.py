@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -49,7 +49,7 @@ class UnwaitedError(CheckError):
 
 
 class ChangedError(CheckError):
-    """A tensor was written while it was being sent."""
+    """A tensor was written, or is to be, while it is being sent."""
 
 
 @dataclass
@@ -80,7 +80,8 @@ def finished_requests(on_send: Callable[[int], None] | None = None) -> Iterator[
 
     Raises:
         UnwaitedError: a request was never waited for; it points to the line that made it.
-        ChangedError: a tensor being sent changed before the wait was over.
+        ChangedError: a tensor being sent changed before the wait was over, or a message that is
+            still to come has the same memory.
     """
     under_way: dict[int, _Request] = {}
 
@@ -89,6 +90,8 @@ def finished_requests(on_send: Callable[[int], None] | None = None) -> Iterator[
 
         def made(group: dist.ProcessGroup, *args: Any, **kwargs: Any) -> Any:
             coalesced = group in c10d._world.pg_coalesce_state  # one work stands for them all
+            if args and method in ("send", "recv", "recv_anysource") and not coalesced:
+                _keep_apart(method, args[0], under_way.values())
             arriving: list[tuple[Tensor, Tensor]] = []
             if args and method != "send" and not coalesced:
                 args = (_stand_ins(args[0], arriving), *args[1:])
@@ -146,6 +149,27 @@ def _stand_ins(results: Any, arriving: list[tuple[Tensor, Tensor]]) -> Any:
     with _disable_current_modes():
         arriving.append((results, results.data.clone()))
     return arriving[-1][1]
+
+
+def _keep_apart(method: str, tensors: list[Tensor], under_way: Iterable[_Request]) -> None:
+    """What is sent and what is received at a time are two tensors, or parts of one."""
+    for request in under_way:
+        if method == "send":
+            others = [tensor for tensor, _ in request.arriving]
+            told = f"isend was given a tensor into which {request.said} is still to write"
+        else:
+            others = request.tensors
+            told = f"irecv was given a tensor that is still on its way to rank {request.peer}"
+        if any(_overlap(one, other) for one in tensors for other in others):
+            raise ChangedError(f"{told}: call wait() on that first, or take another tensor.")
+
+
+def _overlap(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have memory in common; of one with gaps nobody can tell at a glance."""
+    if not (one.is_contiguous() and other.is_contiguous()):
+        return False
+    first, second = sorted([(one.data_ptr(), one.nbytes), (other.data_ptr(), other.nbytes)])
+    return first[0] + first[1] > second[0] and min(first[1], second[1]) > 0
 
 
 def _arrive(request: _Request) -> None:
