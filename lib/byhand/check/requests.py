@@ -73,10 +73,11 @@ def finished_requests(on_send: Callable[[int], None] | None = None) -> Iterator[
     """Every request ends in a wait(), and a tensor that is sent is the same until then.
 
     A request is what isend and irecv return, and a collective with async_op=True. It has ended
-    after wait(), when is_completed() said True, or when its future was taken, whose holder then
-    waits. A program that breaks this may send what was written later, use what has not arrived,
-    and be right by chance: so the result is put into the caller's tensor as the request ends, and
-    no earlier. on_send(peer) is called when a send to that global rank begins.
+    after wait(), or when its future was taken, whose holder then waits; a collective's also when
+    is_completed() said True, which on gloo that of isend and irecv never does before wait(). A
+    program that breaks this may send what was written later, use what has not arrived, and be
+    right by chance: so the result is put into the caller's tensor as the request ends, and no
+    earlier. on_send(peer) is called when a send to that global rank begins.
 
     Raises:
         UnwaitedError: a request was never waited for; it points to the line that made it.
