@@ -245,6 +245,17 @@ def test_the_ledger_counts_the_algorithms_bytes_and_messages(world_size, num_ele
             assert len(sent) == len(planned), f"{name}, rank {rank}"
 
 
+@pytest.mark.parametrize("name", ["ring", "recursive_doubling", "halving_doubling", "hierarchical"])
+def test_of_two_ranks_that_send_each_other_something_each_begins_with_its_receive(name):
+    """Else gloo's word that one is ready to receive queues behind the bytes of what it sends."""
+    hosts = {"ranks_per_host": 1} if name == "hierarchical" else {}
+    call = partial(getattr(all_reduce, f"{name}_all_reduce"), **hosts)
+    run = launch(lambda rank, world_size: call(torch.ones(1000)), 2)
+    for rank in range(2):
+        ops = [event.op for event in run.ledger.select(rank=rank) if event.op in ("send", "recv")]
+        assert ops == ["recv", "send"] * (len(ops) // 2) != []
+
+
 def test_blocks_make_more_messages_and_no_more_bytes():
     for name, by_rank in messages_by_algorithm(4, 1 << 18).items():  # 1 MB
         made = algorithm(name, 4)

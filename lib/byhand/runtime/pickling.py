@@ -188,8 +188,11 @@ class _ResultPickler(cloudpickle.Pickler):
 
 
 def _tensor(data: bytearray | None, name: str, shape: tuple[int, ...]) -> torch.Tensor:
-    """`name` is its dtype's: for one itself, pickle would look through every module (a millisecond,
-    and on a rank all their pages copied)."""
+    """A tensor of the dtype of that name.
+
+    By name, for to find a dtype pickle looks through every module: on a rank that copies all the
+    pages they lie on.
+    """
     import torch
 
     dtype = getattr(torch, name)

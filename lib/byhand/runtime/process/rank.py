@@ -42,8 +42,8 @@ def rehearse() -> None:
     """Do once, before it counts, all that a launch does; it takes a third of the time afterwards.
 
     In the fork server this loads code; on a waiting rank it copies the memory pages that the run
-    will write, and sends a first message on every connection. There it pickles no function: who
-    does looks at every module, which copies half as many pages again as all the rest.
+    will write, and sends a first message on every connection. There it pickles no function: that
+    looks at every module, which copies three quarters as many pages again as all the rest.
     """
     alone = not dist.is_initialized()
     with Recorder(LogWriter(-1), HeldBytes() if alone else None):
