@@ -507,6 +507,8 @@ def in_one_memory(rank, world_size, how):
         works = [dist.isend(x, after), dist.irecv(x, before)]
     elif how == "what has not come":
         works = [dist.irecv(x, before), dist.isend(x, after)]
+    elif how == "two into one":
+        works = [dist.irecv(x, before), dist.irecv(x, before)]
     elif how == "part of it":
         works = [dist.isend(x[:3], after), dist.irecv(x[2:], before)]
     elif how == "another part":
@@ -525,10 +527,11 @@ def in_one_memory(rank, world_size, how):
     [
         ("into what is sent", "irecv was given a tensor that is still on its way to rank"),
         ("what has not come", "isend was given a tensor into which irecv from rank"),
+        ("two into one", "irecv was given a tensor into which irecv from rank"),
         ("part of it", "irecv was given a tensor that is still on its way to rank"),
     ],
 )
-def test_a_tensor_is_not_sent_and_written_at_a_time(how, words):
+def test_a_tensor_is_not_written_while_another_message_has_it(how, words):
     with pytest.raises(RankError) as failure, check.part("p"):
         launch(in_one_memory, 2, (how,))
     assert failure.value.exception == "ChangedError"

@@ -82,7 +82,7 @@ def finished_requests(on_send: Callable[[int], None] | None = None) -> Iterator[
     Raises:
         UnwaitedError: a request was never waited for; it points to the line that made it.
         ChangedError: a tensor being sent changed before the wait was over, or a message that is
-            still to come has the same memory.
+            still to come has the same memory as another, sent or still to come.
     """
     under_way: dict[int, _Request] = {}
 
@@ -153,16 +153,21 @@ def _stand_ins(results: Any, arriving: list[tuple[Tensor, Tensor]]) -> Any:
 
 
 def _keep_apart(method: str, tensors: list[Tensor], under_way: Iterable[_Request]) -> None:
-    """What is sent and what is received at a time are two tensors, or parts of one."""
+    """Messages under way at a time have no memory in common, but that of two sends."""
+    call = _CALLS[method]
     for request in under_way:
-        if method == "send":
-            others = [tensor for tensor, _ in request.arriving]
-            told = f"isend was given a tensor into which {request.said} is still to write"
+        written = [tensor for tensor, _ in request.arriving]
+        if _meet(tensors, written):
+            told = f"{call} was given a tensor into which {request.said} is still to write"
+        elif method != "send" and _meet(tensors, request.tensors):
+            told = f"{call} was given a tensor that is still on its way to rank {request.peer}"
         else:
-            others = request.tensors
-            told = f"irecv was given a tensor that is still on its way to rank {request.peer}"
-        if any(_overlap(one, other) for one in tensors for other in others):
-            raise ChangedError(f"{told}: call wait() on that first, or take another tensor.")
+            continue
+        raise ChangedError(f"{told}: call wait() on that first, or take another tensor.")
+
+
+def _meet(some: list[Tensor], others: list[Tensor]) -> bool:
+    return any(_overlap(one, other) for one in some for other in others)
 
 
 def _overlap(one: Tensor, other: Tensor) -> bool:
