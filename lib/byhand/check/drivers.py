@@ -50,14 +50,14 @@ def _called_in(driver: Callable[..., Any], error: BaseException) -> list[str]:
 
 @contextmanager
 def locked(*names: str) -> Iterator[None]:
-    """These functions of the library, such as "byhand.collectives.broadcast", refuse to work.
+    """These functions, such as "byhand.collectives.broadcast" or torch's own, refuse to work.
 
     >>> import byhand.collectives
     >>> with locked("byhand.collectives.broadcast"):
     ...     byhand.collectives.broadcast(torch.ones(1))
     Traceback (most recent call last):
         ...
-    AssertionError: the library's function is locked here: this task asks for your own
+    AssertionError: a ready-made function is locked here: this task asks for your own
     """
     functions = [unwrap(resolve_name(name)) for name in names]  # what is inside a decorator
     codes = [function.__code__ for function in functions]
@@ -71,4 +71,4 @@ def locked(*names: str) -> Iterator[None]:
 
 
 def _refused(*_: object, **__: object) -> NoReturn:
-    raise AssertionError("the library's function is locked here: this task asks for your own")
+    raise AssertionError("a ready-made function is locked here: this task asks for your own")
