@@ -153,8 +153,9 @@ class Homeward:
     """
 
     def __init__(self, group: Group = None):
-        self.group, self.passing = group, None
+        self.group = group
         self.own: Tensor | None = None
+        self.passing: Passing | None = None
 
     def add(self, term: Tensor) -> None:
         """Add to what came from the rank before, and pass it on. The tensor is no more yours."""

@@ -23,8 +23,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.pipeline_schedules.actions import (
+    Actions,
     Product,
-    Schedule,
     incoming,
     makes,
     messages,
@@ -90,7 +90,7 @@ class Wire:
 class Routes:
     """The messages of one stage, the same in every step."""
 
-    def __init__(self, schedule: Schedule, stage: int):
+    def __init__(self, schedule: Actions, stage: int):
         self.stage, self.route = stage, route_of(schedule)
         self.made_at: dict[Product | None, int] = {}  # the number of the action that makes it,
         self.needed_at: dict[Product | None, int] = {}  # or needs it, on its stage

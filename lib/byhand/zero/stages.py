@@ -116,7 +116,8 @@ class ShardedOptimizer:
         """Backward of one unit; where it is the first, nobody needs its grad_x."""
         if number > 0:
             return self.units[number].backward(grad_y, saved[number])
-        return self.units[0].backward_first(grad_y, saved[0])
+        self.units[0].backward_first(grad_y, saved[0])
+        return None
 
     def sum_gradients(self) -> None:
         """partial -> sharded: one reduce-scatter for each unit whose gradient is still whole."""

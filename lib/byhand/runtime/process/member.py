@@ -101,7 +101,8 @@ class Member:
         fds.insert(0, log_file(f"byhand log {rank}", log_bytes))
         # a rank's threads write at once: appending, none overwrites another
         fcntl.fcntl(fds[1], fcntl.F_SETFL, os.O_APPEND)
-        return cls(rank, ours, *fds, RankLog(rank)), [theirs, *fds]
+        log, output, stack, result = fds
+        return cls(rank, ours, log, output, stack, result, RankLog(rank)), [theirs, *fds]
 
     def close(self) -> None:
         """Close every descriptor."""

@@ -54,9 +54,9 @@ class SlurmLauncher:
                 'launcher="slurm" starts ranks on the nodes of a Slurm allocation, and this process'
                 " is in none: start it with salloc or sbatch, or by autograder run --slurm"
             )
-        spec = {"world_size": world_size, "threads": asked.threads_per_rank}
+        spec: dict[str, Any] = {"world_size": world_size, "threads": asked.threads_per_rank}
         spec.update(setup=asked.setup, backend=asked.backend)
-        header = {"alone": asked.alone, "memory": bool(asked.memory)}
+        header: dict[str, Any] = {"alone": asked.alone, "memory": bool(asked.memory)}
         header["there"] = whereabouts(os.environ)  # srun takes the environment along
         calls = pickled()
         shared = os.environ.get("BYHAND_SHARED", os.getcwd())
