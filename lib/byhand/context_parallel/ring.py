@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -154,7 +154,7 @@ class Homeward:
 
     def __init__(self, group: Group = None):
         self.group = group
-        self.own: Tensor | None = None
+        self.own: Any = None
         self.passing: Passing | None = None
 
     def add(self, term: Tensor) -> None:

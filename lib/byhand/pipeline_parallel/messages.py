@@ -58,9 +58,10 @@ class Wire:
             )
         self.stage = dist.get_rank(group)
         self.device = device if self.on_nccl else torch.device("cpu")  # gloo sends from main memory
-        self._groups = (group or dist.group.WORLD, reverse_group or group or dist.group.WORLD)
+        world: Any = dist.group.WORLD
+        self._groups = (group or world, reverse_group or group or world)
 
-    def isend(self, tensor: Tensor, stage: int) -> tuple[dist.Work, Tensor]:
+    def isend(self, tensor: Tensor, stage: int) -> tuple:
         """Begin to send; the tensor returned must live until the work is complete."""
         tensor = tensor.to(self.device).contiguous()
         group = self._groups[stage < self.stage]

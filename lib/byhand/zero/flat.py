@@ -94,11 +94,12 @@ class Flat:
         self.shard = self.mine(whole).clone()
         self.dtype = dtype or whole.dtype
         self.reduce_dtype = reduce_dtype or self.dtype
-        self.whole: Tensor | None = None
-        self.grad_whole: Tensor | None = None
-        self.grad_shard: Tensor | None = None
-        self.arriving: dist.Work | None = None
-        self.sending: tuple[Any, Tensor] | None = None
+        # None, or what the docstring of the class says
+        self.whole: Any = None
+        self.grad_whole: Any = None
+        self.grad_shard: Any = None
+        self.arriving: Any = None
+        self.sending: Any = None
         self.empty = whole.new_empty(0, dtype=self.dtype)
         unit.keep_parameters_in(repeat(self.empty))
         unit.keep_gradients_in(repeat(self.empty))
