@@ -64,4 +64,4 @@ def _preprocessors(*names: str) -> list[str]:
 
 
 if "get_config" in globals():  # nbgrader is reading this file
-    globals()["get_config"]().merge(settings(places()))
+    get_config().merge(settings(places()))  # type: ignore[name-defined]  # noqa: F821
