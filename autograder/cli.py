@@ -119,8 +119,8 @@ def grade(
     request = asked_of_slurm(slurm, gpus=gpus, sbatch=sbatch)
     names = chosen_assignments(where, assignments)
     late.class_policy(where)  # a wrong one is said before a night of grading
-    lent = _lent(where, backend, request and request.gpus)
-    queue = request and on_slurm(request, where.class_dir / "slurm", SHARD, jobs or 4)
+    lent = _lent(where, backend, request.gpus if request else None)
+    queue = on_slurm(request, where.class_dir / "slurm", SHARD, jobs or 4) if request else None
     options = GradeOptions(jobs=jobs or cores(), queue=queue, gpus=lent, **how)
     before = Journal(where.journal).latest()
     try:

@@ -18,7 +18,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -91,10 +91,11 @@ class Lectures:
         """What became of one of the items; says where its page is."""
         ran = self.todo[report.item]
         ran.take(report)
-        self.failed[ran.notebook] = ran.error
+        self.failed.pop(ran.notebook, None)
         self.known.pop(ran.notebook.stem, None)
-        if ran.error is None:
-            del self.failed[ran.notebook]
+        if ran.error is not None:
+            self.failed[ran.notebook] = ran.error
+        else:
             self.known[ran.notebook.stem] = self.stamp_of[ran.notebook]
             tqdm.write(f"  {_short(ran.output.with_suffix('.html'))} is there to read")
             sys.stdout.flush()
@@ -167,7 +168,7 @@ def at_once() -> int:
 def shown(do: Queue) -> Queue:
     """The same queue, with a progress bar."""
 
-    def reports(work: Work, items: Sequence[Any]) -> Iterator[Report]:
+    def reports(work: Work, items: Sequence[Any]) -> Generator[Report]:
         with contextlib.closing(do(work, items)) as found, progress(len(items), "task") as bar:
             for report in found:
                 bar.update()

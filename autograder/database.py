@@ -26,7 +26,7 @@ if "nbgrader" not in sys.modules and (_SPEC := importlib.util.find_spec("nbgrade
         if importlib.util.find_spec(f"nbgrader.{name}"):
             raise AttributeError(name)  # a module, which is imported by itself
         del _PACKAGE.__getattr__
-        _SPEC.loader.exec_module(_PACKAGE)
+        _SPEC.loader.exec_module(_PACKAGE)  # type: ignore[union-attr] # found above
         return getattr(_PACKAGE, name)
 
     _PACKAGE.__getattr__ = _name_of_nbgrader

@@ -148,7 +148,7 @@ class Kernel(contextlib.AbstractContextManager):
         manager, self._manager = self._manager, None
         if manager is None or not manager.has_kernel:
             return
-        process = manager.provisioner.process
+        process = manager.provisioner.process  # type: ignore[union-attr] # a local kernel's
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # nobody awaits its cell any more
         try:
             run_sync(manager.shutdown_kernel)(now=False)
@@ -160,7 +160,7 @@ class Kernel(contextlib.AbstractContextManager):
         """From any thread: end what runs, and run nothing more."""
         self._is_killed = True
         if (manager := self._manager) and manager.has_kernel:
-            manager.provisioner.process.kill()
+            manager.provisioner.process.kill()  # type: ignore[union-attr] # a local kernel's
 
     def __exit__(self, *_: Any) -> None:
         self.close()
@@ -170,7 +170,9 @@ class _Engine(NBClientEngine):
     """papermill's own engine, on a kernel of ours."""
 
     @classmethod
-    def execute_managed_notebook(cls, nb_man, kernel_name, kernel, **options):
+    def execute_managed_notebook(
+        cls, nb_man: Any, kernel_name: str, kernel: "Kernel", **options: Any
+    ) -> Any:
         options = {name: options[name] for name in ("folder", "log_file", "seconds", "environment")}
         return kernel.run(nb_man, **options)
 

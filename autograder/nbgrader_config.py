@@ -64,4 +64,4 @@ def _preprocessors(*names: str) -> list[str]:
 
 
 if "get_config" in globals():  # nbgrader is reading this file
-    get_config().merge(settings(places()))  # noqa: F821
+    get_config().merge(settings(places()))  # type: ignore[name-defined]  # noqa: F821

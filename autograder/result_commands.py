@@ -171,4 +171,4 @@ def demo(course: Path | None, serves: bool, options: tuple[str, ...]) -> None:
 
 
 for one in (lab, serve, demo):  # what is no option of ours is for JupyterLab to read
-    one.context_settings["ignore_unknown_options"] = True
+    one.context_settings["ignore_unknown_options"] = True  # type: ignore[attr-defined] # click's

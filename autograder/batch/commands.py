@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -39,7 +40,7 @@ def asked_of_slurm(slurm: bool, **asked: Any) -> Request | None:
     return Request(**asked) if slurm else None
 
 
-def _parameter(_context, _option, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def _parameter(_: Any, option: Any, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """-p world_size 2 is a number, -p backend gloo a word: what JSON reads is what it is."""
     parameters = {}
     for name, text in pairs:
@@ -78,7 +79,17 @@ def _parameter(_context, _option, pairs: Sequence[tuple[str, str]]) -> dict[str,
     help="With --slurm: nodes for each notebook, whose ranks `launch` spreads over them.",
 )
 @slurm_options
-def run(paths, parameters, jobs, course, out, html, cell_seconds, slurm, **asked):
+def run(
+    paths: tuple[Path, ...],
+    parameters: dict[str, Any],
+    jobs: int,
+    course: Path | None,
+    out: Path | None,
+    html: bool,
+    cell_seconds: float,
+    slurm: bool,
+    **asked: Any,
+) -> None:
     """Execute notebooks, or all notebooks in folders, and check that every cell ran.
 
     \b

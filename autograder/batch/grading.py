@@ -9,7 +9,7 @@ import contextlib
 import fcntl
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,7 @@ class GradeOptions:
 def grade(
     where: Places,
     assignments: list[str],
-    students: list[str] = (),
+    students: Sequence[str] = (),
     options: GradeOptions = GradeOptions(),
 ) -> Outcome:
     """Judge what is new or changed, and bring the gradebook up to date.
@@ -112,7 +112,7 @@ def alone(where: Places) -> Iterator[None]:
 
 def judgements_on(
     grader: Grader, hand_ins: list[HandIn], options: GradeOptions
-) -> Iterator[tuple[HandIn, Judgement | None, str]]:
+) -> Generator[tuple[HandIn, Judgement | None, str]]:
     """A judgement on each of these, as they come, written nowhere; or why there is none."""
     do = options.queue or queue.here(options.jobs)
     work = GradeWork(grader.where, options.engine, grader.means)
@@ -147,8 +147,8 @@ class _Run:
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
         with queue.progress(len(todo), "submission", self.options.progress) as bar:
-            for judgement in known.values():
-                self._take(judgement, bar)
+            for old in known.values():
+                self._take(old, bar)
             bar.reset()  # what was known says nothing of the speed
             bar.n = bar.initial = len(known)
             missing = [hand_in for hand_in in todo if hand_in not in known]

@@ -17,7 +17,7 @@ from autograder.pages import TEMPLATES
 WIDGET = "widget-view"
 
 
-class _Renderer(IPythonRenderer):  # type: ignore[misc]
+class _Renderer(IPythonRenderer):
     """nbconvert's Markdown, its formulas as MathML, which browsers draw by themselves."""
 
     def inline_math(self, body: str) -> str:
@@ -35,7 +35,7 @@ def block(formula: str) -> str:
     return f'<div class="math" tabindex="0">{mathml(formula, "block")}</div>'
 
 
-class PageExporter(HTMLExporter):  # type: ignore[misc]
+class PageExporter(HTMLExporter):
     """nbconvert's page of a notebook, by templates/lecture.html.j2."""
 
     def __init__(self, **options: Any):

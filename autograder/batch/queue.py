@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from queue import Empty
@@ -49,7 +49,7 @@ class Report:
     why: str = ""
 
 
-Queue = Callable[[Work, Sequence[Any]], Iterator[Report]]
+Queue = Callable[[Work, Sequence[Any]], Generator[Report]]
 
 
 def cores() -> int:
@@ -63,7 +63,7 @@ def here(jobs: int) -> Queue:
     Closing the iterator ends what runs. Raises what a worker raises as it starts.
     """
 
-    def reports(work: Work, items: Sequence[Any]) -> Iterator[Report]:
+    def reports(work: Work, items: Sequence[Any]) -> Generator[Report]:
         doubtful = []
         with contextlib.closing(_side_by_side(work, dict(enumerate(items)), jobs)) as found:
             for report in found:
@@ -83,7 +83,7 @@ def together(do: Queue, first: Work, items: Sequence[Any], take: Callable[[Repor
     `take` gets the reports on these items.
     """
 
-    def reports(work: Work, others: Sequence[Any]) -> Iterator[Report]:
+    def reports(work: Work, others: Sequence[Any]) -> Generator[Report]:
         both = [*((0, item) for item in items), *((1, item) for item in others)]
         with contextlib.closing(do(_Two((first, work)), both)) as found:
             for report in found:
@@ -131,7 +131,7 @@ def progress(total: int, unit: str, shown: bool = True) -> tqdm:
     return tqdm(total=total, unit=unit, mininterval=every, smoothing=0.05, disable=not shown)
 
 
-def _side_by_side(work: Work, items: dict[int, Any], jobs: int) -> Iterator[Report]:
+def _side_by_side(work: Work, items: dict[int, Any], jobs: int) -> Generator[Report]:
     todo, news = deque(items.items()), Channel(maxsize=1)  # no more than one waits to be kept
     workers = [_Worker(work, todo, news) for _ in range(min(jobs, len(items)))]
     missing = len(items)

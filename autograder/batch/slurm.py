@@ -17,7 +17,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -81,14 +81,14 @@ class Shard:
                 file.flush()
                 os.fsync(file.fileno())
 
-    def news(self) -> Iterator[Report]:
+    def news(self) -> Generator[Report]:
         """What the job has reported since the last look: each item has one result."""
         found, self.read_to = reports_in(self.record, self.read_to)
         for report in found:
             if self.items.pop(report.item, None) is not None:
                 yield report
 
-    def lost(self) -> Iterator[Report]:
+    def lost(self) -> Generator[Report]:
         """What is to be said of the items that a job left undone, with its last words."""
         why = _ENDS.get(_state(self.job.job_id))
         if why is None:
@@ -109,7 +109,7 @@ def on_slurm(request: Request, parent: Path, size: int = 1, processes: int = 4) 
         CourseError: there is no Slurm here, or it refuses the jobs.
     """
 
-    def reports(work: Work, items: Sequence[Any]) -> Iterator[Report]:
+    def reports(work: Work, items: Sequence[Any]) -> Generator[Report]:
         if not items:
             return
         if shutil.which("sbatch") is None:
@@ -152,7 +152,7 @@ def reports_in(record: Path, start: int = 0) -> tuple[list[Report], int]:
     return found, start + len(whole)
 
 
-def _follow(shards: list[Shard]) -> Iterator[Report]:
+def _follow(shards: list[Shard]) -> Generator[Report]:
     """Look every few seconds, until every item is done or lost."""
     active = list(shards)
     while active:

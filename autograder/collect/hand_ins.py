@@ -62,11 +62,12 @@ def collect(
             is_new = sender.number not in known
             if student in found or (is_new and student in known.values()):
                 raise CourseError(NAMESAKE.format(student))
-            folder, file = where.submitted / student / assignment, notebook_of(theirs, stem)
+            folder, notebook = where.submitted / student / assignment, notebook_of(theirs, stem)
             known[sender.number] = student
-            if sender_of((file or theirs[0]).path, assignment).late:
+            of_it = sender_of((notebook or theirs[0]).path, assignment)
+            if of_it and of_it.late:
                 late.append(student)  # whether or not the file is a notebook
-            _copy(file, folder, stem, times.get(sender.number), is_person=bool(sender.lms))
+            _copy(notebook, folder, stem, times.get(sender.number), is_person=bool(sender.lms))
             found.append(student)
         except (CourseError, FileExistsError, NotADirectoryError, PermissionError) as why:
             left.append(f"{theirs[0].path.parts[0]}: {why}")

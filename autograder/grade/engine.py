@@ -10,7 +10,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -24,6 +24,9 @@ from autograder.places import CourseError, Places
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.runtime.walls.isolation import why_no_sandbox
 from byhand.runtime.walls.namespaces import python_folders
+
+if TYPE_CHECKING:  # it brings a kernel, and is imported where there is something to judge
+    from autograder.grade.warm_kernel import WarmKernel
 
 
 @dataclass(frozen=True)
@@ -115,8 +118,8 @@ class Grader(contextlib.AbstractContextManager):
         return self._judgement(submission, found, said.notes, began)
 
     @functools.cached_property
-    def kernel(self):
-        """A grade.warm_kernel.WarmKernel, made when something is to be judged."""
+    def kernel(self) -> "WarmKernel":
+        """Made when something is to be judged."""
         from autograder.grade.warm_kernel import WarmKernel
 
         hide = self.where.course, self.where.class_dir

@@ -10,6 +10,7 @@ import atexit
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
@@ -58,7 +59,7 @@ class SafeDirectory(CourseDirectory):
     def _ignore_default(self) -> list[str]:
         return ["*", ".*"]
 
-    def get_existing_timestamp(self, dest_path):
+    def get_existing_timestamp(self, dest_path: str) -> Any:
         """When a submission was handed in, if its timestamp.txt is a small file that says so."""
         data, _ = read_file(Path(dest_path) / "timestamp.txt", limit=100)
         try:
@@ -70,7 +71,9 @@ class SafeDirectory(CourseDirectory):
 class RestoringExporter(NotebookExporter):
     """Gives nbgrader the rebuilt notebook of a submission, whatever the student's file is."""
 
-    def __init__(self, **kwargs):
+    parent: Any  # the converter
+
+    def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         if isinstance(self.parent, Autograde):
             self._take_over(self.parent)
@@ -90,7 +93,9 @@ class RestoringExporter(NotebookExporter):
             stem = self.grader.where.source(Path(folder).name).stem
             converter.assignments[folder] = [os.path.join(folder, f"{stem}.ipynb")]
 
-    def from_filename(self, filename, resources=None, **kwargs):
+    def from_filename(
+        self, filename: str, resources: Any = None, **kwargs: Any
+    ) -> tuple[NotebookNode, Any]:
         """The rebuilt notebook when nbgrader reads from submitted/; else the file itself."""
         if not self.parent._sanitizing:
             return super().from_filename(filename, resources=resources, **kwargs)
@@ -103,7 +108,7 @@ class RestoringExporter(NotebookExporter):
 class WriteVerdicts(NbGraderPreprocessor):
     """Enters the verdicts on a rebuilt submission into its test cells."""
 
-    def preprocess(self, nb, resources):
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         """Judge, or take the judgement from the journal. Raises where it cannot be judged."""
         exporter = self.parent
         judgement = exporter.grader.judgement_on(exporter.submission)

@@ -23,7 +23,7 @@ from autograder.grade.verdicts import INFRASTRUCTURE, NO_ANSWER, Verdict
 from autograder.places import Places
 from byhand.runtime.walls.gpus import NO_GPUS
 
-LIBRARY = Path(__import__("byhand").__file__).parent
+LIBRARY = Path(__import__("byhand").__file__).parent  # type: ignore[arg-type] # it has one
 
 
 @dataclass(frozen=True)

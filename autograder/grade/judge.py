@@ -105,7 +105,7 @@ def launcher(case: Case) -> Sandbox:
 
 def begin(case_file: str) -> None:
     """Make this kernel ready for one submission, whose case lies in `case_file`."""
-    shell = get_ipython()
+    shell: Any = get_ipython()
     shell.reset(new_session=False)
     shell.register_magic_function(question, "cell", "question")
     set_default(None)
@@ -118,6 +118,7 @@ def begin(case_file: str) -> None:
 def question(line: str, cell: str) -> None:
     """The %%question magic: judge the test cell below it, and show the verdict as data."""
     judge = Session.judge
+    assert judge is not None, "this kernel has begun no submission"
     asked = next(q for q in judge.case.questions if q.name == line.strip())
     verdict = judge.ask(asked)
     said = {"verdict": asdict(verdict), "notes": judge.notes}

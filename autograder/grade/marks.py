@@ -46,6 +46,7 @@ def everyone(where: Places, assignments: Collection[str] = ()) -> list[Judgement
     """
     late.apply(where)
     names = list(assignments) or where.assignments()
+    found: dict[tuple[str, str], Judgement | None]
     found = {(assignment, student): None for student, assignment in hand_ins(where, names)}
     found |= {(j.assignment, j.student): j for j in Journal(where.journal).latest()}
     return [

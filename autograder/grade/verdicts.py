@@ -27,8 +27,10 @@ PASSED, FAILED, TIMEOUT, DEADLOCK = "passed", "failed", "timeout", "deadlock"
 CRASHED, RESOURCE, TAMPERED, INFRASTRUCTURE = "crashed", "resource", "tampered", "infrastructure"
 BLANK = "blank"  # left as it was given out
 NO_ANSWER = (BLANK, FOREIGN, UNREADABLE)  # there was nothing to judge
-VERDICTS = (PASSED, FAILED, DEADLOCK, TIMEOUT, CRASHED, RESOURCE, TAMPERED, *NO_ANSWER)
-VERDICTS += (INFRASTRUCTURE,)
+VERDICTS = (
+    *(PASSED, FAILED, DEADLOCK, TIMEOUT, CRASHED, RESOURCE, TAMPERED),
+    *(*NO_ANSWER, INFRASTRUCTURE),
+)
 MAX_MESSAGE = 8_000
 _OUT_OF_MEMORY = ("MemoryError", "OutOfMemoryError", "can't allocate memory", "Cannot allocate")
 _ASKED = {  # by what the check that failed looked at: of what a hidden part says it

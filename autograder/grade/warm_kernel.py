@@ -37,7 +37,7 @@ class WarmKernel(contextlib.AbstractContextManager):
     """A trusted kernel in an empty directory that judges one notebook after the other."""
 
     def __init__(self, sandboxed: bool = True, hide: tuple[Path, ...] = (), gpus: Gpus = NO_GPUS):
-        self.means = {"sandboxed": sandboxed, "hide": hide, "gpus": gpus}
+        self.means: dict[str, Any] = {"sandboxed": sandboxed, "hide": hide, "gpus": gpus}
         self._held = contextlib.ExitStack()
         folder = self._held.enter_context(kernel_folder())
         self.kernel = self._held.enter_context(Kernel(folder))

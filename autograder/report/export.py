@@ -78,7 +78,7 @@ def filled(
         if why := _why_empty(one, mark, rows[student]):
             left.append(f"{student}: left empty, {why}")
         else:
-            points = max(0, mark.score) * theirs / (mark.max_score or 1)
+            points = max(0, mark.score or 0) * theirs / (mark.max_score or 1)
             rows[student][0][place] = f"{round(points, 2):g}"
     return sheet, left
 

@@ -1,6 +1,7 @@
 """Our pages in nbgrader's own GenerateFeedback: the formgrader's button, and nbgrader feedback."""
 
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbconvert.exporters import HTMLExporter
@@ -14,7 +15,9 @@ from autograder.report.feedback import page
 class FeedbackExporter(HTMLExporter):
     """Gives nbgrader the page of the journal's judgement, whatever lies in autograded/."""
 
-    def from_filename(self, filename, resources=None, **kwargs):
+    parent: Any  # the converter
+
+    def from_filename(self, filename: str, resources: Any = None, **kwargs: Any) -> tuple[Any, Any]:
         """The page of one student's assignment.
 
         Raises:

@@ -67,7 +67,7 @@ def test_a_span_is_where_the_first_and_last_shared_numbers_lie(given_cuts):
     _, saved, wanted = given_cuts
     for outer, inner in itertools.product(saved, wanted):
         if shared := overlap(outer, inner):
-            numbers = torch.arange(outer.count).view(outer.sizes)[place_in(shared, outer)]
+            numbers = torch.arange(outer.num_elements).view(outer.sizes)[place_in(shared, outer)]
             assert span(shared, outer) == (int(numbers.min()), int(numbers.max()) + 1)
 
 

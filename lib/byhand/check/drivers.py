@@ -25,7 +25,7 @@ def nothing_by_luck(fn: Callable[..., Any], *args: Any) -> Any:
     then, and not by chance.
     """
     warnings.filterwarnings("ignore", message=".*deterministic")
-    torch.utils.deterministic.fill_uninitialized_memory = True
+    torch.utils.deterministic.fill_uninitialized_memory = True  # type: ignore[attr-defined] # is set
     torch.use_deterministic_algorithms(True, warn_only=True)
     try:
         with finished_requests():

@@ -62,7 +62,7 @@ def part(name: str) -> Iterator[None]:
         yield
     except Exception as error:
         if not hasattr(error, "part"):
-            error.part = name
+            error.part = name  # type: ignore[attr-defined] # which it has from now on
             error.add_note(f"This happened in the part of the test named: {name}")
         raise
     finally:

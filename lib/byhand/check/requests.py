@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -101,7 +102,7 @@ def finished_requests(on_send: Callable[[int], None] | None = None) -> Iterator[
             if isinstance(work, dist.Work) and not coalesced:
                 request = _request(method, work, group, args, arriving)
                 under_way[id(work)] = request
-                if on_send and method == "send":
+                if on_send and method == "send" and request.peer is not None:
                     on_send(request.peer)
             return work
 
@@ -116,7 +117,7 @@ def finished_requests(on_send: Callable[[int], None] | None = None) -> Iterator[
                 request = under_way.pop(id(work))
                 _compare(request)
                 if method == "get_future":
-                    return out.then(lambda future: (_arrive(request), future.value())[1])
+                    return out.then(partial(_value_of, request))
                 _arrive(request)
             return out
 
@@ -183,6 +184,12 @@ def _arrive(request: _Request) -> None:
     with _disable_current_modes():
         for tensor, came in request.arriving:
             tensor.data.copy_(came)
+
+
+def _value_of(request: _Request, future: Any) -> Any:
+    """What a request's future has, once what came is where it belongs."""
+    _arrive(request)
+    return future.value()
 
 
 def _request(

@@ -22,7 +22,7 @@ class Box(NamedTuple):
     """Where a shard lies in its tensor: the first index and the size, by dimension.
 
     >>> box = Box(starts=(2, 0), sizes=(3, 4))
-    >>> box.ends, box.count
+    >>> box.ends, box.num_elements
     ((5, 4), 12)
     """
 
@@ -35,7 +35,7 @@ class Box(NamedTuple):
         return tuple(map(operator.add, self.starts, self.sizes))
 
     @property
-    def count(self) -> int:
+    def num_elements(self) -> int:
         """Numbers in it."""
         return math.prod(self.sizes)
 
@@ -72,7 +72,7 @@ def check_cover(name: str, shape: Sequence[int], boxes: Iterable[Box]) -> None:
     Raises:
         ValueError: one lies outside, two overlap, or some numbers are in none.
     """
-    filled = [box for box in dict.fromkeys(boxes) if box.count]
+    filled = [box for box in dict.fromkeys(boxes) if box.num_elements]
     whole = Box((0,) * len(shape), tuple(shape))
     for box in filled:
         if len(box.starts) != len(shape) or overlap(box, whole) != box:
@@ -83,9 +83,11 @@ def check_cover(name: str, shape: Sequence[int], boxes: Iterable[Box]) -> None:
                 f"{name}: the boxes {one} and {other} overlap: ranks hold the same box or share "
                 "no number"
             )
-    held = sum(box.count for box in filled)
-    if held != whole.count:
-        raise ValueError(f"{name}: ranks hold {held} of the {whole.count} numbers of {list(shape)}")
+    held = sum(box.num_elements for box in filled)
+    if held != whole.num_elements:
+        raise ValueError(
+            f"{name}: ranks hold {held} of the {whole.num_elements} numbers of {list(shape)}"
+        )
 
 
 def writers(held: Sequence[Mapping[tuple[str, Box], int]]) -> list[list[tuple[str, Box]]]:

@@ -113,7 +113,7 @@ def save(
     tensors = _tensors(held)
     num_bytes = [
         {
-            (name, box): box.count * getattr(torch, dtype).itemsize
+            (name, box): box.num_elements * getattr(torch, dtype).itemsize
             for name, (dtype, _, box) in of.items()
         }
         for of in held
@@ -194,7 +194,7 @@ class Saving:
         try:
             for name, shard in self.mine.items():
                 places.append([name, at, *shard.box])
-                numbers = memoryview(shard.numbers().view(torch.uint8).numpy())
+                numbers = shard.numbers().view(torch.uint8).numpy().data
                 parts += [numbers, memoryview(bytes(-len(numbers) % ALIGNED))]
                 at += sum(map(len, parts[-2:]))
             checksums = write(self.file, parts)
@@ -302,7 +302,7 @@ def _parts(checkpoint: Checkpoint, name: str, shard: Shard) -> Iterator[tuple[Te
             )
     wanted, itemsize = shard.box, shard.tensor.itemsize
     whole = Box((0,) * len(shard.shape), tuple(shard.shape))
-    if wanted.count and overlap(wanted, whole) != wanted:
+    if wanted.num_elements and overlap(wanted, whole) != wanted:
         raise CheckpointError(f"{name!r} {list(shard.shape)} has no box {wanted}")
     for file, at, starts, sizes in saved["boxes"]:
         box = Box(tuple(starts), tuple(sizes))

@@ -190,7 +190,7 @@ def _place(group: Group, root: int = 0) -> tuple[int, int]:
 def _peer(group_rank: int, group: Group) -> int:
     """The global rank, which send and recv ask for, of a rank of `group` (modulo its size)."""
     group_rank %= dist.get_world_size(group)
-    return dist.get_global_rank(group or dist.group.WORLD, group_rank)
+    return dist.get_process_group_ranks(group)[group_rank]
 
 
 def _others(rank: int, world_size: int) -> list[int]:

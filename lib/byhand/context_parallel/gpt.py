@@ -16,7 +16,7 @@ Source: Megatron-LM, megatron/core/transformer/attention.py and parallel_state.p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -31,8 +31,9 @@ from byhand.hybrid_parallel import GROUPS, HybridParallel
 from byhand.model.attention import Heads
 from byhand.model.gpt import Parts, next_token_loss
 from byhand.model.layer import Layer
+from byhand.model.optimizers import AdamW
 from byhand.model.transformer import Embedding
-from byhand.pipeline_schedules.actions import Schedule
+from byhand.pipeline_schedules.actions import Actions
 
 CONTEXT_GROUPS = (*GROUPS, "cp", "dp-cp")  # what process_groups.py is to create
 
@@ -97,9 +98,11 @@ class ContextHybrid(HybridParallel):
         self,
         chunks: Sequence[Layer],
         groups: dict[str, Group],
-        schedule: Schedule,
+        schedule: Actions,
         row_shape: tuple[int, int],
-        *args: Any,
+        optimizer: Callable[[list[Tensor]], Any] = AdamW,
+        max_norm: float = 1.0,
+        *,
         layout: str = ZIGZAG,
     ):
         """As HybridParallel, with groups "cp" and "dp-cp" too; chunks of `context_parallel_parts`.
@@ -115,7 +118,7 @@ class ContextHybrid(HybridParallel):
 
         sums = {**groups, "dp": groups["dp-cp"]}
         mine = num_positions // num_shares, num_features
-        super().__init__(chunks, sums, schedule, mine, *args, loss=loss)
+        super().__init__(chunks, sums, schedule, mine, optimizer, max_norm, loss)
         self.groups, self.layout = groups, layout
 
     def rows(self, batch: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
@@ -153,8 +153,9 @@ class Homeward:
     """
 
     def __init__(self, group: Group = None):
-        self.group, self.passing = group, None
-        self.own: Tensor | None = None
+        self.group = group
+        self.own: Any = None
+        self.passing: Passing | None = None
 
     def add(self, term: Tensor) -> None:
         """Add to what came from the rank before, and pass it on. The tensor is no more yours."""

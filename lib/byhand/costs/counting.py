@@ -21,7 +21,7 @@ from dataclasses import replace
 from byhand.communication_cost.model import bus_factor
 from byhand.costs.layout import Layout
 from byhand.costs.model import Model, Part
-from byhand.pipeline_schedules.actions import Action, Schedule
+from byhand.pipeline_schedules.actions import Action, Actions
 from byhand.words import counted
 
 State = Mapping[str, float]
@@ -72,7 +72,7 @@ def held(
     stage: int = 0,
     *,
     state: State = MIXED,
-    schedule: Schedule | None = None,
+    schedule: Actions | None = None,
 ) -> dict[str, float]:
     """Bytes that one rank of that stage holds: its state's kinds, and "activations".
 
@@ -111,7 +111,7 @@ def activations(
     layout: Layout,
     num_sequences: int,
     stage: int = 0,
-    schedule: Schedule | None = None,
+    schedule: Actions | None = None,
 ) -> float:
     """Bytes saved for backward on one rank of that stage, when it holds most."""
     here, tokens = chunks(model, layout, stage), layout.rows * model.num_positions / layout.cp

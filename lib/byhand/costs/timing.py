@@ -27,7 +27,7 @@ from byhand.costs.counting import MIXED, State, chunks, crossings, gradients, pa
 from byhand.costs.layout import Layout
 from byhand.costs.machine import Machine
 from byhand.costs.model import Model, Part
-from byhand.pipeline_schedules.actions import Schedule
+from byhand.pipeline_schedules.actions import Actions
 from byhand.pipeline_schedules.orders import interleaved, one_forward_one_backward
 from byhand.pipeline_schedules.simulation import simulate
 from byhand.rank_groups.grid import RankGrid
@@ -171,7 +171,7 @@ class Step:
         return most * num_bytes / self.machine.memory_rate
 
     @property
-    def schedule(self) -> Schedule:
+    def schedule(self) -> Actions:
         """1F1B; interleaved where a stage has several chunks."""
         p, v = self.layout.pp, self.layout.chunks
         if v > 1:

@@ -78,7 +78,7 @@ class HostExperts(Holder):
         self.inner = Experts([weights[e] for e in homes[host]], activation, within, inner)
         self.layers = [self.inner]
 
-    def forward(self, x: Tensor, weights: Tensor, chosen: Tensor) -> tuple[Tensor, tuple]:
+    def forward(self, x: Tensor, weights: Tensor, chosen: Tensor) -> tuple[Tensor, Any]:
         """x [T, D], weights and chosen [T, k], of this rank's tokens -> y [T, D].
 
         Sends over `across` D + 2k numbers and back D for each token and other host it wants.
@@ -109,7 +109,8 @@ class HostExperts(Holder):
         exchange, inner = saved
         grads_here, kept = self.inner.backward_input(dispatch(grad_y, exchange), inner)
         grads = dispatch_backward(torch.cat(grads_here, dim=1), exchange)
-        return grads.tensor_split([grad_y.shape[1]], dim=1), kept
+        grad_x, grad_weights = grads.tensor_split([grad_y.shape[1]], dim=1)
+        return (grad_x, grad_weights), kept
 
     def backward_weight(self, kept: list) -> None:
         """Add to the gradients of this rank's experts."""

@@ -183,7 +183,7 @@ class Experts(Holder):
         """
         limit = self.capacity_factor
         if limit is not None:
-            limit = capacity(*chosen.shape, self.num_experts, limit)
+            limit = capacity(len(chosen), chosen.shape[1], self.num_experts, limit)
         exchange = make_exchange(chosen, self.placement, self.group, limit)
         rows, saved = self._visit(dispatch(x, exchange), exchange.loads)
         y, returned = combine(rows, weights, exchange)
@@ -238,6 +238,10 @@ def dense(layer: Holder) -> tuple[list[Tensor], list[Tensor]]:
     """Parameters and gradients of all else: replicated, and partial until they are summed."""
     if isinstance(layer, Experts):
         return [], []
-    own = [[getattr(layer, prefix + name) for name in layer.holds] for prefix in ("", "grad_")]
-    inner = [dense(part) for part in layer.layers]
-    return tuple(mine + [t for both in inner for t in both[k]] for k, mine in enumerate(own))
+    parameters, gradients = (
+        [getattr(layer, prefix + name) for name in layer.holds] for prefix in ("", "grad_")
+    )
+    for part in layer.layers:
+        inner = dense(part)
+        parameters, gradients = parameters + inner[0], gradients + inner[1]
+    return parameters, gradients

@@ -41,7 +41,7 @@ def move(experts: Experts, placement: Placement, optimizer: Any) -> None:
         raise ValueError("experts that are split by tensor parallelism cannot be moved: tp is set")
     rank, num_numbers = dist.get_rank(experts.group), 3 * sum(map(math.prod, experts.shapes))
     held = _packed(experts, optimizer, experts.placement[rank])
-    pending = []
+    pending: list[Any] = []  # works
     for number, source, target in moves(experts.placement, placement):
         if rank == source:
             pending.append(dist.isend(held[number], _global(experts, target), tag=number))

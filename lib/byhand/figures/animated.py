@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from byhand.figures.style import INK, PAPER, save_svg
@@ -24,7 +25,7 @@ def save_animated_svg(figure: Figure, path: str | Path) -> None:
     Path(path).write_text(text[: text.rindex("</svg>")] + _STYLE + covers + "</svg>\n")
 
 
-def _cover(figure: Figure, axes) -> str:
+def _cover(figure: Figure, axes: Axes) -> str:
     """A sheet of paper over the axes, whose left edge walks to the right."""
     wide, high = (POINTS_PER_INCH * inches for inches in figure.get_size_inches())
     box = axes.get_position()

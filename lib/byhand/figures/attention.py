@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
 
 from byhand.figures import pen, style
@@ -24,7 +23,7 @@ class Tile(NamedTuple):
     diagonal: bool
 
 
-def attention_map(panels: Mapping[str, Sequence[Tile]], title: str) -> Figure:
+def attention_map(panels: Mapping[str, Sequence[Tile]], title: str) -> style.CourseFigure:
     """A square of queries by keys for each name; below it every rank's work over the average's.
 
     Colours are ranks, numbers rounds, from 0; later rounds are paler. White is never computed.
@@ -60,8 +59,8 @@ def _square(axes: Axes, some: Sequence[Tile], name: str) -> None:
         axes.add_patch(Polygon(corners, fc=colour, ec=style.PAPER, lw=0.8))
         if tile.diagonal and SQUARE * (bottom - top) < LEAST_INCHES * last:
             continue
-        middle = (sum(along) / len(corners) for along in zip(*corners, strict=True))
-        pen.small(axes, middle, str(tile.number), color=style.readable_on(colour))
+        x, y = (sum(along) / len(corners) for along in zip(*corners, strict=True))
+        pen.small(axes, (x, y), str(tile.number), color=style.readable_on(colour))
 
 
 def _shares(some: Sequence[Tile], ranks: int) -> list[float]:

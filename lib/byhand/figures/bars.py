@@ -6,7 +6,6 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.text import Annotation, Text
 
 from byhand.figures import pen, style
@@ -40,7 +39,7 @@ def stacked(
     key: Mapping[str, Any],
     most: float | None = None,
     line_inches: float = 0.23,
-) -> Figure:
+) -> style.CourseFigure:
     """A panel for each heading: rows of one or more lines, which are cut off at `most`."""
     every = [line for rows in panels.values() for lines in rows.values() for line in lines]
     most = most or max(sum(bar[1] for bar in line.bars) for line in every) or 1.0
@@ -79,7 +78,7 @@ def _set_rows(axes: Axes, rows: Rows) -> list[tuple[float, Line]]:
 
 def bytes_bars(
     predicted: Bars, counted: Bars, title: str | None = None, did: str = "sent"
-) -> Figure:
+) -> style.CourseFigure:
     """Two stacked bars per row, predicted (pale) above counted, one colour per collective.
 
     predicted and counted have the same rows, such as {"rank 0": {"all_reduce": 6000}}.
@@ -122,7 +121,7 @@ def finding(predicted: Bars, counted: Bars) -> str:
 
 def busy_bars(
     rows: Mapping[str, Sequence[tuple[bool, float]]], title: str, xlabel: str, most: float
-) -> Figure:
+) -> style.CourseFigure:
     """A bar per row, in turn busy and idle for so long; cut off at `most`, its length behind it."""
     colours = {"busy": style.COMMUNICATION, "idle": style.PAPER}
     lines = {}
@@ -146,7 +145,7 @@ LAYOUT_COLOURS = {
 }
 
 
-def layout_seconds(layouts: Layouts, title: str | None = None) -> Figure:
+def layout_seconds(layouts: Layouts, title: str | None = None) -> style.CourseFigure:
     """Two bars per layout: predicted, in parts, above measured.
 
     layouts: by name, (seconds of each of LAYOUT_COLOURS but the last, measured seconds); without
@@ -182,12 +181,13 @@ def fastest(layouts: Layouts) -> str:
     Measured times within 5 % of the least are a tie.
     """
     predicted = min(layouts, key=lambda name: sum(layouts[name][0]))
-    if any(measured is None for _, measured in layouts.values()):
+    seconds = {name: found for name, (_, found) in layouts.items() if found is not None}
+    if len(seconds) < len(layouts):
         return f"{predicted} is predicted to be the fastest"
-    measured = min(layouts, key=lambda name: layouts[name][1])
-    ratios = [seconds / sum(shares) for shares, seconds in layouts.values()]
+    measured = min(seconds, key=lambda name: seconds[name])
+    ratios = [found / sum(layouts[name][0]) for name, found in seconds.items()]
     range_of = f"{min(ratios):.2f} to {max(ratios):.2f}"
-    close = [name for name in layouts if layouts[name][1] <= 1.05 * layouts[measured][1]]
+    close = [name for name in seconds if seconds[name] <= 1.05 * seconds[measured]]
     named = "as predicted" if measured == predicted else f"not {predicted}"
     told = f"{measured} wins, {named}"
     if len(close) > 1:
@@ -201,7 +201,7 @@ EXPERT_TINTS = (0.75, 0.45, 0.6, 0.3)  # of a rank's experts, one after the othe
 
 def expert_loads(
     panels: Mapping[str, Loads], title: str | None = None, what: str = "rows in this step"
-) -> Figure:
+) -> style.CourseFigure:
     """A panel for each name, a row for each rank, a bar for each expert: as long as its rows.
 
     An expert has the hue of the rank that holds it in the first panel, wherever it is later. The

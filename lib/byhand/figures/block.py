@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from byhand.figures import pen, style
 
 TOP_INCHES, ABOVE_INCHES, BELOW_INCHES, LANE_INCHES = 0.72, 0.58, 0.5, 0.19
 LEFT_INCHES, GAP_INCHES, ROOM_INCHES = 0.12, 0.07, 6.64
 WIDE, WIDTHS = 0.5, {"+": 0.2, "f": 0.3, "g": 0.3}
-Pair = tuple[float, float]  # across and down, in inches
+
 INSIDE: Sequence[Sequence[str]] = (
     ["q k v", "heads", "out"],
     ["A", "GELU", "B"],
@@ -42,7 +41,7 @@ TENSOR = Split(
 )
 
 
-def block_flow(split: Split, num_ranks: int, title: str) -> Figure:
+def block_flow(split: Split, num_ranks: int, title: str) -> style.CourseFigure:
     """The layer once forward, from left to right, and once backward.
 
     Grey is replicated, a rank's colour its own shard. "+" takes in what came in before.
@@ -73,16 +72,16 @@ def _draw_row(axes: Axes, split: Split, num_ranks: int, top: float, forward: boo
             _draw_shards(axes, corner, size, num_ranks, inside)
         if name == "+":
             ends, high = (opened, left + wide / 2), first - 0.22
-            look = {"color": style.COMMUNICATION, "lw": 1.2}
-            axes.plot(
-                [*ends[:1] * 2, *ends[1:] * 2], [first - 0.02, high, high, first - 0.17], **look
-            )
+            across, down = [*ends[:1] * 2, *ends[1:] * 2], [first - 0.02, high, high, first - 0.17]
+            axes.plot(across, down, color=style.COMMUNICATION, lw=1.2)
             opened = left + wide + GAP_INCHES / 2
         pen.small(axes, (left + wide / 2, first - 0.09), name, va="center")
         left += wide + GAP_INCHES
 
 
-def _draw_shards(axes: Axes, corner: Pair, size: Pair, num_ranks: int, inside: bool) -> None:
+def _draw_shards(
+    axes: Axes, corner: pen.Pair, size: pen.Pair, num_ranks: int, inside: bool
+) -> None:
     """inside: split by feature; else replicated."""
     each = (size[0] / num_ranks, size[1]) if inside else (size[0], size[1] / num_ranks)
     for rank in range(num_ranks):
@@ -91,7 +90,7 @@ def _draw_shards(axes: Axes, corner: Pair, size: Pair, num_ranks: int, inside: b
         pen.box(axes, place, each, colour, edge)
 
 
-def _draw_meeting(axes: Axes, corner: Pair, size: Pair, op: str, forward: bool) -> None:
+def _draw_meeting(axes: Axes, corner: pen.Pair, size: pen.Pair, op: str, forward: bool) -> None:
     colour = style.OP_COLOURS.get(op, style.PAPER)
     pen.box(axes, corner, size, colour, colour if op else style.FAINT, 1)
     what = "y" if forward else "grad_x"

@@ -1,9 +1,10 @@
 """Rows of cells: who holds what, what a link carried, what an algorithm takes."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
+from matplotlib.typing import ColorType
 
 from byhand.figures import pen, style
 
@@ -15,7 +16,7 @@ class Cell(NamedTuple):
 
     row: int
     column: int
-    colours: Sequence[object]
+    colours: Sequence[ColorType]
     text: str = ""
     weight: str = "normal"
 
@@ -48,7 +49,7 @@ def cells(
             wide = (1 - 2 * gap) / len(colours)
             pen.box(axes, (left, row - TALL / 2), (wide, TALL), colour, width=0)
             left += wide
-        look = {"color": style.readable_on(colours[0] if colours else style.PAPER)}
+        look: dict[str, Any] = {"color": style.readable_on(colours[0] if colours else style.PAPER)}
         if len(colours) > 1:
             paper = {"boxstyle": "round,pad=0.15", "fc": style.PAPER, "ec": "none"}
             look = {"color": style.INK, "bbox": paper}

@@ -46,7 +46,7 @@ class Picture(NamedTuple):
         return TITLE_INCHES + panels * each + (panels - 1) * ARROW_INCHES
 
 
-def collective_pictures(pictures: Iterable[Picture]) -> Figure:
+def collective_pictures(pictures: Iterable[Picture]) -> style.CourseFigure:
     """A row per rank, a column per shard of the whole tensor, at each end of an arrow.
 
     A block has the colour of the rank that its value came from; a sum has a stripe for each of its
@@ -77,7 +77,7 @@ def collective_pictures(pictures: Iterable[Picture]) -> Figure:
 
 def panel_stack(
     panels: Mapping[str, Rows], arrows: Sequence[tuple[str, str]], title: str, together: int = 0
-) -> Figure:
+) -> style.CourseFigure:
     """The same rows at several moments, one below the other, with an arrow between two.
 
     arrows: for each, what is said beside it, and what beside another one back up, if anything.

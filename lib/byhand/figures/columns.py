@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
@@ -26,7 +25,7 @@ def columns(
     title: str,
     key: Mapping[str, Any],
     tick: str = "",
-) -> Figure:
+) -> style.CourseFigure:
     """A row for each name, a column for each heading, each to a scale of its own from 0.
 
     A row without bars is a heading of those below it. tick: what ticks mean, for the key.

@@ -1,10 +1,10 @@
 """Ranks as blocks of one cube: layers along pp, slices of each layer along tp, rows along dp."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
 from matplotlib.patches import Polygon
 
 from byhand.figures import style
@@ -17,7 +17,7 @@ SIDE, DEPTH = 0.78, 0.3
 
 def rank_cube(
     ranks: Mapping[Coordinates, int], follow: int, words: Mapping[str, str] = WORDS
-) -> Figure:
+) -> style.CourseFigure:
     """Every rank as a block, and lines from `follow` to those it forms a group with, by axis.
 
     ranks: by coordinates along dp, tp and pp. The blocks of one replica have one shade.
@@ -62,8 +62,8 @@ def _block(axes: Axes, corner: tuple[float, float], rank: int, back: float) -> N
     for corners, light in ((faces, 0.86), (top, 0.94), (side, 0.74)):
         shade = [min(1.0, light - 0.22 * back + 0.1 * c) for c in to_rgb(style.COMPUTE)]
         axes.add_patch(Polygon(corners, facecolor=shade, edgecolor=style.INK, linewidth=0.7))
-    label = {"ha": "center", "va": "center", "fontsize": 13, "weight": "bold", "zorder": 6}
-    axes.text(x + s / 2, y + s / 2, str(rank), **label)
+    label: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 13, "zorder": 6}
+    axes.text(x + s / 2, y + s / 2, str(rank), weight="bold", **label)
 
 
 def _group(axes: Axes, members: list[Coordinates], axis: str, what: str, behind: bool) -> None:
@@ -75,9 +75,9 @@ def _group(axes: Axes, members: list[Coordinates], axis: str, what: str, behind:
         "tp": (x + 0.15, y + 0.97, "center"),
         "pp": ((x + u) / 2 + 0.1, y + (0.22 if behind else -0.22), "center"),
     }
-    marks = {"marker": "o", "markersize": 21, "markerfacecolor": style.PAPER, "zorder": 3}
-    axes.plot(*zip(*middles, strict=True), color=colour, linewidth=2.4, **marks)
-    word = {"color": colour, "weight": "bold", "fontsize": 10, "va": "center", "zorder": 5}
+    marks: dict[str, Any] = {"marker": "o", "markersize": 21, "markerfacecolor": style.PAPER}
+    axes.plot(*zip(*middles, strict=True), color=colour, linewidth=2.4, zorder=3, **marks)
+    word: dict[str, Any] = {"color": colour, "weight": "bold", "fontsize": 10, "va": "center"}
     box = {"facecolor": style.PAPER, "edgecolor": "none", "pad": 1.5}
     across, up, aligned = free[axis]
-    axes.text(across, up, f"{axis}: {what}", bbox=box, ha=aligned, **word)
+    axes.text(across, up, f"{axis}: {what}", bbox=box, ha=aligned, zorder=5, **word)

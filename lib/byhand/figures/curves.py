@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import cycle
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from byhand.figures import pen, style
@@ -33,7 +32,7 @@ def curves(
     from_zero: bool = False,
     points: Mapping[str, Sequence[tuple[float, float]]] | None = None,
     widths: Sequence[float] = WIDTHS,
-) -> Figure:
+) -> style.CourseFigure:
     """A line for each name in `lines`, over `x` (None: 1, 2, ...) or its start; the first thickest.
 
     spread: for some of the names, (least, most) at each point, drawn as a band.
@@ -53,7 +52,7 @@ def curves(
             marker = "o" if len(values) <= 12 and not points else ""
             width = widths[min(number, len(widths) - 1)]
             axes.plot(over, values, marker=marker, markersize=width + 2, linewidth=width, **look)
-            if name in (spread or {}):
+            if spread and name in spread:
                 band = {"color": colours[name], "alpha": 0.18, "linewidth": 0}
                 axes.fill_between(over, *zip(*spread[name], strict=True), **band)
         for name, found in (points or {}).items():
@@ -64,8 +63,8 @@ def curves(
 
 
 def _draw_circles(axes: Axes, found: Sequence[tuple[float, float]], colour: str) -> None:
-    ring = {"mfc": style.PAPER, "mec": colour, "mew": 1.5, "zorder": 3}
-    axes.plot(*zip(*found, strict=True), "o", markersize=6, **ring)
+    x, y = zip(*found, strict=True)
+    axes.plot(x, y, "o", markersize=6, mfc=style.PAPER, mec=colour, mew=1.5, zorder=3)
 
 
 def _set_ticks(axes: Axes, x: Sequence[float] | None, from_zero: bool) -> None:
@@ -95,7 +94,7 @@ def seconds_by_size(
     title: str,
     marks: Mapping[str, float] | None = None,
     reach: tuple[float, float] | None = None,
-) -> Figure:
+) -> style.CourseFigure:
     """Times over sizes, by powers of ten: points with their spread; lines, seconds of every size.
 
     A line and points of one name share a colour; points without a line are joined, and
@@ -142,7 +141,9 @@ def _set_axes(axes: Axes, least: float, most: float) -> None:
     axes.yaxis.set_minor_formatter(FuncFormatter(between))
 
 
-def _draw_points(axes: Axes, some, marker: str, look: dict, aside: float, alone: bool) -> None:
+def _draw_points(
+    axes: Axes, some: Sequence[Point], marker: str, look: dict, aside: float, alone: bool
+) -> None:
     sizes, seconds, low, high = zip(*some, strict=True)
     moved = [size * aside for size in sizes]
     axes.vlines(moved, low, high, linewidth=1.2, **look)

@@ -3,13 +3,12 @@
 import statistics
 from collections.abc import Mapping, Sequence
 
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from byhand.figures import pen, style
 
 
-def every_value(series: Mapping[str, Sequence[float]], title: str) -> Figure:
+def every_value(series: Mapping[str, Sequence[float]], title: str) -> style.CourseFigure:
     """A row a name, a dot a value in seconds, by powers of ten; a bar and a number: the median."""
     with style.plot(1.0 + 0.34 * len(series), title) as (figure, axes):
         pen.rows(axes, series)

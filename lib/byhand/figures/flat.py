@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from byhand.figures import pen, style
 from byhand.figures.bars import Line, stacked
@@ -13,7 +12,7 @@ SHADES, BUCKET_SHADES = ("#c9d1d9", "#e3e8ed"), (style.COMPUTE, "#5b8db8")
 LEAST = 0.005  # of all bytes: how long a layer of none is drawn
 
 
-def flat_shards(numbers: Mapping[str, int], num_ranks: int) -> Figure:
+def flat_shards(numbers: Mapping[str, int], num_ranks: int) -> style.CourseFigure:
     """Parameters end to end, and below them the equal shards that ranks keep of them.
 
     numbers: how many numbers each parameter has, by name, in order.
@@ -35,7 +34,7 @@ def _names(name: str, count: int) -> tuple[str, str]:
 
 def shards_held(
     panels: Mapping[str, Sequence[str]], kinds: Mapping[str, float], num_ranks: int, title: str
-) -> Figure:
+) -> style.CourseFigure:
     """A panel for each heading: a row a rank, a block for each kind, cut into as many shards.
 
     kinds: how long each is, the same on all ranks. panels: of which kinds a rank holds its own
@@ -72,7 +71,9 @@ def _held_by(
             pen.small(axes, (middle, rank), "gone" if kind in sharded else "copies")
 
 
-def bucket_layout(layer_bytes: Sequence[float], buckets: Sequence[Sequence[int]]) -> Figure:
+def bucket_layout(
+    layer_bytes: Sequence[float], buckets: Sequence[Sequence[int]]
+) -> style.CourseFigure:
     """The gradients in the order in which backward completes them, cut into buckets.
 
     layer_bytes: bytes of each layer's gradients; buckets: lists of layer numbers, in that order.
@@ -94,6 +95,6 @@ def bucket_layout(layer_bytes: Sequence[float], buckets: Sequence[Sequence[int]]
     return figure
 
 
-def _end_to_end(rows: Mapping[str, Sequence[tuple]], title: str, xlabel: str) -> Figure:
+def _end_to_end(rows: Mapping[str, Sequence[tuple]], title: str, xlabel: str) -> style.CourseFigure:
     lines = {name: [Line(bars, "")] for name, bars in rows.items()}
     return stacked({"": lines}, title, xlabel, {}, line_inches=0.3)

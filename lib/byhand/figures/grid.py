@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from math import ceil, log2
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from byhand.figures import pen, style
@@ -19,7 +19,7 @@ STRENGTHS = (0.10, 0.34, 0.18, 0.42, 0.14, 0.38, 0.22, 0.46)
 FEW_STRENGTHS = (0.08, 0.38, 0.20, 0.56)  # of up to four
 MOST_RANKS_NAMED = 4
 
-Groups = Sequence[Sequence[int]]
+Groups = Sequence[Sequence[int]] | np.ndarray
 
 
 def rank_grid(
@@ -28,7 +28,7 @@ def rank_grid(
     ranks_per_host: int = 8,
     follow: int = 0,
     title: str = "",
-) -> Figure:
+) -> style.CourseFigure:
     """One panel for each name in `groups`, lists of ranks of equal length, in tints of one hue.
 
     The group of rank `follow` has the full hue. A cell is a rank, hosts are outlined; of large
@@ -69,7 +69,7 @@ class _Layout:
         self.numbered = roomy and not self.whole_hosts
 
 
-def _draw_panel(axes: Axes, name: str, groups, follow: int, layout: _Layout) -> None:
+def _draw_panel(axes: Axes, name: str, groups: np.ndarray, follow: int, layout: _Layout) -> None:
     followed = groups[(groups == follow).any(axis=1)].reshape(-1)
     colour = style.group_colour(name)
     axes.imshow(_image(groups, followed, colour, layout), aspect="auto", interpolation="nearest")
@@ -85,8 +85,8 @@ def _draw_panel(axes: Axes, name: str, groups, follow: int, layout: _Layout) -> 
     hosts = groups // layout.ranks_per_host
     told = f"{_where((hosts == hosts[:, :1]).all(axis=1))} · rank {follow}: {_members(followed)}"
     axes.set_title(told, loc="left", fontsize=style.SMALL_POINTS)
-    look = {"xycoords": "axes fraction", "textcoords": "offset points", "weight": "bold"}
-    look |= {"fontsize": style.SMALL_POINTS, "va": "bottom"}
+    look: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    look |= {"weight": "bold", "fontsize": style.SMALL_POINTS, "va": "bottom"}
     axes.annotate("■", (0, 1), (0, 17), color=colour, **look)
     axes.annotate(f"{name.replace('_', ' ')}  {_counts(groups)}", (0, 1), (11, 17), **look)
 

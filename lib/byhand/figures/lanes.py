@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.typing import ColorType
 
 from byhand.figures import pen, style
 
@@ -20,7 +20,7 @@ class Bar(NamedTuple):
     row: int
     start: float
     end: float
-    colour: object
+    colour: ColorType
     name: str = ""
     top: float = -0.4
     height: float = 0.8
@@ -127,7 +127,7 @@ class Span(NamedTuple):
     end: float
 
 
-def lanes(rows: Mapping[str, Sequence[Span]], title: str) -> Figure:
+def lanes(rows: Mapping[str, Sequence[Span]], title: str) -> style.CourseFigure:
     """A row a name: computing, and below it what was under way."""
     bars = []
     for row, spans in enumerate(rows.values()):

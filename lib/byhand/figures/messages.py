@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from byhand.figures import pen, style
 from byhand.words import counted, num_bytes_text
@@ -28,7 +27,7 @@ def message_diagram(
     num_rounds: int = 1,
     halves: bool = False,
     owner: Callable[[int, int], int | None] = lambda sender, step: sender,
-) -> Figure:
+) -> style.CourseFigure:
     """A row per rank, a column per round, an arrow per message, in its owner's colour.
 
     events: a run's ledger.events. A message's round is one more than the longest chain of messages
@@ -67,8 +66,7 @@ def _draw_lines(axes: Axes, num_ranks: int, rounds: Sequence[str]) -> None:
     axes.set_xticks([number + 0.5 for number in range(len(rounds))], rounds)
     axes.tick_params(length=0, labeltop=True, labelbottom=False)
     axes.spines["bottom"].set_visible(False)
-    look = {"color": style.FAINT, "linewidth": 1, "zorder": 0}
-    axes.hlines(range(num_ranks), 0, len(rounds), **look)
+    axes.hlines(range(num_ranks), 0, len(rounds), color=style.FAINT, linewidth=1, zorder=0)
 
 
 def find_messages(events: Iterable) -> list[Message]:

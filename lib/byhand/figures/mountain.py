@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from byhand.figures import pen, style
 
@@ -23,7 +22,9 @@ class Held(NamedTuple):
     phases: Mapping[str, int]
 
 
-def mountain(panels: Mapping[str, Held], title: str, on_top: str = "activations") -> Figure:
+def mountain(
+    panels: Mapping[str, Held], title: str, on_top: str = "activations"
+) -> style.CourseFigure:
     """A panel for each step, all to one scale: megabytes over the operations of the step."""
     most = max(max(panel.samples) for panel in panels.values()) / 1e6
     longest = max(len(panel.samples) for panel in panels.values())

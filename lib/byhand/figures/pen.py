@@ -2,16 +2,19 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import mean
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.transforms import blended_transform_factory
+from matplotlib.typing import ColorType
 
 from byhand.figures import style
 
 CHARACTER_INCHES = 0.08  # of 8-point text
 LINE_INCHES = 0.17  # of 9-point text
 MARGIN_INCHES = 0.04  # beside a name in a stacked bar
+Pair = tuple[float, float]  # across and down
 
 
 def inches_per_unit(axes: Axes) -> float:
@@ -25,30 +28,38 @@ def fits(axes: Axes, length: float, text: str) -> bool:
     return length * inches_per_unit(axes) >= CHARACTER_INCHES * (len(text) + 0.25)
 
 
-def box(axes: Axes, corner, size, colour, edge=style.PAPER, width: float = 0.8) -> None:
+def box(
+    axes: Axes,
+    corner: Pair,
+    size: Pair,
+    colour: ColorType,
+    edge: ColorType = style.PAPER,
+    width: float = 0.8,
+) -> None:
     """A rectangle, (wide, tall) from its corner on, with an edge of `width` points."""
-    look = {"facecolor": colour, "edgecolor": edge, "linewidth": width}
-    axes.add_patch(Rectangle(corner, *size, **look))
+    axes.add_patch(Rectangle(corner, *size, facecolor=colour, edgecolor=edge, linewidth=width))
 
 
-def small(axes: Axes, point, text: str, **look) -> None:
+def small(axes: Axes, point: Pair, text: str, **look: Any) -> None:
     """8-point text; where `look` says nothing else, `point` is its middle."""
     look = {"ha": "center", "va": "center_baseline", "fontsize": style.SMALL_POINTS, **look}
     axes.text(*point, text, **look)
 
 
-def beside(axes: Axes, point, text: str, points: float = 4, **look) -> None:
+def beside(axes: Axes, point: Pair, text: str, points: float = 4, **look: Any) -> None:
     """8-point text so many points right of a point."""
     look = {"fontsize": style.SMALL_POINTS, "va": "center", "annotation_clip": False, **look}
     axes.annotate(text, point, (points, 0), textcoords="offset points", **look)
 
 
-def at_right(axes: Axes, y: float, text: str, points: float, **look) -> None:
+def at_right(axes: Axes, y: float, text: str, points: float, **look: Any) -> None:
     """The same beside the axes' right edge, at `y`."""
     beside(axes, (1, y), text, points, xycoords=axes.get_yaxis_transform(), **look)
 
 
-def name_inside(axes: Axes, middle, length: float, name: str | Sequence[str], colour) -> None:
+def name_inside(
+    axes: Axes, middle: Pair, length: float, name: str | Sequence[str], colour: ColorType
+) -> None:
     """In the middle of a box `length` long, in x's units, the first of the names that fits."""
     for text in [name] if isinstance(name, str) else name:
         if text and fits(axes, length - MARGIN_INCHES / inches_per_unit(axes), text):
@@ -56,18 +67,18 @@ def name_inside(axes: Axes, middle, length: float, name: str | Sequence[str], co
             return
 
 
-def named_box(axes: Axes, corner, size, text: str, colour) -> None:
+def named_box(axes: Axes, corner: Pair, size: Pair, text: str, colour: ColorType) -> None:
     """A box with its name in the middle."""
     box(axes, corner, size, colour)
     middle = corner[0] + size[0] / 2, corner[1] + size[1] / 2
     small(axes, middle, text, color=style.readable_on(colour))
 
 
-def bracket(axes: Axes, ends: tuple[float, float], y: float, height: float) -> None:
+def bracket(axes: Axes, ends: Pair, y: float, height: float) -> None:
     """A bracket from `y` on, over or under what lies between its ends."""
     (left, right), tip = ends, y + height
-    look = {"color": style.INK, "lw": 1, "clip_on": False}
-    axes.plot([left, left, right, right], [y, tip, tip, y], **look)
+    across, up = [left, left, right, right], [y, tip, tip, y]
+    axes.plot(across, up, color=style.INK, lw=1, clip_on=False)
 
 
 def stack(axes: Axes, y: float, height: float, parts: Iterable[tuple], start: float = 0) -> float:
@@ -104,7 +115,7 @@ def key(axes: Axes, colours: Mapping[str, object], height: float = 1, inches: fl
     if colours:
         entries = [Patch(fc=c, ec=style.FAINT, label=name) for name, c in colours.items()]
         across = blended_transform_factory(axes.figure.transFigure, axes.transAxes)
-        look = {
+        look: dict[str, Any] = {
             "loc": "lower left",
             "bbox_to_anchor": ((0.1 - inches) / style.WIDTH_INCHES, height),
         }
@@ -113,13 +124,20 @@ def key(axes: Axes, colours: Mapping[str, object], height: float = 1, inches: fl
         axes.legend(handles=entries, ncols=len(entries), **look)
 
 
-def arrow(axes: Axes, tail, head, colour=style.INK, width: float = 1.3, **look) -> None:
+def arrow(
+    axes: Axes,
+    tail: Pair,
+    head: Pair,
+    colour: ColorType = style.INK,
+    width: float = 1.3,
+    **look: Any,
+) -> None:
     """From `tail` to `head`."""
     look = {"arrowstyle": "-|>", "color": colour, "lw": width, "shrinkA": 0, "shrinkB": 0, **look}
     axes.annotate("", xy=head, xytext=tail, arrowprops=look)
 
 
-def badge(axes: Axes, point, text: str, colour) -> None:
+def badge(axes: Axes, point: Pair, text: str, colour: ColorType) -> None:
     """A small box in `colour` with `text` in it, or a dot where there is none."""
     if not text:
         axes.plot(*point, "o", color=colour, markersize=4.5)
@@ -131,8 +149,8 @@ def badge(axes: Axes, point, text: str, colour) -> None:
 
 def name_ends(axes: Axes, ends: Mapping[str, float], colours: Mapping[str, str]) -> None:
     """Each line's name at the height where it ends, or near it where two would touch."""
-    style.settle(axes.figure)
-    height = axes.get_position().height * axes.figure.get_figheight()
+    style.settle(axes.figure.figure)
+    height = axes.get_position().height * axes.figure.figure.get_figheight()
     scale, x = axes.transScale + axes.transLimits, axes.get_xlim()[1]
     shares = {name: scale.transform((x, end))[1] for name, end in ends.items()}
     names = sorted(shares, key=lambda name: -shares[name])

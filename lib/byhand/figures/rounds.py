@@ -6,7 +6,6 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 
 from byhand.figures import pen, style
 from byhand.figures.cells import Cell, cells
@@ -20,7 +19,7 @@ Terms = Mapping[tuple[int, int], set[int]]
 Links = Mapping[tuple[int, int], float]
 
 
-def round_picture(terms: Terms, transfers: Sequence, sent: Links, title: str) -> Figure:
+def round_picture(terms: Terms, transfers: Sequence, sent: Links, title: str) -> style.CourseFigure:
     """A row per rank. Left: its shards, with a stripe for each rank in the sum, which the number
     counts. Middle: the round's messages, in their sender's colour. Right: what each link has
     carried so far, in tensors: from the row's rank to the column's.
@@ -105,7 +104,7 @@ def _shards_text(transfer: Any) -> str:
     return f"{transfer.start}–{transfer.stop - 1}" if many else f"{transfer.start}"
 
 
-def traffic_matrices(sent: Mapping[str, Links], num_ranks: int, title: str) -> Figure:
+def traffic_matrices(sent: Mapping[str, Links], num_ranks: int, title: str) -> style.CourseFigure:
     """Side by side, for each name: what each rank (its row) sent to each other (its column).
 
     In the margins, what each rank sends and receives in all, the most of it bold.
@@ -138,7 +137,7 @@ def _draw_sums(axes: Axes, num_ranks: int, sent: Links) -> None:
 def _draw_messages(axes: Axes, transfers: Sequence, num_shards: int, num_ranks: int) -> None:
     style.bare(axes, xlim=(0, max(len(transfers), 1)), ylim=(num_ranks - 0.5, -0.5))
     axes.set_title("sends shard", fontsize=style.TEXT_POINTS)
-    style.settle(axes.figure)
+    style.settle(axes.figure.figure)
     for number, transfer in enumerate(transfers):
         colour, x = style.rank_colour(transfer.sender), number + 0.5
         pen.arrow(axes, (x, transfer.sender), (x, transfer.receiver), colour, 1.7)
@@ -156,7 +155,7 @@ def _draw_links(axes: Axes, num_ranks: int, sent: Links, heading: str) -> None:
     ]
     names = pen.ranks(num_ranks)
     cells(axes, names, num_ranks, filled, heading, style.SMALL_POINTS)
-    axes.set_xticks([rank + 0.5 for rank in range(num_ranks)], range(num_ranks))
+    axes.set_xticks([rank + 0.5 for rank in range(num_ranks)], map(str, range(num_ranks)))
     axes.tick_params(length=0, labeltop=True, labelbottom=False)
 
 

@@ -5,11 +5,11 @@ Numbers are micro-batches, where nearly all of them fit; where stages have sever
 model, every second chunk is paler. Of two chunks the second one's numbers have a prime, if it fits.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.typing import ColorType
 
 from byhand.figures import pen, style
 from byhand.figures.lanes import Bar, Panel, over_time
@@ -27,11 +27,11 @@ PHASES = "warm-up", "steady state", "cool-down"
 
 
 def schedule_timeline(
-    *timelines,
+    *timelines: Any,
     names: Sequence[str] | None = None,
     unit: str | None = None,
     phases_of: Collection[str] = (),
-) -> Figure:
+) -> style.CourseFigure:
     """A row per stage, stage 0 on top, time from 0; several timelines share the axis of time.
 
     timelines: what `simulate` or `pipeline_parallel.timeline` returned. The titles say how long the
@@ -53,7 +53,7 @@ def schedule_timeline(
     return figure
 
 
-def _bracket_phases(axes: Axes, timeline) -> None:
+def _bracket_phases(axes: Axes, timeline: Any) -> None:
     """Over stage 0, in a row of their own: its warm-up, its steady state and its cool-down."""
     axes.set_ylim(timeline.num_stages - 0.5, -1.2)
     spans = [span for span in timeline.spans if span.stage == 0]
@@ -67,7 +67,7 @@ def _bracket_phases(axes: Axes, timeline) -> None:
             pen.small(axes, ((left + right) / 2, -0.85), name)
 
 
-def finding(timeline) -> str:
+def finding(timeline: Any) -> str:
     """The sentence that a timeline shows."""
     shares = [idle / timeline.seconds for idle in timeline.idle_seconds]
     if max(shares) - min(shares) < 0.01:
@@ -75,14 +75,14 @@ def finding(timeline) -> str:
     return f"The stages idle {timeline.idle_fraction:.0%} of the step on average"
 
 
-def _key(timelines) -> dict[str, object]:
+def _key(timelines: Iterable[Any]) -> dict[str, ColorType]:
     timelines = list(timelines)
     kinds = {span.action.kind for timeline in timelines for span in timeline.spans}
     names = dict(NAMES)
     if {"backward", "backward_input"} <= kinds:  # they have the same colour
         kinds.discard("backward_input")
         names["backward"] = "backward, or its input's half"
-    entries = {names.get(kind, kind): COLOURS[kind] for kind in COLOURS if kind in kinds}
+    entries: dict[str, ColorType] = {names.get(k, k): COLOURS[k] for k in COLOURS if k in kinds}
     paler = [str(chunk) for chunk in range(1, max(map(_num_chunks, timelines)), 2)]
     if paler:
         tint = style.tint(COLOURS["forward"], CHUNK_STRENGTHS[1])
@@ -90,7 +90,7 @@ def _key(timelines) -> dict[str, object]:
     return entries
 
 
-def _num_chunks(timeline) -> int:
+def _num_chunks(timeline: Any) -> int:
     return 1 + max(span.action.chunk for span in timeline.spans)
 
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from byhand.figures import pen, style
 
@@ -41,7 +40,7 @@ def shard_picture(
     title: str,
     brackets: Mapping[str, Sequence[str]] | None = None,
     contents: Sequence[str] = (),
-) -> Figure:
+) -> style.CourseFigure:
     """A line of matrices for each caption in `lines`, such as "x[T × I], ·, W[I × O] in columns".
 
     After "in" stands a matrix' placement, one of PLACEMENTS; what is no matrix is written as it is.
@@ -68,8 +67,11 @@ def shard_picture(
     return figure
 
 
-def _terms(line: str) -> list[Matrix | str]:
-    terms: list[Matrix | str] = []
+Terms = list[Matrix | str]
+
+
+def _terms(line: str) -> Terms:
+    terms: Terms = []
     for text in line.split(", "):
         found = TERM.fullmatch(text)
         terms.append(Matrix(*found.groups("replicated")) if found else text)
@@ -78,7 +80,15 @@ def _terms(line: str) -> list[Matrix | str]:
     return terms
 
 
-def _draw_line(axes: Axes, middle, height, terms, inches, contents, brackets) -> None:
+def _draw_line(
+    axes: Axes,
+    middle: float,
+    height: float,
+    terms: Terms,
+    inches: Mapping[str, float],
+    contents: Sequence[str],
+    brackets: Mapping[str, Sequence[str]],
+) -> None:
     num_ranks = len(contents)
     left, below = LEFT_INCHES, middle + height / 2 + 0.07
     if any(isinstance(term, Matrix) and term.split == "partial" for term in terms):
@@ -104,7 +114,9 @@ def _draw_line(axes: Axes, middle, height, terms, inches, contents, brackets) ->
         left += (wide + room) / 2 + sheets + GAP_INCHES
 
 
-def _draw_matrix(axes: Axes, corner, size, split: str, contents, times: int) -> None:
+def _draw_matrix(
+    axes: Axes, corner: pen.Pair, size: pen.Pair, split: str, contents: Sequence[str], times: int
+) -> None:
     num_ranks = len(contents)
     (left, top), (wide, tall) = corner, size
     if split == "replicated":
@@ -124,7 +136,12 @@ def _draw_matrix(axes: Axes, corner, size, split: str, contents, times: int) -> 
             pen.named_box(axes, corner, each, name, colour)
 
 
-def _height(terms, inches: Mapping[str, float], num_ranks: int, brackets) -> float:
+def _height(
+    terms: Terms,
+    inches: Mapping[str, float],
+    num_ranks: int,
+    brackets: Mapping[str, Sequence[str]],
+) -> float:
     matrices = [term for term in terms if isinstance(term, Matrix)]
     sheets = any(matrix.split == "partial" for matrix in matrices)
     bracket = 2 * BRACKET_INCHES * any(matrix.columns in brackets for matrix in matrices)

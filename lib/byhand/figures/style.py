@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -55,11 +55,12 @@ STATE_COLOURS = {
     "activations": "#009e73",
 }  # what training holds
 MOMENT_COLOURS = {"for a moment": "#00523d"}  # and beside that
+Layout = Literal["constrained", None]  # whether axes make room for their texts
 WIDTH_INCHES = 7.0
 READABLE = 4.5  # contrast of a text with what it stands on: AA
 TEXT_POINTS, SMALL_POINTS, SCREEN_DPI = 9, 8, 110
-TITLE = {"fontsize": 10.5, "weight": "bold"}
-_STYLE = {
+TITLE: dict[str, Any] = {"fontsize": 10.5, "weight": "bold"}
+_STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": TEXT_POINTS,
     "text.color": INK,
@@ -109,7 +110,7 @@ class CourseFigure(Figure):
         return buffer.getvalue(), round(self.get_figwidth() * SCREEN_DPI)
 
 
-def new_figure(height_inches: float, title: str = "", layout: str | None = None) -> CourseFigure:
+def new_figure(height_inches: float, title: str = "", layout: Layout = None) -> CourseFigure:
     """An empty figure of the course's width with its title at the top left."""
     figure = CourseFigure((WIDTH_INCHES, height_inches), layout=layout)
     left, top = 0.1 / WIDTH_INCHES, 1 - 0.08 / height_inches
@@ -124,7 +125,7 @@ def canvas(figure: Figure) -> Axes:
     return axes
 
 
-def bare(axes: Axes, **look) -> None:
+def bare(axes: Axes, **look: Any) -> None:
     """Axes that show neither ticks nor lines of their own."""
     axes.set(xticks=[], yticks=[], **look)
     axes.axis("off")
@@ -139,7 +140,7 @@ def drawing(height: float, title: str) -> Iterator[tuple[CourseFigure, Axes]]:
 
 
 @contextmanager
-def plot(height: float, title: str, *shape: int, **look) -> Iterator[tuple[CourseFigure, Any]]:
+def plot(height: float, title: str, *shape: int, **look: Any) -> Iterator[tuple[CourseFigure, Any]]:
     """A new figure, and axes in it that make room for their texts; `styled` meanwhile.
 
     shape, look: of several axes, as for `Figure.subplots`.
@@ -151,7 +152,8 @@ def plot(height: float, title: str, *shape: int, **look) -> Iterator[tuple[Cours
 
 def settle(figure: Figure) -> None:
     """Lay the axes out now, so that what is drawn next can tell how much room it has."""
-    figure.get_layout_engine().execute(figure)
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
 
 
 def rank_colour(rank: int) -> str:
@@ -180,13 +182,14 @@ def wire_colour(name: str) -> str:
     return known.get(name, COMMUNICATION)
 
 
-def tint(colour: str, strength: float) -> tuple[float, float, float]:
+def tint(colour: ColorType, strength: float) -> tuple[float, float, float]:
     """The colour mixed with the paper: 1 is the colour itself, 0 the paper."""
     pairs = zip(to_rgb(colour), to_rgb(PAPER), strict=True)
-    return tuple(strength * ours + (1 - strength) * paper for ours, paper in pairs)
+    red, green, blue = (strength * ours + (1 - strength) * paper for ours, paper in pairs)
+    return red, green, blue
 
 
-def readable_on(colour: str) -> str:
+def readable_on(colour: ColorType) -> str:
     """Ink on `colour`, or white where that is too dark for ink; black where it is for both."""
     return next(text for text in (INK, PAPER, "#000000") if contrast(text, colour) >= READABLE)
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Mapping
 
-from matplotlib.figure import Figure
-
 from byhand.figures import pen, style
 
 ROOM = 1.75  # times the longest bar: behind it stands its number
@@ -11,7 +9,7 @@ ROOM = 1.75  # times the longest bar: behind it stands its number
 Columns = Mapping[str, tuple[Mapping[str, float | None], Callable[[float], str]]]
 
 
-def bar_table(columns: Columns, title: str, hues: Mapping[str, object]) -> Figure:
+def bar_table(columns: Columns, title: str, hues: Mapping[str, object]) -> style.CourseFigure:
     """columns: {heading: ({row: value}, how a value is written)}; None: there is no such number.
 
     hues: each row's colour.

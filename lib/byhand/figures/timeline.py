@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from byhand.figures import pen, style
 from byhand.figures.lanes import Bar, Panel, over_time, time_unit
@@ -40,7 +39,7 @@ def timeline(
     spans: Sequence[tuple[float, float]],
     title: str | None = None,
     phases: Mapping[str, tuple[float, float]] | None = None,
-) -> Figure:
+) -> style.CourseFigure:
     """A row per rank, rank 0 on top, time from 0. The title, unless given, says who waits most.
 
     events: a run's ledger.events; spans: a run's spans, (start, end) of each rank's function.
@@ -98,7 +97,7 @@ def _meeting_times(events: Iterable) -> list[tuple]:
     for event in events:
         if event.op in ("send", "recv"):
             ends = (event.rank, event.peer) if event.op == "send" else (event.peer, event.rank)
-            call = ("message", *ends)
+            call: tuple = ("message", *ends)
         else:
             call = (event.op, tuple(event.group))
         key = (call, calls_so_far[event.rank, event.op, call])
@@ -112,8 +111,7 @@ def _cut(rank: int, span: tuple[float, float], calls: list[tuple]) -> list[Segme
     begin, end = span
     edges = {begin, end} | {time for call in calls for time in call[:3] if begin < time < end}
     segments: list[Segment] = []
-    edges = sorted(edges)
-    for start, stop in pairwise(edges):
+    for start, stop in pairwise(sorted(edges)):
         active = [call for call in calls if call[0] <= start and stop <= call[2]]
         moving = [call for call in active if call[1] <= start]
         kind = "communication" if moving else "waiting" if active else "compute"
@@ -146,5 +144,4 @@ def _label_calls(axes: Axes, segments: list[Segment], factor: float) -> None:
 def _label_phases(axes: Axes, phases: Mapping[str, tuple[float, float]], factor: float) -> None:
     for name, (start, end) in phases.items():
         axes.plot([start * factor, end * factor], [-0.42] * 2, color=style.COMMUNICATION, lw=1.2)
-        look = {"ha": "center", "va": "bottom", "fontsize": style.SMALL_POINTS}
-        axes.text((start + end) / 2 * factor, -0.46, name, **look)
+        pen.small(axes, ((start + end) / 2 * factor, -0.46), name, va="bottom")

@@ -20,7 +20,8 @@ from byhand.model.gpt import GPT, gpt_layers, next_token_loss
 from byhand.model.mlp import MLP
 from byhand.model.optimizers import AdamW
 from byhand.model.shards import shard
-from byhand.pipeline_schedules import Schedule, gpipe, one_forward_one_backward
+from byhand.pipeline_schedules import gpipe, one_forward_one_backward
+from byhand.pipeline_schedules.actions import Actions
 from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.zero import ShardedOptimizer, ShardedParameters
 
@@ -60,7 +61,7 @@ def hybrid(
     batches: Batches,
     axis: str,
     num_micro_batches: int = 1,
-    how: Callable[[int, int], Schedule] = one_forward_one_backward,
+    how: Callable[[int, int], Actions] = one_forward_one_backward,
 ) -> Losses:
     """Lecture 12, with all ranks along one axis: "tp" or "pp"."""
     n = dist.get_world_size()

@@ -23,7 +23,7 @@ from byhand.costs.counting import parameters, sent
 from byhand.costs.layout import Layout
 from byhand.costs.machine import Machine
 from byhand.costs.model import Model
-from byhand.pipeline_schedules.actions import Schedule
+from byhand.pipeline_schedules.actions import Actions
 from byhand.pipeline_schedules.simulation import Timeline, simulate
 
 SCALARS = "norm and loss"
@@ -89,7 +89,7 @@ def predict(
     model: Model,
     layout: Layout,
     machine: Machine,
-    schedule: Schedule,
+    schedule: Actions,
     num_sequences: int,
     seconds: float,
     software: float = 0.0,
@@ -112,8 +112,8 @@ def predict(
     def send(sender: int, receiver: int) -> float:
         return machine.send(groups("pp"), message, sender, receiver)
 
-    costs = {"forward": compute + reduce, "backward_input": 2 * compute + reduce}
-    timeline = simulate(schedule, **costs, backward_weight=0, send=send)
+    forward, backward = compute + reduce, 2 * compute + reduce
+    timeline = simulate(schedule, forward, backward, backward_weight=0, send=send)
     sums = machine.all_reduce(groups("dp"), held_bytes(model, layout) / (tp * pp))
     if pp > 1:
         table = next(part for part in model.parts if part.tied)

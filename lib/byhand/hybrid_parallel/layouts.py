@@ -11,7 +11,7 @@ from byhand.costs.layout import Layout, layouts
 from byhand.costs.machine import Machine
 from byhand.costs.model import Model
 from byhand.hybrid_parallel.cost import Prediction, predict, sent_bytes
-from byhand.pipeline_schedules.actions import Schedule
+from byhand.pipeline_schedules.actions import Actions
 from byhand.pipeline_schedules.orders import one_forward_one_backward
 
 __all__ = ["Layout", "layouts", "predict_bytes", "predict_seconds", "schedule_of"]
@@ -20,7 +20,7 @@ ROWS = 2  # of a micro-batch
 ONE_HOST = Machine()
 
 
-def schedule_of(layout: Layout, num_sequences: int) -> Schedule:
+def schedule_of(layout: Layout, num_sequences: int) -> Actions:
     """1F1B, in micro-batches of ROWS sequences; one whole batch where there is one stage."""
     m = max(1, num_sequences // layout.dp // ROWS) if layout.pp > 1 else 1
     return one_forward_one_backward(layout.pp, m)

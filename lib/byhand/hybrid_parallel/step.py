@@ -32,7 +32,7 @@ from byhand.model.optimizers import AdamW
 from byhand.model.shards import shard
 from byhand.pipeline_parallel import Pipeline, cut, partition
 from byhand.pipeline_schedules import Span, loop
-from byhand.pipeline_schedules.actions import Schedule
+from byhand.pipeline_schedules.actions import Actions
 from byhand.tensor_parallel.gpt import tensor_parallel_parts
 
 Groups = Mapping[str, dist.ProcessGroup | None]
@@ -58,7 +58,7 @@ class HybridParallel:
         self,
         chunks: Sequence[Any],
         groups: Groups,
-        schedule: Schedule,
+        schedule: Actions,
         row_shape: tuple[int, ...],
         optimizer: Callable[[list[Tensor]], Any] = AdamW,
         max_norm: float = 1.0,

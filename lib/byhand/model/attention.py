@@ -101,7 +101,7 @@ class MultiHeadAttention(MLP):
         super().__init__([self.qkv, self.heads, self.out])
 
     @classmethod
-    def from_weights(
+    def from_weights(  # type: ignore[override] # of other weights than an MLP's
         cls,
         qkv: tuple[Tensor, Tensor],
         out: tuple[Tensor, Tensor],

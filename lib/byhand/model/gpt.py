@@ -155,9 +155,9 @@ def costs_of(weights: GPT, vocabulary_parallel: bool = False) -> Model:
     vocabulary_parallel: it splits the table too, as byhand.sequence_parallel does.
     """
     (v, d), (s, _), b = weights.table.shape, weights.positions.shape, weights.table.element_size()
-    h, norm, table = weights.num_heads, (d + 1) * b, "split" if vocabulary_parallel else "whole"
-    ends = int(vocabulary_parallel)
-    halves = {"by_token": 2 * d, "whole": d, "enters": 1, "leaves": 1, "half": True}
+    h, norm, ends = weights.num_heads, (d + 1) * b, int(vocabulary_parallel)
+    halves: dict[str, Any] = {"by_token": 2 * d, "whole": d, "enters": 1, "leaves": 1, "half": True}
+    rows: dict[str, Any] = {"split" if vocabulary_parallel else "whole": v * d}  # the table
     attention = Part(
         "attention",
         split=4 * d * d + 3 * d,
@@ -183,7 +183,7 @@ def costs_of(weights: GPT, vocabulary_parallel: bool = False) -> Model:
         (
             Part(
                 "embedding",
-                **{table: v * d},
+                **rows,
                 by_token=s * d,
                 saved=(0, 8),
                 kept=(0, d * b + 8),
@@ -193,7 +193,7 @@ def costs_of(weights: GPT, vocabulary_parallel: bool = False) -> Model:
             Part("norm", by_token=2 * d, saved=(0, norm), kept=(0, 2 * d * b)),
             Part(
                 "head",
-                **{table: v * d},
+                **rows,
                 flops=2 * v * d,
                 saved=(0, d * b),
                 kept=(0, (v + d) * b),

@@ -14,7 +14,6 @@ import torch.distributed as dist
 from byhand.model.mlp import GELU, MLP, mean_squared_error, random_weights
 from byhand.pipeline_parallel.worker import Pipeline, Step, timeline
 from byhand.pipeline_schedules import (
-    Schedule,
     Timeline,
     gpipe,
     interleaved,
@@ -22,7 +21,7 @@ from byhand.pipeline_schedules import (
     simulate,
     zero_bubble_h1,
 )
-from byhand.pipeline_schedules.actions import route_of
+from byhand.pipeline_schedules.actions import Actions, route_of
 from byhand.pipeline_schedules.simulation import Seconds, seconds_by_kind
 from byhand.runtime import VirtualNetwork, launch
 from byhand.tools.asleep import Sleep
@@ -35,7 +34,7 @@ if TYPE_CHECKING:  # ranks import this module
 
 
 def sleep_through(
-    schedule: Schedule,
+    schedule: Actions,
     forward: Seconds = 0.01,
     backward_input: Seconds = 0.01,
     backward_weight: Seconds = 0.01,
@@ -51,7 +50,8 @@ def sleep_through(
     """
     route = route_of(schedule)
     by_kind = seconds_by_kind(len(route), forward, backward_input, backward_weight)
-    each = [by_kind[kind] for kind in ("forward", "backward_input", "backward_weight")]
+    kinds = ("forward", "backward_input", "backward_weight")
+    through, back, weight = (by_kind[kind] for kind in kinds)
 
     def on_rank(rank: int, world_size: int) -> Step:
         """This stage's spans."""
@@ -59,7 +59,8 @@ def sleep_through(
         pipeline = Pipeline([Sleep(0, 0, 0) for _ in route.places(rank)], schedule, (width,))
         inputs, spans = [torch.zeros(1, width)] * pipeline.num_micro_batches, []
         pipeline.step(inputs, inputs, mean_squared_error)  # first messages are slow: not recorded
-        pipeline.chunks = [Sleep(*(some[g] for some in each)) for g in route.places(rank)]
+        places = route.places(rank)
+        pipeline.chunks = [Sleep(through[g], back[g], weight[g]) for g in places]
         dist.barrier()
         for _ in range(num_steps):
             spans += pipeline.step(inputs, inputs, mean_squared_error).spans
@@ -71,7 +72,7 @@ def sleep_through(
 
 
 def held_activations(
-    make: Callable[[int, int], Schedule], num_stages: int, num_micro_batches: int
+    make: Callable[[int, int], Actions], num_stages: int, num_micro_batches: int
 ) -> tuple[list[int], list[int]]:
     """Bytes of activations that each stage holds at most: predicted, and counted on real ranks.
 
@@ -79,7 +80,7 @@ def held_activations(
     micro-batches hold more than one, and what one saves.
     """
 
-    def on_rank(rank: int, world_size: int, schedule: Schedule) -> None:
+    def on_rank(rank: int, world_size: int, schedule: Actions) -> None:
         """A step."""
         stage = MLP.from_weights(random_weights([16, 512, 16]), GELU)
         pipeline = Pipeline([stage], schedule, (16,))

@@ -23,8 +23,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.pipeline_schedules.actions import (
+    Actions,
     Product,
-    Schedule,
     incoming,
     makes,
     messages,
@@ -58,9 +58,10 @@ class Wire:
             )
         self.stage = dist.get_rank(group)
         self.device = device if self.on_nccl else torch.device("cpu")  # gloo sends from main memory
-        self._groups = (group or dist.group.WORLD, reverse_group or group or dist.group.WORLD)
+        world: Any = dist.group.WORLD
+        self._groups = (group or world, reverse_group or group or world)
 
-    def isend(self, tensor: Tensor, stage: int) -> tuple[dist.Work, Tensor]:
+    def isend(self, tensor: Tensor, stage: int) -> tuple:
         """Begin to send; the tensor returned must live until the work is complete."""
         tensor = tensor.to(self.device).contiguous()
         group = self._groups[stage < self.stage]
@@ -90,7 +91,7 @@ class Wire:
 class Routes:
     """The messages of one stage, the same in every step."""
 
-    def __init__(self, schedule: Schedule, stage: int):
+    def __init__(self, schedule: Actions, stage: int):
         self.stage, self.route = stage, route_of(schedule)
         self.made_at: dict[Product | None, int] = {}  # the number of the action that makes it,
         self.needed_at: dict[Product | None, int] = {}  # or needs it, on its stage

@@ -45,7 +45,7 @@ class Stage:
         self.saved: dict[int, Any] = {}  # by micro-batch: what its backward will need
         self.grad_y: dict[int, Tensor] = {}  # of the losses, on the last stage
         self.losses: list[Tensor] = []
-        self.sends: list[tuple[dist.Work, Tensor]] = []
+        self.sends: list[tuple[Any, Tensor]] = []  # a work, and what it sends
         self.spans: list[Span] = []
 
     def forward(self, i: int) -> None:

@@ -24,7 +24,7 @@ from torch import Tensor
 from byhand.model.layer import Layer
 from byhand.pipeline_parallel.messages import Mailbox, Routes, Wire
 from byhand.pipeline_schedules import Span, Timeline
-from byhand.pipeline_schedules.actions import Action, Schedule, check, incoming, makes, route_of
+from byhand.pipeline_schedules.actions import Action, Actions, check, incoming, makes, route_of
 from byhand.words import counted
 
 
@@ -84,7 +84,7 @@ class Pipeline:
     def __init__(
         self,
         chunks: Sequence[Layer],
-        schedule: Schedule,
+        schedule: Actions,
         row_shape: tuple[int, ...],
         dtype: torch.dtype = torch.float32,
         group: dist.ProcessGroup | None = None,
@@ -191,7 +191,8 @@ class Pipeline:
         saved = work.saved.pop((action.micro_batch, action.chunk))
         chunk = self.chunks[action.chunk]
         if self._place(action) == 0:
-            return chunk.backward_first(grad_y, saved)  # nobody needs the gradient of the data
+            chunk.backward_first(grad_y, saved)  # nobody needs the gradient of the data
+            return None
         return chunk.backward(grad_y, saved)
 
     def _backward_input(self, action: Action, grad_y: Tensor | None, work: _Work) -> Tensor:

@@ -34,6 +34,9 @@ class Action(NamedTuple):
         return f"{self.kind} {self.micro_batch}{chunk}"
 
 
+Actions = Sequence[Sequence[Action]]  # of every stage, in its order: a schedule
+
+
 class Schedule(list):
     """A list of actions for each stage, and `route`, where that is no loop.
 
@@ -70,7 +73,7 @@ class Product(NamedTuple):
     micro_batch: int
 
 
-def route_of(schedule: Schedule) -> Route:
+def route_of(schedule: Actions) -> Route:
     """Its own route, or a loop."""
     if isinstance(schedule, Schedule):
         return schedule.route
@@ -109,7 +112,7 @@ def needs(action: Action, stage: int, route: Route) -> list[Product]:
     return [*found, other] if other else found
 
 
-def messages(schedule: Schedule) -> Iterator[tuple[Product, int]]:
+def messages(schedule: Actions) -> Iterator[tuple[Product, int]]:
     """Every product that travels, with the stage that receives it, in the order of the sends."""
     route = route_of(schedule)
     for stage, actions in enumerate(schedule):
@@ -123,7 +126,7 @@ _WHOLE = {"forward", "backward"}
 _SPLIT = {"forward", "backward_input", "backward_weight"}
 
 
-def check(schedule: Schedule) -> None:
+def check(schedule: Actions) -> None:
     """Accept a schedule that runs to its end, and computes everything once.
 
     Raises:
@@ -142,7 +145,7 @@ def check(schedule: Schedule) -> None:
         pass
 
 
-def in_order(schedule: Schedule) -> Iterator[tuple[int, Action]]:
+def in_order(schedule: Actions) -> Iterator[tuple[int, Action]]:
     """(stage, action) pairs, each after all that it needs.
 
     Raises:
@@ -163,7 +166,7 @@ def in_order(schedule: Schedule) -> Iterator[tuple[int, Action]]:
             raise ScheduleError(_blocked(schedule, queues, made))
 
 
-def _blocked(schedule: Schedule, queues: list[deque], made: set) -> str:
+def _blocked(schedule: Actions, queues: list[deque], made: set) -> str:
     stage = next(s for s, queue in enumerate(queues) if queue)
     action = queues[stage][0]
     number, route = len(schedule[stage]) - len(queues[stage]) + 1, route_of(schedule)
@@ -179,7 +182,7 @@ def _blocked(schedule: Schedule, queues: list[deque], made: set) -> str:
     )
 
 
-def _check_complete(schedule: Schedule) -> None:
+def _check_complete(schedule: Actions) -> None:
     if not schedule or not all(schedule):
         raise ScheduleError("a schedule has at least one stage, and every stage some action")
     route, batches = route_of(schedule), {a.micro_batch for actions in schedule for a in actions}

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from byhand.model.mlp import MLP, softmax_cross_entropy
 from byhand.pipeline_parallel import Pipeline, cut, partition
 from byhand.pipeline_parallel.lab import sleep_through
-from byhand.pipeline_schedules.actions import Action, Schedule, messages, route_of
+from byhand.pipeline_schedules.actions import Action, Actions, Schedule, messages, route_of
 from byhand.pipeline_schedules.orders import (
     breadth_first,
     dual_pipe_v,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # ranks import this module
     from byhand.figures.style import CourseFigure
 
 Weights = list[tuple[Tensor, Tensor]]
-NAMED: dict[str, Callable[[int, int], Schedule]] = {
+NAMED: dict[str, Callable[[int, int], Actions]] = {
     "GPipe": gpipe,
     "1F1B": one_forward_one_backward,
     "interleaved, v 2": partial(interleaved, num_chunks=2),
@@ -57,13 +57,13 @@ ROUTES: dict[str, Callable[[int], Route]] = {
 }
 
 
-def chunks_per_stage(schedule: Schedule) -> int:
+def chunks_per_stage(schedule: Actions) -> int:
     """The most parts of the model that one stage keeps."""
     route = route_of(schedule)
     return max(map(route.count, route))
 
 
-def on_paper(schedule: Schedule) -> Timeline:
+def on_paper(schedule: Actions) -> Timeline:
     """Simulated where a forward of a whole stage takes 1, and each half of a backward too."""
     each = 1 / chunks_per_stage(schedule)
     return simulate(schedule, each, each, each)
@@ -86,7 +86,7 @@ class Row(NamedTuple):
     messages: int
 
 
-def bill(schedule: Schedule) -> Row:
+def bill(schedule: Actions) -> Row:
     """On paper. Without a barrier a step takes its period; held: whole stages' micro-batches."""
     paper, chunks = on_paper(schedule), chunks_per_stage(schedule)
     busy = sum(span.end - span.start for span in paper.spans) / len(schedule)
@@ -94,7 +94,7 @@ def bill(schedule: Schedule) -> Row:
     return Row(paper.idle_fraction, 1 - busy / paper.period, held, len(list(messages(schedule))))
 
 
-def real_step(schedule: Schedule, seconds: float, tries: int = 1, **messages: Any) -> Timeline:
+def real_step(schedule: Actions, seconds: float, tries: int = 1, **messages: Any) -> Timeline:
     """The fastest step of stages that sleep, recorded; a whole stage's forward takes `seconds`.
 
     messages: their bytes and network, as sleep_through takes them.
@@ -104,7 +104,7 @@ def real_step(schedule: Schedule, seconds: float, tries: int = 1, **messages: An
     return min(steps, key=lambda step: step.seconds)
 
 
-def as_short(schedule: Schedule) -> Schedule:
+def as_short(schedule: Actions) -> Schedule:
     """What `find` finds with no more than this schedule's route and memory."""
     paper, each = on_paper(schedule), 1 / chunks_per_stage(schedule)
     m = 1 + max(action.micro_batch for action in schedule[0])
@@ -123,7 +123,7 @@ def idle_by_memory(num_stages: int, num_micro_batches: int, most: int) -> dict[s
     return found
 
 
-def chunks_of(weights: Weights, schedule: Schedule, rank: int) -> list[MLP]:
+def chunks_of(weights: Weights, schedule: Actions, rank: int) -> list[MLP]:
     """This rank's chunks of an MLP of these weights."""
     layers, route = MLP.from_weights(weights).layers, route_of(schedule)
     parts = partition(len(layers), len(route))
@@ -158,7 +158,7 @@ def _torch_part(weights: Weights, place: int, num_places: int) -> nn.Sequential:
     return nn.Sequential(*[layers[i] for i in partition(len(layers), num_places)[place]])
 
 
-def train_once(weights: Weights, x: Tensor, labels: Tensor, schedule: Schedule) -> Trained:
+def train_once(weights: Weights, x: Tensor, labels: Tensor, schedule: Actions) -> Trained:
     """One step on real ranks; all hidden layers are equally wide."""
 
     def on_rank(rank: int, world_size: int) -> tuple[Tensor | None, list[list[Tensor]]]:

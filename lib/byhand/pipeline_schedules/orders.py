@@ -32,7 +32,7 @@ from byhand.pipeline_schedules.routes import there_and_back
 WORDS = {"F": "forward", "B": "backward", "I": "backward_input"}
 
 
-def gpipe(num_stages: int, num_micro_batches: int) -> Schedule:
+def gpipe(num_stages: int, num_micro_batches: int) -> list[list[Action]]:
     """All forwards, then all backwards.
 
     >>> [str(action) for action in gpipe(2, 3)[1]]
@@ -46,7 +46,7 @@ def gpipe(num_stages: int, num_micro_batches: int) -> Schedule:
     return [list(actions) for _ in range(num_stages)]
 
 
-def one_forward_one_backward(num_stages: int, num_micro_batches: int) -> Schedule:
+def one_forward_one_backward(num_stages: int, num_micro_batches: int) -> list[list[Action]]:
     """Stage r runs p - r - 1 forwards ahead, then one forward and one backward in turn.
 
     >>> [str(action) for action in one_forward_one_backward(2, 3)[0]]
@@ -60,7 +60,7 @@ def one_forward_one_backward(num_stages: int, num_micro_batches: int) -> Schedul
     return [_in_turn(forwards, backwards, num_stages - r - 1) for r in range(num_stages)]
 
 
-def interleaved(num_stages: int, num_micro_batches: int, num_chunks: int) -> Schedule:
+def interleaved(num_stages: int, num_micro_batches: int, num_chunks: int) -> list[list[Action]]:
     """1F1B over `num_chunks` model chunks per stage, in groups of p micro-batches.
 
     Raises:
@@ -85,7 +85,7 @@ def interleaved(num_stages: int, num_micro_batches: int, num_chunks: int) -> Sch
     return [_in_turn(forwards, backwards, ahead[r]) for r in range(p)]
 
 
-def breadth_first(num_stages: int, num_micro_batches: int, num_chunks: int) -> Schedule:
+def breadth_first(num_stages: int, num_micro_batches: int, num_chunks: int) -> list[list[Action]]:
     """GPipe over `num_chunks` model chunks: all forwards of a chunk, then all of the next one.
 
     Each chunk's weights are used in one go, and its gradients are complete early: what sharded data
@@ -101,7 +101,7 @@ def breadth_first(num_stages: int, num_micro_batches: int, num_chunks: int) -> S
     return [list(actions) for _ in range(num_stages)]
 
 
-def zero_bubble_h1(num_stages: int, num_micro_batches: int) -> Schedule:
+def zero_bubble_h1(num_stages: int, num_micro_batches: int) -> list[list[Action]]:
     """1F1B with each backward split in two: the weight's half fills what would be idle time.
 
     Stage r puts its weight gradients off by r micro-batches, so that every stage holds p, and the
@@ -116,7 +116,7 @@ def zero_bubble_h1(num_stages: int, num_micro_batches: int) -> Schedule:
     return _zero_bubble(num_stages, num_micro_batches, 1)
 
 
-def zero_bubble_h2(num_stages: int, num_micro_batches: int) -> Schedule:
+def zero_bubble_h2(num_stages: int, num_micro_batches: int) -> list[list[Action]]:
     """The same with twice the forwards ahead, and weight gradients put off by twice as many.
 
     Every stage then has something to do from its first action to its last one, and holds 2p - 1.
@@ -205,7 +205,7 @@ def _numbered(words: list[str]) -> Iterator[Action]:
         yield action
 
 
-def _zero_bubble(num_stages: int, num_micro_batches: int, depth: int) -> Schedule:
+def _zero_bubble(num_stages: int, num_micro_batches: int, depth: int) -> list[list[Action]]:
     """Stage r begins with depth·(p-1-r) more forwards, and puts weights off by depth·r."""
     _check_counts(num_stages, num_micro_batches)
     forwards = [Action("forward", i) for i in range(num_micro_batches)]

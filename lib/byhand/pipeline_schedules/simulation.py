@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from byhand.pipeline_schedules.actions import (
     Action,
+    Actions,
     Product,
-    Schedule,
     ScheduleError,
     check,
     in_order,
@@ -93,7 +93,7 @@ Seconds = float | Sequence[float]
 
 
 def simulate(
-    schedule: Schedule,
+    schedule: Actions,
     forward: Seconds = 1.0,
     backward_input: Seconds = 1.0,
     backward_weight: Seconds = 1.0,

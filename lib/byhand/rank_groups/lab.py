@@ -144,7 +144,7 @@ def with_terms(said: str) -> str:
 
 
 def _start(script: str) -> subprocess.Popen:
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     return subprocess.Popen([sys.executable, "-c", script], env=environment, **pipes)
 

@@ -59,7 +59,7 @@ def bytes_leaving(
 
 def busiest_host(grid: RankGrid, ranks_per_host: int, sent: Mapping[str, float]) -> float:
     """The bytes that leave the host which sends most to others."""
-    return float(sum(bytes_leaving(grid, ranks_per_host, sent).values()).max())
+    return float(np.max(sum(bytes_leaving(grid, ranks_per_host, sent).values())))
 
 
 def between_hosts(model: Model, layout: Layout, num_sequences: int, ranks_per_host: int) -> float:
@@ -161,6 +161,6 @@ def _edges(groups: np.ndarray, name: str) -> tuple[np.ndarray, float]:
     if name == "ep":
         distances, share = range(1, size), 1 / (size - 1)
     else:
-        distances, share = (1,), 1.0
+        distances, share = range(1, 2), 1.0
     rings = [np.stack([groups, np.roll(groups, -d, axis=1)], axis=-1) for d in distances]
     return np.concatenate([ring.reshape(-1, 2) for ring in rings]), share

@@ -43,7 +43,7 @@ class Report:
         return (str(self.rank), self.state, self.call or "", partner, tensor, self.source)
 
 
-def table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """Rows of text as one left-aligned table, a line each."""
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     lines = [

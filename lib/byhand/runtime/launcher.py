@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from byhand.runtime.errors import LaunchError, NetworkError, SandboxError
 from byhand.runtime.process.client import ForkClient, ForkedTeam
@@ -197,7 +197,7 @@ class Launcher:
                 self._client.close()
                 self._client = None
 
-    def __enter__(self) -> Launcher:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: Any) -> None:

@@ -30,7 +30,7 @@ VARIABLE = "BYHAND_LAUNCHER"
 IDLE_SECONDS = 300.0  # after which a notebook that launches nothing keeps no process
 
 _default: Launcher | None = None
-_made: dict[str, Launcher] = {}
+_made: dict[str, Any] = {}  # a Launcher, or a SlurmLauncher, which can do what is used here
 
 
 def named_launcher(name: str) -> Launcher:

@@ -157,7 +157,7 @@ def sent_bytes(
         return payload
     if op == "all_reduce":
         return round(2 * payload * (n - 1) / n)
-    if op == "all_to_all" and len(sends) == n and sum(sends):
+    if op == "all_to_all" and len(sends) == n and any(sends):
         return round(payload * (1 - sends[group.index(rank)] / sum(sends)))
     if op in ("all_gather", "reduce_scatter", "all_to_all"):
         return round(payload * (n - 1) / n)

@@ -154,9 +154,10 @@ class _CallPickler(cloudpickle.Pickler):
             return _itself, (value._orig_mod,)
         if isinstance(value, _LOCKS):
             return threading.Lock if isinstance(value, _LOCKS[0]) else threading.RLock, ()
-        is_odd = isinstance(value, ModuleType) and type(value) is not ModuleType
-        if is_odd and sys.modules.get(value.__name__) is value:
-            return importlib.import_module, (value.__name__,)
+        if isinstance(value, ModuleType) and type(value) is not ModuleType:
+            name = value.__name__
+            if sys.modules.get(name) is value:
+                return importlib.import_module, (name,)
         return super().reducer_override(value)
 
 

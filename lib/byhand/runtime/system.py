@@ -26,7 +26,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection
 from pathlib import Path
 
 import psutil
@@ -137,9 +137,11 @@ def check_backend(backend: str) -> None:
         raise ValueError(f'backend {backend!r} is unknown; choose "auto", "gloo" or "nccl"')
 
 
-def _cores() -> Iterable[int]:
+def _cores() -> Collection[int]:
     """Those that this process may use."""
-    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count())
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return range(os.cpu_count() or 1)
 
 
 def meeting_place() -> tuple[int, str]:

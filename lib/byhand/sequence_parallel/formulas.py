@@ -17,6 +17,7 @@ Source: Korthikanti et al. 2022, arXiv:2205.05198, table 2.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from byhand.communication_cost.model import bus_factor
 from byhand.costs.counting import crossings, saved
@@ -40,7 +41,8 @@ def activation_bytes(
     5 · H · S of the paper, whose probabilities have a dropout; on all ranks together.
     """
     attention, mlp = _layer(way, num_features, itemsize)
-    layout = Layout(tp=1 if way == "alone" else num_ranks, sequence=way.startswith("sequence"))
+    tp: Any = 1 if way == "alone" else num_ranks  # inf too, for what stays on ever more ranks
+    layout = Layout(tp=tp, sequence=way.startswith("sequence"))
     halves = replace(attention, scores=scores), mlp
     per_token = sum(saved(half, layout) for half in halves)
     if way == "sequence, kept whole":  # not this rank's tokens alone, of what is entered

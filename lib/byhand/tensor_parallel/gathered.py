@@ -78,8 +78,8 @@ class GatheringLinear(ColumnParallelLinear):
         Sends (n-1)/n · T·I elements per rank: one reduce-scatter, for a rank needs its slice only.
         """
         self.backward_weight((grad_y, saved))
-        terms = (grad_y @ self.weight).chunk(dist.get_world_size(self.group), dim=1)
-        terms = [term.contiguous() for term in terms]
+        slices = (grad_y @ self.weight).chunk(dist.get_world_size(self.group), dim=1)
+        terms = [term.contiguous() for term in slices]
         grad_x = torch.empty_like(terms[0])
         dist.reduce_scatter(grad_x, terms, group=self.group)
         return grad_x

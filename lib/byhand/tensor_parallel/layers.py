@@ -185,8 +185,8 @@ class TensorParallelAttention(MultiHeadAttention):
         """
         check_heads(len(qkv[0]), num_heads)
         own = equal_shards(num_heads, "head", group)
-        by_rank = [_ranks_together(tensor, num_heads // own) for tensor in qkv]
-        super().__init__(self.column(*by_rank, group), self.row(*out, group), own, causal)
+        weight, bias = (_ranks_together(tensor, num_heads // own) for tensor in qkv)
+        super().__init__(self.column(weight, bias, group), self.row(*out, group), own, causal)
 
 
 def _ranks_together(qkv: Tensor, world_size: int) -> Tensor:

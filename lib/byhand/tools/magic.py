@@ -69,10 +69,11 @@ class RanksMagic(Magics):
             options = parse_argstring(self.ranks, line)
         except UsageError as error:
             raise UsageError(f"%%ranks: {error}. Write, for example, %%ranks 4") from None
-        count = self.shell.execution_count
+        shell: Any = self.shell
+        count = shell.execution_count
         label = f"%%ranks cell [{count}]"
         sources.remember(label, cell)
-        names = names_used(cell, self.shell.user_ns)
+        names = names_used(cell, shell.user_ns)
         run = launch(
             run_cell,
             options.world_size,
@@ -81,7 +82,7 @@ class RanksMagic(Magics):
             deadline=options.deadline,
         )
         if options.to:
-            self.shell.user_ns[options.to] = run
+            shell.user_ns[options.to] = run
         shown = {"text/plain": blocks_text(run), "text/html": blocks_html(run)}
         display(shown, raw=True)
 

@@ -13,7 +13,7 @@ Source: Zhao et al. 2023, arXiv:2304.11277 (PyTorch FSDP), section 3.2.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -74,7 +74,13 @@ class Flat:
     """
 
     def __init__(
-        self, unit: Layer, group: Group, replicas: Group, dtype, reduce_dtype, reduce_scatter
+        self,
+        unit: Layer,
+        group: Group,
+        replicas: Group,
+        dtype: torch.dtype | None,
+        reduce_dtype: torch.dtype | None,
+        reduce_scatter: Callable[[Tensor, Tensor, Group], Any],
     ):
         """Take over the parameters of rank 0 of each group, and keep this rank's shard of them."""
         self.unit, self.group, self.reduce_scatter = unit, group, reduce_scatter
@@ -88,9 +94,12 @@ class Flat:
         self.shard = self.mine(whole).clone()
         self.dtype = dtype or whole.dtype
         self.reduce_dtype = reduce_dtype or self.dtype
+        # None, or what the docstring of the class says
         self.whole: Any = None
-        self.grad_whole = self.grad_shard = None
-        self.arriving = self.sending = None
+        self.grad_whole: Any = None
+        self.grad_shard: Any = None
+        self.arriving: Any = None
+        self.sending: Any = None
         self.empty = whole.new_empty(0, dtype=self.dtype)
         unit.keep_parameters_in(repeat(self.empty))
         unit.keep_gradients_in(repeat(self.empty))

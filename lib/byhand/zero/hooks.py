@@ -96,7 +96,7 @@ class ShardedModule:
                 self.units.append(Unit(mine, group, self.sending))
                 taken.update(mine)
 
-    def use(self, number: int, following: int, *_) -> None:
+    def use(self, number: int, following: int, *_: Any) -> None:
         """Make a unit whole, and begin with the one that will be used next."""
         self.units[number].gather()
         self.units[number].arriving.wait()

@@ -112,11 +112,12 @@ class ShardedOptimizer:
         for number in reversed(range(len(self.units))):
             grad_y = self.backward_of(number, grad_y, saved)
 
-    def backward_of(self, number: int, grad_y: Tensor, saved: list[Any]) -> Tensor | None:
+    def backward_of(self, number: int, grad_y: Tensor, saved: list[Any]) -> Any:
         """Backward of one unit; where it is the first, nobody needs its grad_x."""
         if number > 0:
             return self.units[number].backward(grad_y, saved[number])
-        return self.units[0].backward_first(grad_y, saved[0])
+        self.units[0].backward_first(grad_y, saved[0])
+        return None
 
     def sum_gradients(self) -> None:
         """partial -> sharded: one reduce-scatter for each unit whose gradient is still whole."""

@@ -63,7 +63,7 @@ NAMES = {
 }
 
 
-def random_inputs(num_positions: int, num_heads: int = 8, **look) -> list[Tensor]:
+def random_inputs(num_positions: int, num_heads: int = 8, **look: Any) -> list[Tensor]:
     """q, k, v and grad_y of a whole sequence, [1, num_heads, num_positions, 8] each."""
     generator = torch.Generator().manual_seed(0)
     return list(torch.randn(4, 1, num_heads, num_positions, 8, generator=generator, **look))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -55,17 +56,17 @@ class Sleepy(MLP):
 
     seconds = 0.0  # a row, forward; backward takes twice that
 
-    def forward(self, x: Tensor) -> tuple[Tensor, None]:
+    def forward(self, x: Tensor) -> tuple[Tensor, list]:
         """x [R, D] -> x."""
         time.sleep(len(x) * self.seconds)
-        return x, None
+        return x, []
 
-    def backward_input(self, grad_y: Tensor, saved: None) -> tuple[Tensor, None]:
+    def backward_input(self, grad_y: Tensor, saved: list) -> tuple[Tensor, list]:
         """grad_y [R, D] -> grad_y, in the time of a whole backward."""
         time.sleep(2 * len(grad_y) * self.seconds)
-        return grad_y, None
+        return grad_y, []
 
-    def backward_weight(self, kept: None) -> None:
+    def backward_weight(self, kept: list) -> None:
         """No time is left for it."""
 
 
@@ -154,7 +155,7 @@ def cross(
     def on_rank(rank: int, world_size: int, mine: Tensor) -> list[float]:
         """Seconds of each step here."""
         _, weights = random_experts(num_experts, features, 8)
-        groups = groups_for_this_rank(names) if two_levels else {}
+        groups: dict[str, Any] = groups_for_this_rank(names) if two_levels else {}
         experts = HostExperts(weights, **groups) if two_levels else Experts(weights)
         x = torch.ones(len(mine), features)
         return [step(experts, x, mine) for _ in range(STEPS)]

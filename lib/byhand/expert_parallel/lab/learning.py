@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from torch import Tensor
 
@@ -64,8 +65,10 @@ def train(
         training = ExpertParallelTraining(
             model_of(weights, num_experts, top_k, balance), LEARNING_RATE
         )
-        routers = [layer.layers[1].router for layer in training.model.layers[2:-2:2]]
-        losses, loads, uneven, seen = [], [], [], [0] * len(routers)
+        mixtures: list[Any] = [layer.layers[1] for layer in training.model.layers[2:-2:2]]
+        routers = [mixture.router for mixture in mixtures]
+        losses, loads, uneven = [], [], []
+        seen: list[Any] = [0] * len(routers)
         for number, (x, targets) in enumerate(batches, 1):
             losses.append(float(training.step(x, targets)))
             found = [router.take_load() for router in routers]

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.typing import ColorType
 
 from byhand.checkpoint import Box
 from byhand.checkpoint.boxes import overlap
@@ -50,7 +51,8 @@ def downtime(death: Death, title: str, before: float = 1.0, after: float = 1.0) 
     start = death.when - before
     stop = death.when + sum(death.parts.values()) + after
     colours = style.tint(DEAD, 0.3), style.COMMUNICATION, LOADING, AGAIN
-    key = {"steps": style.COMPUTE, **dict(zip(PARTS, colours, strict=True))}
+    key: dict[str, ColorType] = {"steps": style.COMPUTE}
+    key |= zip(PARTS, colours, strict=True)
     bars, ranks = [], sorted({entry["rank"] for entry in death.entries})
     for rank in ranks:
         for restart in (0, 1):

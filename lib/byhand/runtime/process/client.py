@@ -58,7 +58,8 @@ class ForkClient:
     def __init__(self, connection: socket.socket, parent: tuple[ForkClient, int] | None = None):
         self.connection = connection
         self.owner = os.getpid()
-        self.environ = parent[0].environ if parent else dict(os.environ)  # its ranks begin with it
+        # its ranks begin with it
+        self.environ: dict[str, str] = parent[0].environ if parent else dict(os.environ)
         self._parent = parent
         self._process: subprocess.Popen | None = None
         self._errors = -1

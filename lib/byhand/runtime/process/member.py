@@ -101,7 +101,8 @@ class Member:
         fds.insert(0, log_file(f"byhand log {rank}", log_bytes))
         # a rank's threads write at once: appending, none overwrites another
         fcntl.fcntl(fds[1], fcntl.F_SETFL, os.O_APPEND)
-        return cls(rank, ours, *fds, RankLog(rank)), [theirs, *fds]
+        log, output, stack, result = fds
+        return cls(rank, ours, log, output, stack, result, RankLog(rank)), [theirs, *fds]
 
     def close(self) -> None:
         """Close every descriptor."""
@@ -162,6 +163,7 @@ class Member:
     def take_answer(self) -> tuple[dict[str, Any], bytes]:
         """The result's header and what follows it; another result may be written after it."""
         header, self.header = self.header, None
+        assert header is not None, f"rank {self.rank} was asked before its result was there"
         return header, read_all(self.result_fd, self.result_bytes, self._value_at)
 
     def value(self, read: Callable[[int, int], Any]) -> Any:
@@ -178,13 +180,14 @@ class Member:
 
     def failure(self) -> Failure:
         """The exception that the result tells of, as text."""
+        header = self.header or {}
         frames = [
             (plain_text(frame[0], 1000), frame[1], plain_text(frame[2], 1000))
-            for frame in as_list(self.header.get("frames"))[-50:]
+            for frame in as_list(header.get("frames"))[-50:]
             if isinstance(frame, list) and len(frame) == 3 and type(frame[1]) is int
         ]
-        exception = plain_text(self.header.get("exception", "Exception"), 200)
-        message = plain_text(self.header.get("message", ""))
+        exception = plain_text(header.get("exception", "Exception"), 200)
+        message = plain_text(header.get("message", ""))
         return Failure(self.rank, time.monotonic(), exception, message, frames)
 
     def read_log(self) -> list[Event] | None:

@@ -181,8 +181,8 @@ def _is_ours(module: str) -> bool:
 def _error(error: BaseException) -> dict[str, Any]:
     """An exception as plain text: its type, its message, and the frames outside this package."""
     stack = traceback.extract_tb(error.__traceback__)
-    frames = [[f.filename, f.lineno or 0, f.name] for f in stack]
-    frames = [frame for frame in frames if not frame[0].startswith(("<frozen", _RUNTIME))]
+    theirs = [f for f in stack if not f.filename.startswith(("<frozen", _RUNTIME))]
+    frames = [[f.filename, f.lineno or 0, f.name] for f in theirs]
     try:
         message = "".join(traceback.format_exception_only(error)).strip()
     except Exception:

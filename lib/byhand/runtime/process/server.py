@@ -51,7 +51,7 @@ class Processes:
 
     world_size: int = 0
     ranks: dict[int, int] = field(default_factory=dict)  # process id -> rank
-    port: socket.socket | None = None  # a free one, kept for a store of the program's own
+    port: Any = None  # a socket on a free one, kept for a store of the program's own
     store: int = -1  # a file in which the ranks find each other
     store_path: str = ""  # its name, on a rank
 

@@ -54,9 +54,9 @@ class SlurmLauncher:
                 'launcher="slurm" starts ranks on the nodes of a Slurm allocation, and this process'
                 " is in none: start it with salloc or sbatch, or by autograder run --slurm"
             )
-        spec = {"world_size": world_size, "threads": asked.threads_per_rank}
+        spec: dict[str, Any] = {"world_size": world_size, "threads": asked.threads_per_rank}
         spec.update(setup=asked.setup, backend=asked.backend)
-        header = {"alone": asked.alone, "memory": bool(asked.memory)}
+        header: dict[str, Any] = {"alone": asked.alone, "memory": bool(asked.memory)}
         header["there"] = whereabouts(os.environ)  # srun takes the environment along
         calls = pickled()
         shared = os.environ.get("BYHAND_SHARED", os.getcwd())
@@ -98,6 +98,7 @@ class Step(Team):
             stderr=self.srun_output,
             env=environment(),
         )
+        self.stdin: Any = self.process.stdin
         self.closing = threading.Event()
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
@@ -135,8 +136,8 @@ class Step(Team):
     def stacks(self) -> dict[int, float]:
         """As Team says."""
         with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write(b"\n")
-            self.process.stdin.flush()
+            self.stdin.write(b"\n")
+            self.stdin.flush()
         return {rank: used for some in self._ask("stacks", 15.0) for rank, used in some.items()}
 
     def _ask(self, kind: str, seconds: float) -> list[Any]:
@@ -191,7 +192,7 @@ class Step(Team):
     def end(self) -> None:
         """As Team says: srun ends, and so all that it started."""
         self.closing.set()
-        self.process.stdin.close()
+        self.stdin.close()
         for end in (lambda: None, self.process.terminate, self.process.kill):
             end()
             with contextlib.suppress(subprocess.TimeoutExpired):

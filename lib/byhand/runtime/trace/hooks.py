@@ -145,7 +145,7 @@ def _setting_up(original: Any, describe: Callable[..., Call | None]) -> Any:
     def set_up(*args: Any, **kwargs: Any) -> Any:
         active = recorder.active
         call = describe(*args, **kwargs) if active is not None else None
-        if call is None:
+        if active is None or call is None:
             return original(*args, **kwargs)
         index = active.stand_still(call)
         out = original(*args, **kwargs)

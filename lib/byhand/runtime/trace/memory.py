@@ -18,6 +18,8 @@ class _Held(weakref.ref):
     """A weak reference to a storage that knows which storage, and how many bytes, it was."""
 
     __slots__ = ("key", "num_bytes")
+    key: int
+    num_bytes: int
 
 
 class HeldBytes(TorchDispatchMode):

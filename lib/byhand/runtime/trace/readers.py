@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-Tensor = tuple[torch.Size, torch.dtype]  # all that is told of one
+Tensor = tuple[tuple[int, ...], torch.dtype]  # all that is told of one: shape and dtype
 MONITORED = "a monitored barrier"
 
 

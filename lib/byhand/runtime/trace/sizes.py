@@ -91,9 +91,9 @@ def misfit(opname: str, args: Any, n: int) -> str | None:
     if (rule := _RULES.get(opname)) is None:
         return None
     outputs, inputs = list(rule.outputs(args)), list(rule.inputs(args))
-    shapes = [[list(shape) for shape, _ in side] for side in (outputs, inputs)]
+    into, given = ([list(shape) for shape, _ in side] for side in (outputs, inputs))
     dtypes = {dtype for _, dtype in [*outputs, *inputs]}
-    if rule.holds(*shapes, args, n) and len(dtypes) == 1:
+    if rule.holds(into, given, args, n) and len(dtypes) == 1:
         return None
     refused = f"{rule.call} cannot put {_listed(inputs)} into {_listed(outputs)} on {n} ranks"
     if opname == "alltoall_base_" and (args[3] or args[4]):

@@ -87,7 +87,7 @@ def serve(control: socket.socket, result_fd: int) -> None:
     sys.path.insert(0, "")  # as in a kernel: what a notebook writes into its folder is found
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     shell = _Shell.instance(config=Config(HistoryManager={"enabled": False}))
-    shell.display_formatter.active_types = ["text/plain"]
+    shell.display_formatter.active_types = ["text/plain"]  # type: ignore[union-attr] # it has one
     shell.set_hook("show_in_pager", lambda *_, **__: None)
     before, home = (_files(Path.cwd()), dict(os.environ)), Path.cwd()
     while True:

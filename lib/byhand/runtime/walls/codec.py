@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import torch
@@ -80,7 +81,7 @@ def decode(data: bytes) -> object:
     return value
 
 
-def _pack(value: object, blobs: list[bytes], where: str, depth: int) -> list:
+def _pack(value: Any, blobs: list[bytes], where: str, depth: int) -> list:
     if depth > MAX_DEPTH:
         raise CodecError(f"{where} is nested more than {MAX_DEPTH} deep")
     if isinstance(value, np.generic):

@@ -159,8 +159,8 @@ class Staging(Recorder):
     def wait(self, work: Any, wait: Any) -> Any:
         """As a recorder does; what was received is then where it belongs."""
         out = super().wait(work, wait)
-        _, tensor, host = self._arriving.pop(id(work), (None, None, None))
-        if host is not None:
+        if arriving := self._arriving.pop(id(work), None):
+            _, tensor, host = arriving
             tensor.detach().copy_(host)
         return out
 

@@ -48,7 +48,7 @@ class Sandbox(Launcher):
         if self.gpus.count:
             from byhand.runtime.walls.on_gpu import GpuWalls
 
-            walls = GpuWalls(self.isolate, limits or {}, gpus=self.gpus)
+            walls: Walls = GpuWalls(self.isolate, limits or {}, gpus=self.gpus)
         else:
             walls = Walls(self.isolate, limits or {})
         client = self.client_in(walls)

@@ -68,13 +68,14 @@ class PostMortem:
             return self.deadlock(reason)
         died = [failure for failure in causes if failure.exit_code is not None]
         first = min(died or causes or self.failures.values(), key=lambda failure: failure.moment)
-        return self._died(first) if first.exit_code is not None else self._raised(first)
+        code = first.exit_code
+        return self._raised(first) if code is None else self._died(first, code)
 
-    def _died(self, failure: Failure) -> RankError:
+    def _died(self, failure: Failure, code: int) -> RankError:
         line = self.members[failure.rank].line()
         at = f", at {line}" if line else ""
-        sentence = f"rank {failure.rank} died: {describe_exit(failure.exit_code)}{at}"
-        return RankError(failure.rank, sentence, "", failure.exit_code, None, self.reports())
+        sentence = f"rank {failure.rank} died: {describe_exit(code)}{at}"
+        return RankError(failure.rank, sentence, "", code, None, self.reports())
 
     def _raised(self, failure: Failure) -> RankError:
         line = self._line(failure)

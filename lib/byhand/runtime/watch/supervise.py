@@ -11,7 +11,7 @@ import math
 import os
 import selectors
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from byhand.runtime.errors import Failure, Interrupted, LaunchError, TamperedError
@@ -118,8 +118,8 @@ class Supervisor:
             if key.data is None:
                 continue
             more = key.data.receive()
-            if key.data.header is not None:
-                self._take_result(key.data)
+            if (header := key.data.header) is not None:
+                self._take_result(key.data, header["kind"])
             if not more:
                 selector.unregister(key.data.control)
         self._note_exits()  # one may have been told while something else was asked
@@ -140,8 +140,8 @@ class Supervisor:
                 raise LaunchError(f"rank {rank} could not start: {plain_text(last, 1000)}")
             self.failures[rank] = Failure(rank, time.monotonic(), exit_code=code)
 
-    def _take_result(self, member: Member) -> None:
-        if member.header["kind"] == "error":
+    def _take_result(self, member: Member, kind: str) -> None:
+        if kind == "error":
             self.failures.setdefault(member.rank, member.failure())
         elif sum(each.result_bytes for each in self.members) > self.reply_bytes:
             words = f"the ranks together returned more than {self.reply_bytes:,} bytes"
@@ -210,36 +210,40 @@ class Supervisor:
     def _result(self) -> Run:
         """The finished run, times counted from the first rank's beginning."""
         logs = [member.log for member in self.members]
-        if any(log.began is None or log.ended is None for log in logs):
+        ends = [(log.began, log.ended) for log in logs]
+        spans = [(one, other) for one, other in ends if one is not None and other is not None]
+        if len(spans) < len(logs):
             raise TamperedError("a rank returned without the beginning and end in its log")
-        return self._as_run(logs)
+        return self._as_run(logs, spans)
 
     def _recorded(self) -> Run | None:
         """What has been recorded of a run without an end: what is under way lasts until now."""
         logs, now = [member.log for member in self.members], time.monotonic()
         if not self.place.trusted or all(log.began is None for log in logs):
             return None
+        spans = []
         for log in logs:
             log.began = now if log.began is None else log.began
             log.ended = now if log.ended is None else log.ended
+            spans.append((log.began, log.ended))
             if log.waiting is not None:
                 log.waiting.wait_end = now
-        return self._as_run(logs)
+        return self._as_run(logs, spans)
 
-    def _as_run(self, logs: list[RankLog]) -> Run:
-        zero = min(log.began for log in logs)
-        spans = [(log.began - zero, log.ended - zero) for log in logs]
+    def _as_run(self, logs: list[RankLog], spans: list[tuple[float, float]]) -> Run:
+        zero = min(began for began, _ in spans)
+        spans = [(began - zero, ended - zero) for began, ended in spans]
         calls = [call for log in logs for call in log.calls.values() if call.op in OPS]
         for call in calls:
             call.count_from(zero)
-        peaks = [log.peak_bytes for log in logs]
+        peaks = [log.peak_bytes for log in logs if log.peak_bytes is not None]
         output = [read_all(member.output_fd, self.output_bytes) for member in self.members]
         headers = [member.header or {} for member in self.members]
         return Run(
             results=[self.values.get(rank) for rank in range(len(logs))],
             output=[text.decode(errors="replace") for text in output],
             ledger=Ledger(calls),
-            peak_bytes=None if None in peaks else peaks,
+            peak_bytes=peaks if len(peaks) == len(logs) else None,
             spans=spans,
             seconds=max(end for _, end in spans),
             backend=next((str(h["backend"]) for h in headers if h.get("backend")), None),
@@ -267,8 +271,8 @@ class IdleRanks:
         if not silent or time.monotonic() - self.since < QUIET:
             return self.found
         self.since = time.monotonic()
-        calls = {member.rank: member.log.outstanding() for member in silent}
-        if any(call is None for call in calls.values()):
+        calls = _outstanding(silent)
+        if len(calls) < len(silent):
             return self.found
         before, self.used = self.used, self.team.stacks()
         if before is not None and all(self._is_idle(member, before) for member in silent):
@@ -278,12 +282,18 @@ class IdleRanks:
     def ask(self, live: list[Member]) -> None:
         """At a launch's end: have all say where they are, and find the idle ones at once."""
         self.used = self.team.stacks()
-        calls = {m.rank: m.log.outstanding() for m in live if m.log.waiting is None}
-        if any(calls.values()) and not self.found:
+        calls = _outstanding(m for m in live if m.log.waiting is None)
+        if calls and not self.found:
             before, self.used = self.used, self.team.stacks()
-            found = [m.rank for m in live if calls.get(m.rank) and self._is_idle(m, before)]
+            found = [m.rank for m in live if m.rank in calls and self._is_idle(m, before)]
             self.found = {rank: calls[rank] for rank in found}
 
     def _is_idle(self, member: Member, before: dict[int, float]) -> bool:
-        used = self.used.get(member.rank, 0.0) - before.get(member.rank, 0.0)
+        used = (self.used or {}).get(member.rank, 0.0) - before.get(member.rank, 0.0)
         return used < 0.01 and member.is_inside_torch()
+
+
+def _outstanding(members: Iterable[Member]) -> dict[int, Event]:
+    """By rank, the call that it is in, of those that are in one."""
+    calls = ((member.rank, member.log.outstanding()) for member in members)
+    return {rank: call for rank, call in calls if call is not None}
