@@ -87,7 +87,7 @@ def draw_judged(path: Path) -> None:
     wrong, right = count("wrong"), count("right")
     numbers = range(1, len(stems) + 1)
     with style.styled():
-        figure, axes = new_picture(f"{sum(wrong)} wrong answers lose, {sum(right)} right keep")
+        figure, axes = new_picture(f"{sum(wrong)} wrong lose, {sum(right)} right do not")
         axes.bar(numbers, wrong, 0.78, color=style.COMPUTE)
         axes.bar(numbers, [-n for n in right], 0.78, color="#e69f00")
         axes.set(xlabel="exercise", xticks=[1, 6, 12, 18], ylabel="answers judged")
