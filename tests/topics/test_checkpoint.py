@@ -8,6 +8,7 @@ import resource
 import shutil
 import signal
 import threading
+import time
 from pathlib import Path
 
 import numpy
@@ -459,6 +460,29 @@ def test_what_a_writer_meets_is_named_on_all_ranks_whatever_it_is(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_save_that_failed_is_removed_when_no_rank_writes_any_more(tmp_path):
+    def saves(rank: int, n: int, fails: int) -> bool:
+        from byhand.checkpoint import saving
+
+        there = [True]
+
+        def writes(file, parts, write=saving.write):
+            if rank == fails:
+                raise OSError("no room")
+            time.sleep(0.2 * rank)  # the others have failed, or are done
+            there[0] = Path(file.name).exists()
+            return write(file, parts)
+
+        saving.write = writes
+        with pytest.raises(CheckpointError, match=f"rank {fails} could not write .*no room"):
+            save(tmp_path / "a", {"w": cut(torch.ones(8), 0, rank, n)})
+        return there[0]
+
+    for fails in (0, 1):
+        assert launch(saves, 3, (fails,)).results == [True, True, True]
+        assert list(tmp_path.iterdir()) == []
+
+
 def test_a_save_that_is_interrupted_leaves_nothing_and_lets_go(tmp_path, monkeypatch):
     from byhand.checkpoint import saving
 
@@ -574,9 +598,10 @@ def test_a_rank_that_ends_while_another_waits_for_its_file_is_named(tmp_path):
 
     partial = Partial(tmp_path / "a", 1)
     partial.begin()
+    partial.done(0)
     partial.open(1).close()  # as the kernel does with a process that ends
     with pytest.raises(CheckpointError, match="rank 1 ended while it wrote"):
-        partial.wait_for(1)
+        partial.wait_for(2)
 
 
 # What is not as it was written

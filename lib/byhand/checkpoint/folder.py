@@ -90,21 +90,28 @@ class Partial:
         sayings.with_suffix(".new").write_text(json.dumps(said))
         sayings.with_suffix(".new").rename(sayings)
 
-    def wait_for(self, rank: int) -> dict[str, Any]:
-        """What that rank said.
+    def wait_for(self, num_ranks: int) -> list[dict[str, Any]]:
+        """What each rank said, by rank, when none of them writes any more.
 
         Raises:
-            CheckpointError: it could not write, or has ended before it had.
+            CheckpointError: one could not write, or has ended before it had.
         """
+        said = [self._said(rank) for rank in range(num_ranks)]
+        for one in said:
+            if "error" in one:
+                raise CheckpointError(one["error"])
+        return said
+
+    def _said(self, rank: int) -> dict[str, Any]:
         sayings = self.path / f"{rank:05}.json"
         while not sayings.exists():
             with open(self.path / self.file_of(rank), "ab") as file:
                 if _locked(file) and not sayings.exists():
-                    raise CheckpointError(f"rank {rank} ended while it wrote {self.final}")
+                    return {"error": f"rank {rank} ended while it wrote {self.final}"}
             time.sleep(POLL)
         said = json.loads(sayings.read_text())
         if "error" in said:
-            raise CheckpointError(f"rank {rank} could not write {self.final}: {said['error']}")
+            said["error"] = f"rank {rank} could not write {self.final}: {said['error']}"
         return said
 
     def appear(self, index: dict[str, Any], num_ranks: int) -> None:

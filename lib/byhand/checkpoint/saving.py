@@ -190,6 +190,7 @@ class Saving:
             raise self._error
 
     def _write(self) -> None:
+        """Write this rank's file, and say in the folder that it is there, or why not."""
         places, parts, at = [], [], 0
         try:
             for name, shard in self.mine.items():
@@ -200,13 +201,13 @@ class Saving:
             checksums = write(self.file, parts)
         except Exception as error:
             self.partial.done(self.ranks.rank, error=_sentence(error))
-            raise
+            return
         self.partial.done(self.ranks.rank, boxes=places, num_bytes=at, checksums=checksums)
 
     def _appear(self) -> None:
         index: dict[str, Any] = {"files": {}, "tensors": self.tensors}
-        for rank in range(self.ranks.size):
-            said, name = self.partial.wait_for(rank), self.partial.file_of(rank)
+        for rank, said in enumerate(self.partial.wait_for(self.ranks.size)):
+            name = self.partial.file_of(rank)
             for tensor, at, *box in said.pop("boxes"):
                 self.tensors[tensor]["boxes"].append([name, at, *box])
             index["files"][name] = said
