@@ -13,7 +13,7 @@ was got and what was expected. Inputs are random, but every part draws the same 
 time it runs with the same seed, whatever ran before it.
 """
 
-from byhand.check.drivers import finished_sends, locked
+from byhand.check.drivers import AUTOGRAD, finished_sends, locked
 from byhand.check.errors import CheckError
 from byhand.check.parts import (
     board,
@@ -31,12 +31,14 @@ from byhand.check.traffic import (
     peak_bytes,
     sent_bytes,
 )
-from byhand.check.values import close, equal, results, that
+from byhand.check.values import changed, close, equal, results, that
 
 __all__ = [
+    "AUTOGRAD",
     "CheckError",
     "board",
     "bytes_between_hosts",
+    "changed",
     "close",
     "collectives",
     "communication",

@@ -14,6 +14,9 @@ import torch
 
 from byhand.check.requests import finished_requests
 
+# What differentiates by itself, for `locked`. Under torch.inference_mode() it records nothing, too.
+AUTOGRAD = "torch.autograd.backward", "torch.autograd.grad", "torch.func.grad", "torch.func.vjp"
+
 finished_sends = finished_requests  # which every part watches; a driver adds on_send
 
 

@@ -1,6 +1,8 @@
 """What a program returned against what it should: values, by rank."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from torch import Tensor
 
 from byhand.check.differences import difference
 from byhand.check.errors import KINDS
@@ -54,6 +56,19 @@ def that(condition: bool, sentence: str, of: str = "values") -> None:
         raise ValueError(f"a check is of {', '.join(KINDS)}, not of {of!r}")
     if condition is not True:
         fail(sentence, of=of)
+
+
+def changed(names: Iterable[str], tensors: Iterable[Tensor], before: Iterable[Tensor]) -> list[str]:
+    """The names of those tensors that are not as they were before.
+
+    >>> x = torch.zeros(2)
+    >>> before = x.clone()
+    >>> x += 1
+    >>> changed(["x"], [x], [before])
+    ['x']
+    """
+    pairs = zip(names, tensors, before, strict=True)
+    return [name for name, now, was in pairs if not now.equal(was)]
 
 
 def results(
