@@ -15,7 +15,7 @@ from typing import Any
 
 import answers
 from autograder.batch.grading import GradeOptions, judgements_on
-from autograder.course import at_once
+from autograder.batch.queue import cores
 from autograder.grade.engine import Grader
 from autograder.grade.verdicts import Verdict
 from autograder.places import Places
@@ -59,7 +59,7 @@ def verdicts(
     folder: Path,
     books: Sequence[tuple[str, dict]],
     limit: float | None = None,
-    jobs: int = at_once(),
+    jobs: int = cores(),  # more of these only share the processors
 ) -> Iterator[tuple[int, dict[str, Verdict]]]:
     """(number, verdicts by test) of each of these (stem, notebook), as they come."""
     where = Places(answers.ROOT, folder)

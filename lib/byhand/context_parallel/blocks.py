@@ -36,7 +36,7 @@ def block_attention(q: Tensor, k: Tensor, v: Tensor, masked: bool) -> tuple[Tens
     top = scores.amax(dim=-1, keepdim=True)  # taken off, so that exp cannot overflow
     weights = scores.sub_(top).exp_()
     total = weights.sum(dim=-1, keepdim=True)
-    return (weights @ v).div_(total), total.log_().add_(top)
+    return (weights @ v) / total, total.log() + top
 
 
 def merge(y: Tensor, lse: Tensor, other_y: Tensor, other_lse: Tensor) -> tuple[Tensor, Tensor]:

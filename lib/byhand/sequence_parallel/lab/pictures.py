@@ -89,7 +89,7 @@ def half_picture() -> CourseFigure:
     key = {"products, GELU": style.COMPUTE, "norm, dropout, residual sum": CUT}
     key |= {op.replace("_", "-"): style.OP_COLOURS[op] for op in TRAVELS}
     title = "By token a rank waits longer, and its norms and dropouts take less"
-    unit = "time →, on eight ranks; lengths are made up, the ratio of sums was measured"
+    unit = "time →, drawn, not measured: only the ratio of the two lengths was"
     figure = over_time(panels, title, key, unit, row_inches=0.6, ground=False)
     for axes in figure.axes:
         axes.set_xticks([])
