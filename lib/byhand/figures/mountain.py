@@ -28,13 +28,13 @@ def mountain(
     """A panel for each step, all to one scale: megabytes over the operations of the step."""
     most = max(max(panel.samples) for panel in panels.values()) / 1e6
     longest = max(len(panel.samples) for panel in panels.values())
-    height = 1.15 + (2.0 if len(panels) == 1 else 1.35) * len(panels)
+    height = 1.25 + (2.0 if len(panels) == 1 else 1.35) * len(panels)
     with style.plot(height, title, len(panels), 1, squeeze=False) as (figure, grid):
         for axes, (name, panel) in zip(grid[:, 0], panels.items(), strict=True):
             _draw(axes, panel, (longest, most), on_top)
             axes.set_title(name, loc="left", fontsize=style.TEXT_POINTS)
             axes.set_ylabel("MB held")
-        axes.set_xlabel("operations of torch, one after another", labelpad=14)
+        axes.set_xlabel("operations of torch, one after another", labelpad=26)
         first = next(iter(panels.values()))
         colours = {kind: style.wire_colour(kind) for kind in first.stays} | {on_top: ON_TOP}
         pen.key(grid[0, 0], colours, 1 + any(panels) * (0.2 if len(panels) == 1 else 0.3))
