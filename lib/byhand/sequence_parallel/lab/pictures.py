@@ -29,55 +29,54 @@ def block_picture(num_ranks: int) -> CourseFigure:
 
 
 # What a rank does: how long, what it computes, and what begins to travel, of which tensor. On
-# eight ranks: by token, norm, dropout and residual sum take an eighth of tp's time. With these
-# lengths tp's forward is to that by token as 7.7 to 7.2, and backward as 11.9 to 11.8
-# (Korthikanti's table 4).
+# eight ranks: by token, norm, dropout and residual sum take an eighth of tp's time, and an
+# all-reduce takes 0.77 times as long as grad_A, as in lecture 07. With these lengths tp's forward
+# is to that by token as 7.7 to 7.2, and backward as 11.9 to 11.8 (Korthikanti's table 4).
 HALF: dict[str, dict[str, tuple[tuple, ...]]] = {
     "forward": {
         "tp": (
-            (0.5, "norm"),
+            (0.45, "norm"),
             (5, "A"),
             (2.5, "GELU"),
             (5, "B"),
-            (6, "", "all_reduce", "y"),
-            (0.98, "dropout, +"),
+            (3.84, "", "all_reduce", "y"),
+            (0.86, "dropout, +"),
         ),
         "by token": (
             (0.06, "norm"),
-            (3, "", "all_gather", "u"),
+            (1.92, "", "all_gather", "u"),
             (5, "A"),
             (2.5, "GELU"),
             (5, "B"),
-            (3, "", "reduce_scatter", "y"),
-            (0.12, "dropout, +"),
+            (1.92, "", "reduce_scatter", "y"),
+            (0.11, "dropout, +"),
         ),
     },
     "backward": {
         "tp": (
-            (1.6, "dropout, +"),
+            (1.55, "dropout, +"),
             (5, "grad_B"),
             (5, "grad_y · B"),
             (2.5, "grad_h"),
             (5, "grad_u"),
             (5, "grad_A", "all_reduce", "grad_u"),
-            (1, ""),
-            (0.9, "norm"),
+            (0.89, "norm"),
         ),
         "by token": (
-            (0.2, "dropout, +"),
-            (3, "", "all_gather", "grad_y"),
+            (0.19, "dropout, +"),
+            (1.92, "", "all_gather", "grad_y"),
             (5, "grad_B"),
             (5, "grad_y · B"),
             (2.5, "grad_h"),
             (5, "grad_u", "all_gather", "u"),
             (5, "grad_A", "reduce_scatter", "grad_u"),
-            (0.12, "norm"),
+            (0.11, "norm"),
         ),
     },
 }
 BY_TOKEN = ("norm", "dropout, +")  # what a rank does for its own tokens, where not tp
 CUT = style.OP_COLOURS["broadcast"]
-TRAVELS = {"all_reduce": 6, "all_gather": 3, "reduce_scatter": 3}  # how long
+TRAVELS = {"all_reduce": 3.84, "all_gather": 1.92, "reduce_scatter": 1.92}  # how long
 
 
 def half_picture() -> CourseFigure:
