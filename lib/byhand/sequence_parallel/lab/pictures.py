@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from matplotlib.figure import Figure
 
-from byhand.figures import shard_picture, style
+from byhand.figures import pen, shard_picture, style
 from byhand.figures.bars import Line, stacked
 from byhand.figures.lanes import Bar, Panel, over_time
 from byhand.figures.style import CourseFigure
@@ -90,8 +90,14 @@ def half_picture() -> CourseFigure:
     title = "By token a rank waits longer, and its norms and dropouts take less"
     unit = "time →, drawn, not measured: only the ratio of the two lengths was"
     figure = over_time(panels, title, key, unit, row_inches=0.6, ground=False)
-    for axes in figure.axes:
+    for axes, ways in zip(figure.axes, HALF.values(), strict=True):
         axes.set_xticks([])
+        for row, steps in enumerate(ways.values()):
+            now = 0.0
+            for long, _, *message in steps:  # what travels is named beside its bar
+                if message:
+                    pen.beside(axes, (now + TRAVELS[message[0]], row + 0.2), message[1], 3)
+                now += long
     return figure
 
 
@@ -101,8 +107,8 @@ def _bars(row: int, steps: Iterable[tuple]) -> Iterator[Bar]:
         colour = CUT if computed in BY_TOKEN else style.COMPUTE if computed else style.PAPER
         yield Bar(row, now, now + long, colour, computed or "waits", -0.38, 0.36)
         if message:
-            op, tensor = message
-            yield Bar(row, now, now + TRAVELS[op], style.OP_COLOURS[op], tensor, 0.02, 0.36)
+            op = message[0]
+            yield Bar(row, now, now + TRAVELS[op], style.OP_COLOURS[op], "", 0.02, 0.36)
         now += long
 
 
