@@ -88,7 +88,7 @@ def half_picture() -> CourseFigure:
     key = {"products, GELU": style.COMPUTE, "norm, dropout, residual sum": CUT}
     key |= {op.replace("_", "-"): style.OP_COLOURS[op] for op in TRAVELS}
     title = "By token a rank waits longer, and its norms and dropouts take less"
-    unit = "time →, drawn, not measured: only the ratio of the two lengths was"
+    unit = "time →, drawn, not measured"
     figure = over_time(panels, title, key, unit, row_inches=0.6, ground=False)
     for axes, ways in zip(figure.axes, HALF.values(), strict=True):
         axes.set_xticks([])
