@@ -47,10 +47,10 @@ def travel(chosen: Tensor, placement: Placement) -> CourseFigure:
         [(expert, rank) for token in mine.tolist() for expert in token]
         for rank, mine in enumerate(chosen.tensor_split(len(placement)))
     ]
-    ordered = [sorted(rows, key=lambda row: home[row[0]]) for rows in before]
+    ordered = [sorted(rows, key=lambda row: (home[row[0]], row[0])) for rows in before]
     every = [row for rows in ordered for row in rows]
     after = [[row for row in every if home[row[0]] == rank] for rank in range(len(placement))]
-    moments = {"chosen (a frame is a token)": before, "sorted by rank": ordered}
+    moments = {"chosen (a frame is a token)": before, "sorted by expert": ordered}
     panels = {
         name: [[Block(i, (r,), f"{e}") for i, (e, r) in enumerate(rows)] for rows in ranks]
         for name, ranks in {**moments, "as they arrive": after}.items()
@@ -58,7 +58,7 @@ def travel(chosen: Tensor, placement: Placement) -> CourseFigure:
     least, most = (f(map(len, after)) for f in (min, max))
     title = f"{len(every)} rows to {len(home)} experts: a rank receives {least} to {most}"
     arrows = [
-        ("sort by rank", "each added to its token"),
+        ("sort by expert", "each added to its token"),
         ("all-to-all", "back: the same splits, exchanged"),
     ]
     return panel_stack(panels, arrows, title, chosen.shape[1])
