@@ -93,23 +93,28 @@ def half_picture() -> CourseFigure:
     for axes, ways in zip(figure.axes, HALF.values(), strict=True):
         axes.set_xticks([])
         for row, steps in enumerate(ways.values()):
-            now = 0.0
-            for long, _, *message in steps:  # what travels is named beside its bar
-                if message:
-                    pen.beside(axes, (now + TRAVELS[message[0]], row + 0.2), message[1], 3)
-                now += long
+            for start, op, tensor in _messages(steps):  # which may be too short for its name
+                pen.beside(axes, (start + TRAVELS[op], row + 0.2), tensor, 3)
     return figure
+
+
+def _messages(steps: Iterable[tuple]) -> Iterator[tuple[float, str, str]]:
+    """When each message begins to travel, by which collective, and of which tensor."""
+    now = 0.0
+    for long, _, *message in steps:
+        if message:
+            yield now, *message
+        now += long
 
 
 def _bars(row: int, steps: Iterable[tuple]) -> Iterator[Bar]:
     now = 0.0
-    for long, computed, *message in steps:
+    for long, computed, *_ in steps:
         colour = CUT if computed in BY_TOKEN else style.COMPUTE if computed else style.PAPER
         yield Bar(row, now, now + long, colour, computed or "waits", -0.38, 0.36)
-        if message:
-            op = message[0]
-            yield Bar(row, now, now + TRAVELS[op], style.OP_COLOURS[op], "", 0.02, 0.36)
         now += long
+    for start, op, _ in _messages(steps):
+        yield Bar(row, start, start + TRAVELS[op], style.OP_COLOURS[op], "", 0.02, 0.36)
 
 
 GPT_3 = (96, 12288, 96)  # layers, features, heads
