@@ -184,6 +184,19 @@ def test_of_two_files_in_a_students_folder_the_newer_is_taken(course, where, tmp
     assert answer(where, "ada") == "new"
 
 
+@pytest.mark.parametrize("beside", ["tiny.ipynb - Colab.pdf", "tiny.ipynb:Zone.Identifier"])
+def test_what_is_no_notebook_takes_the_place_of_none_however_new(course, where, tmp_path, beside):
+    inbox = tmp_path / "inbox"
+    attempts = {"ben/tiny.ipynb": "once", "ben/tiny.ipynb.txt": "again", "cem/my.ipynb": "own"}
+    for moment, (name, text) in enumerate(attempts.items(), 1_000_000_000):
+        put(inbox, name, work(course, text))
+        os.utime(inbox / name, (moment, moment))
+    for student in ("ben", "cem"):
+        put(inbox, f"{student}/{beside}", b"%PDF-1.7")
+    assert collect(where, NAME, inbox) == (["ben", "cem"], [], [])
+    assert (answer(where, "ben"), answer(where, "cem")) == ("again", "own")
+
+
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04 no zip", b"hello"])
 def test_what_is_no_zip_is_answered_with_a_sentence(where, tmp_path, data):
     (tmp_path / "x.zip").write_bytes(data)
