@@ -10,6 +10,7 @@ import nbformat
 import pytest
 import tiny_course
 from click.testing import CliRunner
+from test_jobs import full_disk
 
 from autograder import cli
 from autograder.collect import inbox
@@ -161,6 +162,28 @@ def test_of_two_moodle_people_of_one_name_the_second_is_left_out(course, where, 
     assert "Ada L_12_" in answer(where, "Ada L")
     assert left == [f"Ada L_99_assignsubmission_file_: {NAMESAKE.format('Ada L')}"]
     assert who_is_who(where)[MOODLE] == {"12": "Ada L"}
+
+
+def test_a_folder_among_hand_ins_stops_nobody_elses(course, where, tmp_path):
+    for text in ("old", "new"):
+        for student in ("ada", "ben", "cem"):
+            put(tmp_path / "inbox", f"{student}/tiny.ipynb", work(course, text))
+        left = collect(where, NAME, tmp_path / "inbox")[1]
+        put(where.submitted / "ada" / NAME, ".ipynb_checkpoints/tiny-checkpoint.ipynb", b"{}")
+        if text == "old":
+            (where.submitted / "ben" / NAME / "tiny.ipynb").unlink()
+            (where.submitted / "ben" / NAME / "tiny.ipynb").mkdir()
+    assert (answer(where, "ada"), answer(where, "cem")) == ("new", "new")
+    assert [line.partition("[")[0] for line in left] == ["ben: "]
+
+
+def test_a_disk_too_full_for_a_new_hand_in_leaves_the_old_one(course, where, tmp_path):
+    put(tmp_path / "inbox", "ada/tiny.ipynb", work(course, "old"))
+    collect(where, NAME, tmp_path / "inbox")
+    put(tmp_path / "inbox", "ada/tiny.ipynb", work(course, "new"))
+    with full_disk(1000), pytest.raises(OSError, match="too large"):
+        collect(where, NAME, tmp_path / "inbox")
+    assert answer(where, "ada") == "old"
 
 
 def test_a_number_stays_a_students_whatever_they_are_called_now(course, where, tmp_path):
