@@ -37,7 +37,8 @@ def kernel_folder() -> Iterator[Path]:
     with contextlib.ExitStack() as held:
         with _locked(place):
             for left in place.iterdir():
-                with contextlib.suppress(BlockingIOError), _locked(left, wait=False):
+                # It has an owner, or its owner took it away a moment ago.
+                with contextlib.suppress(OSError), _locked(left, wait=False):
                     shutil.rmtree(left, ignore_errors=True)
             folder = Path(tempfile.mkdtemp(dir=place))
             held.callback(shutil.rmtree, folder, ignore_errors=True)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -355,6 +356,18 @@ def test_what_a_killed_process_left_of_its_kernel_goes_and_what_lives_stays(two_
         assert {*own.parent.iterdir()} == {own, living}
         assert own.parent.stat().st_mode & 0o777 == own.stat().st_mode & 0o777 == 0o700
     assert {*own.parent.iterdir()} == {living}
+
+
+def test_kernels_begin_while_others_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def begin_and_end(number):
+        with kernel_folder() as folder:
+            (folder / "case").mkdir()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(begin_and_end, range(1000)))
+    assert list((tmp_path / f"autograder-{os.getuid()}").iterdir()) == []
 
 
 def test_a_kernel_keeps_its_files_in_its_folder(two_kernels):
