@@ -110,9 +110,16 @@ def prepare(notebooks: Iterable[Path], out: Path) -> list[Ran]:
     """What is to be run, and where in `out` it goes.
 
     Raises:
-        CourseError: a file is not a notebook.
+        CourseError: a file is not a notebook, or two would go to one place.
     """
-    return [_prepared(notebook, out) for notebook in notebooks]
+    by_output: dict[Path, Ran] = {}
+    for ran in (_prepared(notebook, out) for notebook in notebooks):
+        if (other := by_output.setdefault(ran.output, ran)) is not ran:
+            raise CourseError(
+                f"{other.notebook} and {ran.notebook} would both be written to {ran.output}: run"
+                " them one after the other, each with an --out of its own"
+            )
+    return [*by_output.values()]
 
 
 def _prepared(notebook: Path, out: Path) -> Ran:

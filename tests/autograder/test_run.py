@@ -184,6 +184,18 @@ def test_what_is_no_notebook_gets_a_sentence(tmp_path):
         find_notebooks([tmp_path / "nowhere"])
 
 
+def test_two_notebooks_that_would_be_written_to_one_place_are_refused_by_name(tmp_path):
+    for student in ("ada", "ben"):
+        (tmp_path / student / "hw").mkdir(parents=True)
+        notebook(tmp_path / student / "hw" / "tiny.ipynb", "1")
+    out = tmp_path / "out"
+    result = CliRunner().invoke(run, [*map(str, tmp_path.iterdir()), "--out", str(out)])
+    assert result.exit_code == 1
+    for named in ("ada/hw/tiny.ipynb", "ben/hw/tiny.ipynb", "out/hw/tiny.ipynb: run them one"):
+        assert named in result.output
+    assert not out.exists()
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_run_leaves_no_kernel(tmp_path, how, monkeypatch):
     started = tmp_path / "started"
