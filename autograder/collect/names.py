@@ -9,6 +9,7 @@ Moodle, a zip of folders:  Ada Lovelace_12345_assignsubmission_file_/tiny.ipynb
     full name, with its group and a hyphen before it where there are groups; then the participant
     number, which is another one in each assignment. (moodle, mod/assign/locallib.php)
 Anything else is plain:    ada/tiny.ipynb, ada_tiny.ipynb, ada.ipynb
+    and so is ada_hw_2_01_tiny.ipynb of 01_tiny, whose name begins where Canvas has the file id
 """
 
 import hashlib
@@ -51,7 +52,8 @@ def sender_of(path: PurePosixPath, assignment: str) -> Sender | None:
     if found := _MOODLE.fullmatch(first):
         name = student_name(found["name"].strip())
         return Sender(name, f"{MOODLE} {assignment}", found["number"])
-    if found := _CANVAS.fullmatch(first):
+    found = _CANVAS.fullmatch(first)
+    if found and not first.startswith(assignment, found.start("order")):
         name = student_name(f"{found['name']}-{found['number']}")
         late = first.startswith("LATE_") or f"_LATE_{found['number']}_" in first
         return Sender(name, CANVAS, found["number"], int(found["order"]), late)

@@ -70,6 +70,8 @@ MOODLE = f"moodle {NAME}"
         ("zoe/Ada L_12_assignsubmission_file_/a.ipynb", Sender("zoe")),
         ("ada/anything.ipynb", Sender("ada")),
         ("ada_tiny_final.ipynb", Sender("ada")),
+        ("ada_hw_2_01_tiny.ipynb", Sender("ada")),
+        ("ada_1234_56789_01_tiny.ipynb", Sender("ada-1234", "canvas", "1234")),
         ("ada.txt", None),
         ("-rf/tiny.ipynb", Sender("rf-686c39")),
         ("a[b]/tiny.ipynb", Sender("a-b-26974b")),
