@@ -64,6 +64,8 @@ MOODLE = f"moodle {NAME}"
         ("Ada L_12_assignsubmission_file_tiny.ipynb", Sender("Ada L", MOODLE, "12")),
         ("Ada L_12_assignsubmission_file/a.ipynb", Sender("Ada L", MOODLE, "12")),
         ("Group A-Zoë Ok_7_assignsubmission_file_/a.ipynb", Sender("Group A-Zoë Ok", MOODLE, "7")),
+        ("Participant_7_assignsubmission_file_/a.ipynb", Sender("Participant 7", MOODLE, "7")),
+        ("A-Participant_8_assignsubmission_file_/a", Sender("A-Participant 8", MOODLE, "8")),
         ("Ada L_12_assignsubmission_file_/deep/a.ipynb", Sender("Ada L", MOODLE, "12")),
         ("=cmd()_12_assignsubmission_file_/a.ipynb", Sender("cmd()-110f07", MOODLE, "12")),
         ("zoe/ada_1234_56789_tiny.ipynb", Sender("zoe")),
@@ -186,6 +188,13 @@ def test_a_disk_too_full_for_a_new_hand_in_leaves_the_old_one(course, where, tmp
     with full_disk(1000), pytest.raises(OSError, match="too large"):
         collect(where, NAME, tmp_path / "inbox")
     assert answer(where, "ada") == "old"
+
+
+def test_all_of_an_anonymous_moodle_zip_are_collected(course, where, tmp_path):
+    names = [f"Participant_{one}_assignsubmission_file_/tiny.ipynb" for one in (12, 13)]
+    path = zip_of(tmp_path / "moodle.zip", **dict.fromkeys(names, work(course)))
+    assert collect(where, NAME, path) == (["Participant 12", "Participant 13"], [], [])
+    assert who_is_who(where)[MOODLE] == {"12": "Participant 12", "13": "Participant 13"}
 
 
 def test_a_number_stays_a_students_whatever_they_are_called_now(course, where, tmp_path):
