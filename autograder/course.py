@@ -31,6 +31,7 @@ from autograder.batch.notebooks import find_notebooks, prepare
 from autograder.batch.queue import Queue, Report, Work, cores, here, progress, together
 from autograder.batch.running import Running
 from autograder.grade.journal import LIBRARY
+from autograder.pages import write_page
 from autograder.places import COURSE, CourseError, Places
 from autograder.release.generate import release
 from autograder.report.class_page import write_report
@@ -69,7 +70,9 @@ class Lectures:
     def __init__(self, folder: Path, build: Path, alone: bool = False):
         self.began, self.ended, self.build = time.monotonic(), time.monotonic(), build
         self.stamps = build / "lectures.json"
-        self.known = json.loads(self.stamps.read_text()) if self.stamps.exists() else {}
+        self.known: dict[str, str] = {}
+        with contextlib.suppress(OSError, ValueError):
+            self.known = dict(json.loads(self.stamps.read_text()))
         inputs = {notebook: _inputs(notebook) for notebook in find_notebooks([folder])}
         self.stamp_of = {one: of + (ALONE if alone else "") for one, of in inputs.items()}
         pages = {one: build / folder.name / f"{one.stem}.html" for one in inputs}
@@ -99,8 +102,7 @@ class Lectures:
             self.known[ran.notebook.stem] = self.stamp_of[ran.notebook]
             tqdm.write(f"  {_short(ran.output.with_suffix('.html'))} is there to read")
             sys.stdout.flush()
-        self.build.mkdir(parents=True, exist_ok=True)
-        self.stamps.write_text(json.dumps(self.known))
+        write_page(self.stamps, json.dumps(self.known))
         self.ended = time.monotonic()
 
     def row(self) -> Row:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import papermill
+import zmq
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import run_sync
 from nbclient.exceptions import DeadKernelError
@@ -37,7 +38,8 @@ def kernel_folder() -> Iterator[Path]:
     with contextlib.ExitStack() as held:
         with _locked(place):
             for left in place.iterdir():
-                with contextlib.suppress(BlockingIOError), _locked(left, wait=False):
+                # It has an owner, or its owner took it away a moment ago.
+                with contextlib.suppress(OSError), _locked(left, wait=False):
                     shutil.rmtree(left, ignore_errors=True)
             folder = Path(tempfile.mkdtemp(dir=place))
             held.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -84,7 +86,20 @@ class Kernel(contextlib.AbstractContextManager):
     """
 
     def __init__(self, folder: Path | str):
+        """Nothing starts yet.
+
+        Raises:
+            CourseError: the folder's path is too long for sockets in it.
+        """
         self.folder = Path(folder)
+        self._sockets = f"{self.folder}/kernel"  # and -1 to -5 behind it
+        length = len(os.fsencode(f"{self._sockets}-5"))
+        if length > zmq.IPC_PATH_MAX_LEN:
+            raise CourseError(
+                f"{self._sockets}-5 has {length} characters, and the path of a kernel's socket at"
+                f" most {zmq.IPC_PATH_MAX_LEN}: set TMPDIR to a folder whose path is shorter by"
+                f" {length - zmq.IPC_PATH_MAX_LEN} or more"
+            )
         self._manager: AsyncKernelManager | None = None
         self._is_killed = False
 
@@ -126,7 +141,7 @@ class Kernel(contextlib.AbstractContextManager):
             self._manager = AsyncKernelManager(
                 kernel_name=KERNELSPEC["name"],
                 transport="ipc",
-                ip=f"{self.folder}/kernel",
+                ip=self._sockets,
                 connection_file=f"{self.folder}/connection.json",
             )
         with open(log_file, "a", encoding="utf-8", errors="replace") as file:

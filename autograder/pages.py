@@ -37,11 +37,11 @@ def _plain(value: Any) -> Any:
     return plain_text(value, None) if type(value) is str else value
 
 
-def write_page(path: Path, html: str) -> Path:
-    """Write a page whole or not at all."""
+def write_page(path: Path, html: str | bytes) -> Path:
+    """Write a page, or any other file, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(html, encoding="utf-8", errors="replace")
+    temporary.write_bytes(html.encode("utf-8", "replace") if isinstance(html, str) else html)
     os.replace(temporary, path)
     return path
 

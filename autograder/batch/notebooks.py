@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from nbformat import NotebookNode
 
 from autograder.batch import queue
 from autograder.batch.queue import Queue, Report
@@ -91,7 +92,8 @@ def run_notebooks(
     When this call is interrupted, every kernel is ended before the interrupt goes on.
 
     Raises:
-        CourseError: a file is not a notebook, or no notebook has a parameter of a given name.
+        CourseError: a file is not a notebook, two would go to one place, or no notebook has a
+            parameter of a given name.
     """
     results = prepare(notebooks, out)
     _check_parameters(results, work.parameters)
@@ -110,9 +112,16 @@ def prepare(notebooks: Iterable[Path], out: Path) -> list[Ran]:
     """What is to be run, and where in `out` it goes.
 
     Raises:
-        CourseError: a file is not a notebook.
+        CourseError: a file is not a notebook, or two would go to one place.
     """
-    return [_prepared(notebook, out) for notebook in notebooks]
+    by_output: dict[Path, Ran] = {}
+    for ran in (_prepared(notebook, out) for notebook in notebooks):
+        if (other := by_output.setdefault(ran.output, ran)) is not ran:
+            raise CourseError(
+                f"{other.notebook} and {ran.notebook} would both be written to {ran.output}: run"
+                " them one after the other, each with an --out of its own"
+            )
+    return [*by_output.values()]
 
 
 def _prepared(notebook: Path, out: Path) -> Ran:
@@ -128,13 +137,25 @@ def _prepared(notebook: Path, out: Path) -> Ran:
 
 def _check_parameters(results: Iterable[Ran], parameters: dict[str, Any]) -> None:
     """papermill only warns about a name that no notebook has; a typing error deserves more."""
-    known = {
-        name
-        for ran in results
-        for cell in nbformat.read(ran.notebook, as_version=4).cells
-        if "parameters" in cell.metadata.get("tags", [])
-        for name in defined_names(cell.source)
-    }
+    if not parameters:
+        return
+    known: set[str] = set()
+    for ran in results:
+        for cell in nbformat.read(ran.notebook, as_version=4).cells:
+            if "parameters" in cell.metadata.get("tags", []):
+                known.update(_names_in(cell, ran))
     if unknown := [name for name in parameters if name not in known]:
         has = f"there are {', '.join(sorted(known))}" if known else "they have none"
         raise CourseError(f"no notebook has a parameter {', '.join(unknown)}; {has}")
+
+
+def _names_in(cell: NotebookNode, ran: Ran) -> list[str]:
+    """The parameters that a cell defines."""
+    try:
+        return defined_names(cell.source)
+    except SyntaxError as error:
+        raise CourseError(
+            f'{ran.name}: its parameters cell "{cell.get("id", "")}" is no plain Python'
+            f" ({error.msg} in line {error.lineno}), and what it defines cannot be read: leave in"
+            " it only lines such as n = 4, and put magics into another cell"
+        ) from None

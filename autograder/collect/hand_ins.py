@@ -23,6 +23,7 @@ from autograder.pages import write_page
 from autograder.places import CourseError, Places
 
 NAMES = "names"
+IN_THE_WAY = FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError
 NOBODYS = "it is neither a student's folder nor a notebook with a student's name"
 NO_NOTEBOOK = "there is no .ipynb file. If a zip holds it, unpack it into a folder of its name"
 LATE = (
@@ -69,7 +70,7 @@ def collect(
                 late.append(student)  # whether or not the file is a notebook
             _copy(notebook, folder, stem, times.get(sender.number), is_person=bool(sender.lms))
             found.append(student)
-        except (CourseError, FileExistsError, NotADirectoryError, PermissionError) as why:
+        except (CourseError, *IN_THE_WAY) as why:
             left.append(f"{theirs[0].path.parts[0]}: {why}")
     if everyone:
         write_page(where.students, json.dumps(everyone, indent=1))
@@ -112,9 +113,9 @@ def _copy(file: File | None, folder: Path, stem: str, came: float | None, is_per
         folder.mkdir(parents=True, exist_ok=True)
     if data is None:
         raise CourseError(why)
-    for old in [*folder.glob("*.ipynb*"), folder / "timestamp.txt"]:
-        old.unlink(missing_ok=True)
-    (folder / f"{stem}.ipynb").write_bytes(data)
+    new, stamp = write_page(folder / f"{stem}.ipynb", data), folder / "timestamp.txt"
+    for old in [*folder.glob("*.ipynb*"), stamp]:
+        if old != new and not old.is_dir():  # JupyterLab leaves .ipynb_checkpoints
+            old.unlink(missing_ok=True)
     if came:
-        when = datetime.fromtimestamp(came, UTC)
-        (folder / "timestamp.txt").write_text(f"{when:%Y-%m-%d %H:%M:%S} UTC\n")
+        write_page(stamp, f"{datetime.fromtimestamp(came, UTC):%Y-%m-%d %H:%M:%S} UTC\n")

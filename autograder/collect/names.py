@@ -7,8 +7,10 @@ Canvas, one zip of files:  lovelaceada_LATE_1234_56789_tiny-1.ipynb
 Moodle, a zip of folders:  Ada Lovelace_12345_assignsubmission_file_/tiny.ipynb
     or of files:           Ada Lovelace_12345_assignsubmission_file_tiny.ipynb
     full name, with its group and a hyphen before it where there are groups; then the participant
-    number, which is another one in each assignment. (moodle, mod/assign/locallib.php)
+    number, which is another one in each assignment. Anonymous, everybody's full name is
+    Participant. (moodle, mod/assign/locallib.php)
 Anything else is plain:    ada/tiny.ipynb, ada_tiny.ipynb, ada.ipynb
+    and so is ada_hw_2_01_tiny.ipynb of 01_tiny, whose name begins where Canvas has the file id
 """
 
 import hashlib
@@ -17,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 CANVAS, MOODLE = "canvas", "moodle"
+ANONYMOUS = "Participant"  # to Moodle in English
 MAX_BYTES = 200  # of a student's name in the class: a folder's name holds 255
 STUDENT = re.compile(r"[^\W_][\w .@~:,='()+-]*")
 _MOODLE = re.compile(r"(?P<name>[^_/]+)_(?P<number>\d+)_assignsubmission_[a-z].*")
@@ -49,9 +52,11 @@ def sender_of(path: PurePosixPath, assignment: str) -> Sender | None:
     """
     first = path.parts[0]
     if found := _MOODLE.fullmatch(first):
-        name = student_name(found["name"].strip())
+        name = found["name"].strip()
+        name = student_name(f"{name} {found['number']}" if name.endswith(ANONYMOUS) else name)
         return Sender(name, f"{MOODLE} {assignment}", found["number"])
-    if found := _CANVAS.fullmatch(first):
+    found = _CANVAS.fullmatch(first)
+    if found and not first.startswith(assignment, found.start("order")):
         name = student_name(f"{found['name']}-{found['number']}")
         late = first.startswith("LATE_") or f"_LATE_{found['number']}_" in first
         return Sender(name, CANVAS, found["number"], int(found["order"]), late)

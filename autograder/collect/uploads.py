@@ -44,12 +44,14 @@ def notebook_of(files: Iterable[File], stem: str) -> File | None:
     """Of one person's files the notebook: named after the assignment before others, the newest.
 
     Browsers save STEM (1).ipynb and STEM.ipynb.txt, Canvas STEM-1.ipynb: all are named after it.
+    So is a print, STEM.ipynb - Colab.pdf: what ends otherwise and holds no cells comes last.
     """
     named = [file for file in files if ".ipynb" in file.path.name.lower()]
 
-    def rank(file: File) -> tuple[bool, float, bool, str]:
+    def rank(file: File) -> tuple[bool, bool, float, bool, str]:
         name = file.path.name
-        return stem in name, file.newness, name == f"{stem}.ipynb", name
+        is_one = name.lower().endswith(".ipynb") or bool(found_cells(file.read()[0])[0])
+        return is_one, stem in name, file.newness, name == f"{stem}.ipynb", name
 
     return max(named, key=rank, default=None)
 

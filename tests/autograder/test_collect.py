@@ -10,6 +10,7 @@ import nbformat
 import pytest
 import tiny_course
 from click.testing import CliRunner
+from test_jobs import full_disk
 
 from autograder import cli
 from autograder.collect import inbox
@@ -63,12 +64,16 @@ MOODLE = f"moodle {NAME}"
         ("Ada L_12_assignsubmission_file_tiny.ipynb", Sender("Ada L", MOODLE, "12")),
         ("Ada L_12_assignsubmission_file/a.ipynb", Sender("Ada L", MOODLE, "12")),
         ("Group A-Zoë Ok_7_assignsubmission_file_/a.ipynb", Sender("Group A-Zoë Ok", MOODLE, "7")),
+        ("Participant_7_assignsubmission_file_/a.ipynb", Sender("Participant 7", MOODLE, "7")),
+        ("A-Participant_8_assignsubmission_file_/a", Sender("A-Participant 8", MOODLE, "8")),
         ("Ada L_12_assignsubmission_file_/deep/a.ipynb", Sender("Ada L", MOODLE, "12")),
         ("=cmd()_12_assignsubmission_file_/a.ipynb", Sender("cmd()-110f07", MOODLE, "12")),
         ("zoe/ada_1234_56789_tiny.ipynb", Sender("zoe")),
         ("zoe/Ada L_12_assignsubmission_file_/a.ipynb", Sender("zoe")),
         ("ada/anything.ipynb", Sender("ada")),
         ("ada_tiny_final.ipynb", Sender("ada")),
+        ("ada_hw_2_01_tiny.ipynb", Sender("ada")),
+        ("ada_1234_56789_01_tiny.ipynb", Sender("ada-1234", "canvas", "1234")),
         ("ada.txt", None),
         ("-rf/tiny.ipynb", Sender("rf-686c39")),
         ("a[b]/tiny.ipynb", Sender("a-b-26974b")),
@@ -163,6 +168,35 @@ def test_of_two_moodle_people_of_one_name_the_second_is_left_out(course, where, 
     assert who_is_who(where)[MOODLE] == {"12": "Ada L"}
 
 
+def test_a_folder_among_hand_ins_stops_nobody_elses(course, where, tmp_path):
+    for text in ("old", "new"):
+        for student in ("ada", "ben", "cem"):
+            put(tmp_path / "inbox", f"{student}/tiny.ipynb", work(course, text))
+        left = collect(where, NAME, tmp_path / "inbox")[1]
+        put(where.submitted / "ada" / NAME, ".ipynb_checkpoints/tiny-checkpoint.ipynb", b"{}")
+        if text == "old":
+            (where.submitted / "ben" / NAME / "tiny.ipynb").unlink()
+            (where.submitted / "ben" / NAME / "tiny.ipynb").mkdir()
+    assert (answer(where, "ada"), answer(where, "cem")) == ("new", "new")
+    assert [line.partition("[")[0] for line in left] == ["ben: "]
+
+
+def test_a_disk_too_full_for_a_new_hand_in_leaves_the_old_one(course, where, tmp_path):
+    put(tmp_path / "inbox", "ada/tiny.ipynb", work(course, "old"))
+    collect(where, NAME, tmp_path / "inbox")
+    put(tmp_path / "inbox", "ada/tiny.ipynb", work(course, "new"))
+    with full_disk(1000), pytest.raises(OSError, match="too large"):
+        collect(where, NAME, tmp_path / "inbox")
+    assert answer(where, "ada") == "old"
+
+
+def test_all_of_an_anonymous_moodle_zip_are_collected(course, where, tmp_path):
+    names = [f"Participant_{one}_assignsubmission_file_/tiny.ipynb" for one in (12, 13)]
+    path = zip_of(tmp_path / "moodle.zip", **dict.fromkeys(names, work(course)))
+    assert collect(where, NAME, path) == (["Participant 12", "Participant 13"], [], [])
+    assert who_is_who(where)[MOODLE] == {"12": "Participant 12", "13": "Participant 13"}
+
+
 def test_a_number_stays_a_students_whatever_they_are_called_now(course, where, tmp_path):
     names = ("lovelaceada_12_5_tiny.ipynb", "kingada_12_6_tiny.ipynb", "kingada_99_7_tiny.ipynb")
     for name in names:
@@ -182,6 +216,19 @@ def test_of_two_files_in_a_students_folder_the_newer_is_taken(course, where, tmp
         os.utime(place / f"tiny {text}.ipynb", (moment, moment))
     collect(where, NAME, place.parent)
     assert answer(where, "ada") == "new"
+
+
+@pytest.mark.parametrize("beside", ["tiny.ipynb - Colab.pdf", "tiny.ipynb:Zone.Identifier"])
+def test_what_is_no_notebook_takes_the_place_of_none_however_new(course, where, tmp_path, beside):
+    inbox = tmp_path / "inbox"
+    attempts = {"ben/tiny.ipynb": "once", "ben/tiny.ipynb.txt": "again", "cem/my.ipynb": "own"}
+    for moment, (name, text) in enumerate(attempts.items(), 1_000_000_000):
+        put(inbox, name, work(course, text))
+        os.utime(inbox / name, (moment, moment))
+    for student in ("ben", "cem"):
+        put(inbox, f"{student}/{beside}", b"%PDF-1.7")
+    assert collect(where, NAME, inbox) == (["ben", "cem"], [], [])
+    assert (answer(where, "ben"), answer(where, "cem")) == ("again", "own")
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04 no zip", b"hello"])

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import psutil
 import pytest
 import soak
 import tiny_course
+import zmq
 from nbformat.v4 import new_code_cell, new_notebook
 from nbgrader import api
 from waiting import wait_until
@@ -357,6 +359,18 @@ def test_what_a_killed_process_left_of_its_kernel_goes_and_what_lives_stays(two_
     assert {*own.parent.iterdir()} == {living}
 
 
+def test_kernels_begin_while_others_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    def begin_and_end(number):
+        with kernel_folder() as folder:
+            (folder / "case").mkdir()
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(begin_and_end, range(1000)))
+    assert list((tmp_path / f"autograder-{os.getuid()}").iterdir()) == []
+
+
 def test_a_kernel_keeps_its_files_in_its_folder(two_kernels):
     (_, other), (_, another) = two_kernels
     with kernel_folder() as folder, Kernel(folder) as kernel:
@@ -366,6 +380,22 @@ def test_a_kernel_keeps_its_files_in_its_folder(two_kernels):
         assert {*other.parent.iterdir()} == {other, another, folder}
         assert (folder / "connection.json").exists()
     assert [path.name for path in other.parent.parent.iterdir()] == [other.parent.name]
+
+
+@pytest.mark.parametrize("too_long", [0, 1])
+def test_a_path_too_long_for_a_kernels_sockets_is_a_sentence_and_the_longest_does(too_long):
+    with tempfile.TemporaryDirectory() as short:
+        length = zmq.IPC_PATH_MAX_LEN - len("/kernel-5") + too_long
+        folder = Path(short, "x" * (length - len(short) - 1))
+        folder.mkdir()
+        if too_long:
+            with pytest.raises(CourseError, match=r"has 108 characters, .* shorter by 1 or more"):
+                Kernel(folder)
+        else:
+            with Kernel(folder) as kernel:
+                notebook = new_notebook(cells=[new_code_cell("6 * 7")])
+                notebook.metadata.kernelspec = KERNELSPEC
+                kernel.execute(notebook, cwd=folder, log=folder / "log", seconds=60)
 
 
 @pytest.mark.parametrize("spoil", ["a link", "open"])

@@ -123,6 +123,18 @@ def test_a_parameter_no_notebook_has_is_refused_before_anything_runs(tmp_path):
     assert "no notebook has a parameter wordl_size; there are world_size" in result.output
 
 
+def test_a_parameters_cell_with_a_magic_runs_as_it_is_and_takes_no_parameter(tmp_path):
+    path = notebook(tmp_path / "book.ipynb", "print(n + 1)", parameters="%pwd\nn = 1")
+    arguments = [str(path), "--out", str(tmp_path / "out"), "--no-html"]
+    result = CliRunner().invoke(run, arguments)
+    assert result.exit_code == 0, result.output
+    result = CliRunner().invoke(run, [*arguments, "-p", "n", "2"])
+    assert result.exit_code == 1
+    cell = nbformat.read(path, as_version=4).cells[0].id
+    said = f'book.ipynb: its parameters cell "{cell}" is no plain Python (invalid syntax in line 1)'
+    assert said in result.output
+
+
 def test_an_exception_names_notebook_cell_and_error(failing):
     sentence = 'raises.ipynb: code cell 2 "cell-2" raised ValueError: 3 ranks cannot'
     assert sentence in failing["raises"].error
@@ -182,6 +194,18 @@ def test_what_is_no_notebook_gets_a_sentence(tmp_path):
         find_notebooks([tmp_path.joinpath("empty").mkdir() or tmp_path / "empty"])
     with pytest.raises(CourseError, match="does not exist"):
         find_notebooks([tmp_path / "nowhere"])
+
+
+def test_two_notebooks_that_would_be_written_to_one_place_are_refused_by_name(tmp_path):
+    for student in ("ada", "ben"):
+        (tmp_path / student / "hw").mkdir(parents=True)
+        notebook(tmp_path / student / "hw" / "tiny.ipynb", "1")
+    out = tmp_path / "out"
+    result = CliRunner().invoke(run, [*map(str, tmp_path.iterdir()), "--out", str(out)])
+    assert result.exit_code == 1
+    for named in ("ada/hw/tiny.ipynb", "ben/hw/tiny.ipynb", "out/hw/tiny.ipynb: run them one"):
+        assert named in result.output
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

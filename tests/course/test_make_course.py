@@ -10,10 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 import tiny_course
+from test_jobs import full_disk
 from test_run import notebook
 
 from autograder import course, samples
-from autograder.batch.queue import here
+from autograder.batch.queue import Report, here
 from autograder.batch.running import Running
 from autograder.grade.journal import Journal, Judgement
 from autograder.places import COURSE, Places
@@ -151,6 +152,18 @@ def test_a_lecture_that_ran_beside_others_runs_again_for_the_book_and_not_the_ot
     assert course.run_lectures(folder, build).what == "lectures run: 1 of 1"
     assert course.Lectures(folder, build, alone=True).items == []
     assert course.Lectures(folder, build).items == []
+
+
+def test_a_torn_record_of_lectures_is_written_anew_and_a_full_disk_tears_none(where):
+    folder, build = where.course / "lectures", where.course / "build"
+    build.mkdir(exist_ok=True)
+    (build / "lectures.json").write_text("")
+    assert course.run_lectures(folder, build).what == "lectures run: 1 of 1"
+    record = (build / "lectures.json").read_text()
+    notebook(folder / "01_tiny.ipynb", "print('a last lecture')")
+    with full_disk(1), pytest.raises(OSError, match="too large"):
+        course.Lectures(folder, build).take(Report(0, ["it raised ValueError", 0.0, ""]))
+    assert (build / "lectures.json").read_text() == record
 
 
 def test_what_comes_next_works_as_it_is_printed(where):
