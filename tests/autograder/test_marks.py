@@ -20,6 +20,7 @@ from nbgrader.api import Gradebook
 from test_jobs import full_disk
 
 from autograder import cli, commands
+from autograder.collect.hand_ins import collect
 from autograder.collect.tables import as_csv
 from autograder.commands import told
 from autograder.grade import late
@@ -63,10 +64,7 @@ def mark_words(where, student: str, points: float):
 
 
 def hand_in_at(where, student: str, moment: str):
-    with book(where) as gradebook:
-        submission = gradebook.find_submission(NAME, student)
-        submission.timestamp = datetime.datetime.fromisoformat(moment)
-        gradebook.db.commit()
+    (where.submitted / student / NAME / "timestamp.txt").write_text(f"{moment}\n")
 
 
 def policy(where, text: str):
@@ -154,6 +152,21 @@ def test_a_mark_and_a_time_that_come_after_grading_count(where):
     late.apply(where)
     assert (marks(where, "ada").late_penalty, marks(where, "ada").score) == (3, 3)
     assert marks(where, "ben").late_penalty == 0
+
+
+def test_a_second_hand_in_whose_time_is_not_known_is_not_late_like_the_first(where, tmp_path):
+    hand_in_at(where, "ada", "2026-03-03 12:00:00 UTC")
+    policy(where, f"[late]\npercent_per_day = 10\n[due]\n{NAME} = 2026-03-01T12:00:00Z\n")
+    late.apply(where)
+    assert marks(where, "ada").late_penalty == 1
+    second = tiny_course.answered(tiny_course.solved(tiny_course.released(where)), why="Again.")
+    (tmp_path / "inbox" / "ada").mkdir(parents=True)
+    (tmp_path / "inbox" / "ada" / "tiny.ipynb").write_bytes(tiny_course.as_bytes(second))
+    collect(where, NAME, tmp_path / "inbox")
+    judge(where, "ada", DOUBLE, TOTAL, when="2026-03-09T09:00:00+00:00")
+    late.apply(where)
+    now = marks(where, "ada")
+    assert (now.late_penalty, now.score, now.lateness) == (0, 5, "")
 
 
 def test_nbgraders_own_feedback_is_our_page(where):
