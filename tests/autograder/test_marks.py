@@ -225,6 +225,23 @@ def test_a_disk_too_full_for_the_gradebook_is_one_sentence_on_the_command_line(w
     assert marks(where, "ada").late_penalty > 0
 
 
+@pytest.mark.parametrize("command", ["export", "grade"])
+def test_a_damaged_gradebook_is_one_sentence_and_made_again_once_it_is_gone(
+    where, monkeypatch, command
+):
+    monkeypatch.setattr(commands, "places", lambda *_: where)
+    more = ["--unsandboxed"] if command == "grade" else []
+    whole = where.gradebook.read_bytes()
+    for damaged in (b"no database at all" * 1000, whole[: len(whole) // 2]):
+        where.gradebook.write_bytes(damaged)
+        said = CliRunner().invoke(cli.main, [command, *more]).output
+        assert "Error: the gradebook is damaged" in said
+        assert "or delete it; then run autograder grade" in said
+    where.gradebook.unlink()
+    assert CliRunner().invoke(cli.main, ["grade", "--unsandboxed"]).exit_code == 0
+    assert (marks(where, "ada").score, marks(where, "cem").score) == (5, 2)
+
+
 def test_a_date_without_a_time_is_its_last_second(where):
     policy(where, late.EXAMPLE.replace("01_ranks", NAME).replace("T23:59:00+01:00", ""))
     due = late.class_policy(where).due[NAME]
