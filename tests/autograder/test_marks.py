@@ -20,6 +20,7 @@ from nbgrader.api import Gradebook
 from test_jobs import full_disk
 
 from autograder import cli, commands
+from autograder.batch.grading import grade
 from autograder.collect.hand_ins import collect
 from autograder.collect.tables import as_csv
 from autograder.commands import told
@@ -441,3 +442,18 @@ def test_a_mark_given_by_hand_survives_grading_again(where):
     mark_words(where, "cem", 1)
     judge(where, "cem", DOUBLE, TOTAL, when="2026-03-09T09:00:00+00:00")
     assert marks(where, "cem").score == 6
+
+
+def test_a_judgement_that_the_gradebook_has_not_yet_is_not_mixed_with_its_older_marks(where):
+    """Grading ended between the two."""
+    tiny_course.hand_in(where, "cem", tiny_course.solved(tiny_course.released(where)))
+    judge(where, "cem", DOUBLE, TOTAL, when="2026-03-09T09:00:00+00:00", is_entered=False)
+    rows = {row["student"]: row for row in export.plain(where, [NAME])}
+    assert rows["cem"]["score"] is None
+    assert "not in the gradebook yet: run autograder grade" in rows["cem"]["no_mark"]
+    assert rows["dee"]["score"] == 2
+    [page] = write_feedback(where, [NAME], ["cem"])
+    assert "A person then gave" not in page.read_text()
+    grade(where, [NAME], options=graded_class.OPTIONS)
+    rows = {row["student"]: row for row in export.plain(where, [NAME])}
+    assert (rows["cem"]["score"], rows["cem"]["no_mark"]) == (5, "")
