@@ -56,10 +56,10 @@ def book(where):
     return Gradebook(f"sqlite:///{where.gradebook}")
 
 
-def mark_words(where, student: str, points: float):
-    """Mark the answer in words, as a person does in the formgrader."""
+def mark_words(where, student: str, points: float, cell: str = "why"):
+    """Mark the answer in words, or another, as a person does in the formgrader."""
     with book(where) as gradebook:
-        grade = gradebook.find_grade("why", "tiny", NAME, student)
+        grade = gradebook.find_grade(cell, "tiny", NAME, student)
         grade.manual_score, grade.needs_manual_grade = points, False
         gradebook.db.commit()
 
@@ -442,6 +442,21 @@ def test_a_mark_given_by_hand_survives_grading_again(where):
     mark_words(where, "cem", 1)
     judge(where, "cem", DOUBLE, TOTAL, when="2026-03-09T09:00:00+00:00")
     assert marks(where, "cem").score == 6
+
+
+def test_a_mark_given_by_hand_waits_for_a_person_only_where_the_work_below_it_changed(where):
+    mark_words(where, "cem", 1)
+    mark_words(where, "cem", 2, "test-total")
+    lost = failed(TOTAL, "rank 0: got 1")
+    for day in "89":
+        judge(where, "cem", DOUBLE, lost, when=f"2026-03-0{day}T09:00:00+00:00")
+        assert (marks(where, "cem").score, marks(where, "cem").unmarked) == (5, frozenset())
+    right = tiny_course.solved(tiny_course.released(where))
+    work = {"total": "def total(t):\n    return 2 * t"}
+    for more, waiting in (({}, {"test-total"}), ({"why": "Now."}, {"test-total", "why"})):
+        tiny_course.hand_in(where, "cem", tiny_course.answered(right, **work, **more))
+        judge(where, "cem", DOUBLE, lost, when="2026-03-10T09:00:00+00:00")
+        assert (marks(where, "cem").score, marks(where, "cem").unmarked) == (5, waiting)
 
 
 def test_a_judgement_that_the_gradebook_has_not_yet_is_not_mixed_with_its_older_marks(where):
