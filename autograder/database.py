@@ -40,7 +40,7 @@ from nbgrader.api import (
     SubmittedAssignment,
 )
 from nbgrader.utils import parse_utc
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DatabaseError
 
 __all__ = [
     "Assignment",
@@ -60,7 +60,7 @@ def opened_gradebook(where: Places) -> Iterator[Gradebook]:
     """nbgrader's database of a class, without SQLAlchemy's warnings about nbgrader's own code.
 
     Raises:
-        GradebookError: another program has locked it, or there is no room on the disk.
+        GradebookError: it is locked or damaged, or there is no room on the disk.
     """
     make_gradebook(where)
     with _database(where.gradebook) as gradebook:
@@ -109,6 +109,6 @@ def _database(path: Path) -> Iterator[Gradebook]:
         with warnings.catch_warnings(), Gradebook(f"sqlite:///{path}") as gradebook:
             warnings.simplefilter("ignore")
             yield gradebook
-    except OperationalError as error:
+    except DatabaseError as error:
         why = why_not_written(str(error)) or f"the gradebook cannot be used: {error.orig}"
         raise GradebookError(why) from None

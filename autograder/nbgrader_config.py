@@ -38,7 +38,8 @@ def settings(where: Places) -> Config:
     config.Autograde.sanitize_preprocessors = _preprocessors("CheckCellMetadata")
     config.Autograde.autograde_preprocessors = [
         "autograder.grade.gradebook.WriteVerdicts",
-        *_preprocessors("SaveAutoGrades", "CheckCellMetadata"),
+        "autograder.grade.gradebook.SaveScores",
+        *_preprocessors("CheckCellMetadata"),
     ]
     config.GenerateAssignment.preprocessors = [
         *_preprocessors("LockCells", "ClearSolutions", "ClearOutput", "CheckCellMetadata"),

@@ -14,6 +14,7 @@ _PLAIN = re.compile(r"[\w ./@~:,=-]+")
 LOCKED = ("database is locked",)
 _KEPT = " What was graded so far is kept."
 NO_ROOM = ("disk is full", "disk I/O error", "o space left", "quota exceeded", "File too large")
+DAMAGED = "file is not a database", "disk image is malformed"
 
 
 class CourseError(Exception):
@@ -30,6 +31,12 @@ def why_not_written(said: str) -> str:
         return "another program is using the gradebook: try again when it is done." + _KEPT
     if any(words in said for words in NO_ROOM):
         return "there is no room on the disk: make some, and give the same command again." + _KEPT
+    if any(words in said for words in DAMAGED):
+        return (
+            "the gradebook is damaged: put a copy of gradebook.db that you kept in its place, or"
+            " delete it; then run autograder grade. What was graded is in the journal; marks and"
+            " comments that people gave are in the gradebook alone."
+        )
     return ""
 
 

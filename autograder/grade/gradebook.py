@@ -3,22 +3,24 @@
 nbgrader makes one of our exporters at the start of every run, from its command line, from the
 formgrader's button and from `record`. That exporter hands it rebuilt notebooks instead of the
 files that students sent, and `WriteVerdicts` enters the journal's verdicts into them, where
-nbgrader's SaveAutoGrades finds the scores.
+nbgrader's SaveAutoGrades, as `SaveScores`, finds the scores.
 """
 
 import atexit
+import contextlib
 import os
 import re
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
 from nbformat.v4 import new_output
 from nbgrader.converters import Autograde
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 from nbgrader.utils import compute_checksum, parse_utc
 
 from autograder.cells import is_grade, is_solution
@@ -26,6 +28,7 @@ from autograder.collect.uploads import read_file
 from autograder.grade.engine import Grader
 from autograder.grade.verdicts import PASSED, Verdict
 from autograder.nbgrader_config import settings
+from autograder.pages import task_cells
 from autograder.places import Places
 from autograder.release.generate import quiet_nbgrader, refusal
 from byhand.words import counted
@@ -69,7 +72,10 @@ class SafeDirectory(CourseDirectory):
 
 
 class RestoringExporter(NotebookExporter):
-    """Gives nbgrader the rebuilt notebook of a submission, whatever the student's file is."""
+    """Gives nbgrader the rebuilt notebook of a submission, whatever the student's file is.
+
+    `graded_before`: by student and assignment the work in the autograded notebook that there was.
+    """
 
     parent: Any  # the converter
 
@@ -89,9 +95,15 @@ class RestoringExporter(NotebookExporter):
             notebook_id=old.notebook_id,
             ignore=["*", ".*"],
         )
+        self.graded_before: dict[tuple[str, str], dict[str, list[str]]] = {}
         for folder in converter.assignments:
-            stem = self.grader.where.source(Path(folder).name).stem
-            converter.assignments[folder] = [os.path.join(folder, f"{stem}.ipynb")]
+            student, assignment = Path(folder).parts[-2:]
+            name = f"{self.grader.where.source(assignment).stem}.ipynb"
+            converter.assignments[folder] = [os.path.join(folder, name)]
+            path = self.grader.where.autograded / student / assignment / name
+            with contextlib.suppress(OSError, ValueError):
+                was = _graded_work(nbformat.read(path, as_version=4))
+                self.graded_before[student, assignment] = was
 
     def from_filename(
         self, filename: str, resources: Any = None, **kwargs: Any
@@ -121,6 +133,47 @@ class WriteVerdicts(NbGraderPreprocessor):
                 cell.outputs = [_output(by_name[cell.metadata.nbgrader.grade_id])]
         nb.metadata["autograder"] = judgement.stamp
         return nb, resources
+
+
+class SaveScores(SaveAutoGrades):
+    """nbgrader's, which lets every mark that a person gave wait for a person again.
+
+    Here a mark waits only where the work below it changed.
+    """
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        """Enter the scores."""
+        about = resources["nbgrader"]
+        before = self.parent.graded_before.get((about["student"], about["assignment"]), {})
+        self.unchanged = {
+            name for name, work in _graded_work(nb).items() if before.get(name) == work
+        }
+        return super().preprocess(nb, resources)
+
+    def _add_score(self, cell: NotebookNode, resources: Any) -> None:
+        name = cell.metadata.nbgrader.grade_id
+        grade = self.gradebook.find_grade(
+            name, self.notebook_id, self.assignment_id, self.student_id
+        )
+        is_settled = grade.manual_score is not None and not grade.needs_manual_grade
+        super()._add_score(cell, resources)
+        if is_settled and name in self.unchanged:
+            grade.needs_manual_grade = False
+            self.gradebook.db.commit()
+
+
+def _graded_work(notebook: NotebookNode) -> dict[str, list[str]]:
+    """By graded cell, the texts that its points are for.
+
+    An answer in words is its own; a test's are its task's answers and what else a student runs.
+    """
+    text = {cell.id: cell.source for cell in notebook.cells}
+    own = [
+        c.source for c in notebook.cells if c.cell_type == "code" and "nbgrader" not in c.metadata
+    ]
+    words = {cell.id: [cell.source] for cell in notebook.cells if is_grade(cell)}
+    tests = task_cells(notebook).items()
+    return words | {test: [*(text[name] for name in names), *own] for test, names in tests}
 
 
 class _OneSubmission(Autograde):

@@ -8,8 +8,9 @@ test cells, points and flags change nothing; each is noted in a sentence for the
 
 A solution cell that appears several times (copied, or split in two): the last copy that differs
 from the released blank is the answer, and changed copies before it run before it, as they would
-in a notebook. A deleted one becomes empty, so that the same function written in another cell
-still counts.
+in a notebook. Where changed copies stand above the cell's test and below it, the answer is one of
+those above, and what stands below (a first try that was kept) runs there, too late for the test. A
+deleted one becomes empty, so that the same function written in another cell still counts.
 """
 
 import copy
@@ -27,6 +28,10 @@ from autograder.pages import task_cells
 MAX_CHARACTERS = 2_000_000  # of all cells of a hand-in, each of which counts A_CELL more
 A_CELL = 500
 SETTINGS = ("points", "grade", "solution", "locked", "task")
+_TOO_LATE = (
+    "The cell {} was changed above its test and again below it. The last change above counts; what"
+    " stands below ran after the test, as in a notebook that runs from the top."
+)
 _TOO_LONG = f"Cells beyond {MAX_CHARACTERS:,} characters were left out: your work is too long."
 
 
@@ -44,9 +49,12 @@ def rebuild(cells: list[Cell], released: NotebookNode) -> Intake:
     mine = {cell.id: cell for cell in notebook.cells}
     copies: dict[str, list[Cell]] = {name: [] for name in mine}
     own: dict[str, list[str]] = {name: [] for name in ("", *mine)}  # by the cell that they follow
-    notes, anchor, room = [], "", MAX_CHARACTERS
-    for cell in cells:
-        name = name_in(cell, mine)
+    names = [name_in(cell, mine) for cell in cells]
+    too_late = _below_their_test(cells, names, released)
+    notes = [_TOO_LATE.format(name) for name in dict.fromkeys(too_late.values())]
+    anchor, room = "", MAX_CHARACTERS
+    for place, cell in enumerate(cells):
+        name = None if place in too_late else names[place]
         if name or (cell.cell_type == "code" and cell.source.strip()):
             cost, anchor = len(cell.source) + A_CELL, name or anchor
             if cost > room:
@@ -97,6 +105,27 @@ def name_in(cell: Cell, released: dict[str, NotebookNode]) -> str | None:
             return name
     same = (name for name, mine in released.items() if mine.source == cell.source)
     return next(same, None) if cell.source.strip() else None
+
+
+def _below_their_test(
+    cells: list[Cell], names: list[str | None], released: NotebookNode
+) -> dict[int, str]:
+    """Where changed copies of an answer stand that its test cannot have seen, and whose they are.
+
+    They stand below the test's last copy, and one that speaks of what the cell defines stands above
+    it: an answer that stands only below its test was written there, and counts.
+    """
+    given = {cell.id: cell for cell in released.cells}
+    last = {name: place for place, name in enumerate(names)}
+    found: dict[int, str] = {}
+    for test, answers in task_cells(released).items():
+        for answer in answers if test in last else ():
+            copies = [place for place, name in enumerate(names) if name == answer]
+            changed = [place for place in copies if _edited(given[answer], [cells[place]])]
+            above = "\n".join(cells[place].source for place in changed if place < last[test])
+            if any(word in above for word in defined_names(given[answer].source)):
+                found |= {place: answer for place in changed if place > last[test]}
+    return found
 
 
 def _edited(cell: NotebookNode, copies: list[Cell]) -> list[Cell]:

@@ -204,7 +204,7 @@ def _apply_to(assignment: Assignment, policy: Policy, where: Places) -> list[str
         student = submission.student.id
         data, _ = read_file(where.submitted / student / assignment.name / "timestamp.txt", 100)
         with suppress(ValueError, OverflowError):
-            submission.timestamp = parse_utc(data.decode()) if data else submission.timestamp
+            submission.timestamp = parse_utc(data.decode()) if data else None
         if student in days:
             submission.extension = timedelta(days=days[student])
         for notebook in submission.notebooks:

@@ -16,6 +16,7 @@ from autograder.places import CourseError, Places
 
 NO_MARK = "no mark"
 _NOT_YET = "it was handed in, and not graded yet: run autograder grade"
+_NOT_ENTERED = "it was judged, and is not in the gradebook yet: run autograder grade"
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class Marks:
 def everyone(where: Places, assignments: Collection[str] = ()) -> list[Judgement]:
     """Of each hand-in the latest judgement, by assignment and student; of all for none named.
 
-    Whatever could not be judged, or was not yet, has one that is not complete and says why.
+    Whatever could not be judged, or was not yet, has one that is not complete and says why; so has
+    what a run that was ended judged last, where the gradebook holds marks of an earlier judgement.
     Due dates may have moved, and marks been given, since the class was graded: penalties follow.
 
     Raises:
@@ -46,13 +48,17 @@ def everyone(where: Places, assignments: Collection[str] = ()) -> list[Judgement
     """
     late.apply(where)
     names = list(assignments) or where.assignments()
-    found: dict[tuple[str, str], Judgement | None]
-    found = {(assignment, student): None for student, assignment in hand_ins(where, names)}
-    found |= {(j.assignment, j.student): j for j in Journal(where.journal).latest()}
+    found: dict[tuple[str, str], Judgement | str]  # or why there is none
+    found = {(assignment, student): _NOT_YET for student, assignment in hand_ins(where, names)}
+    judged = {(j.assignment, j.student): j for j in Journal(where.journal).latest()}
+    found |= judged
+    for place in _entered(where, names) & {*judged}:
+        if not judged[place].is_recorded(where):
+            found[place] = _NOT_ENTERED
     return [
-        found[name, student] or _not_judged(where, name, student)
-        for name, student in sorted(found)
-        if name in names
+        _not_judged(where, *place, one) if isinstance(one, str) else one
+        for place, one in sorted(found.items())
+        if place[0] in names
     ]
 
 
@@ -98,10 +104,23 @@ def in_the_way(judgements: Iterable[Judgement]) -> list[tuple[str, str, list[str
     return [(kind, name, students, why) for (kind, name, why), students in sorted(found.items())]
 
 
-def _not_judged(where: Places, assignment: str, student: str) -> Judgement:
+def _entered(where: Places, assignments: Collection[str]) -> set[tuple[str, str]]:
+    """(assignment, student) of what the gradebook has marks of."""
+    if not where.gradebook.exists():
+        return set()
+    with opened_gradebook(where) as gradebook:
+        return {
+            (assignment.name, submission.student.id)
+            for assignment in gradebook.assignments
+            if assignment.name in assignments
+            for submission in assignment.submissions
+        }
+
+
+def _not_judged(where: Places, assignment: str, student: str, why: str) -> Judgement:
     """What stands for the judgement on a submission that has none."""
     verdicts = [
-        infrastructure(cell.id, cell.metadata.nbgrader.points, _NOT_YET)
+        infrastructure(cell.id, cell.metadata.nbgrader.points, why)
         for cell in nbformat.read(where.source(assignment), as_version=4).cells
         if is_grade(cell) and not is_solution(cell)
     ]

@@ -26,8 +26,14 @@ def failed(verdict: Verdict, message: str, kind="failed", part="two ranks", **mo
     return replace(verdict, verdict=kind, points=0, part=part, message=message, **more)
 
 
-def judge(where: Places, student: str, *verdicts: Verdict, when="2026-03-01T12:00:00+00:00"):
-    """Write a judgement on what a student handed in to the journal and the gradebook."""
+def judge(
+    where: Places,
+    student: str,
+    *verdicts: Verdict,
+    when="2026-03-01T12:00:00+00:00",
+    is_entered=True,
+):
+    """Write a judgement on what a student handed in to the journal and, entered, the gradebook."""
     with Grader(where, sandboxed=False) as grader:
         submission = grader.take_in(student, NAME)
         cells = students_cells(submission.intake.notebook)
@@ -35,7 +41,8 @@ def judge(where: Places, student: str, *verdicts: Verdict, when="2026-03-01T12:0
             submission.key, student, NAME, when, 1, "none", 1.5, [], list(verdicts), cells
         )
         grader.journal.append(judgement)
-        gradebook.record(grader, student, NAME)
+        if is_entered:
+            gradebook.record(grader, student, NAME)
 
 
 def make(folder: Path) -> Places:

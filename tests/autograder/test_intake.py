@@ -13,6 +13,10 @@ from nbformat.v4 import new_code_cell
 
 from autograder.collect.uploads import File, found_cells, notebook_of, read_file
 
+STUB = (
+    'def double(number):\n    """Twice the number."""\n    # YOUR CODE HERE\n'
+    "    raise NotImplementedError()"
+)
 SPECIAL = "it cannot be read (it is a link or a special file)"
 
 
@@ -121,6 +125,51 @@ def test_of_two_copies_of_an_answer_the_last_changed_one_counts_and_the_other_ru
     assert cells(restored)["double"].source == tiny_course.DOUBLE
     before = restored.cells[[c.id for c in restored.cells].index("double") - 1]
     assert before.source == "first = 1"
+
+
+def paste(notebook, cell, *sources: str):
+    """Copies of a cell at the end, with these texts and the marks that JupyterLab leaves."""
+    for source in sources or [cell.source]:
+        pasted = {"id": f"pasted-{len(notebook.cells)}", "source": source}
+        notebook.cells.append({**copy.deepcopy(cell), **pasted})
+
+
+def test_a_first_try_kept_below_the_test_runs_there_and_the_answer_above_counts(blank):
+    intake = changed(
+        blank, lambda notebook, cells: paste(notebook, cells["double"], "double = None")
+    )
+    assert cells(intake.notebook)["double"].source == tiny_course.DOUBLE
+    assert [cell.id for cell in intake.notebook.cells][-2:] == ["why", "own-1"]
+    assert cells(intake.notebook)["own-1"].source == "double = None"
+    assert [note for note in intake.notes if "The last change above counts" in note]
+
+
+def answer_below(notebook, cells):
+    """In two halves; the cell above the test is as it was given out."""
+    paste(notebook, cells["double"], "first = 1", tiny_course.DOUBLE)
+    cells["double"].source = STUB
+
+
+def half_below(notebook, cells):
+    """The half above the test answers nothing."""
+    paste(notebook, cells["double"], tiny_course.DOUBLE)
+    cells["double"].source = "first = 1"
+
+
+def answer_and_test_below(notebook, cells):
+    """In two halves, with its test once more; a wrong one stands above the test."""
+    paste(notebook, cells["double"], "first = 1", tiny_course.DOUBLE)
+    paste(notebook, cells["test-double"])
+    cells["double"].source = "double = None"
+
+
+@pytest.mark.parametrize("write", [answer_below, half_below, answer_and_test_below])
+def test_an_answer_that_stands_below_its_test_is_the_one_that_was_tested_there(blank, write):
+    intake = changed(blank, write)
+    assert cells(intake.notebook)["double"].source == tiny_course.DOUBLE
+    before = [cell.id for cell in intake.notebook.cells].index("double") - 1
+    assert intake.notebook.cells[before].source == "first = 1"
+    assert not [note for note in intake.notes if "The last change above counts" in note]
 
 
 def test_a_deleted_answer_leaves_room_for_the_same_function_in_another_cell(blank):

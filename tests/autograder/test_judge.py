@@ -527,6 +527,17 @@ def test_a_name_that_cannot_travel_costs_the_launches_that_name_it(launcher, not
             value(launcher, kept, name)
 
 
+def test_names_that_are_too_large_together_cost_the_launches_of_one_test(launcher):
+    notebook = students_notebook(launcher, {**LIMITS, "reply_bytes": 1_000_000})
+    notebook.run([("cell", "y, z, w = bytes(600_000), bytes(600_001), 5")])
+    both, other = Snapshot(notebook, ["y", "z"]), Snapshot(notebook, ["w"])
+    notebook.close()
+    for name in ("y", "z"):
+        with pytest.raises(NotebookError, match=r"y, z did not leave .* more than 1,000,000 bytes"):
+            value(launcher, both, name)
+    assert value(launcher, other, "w") == "5"
+
+
 def test_the_communication_is_judged_too(judge):
     twice = (
         "def total(t):\n    t = t.clone()\n    dist.all_reduce(t)\n    dist.barrier()\n    return t"

@@ -20,6 +20,8 @@ from nbgrader.api import Gradebook
 from test_jobs import full_disk
 
 from autograder import cli, commands
+from autograder.batch.grading import grade
+from autograder.collect.hand_ins import collect
 from autograder.collect.tables import as_csv
 from autograder.commands import told
 from autograder.grade import late
@@ -54,19 +56,16 @@ def book(where):
     return Gradebook(f"sqlite:///{where.gradebook}")
 
 
-def mark_words(where, student: str, points: float):
-    """Mark the answer in words, as a person does in the formgrader."""
+def mark_words(where, student: str, points: float, cell: str = "why"):
+    """Mark the answer in words, or another, as a person does in the formgrader."""
     with book(where) as gradebook:
-        grade = gradebook.find_grade("why", "tiny", NAME, student)
+        grade = gradebook.find_grade(cell, "tiny", NAME, student)
         grade.manual_score, grade.needs_manual_grade = points, False
         gradebook.db.commit()
 
 
 def hand_in_at(where, student: str, moment: str):
-    with book(where) as gradebook:
-        submission = gradebook.find_submission(NAME, student)
-        submission.timestamp = datetime.datetime.fromisoformat(moment)
-        gradebook.db.commit()
+    (where.submitted / student / NAME / "timestamp.txt").write_text(f"{moment}\n")
 
 
 def policy(where, text: str):
@@ -156,6 +155,21 @@ def test_a_mark_and_a_time_that_come_after_grading_count(where):
     assert marks(where, "ben").late_penalty == 0
 
 
+def test_a_second_hand_in_whose_time_is_not_known_is_not_late_like_the_first(where, tmp_path):
+    hand_in_at(where, "ada", "2026-03-03 12:00:00 UTC")
+    policy(where, f"[late]\npercent_per_day = 10\n[due]\n{NAME} = 2026-03-01T12:00:00Z\n")
+    late.apply(where)
+    assert marks(where, "ada").late_penalty == 1
+    second = tiny_course.answered(tiny_course.solved(tiny_course.released(where)), why="Again.")
+    (tmp_path / "inbox" / "ada").mkdir(parents=True)
+    (tmp_path / "inbox" / "ada" / "tiny.ipynb").write_bytes(tiny_course.as_bytes(second))
+    collect(where, NAME, tmp_path / "inbox")
+    judge(where, "ada", DOUBLE, TOTAL, when="2026-03-09T09:00:00+00:00")
+    late.apply(where)
+    now = marks(where, "ada")
+    assert (now.late_penalty, now.score, now.lateness) == (0, 5, "")
+
+
 def test_nbgraders_own_feedback_is_our_page(where):
     from nbgrader.converters import GenerateFeedback
     from nbgrader.coursedir import CourseDirectory
@@ -210,6 +224,23 @@ def test_a_disk_too_full_for_the_gradebook_is_one_sentence_on_the_command_line(w
     )
     CliRunner().invoke(cli.main, ["export"])
     assert marks(where, "ada").late_penalty > 0
+
+
+@pytest.mark.parametrize("command", ["export", "grade"])
+def test_a_damaged_gradebook_is_one_sentence_and_made_again_once_it_is_gone(
+    where, monkeypatch, command
+):
+    monkeypatch.setattr(commands, "places", lambda *_: where)
+    more = ["--unsandboxed"] if command == "grade" else []
+    whole = where.gradebook.read_bytes()
+    for damaged in (b"no database at all" * 1000, whole[: len(whole) // 2]):
+        where.gradebook.write_bytes(damaged)
+        said = CliRunner().invoke(cli.main, [command, *more]).output
+        assert "Error: the gradebook is damaged" in said
+        assert "or delete it; then run autograder grade" in said
+    where.gradebook.unlink()
+    assert CliRunner().invoke(cli.main, ["grade", "--unsandboxed"]).exit_code == 0
+    assert (marks(where, "ada").score, marks(where, "cem").score) == (5, 2)
 
 
 def test_a_date_without_a_time_is_its_last_second(where):
@@ -411,3 +442,33 @@ def test_a_mark_given_by_hand_survives_grading_again(where):
     mark_words(where, "cem", 1)
     judge(where, "cem", DOUBLE, TOTAL, when="2026-03-09T09:00:00+00:00")
     assert marks(where, "cem").score == 6
+
+
+def test_a_mark_given_by_hand_waits_for_a_person_only_where_the_work_below_it_changed(where):
+    mark_words(where, "cem", 1)
+    mark_words(where, "cem", 2, "test-total")
+    lost = failed(TOTAL, "rank 0: got 1")
+    for day in "89":
+        judge(where, "cem", DOUBLE, lost, when=f"2026-03-0{day}T09:00:00+00:00")
+        assert (marks(where, "cem").score, marks(where, "cem").unmarked) == (5, frozenset())
+    right = tiny_course.solved(tiny_course.released(where))
+    work = {"total": "def total(t):\n    return 2 * t"}
+    for more, waiting in (({}, {"test-total"}), ({"why": "Now."}, {"test-total", "why"})):
+        tiny_course.hand_in(where, "cem", tiny_course.answered(right, **work, **more))
+        judge(where, "cem", DOUBLE, lost, when="2026-03-10T09:00:00+00:00")
+        assert (marks(where, "cem").score, marks(where, "cem").unmarked) == (5, waiting)
+
+
+def test_a_judgement_that_the_gradebook_has_not_yet_is_not_mixed_with_its_older_marks(where):
+    """Grading ended between the two."""
+    tiny_course.hand_in(where, "cem", tiny_course.solved(tiny_course.released(where)))
+    judge(where, "cem", DOUBLE, TOTAL, when="2026-03-09T09:00:00+00:00", is_entered=False)
+    rows = {row["student"]: row for row in export.plain(where, [NAME])}
+    assert rows["cem"]["score"] is None
+    assert "not in the gradebook yet: run autograder grade" in rows["cem"]["no_mark"]
+    assert rows["dee"]["score"] == 2
+    [page] = write_feedback(where, [NAME], ["cem"])
+    assert "A person then gave" not in page.read_text()
+    grade(where, [NAME], options=graded_class.OPTIONS)
+    rows = {row["student"]: row for row in export.plain(where, [NAME])}
+    assert (rows["cem"]["score"], rows["cem"]["no_mark"]) == (5, "")

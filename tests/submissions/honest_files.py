@@ -154,6 +154,12 @@ def cells_copied(notebook, cells):
         notebook["cells"].append({**copy.deepcopy(cells[name]), "id": f"{name}-2", "metadata": {}})
 
 
+def old_try_kept(notebook, cells):
+    """A copy of the answer's cell at the end, pasted in JupyterLab with its marks: the first try."""
+    first = {**copy.deepcopy(cells["double"]), "id": "first-try"}
+    notebook["cells"].append({**first, "source": "def double(number):\n    return number ** 2"})
+
+
 def failed_experiment(notebook, cells):
     own("def double(number):\n    return number // 0\n\n\ndouble(1)")(notebook, cells)
     notebook["cells"][2]["metadata"] = {"tags": ["raises-exception"]}
@@ -214,6 +220,7 @@ HABITS = [
     kept("an-answer-split-without-marks", split_without_marks, double=TWICE),
     kept("answers-merged", merged_answers, double=f"{DOUBLE}\n\n\n{TOTAL}"),
     kept("cells-copied-to-the-end", cells_copied),
+    kept("an-old-try-below-the-test", old_try_kept),
     kept("a-failed-experiment-left-in", failed_experiment),
     kept("an-unfinished-cell-at-the-end", unfinished_end),
     kept("imports-in-the-locked-cell", more_imports,

@@ -14,7 +14,8 @@ from byhand.runtime.walls.notebook import Notebook, NotebookError
 class Snapshot:
     """What a notebook's names are now, pickled together, as one launch would name them.
 
-    A name that cannot travel costs the launches that name it, and no others.
+    A name that cannot travel costs the launches that name it, and no others. Names that can travel
+    alone and not together cost those of this one test.
     """
 
     def __init__(self, notebook: Notebook, names: Sequence[str]):
@@ -26,6 +27,7 @@ class Snapshot:
         self.cells = dict(notebook.cells)
         self._why: dict[str, str] = {}  # by the name that cannot travel
         self._kept = frozenset(names)
+        self._data = b""
         try:
             self._data = notebook.packed(names) if names else b""
         except NotebookError:
@@ -35,7 +37,10 @@ class Snapshot:
                 except NotebookError as error:
                     self._why[name] = str(error)
             rest = [name for name in names if name not in self._why]
-            self._data = notebook.packed(rest) if rest else b""
+            try:
+                self._data = notebook.packed(rest) if rest else b""
+            except NotebookError as error:  # each could alone: together they are too large
+                self._why |= dict.fromkeys(rest, str(error))
 
     def packed(self, names: Sequence[str]) -> bytes:
         """What brings the objects of these names to a rank.
