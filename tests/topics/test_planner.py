@@ -84,12 +84,27 @@ def test_a_groups_cards_are_those_that_costs_counts_rank_by_rank(num_ranks, orde
     machine = Machine(between=1.0, ranks_per_host=8, links_per_host=8)
     for layout in layouts(num_ranks, order, cp=2 if order.endswith("pp") else 1):
         at = table([layout])
-        for axis in ("tp", "dp", "pp", "cp"):
+        for axis in ("tp", "dp", "pp", "cp", "dp-cp"):
             load, stride = machine.load(layout.grid.groups(axis)), at.stride(axis)[0]
             each = 1 / at.cards(axis, 8)[0]
             assert each >= load, (layout, axis)
-            if 8 % stride == 0 or stride % 8 == 0:
+            together = axis != "dp-cp" or order in ORDERS  # not where tp lies between dp and cp
+            if together and (8 % stride == 0 or stride % 8 == 0):
                 assert each == load, (layout, axis)
+
+
+@pytest.mark.parametrize("order", [*ORDERS, "tp-dp-pp-cp-ep"])
+def test_neighbours_of_a_group_are_a_stride_apart_and_no_ring_has_more_cards_than_its_ranks(order):
+    """With experts, and where stages lie between dp and cp: every layout that can be built."""
+    machine = Machine(between=1.0, ranks_per_host=8, links_per_host=8)
+    for layout in layouts(48, order, cp=4, ep=4):
+        with contextlib.suppress(ValueError):  # dense and experts' layers in different pipelines
+            grid, at = layout.grid, table([layout])
+            for axis in ("tp", "dp", "pp", "cp", "ep", "expert-dp", "dp-cp"):
+                groups, stride = grid.groups(axis), at.stride(axis)[0]
+                assert 1 / at.cards(axis, 8)[0] >= machine.load(groups), (layout, axis)
+                if groups.shape[1] > 1 and axis != "dp-cp":
+                    assert groups[0, 1] - groups[0, 0] == stride, (layout, axis)
 
 
 # What stands in byhand.costs too
