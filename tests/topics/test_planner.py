@@ -29,7 +29,7 @@ from byhand.planner.memory import parameters
 from byhand.planner.messages import ring
 from byhand.planner.models import NAMES, named
 from byhand.planner.published import beyond, published, scored
-from byhand.planner.search import ORDERS
+from byhand.planner.search import ORDERS, OUTER_DP
 from byhand.planner.sizes import sizes
 from byhand.planner.software import UNSEEN
 from byhand.planner.step import ask, turns
@@ -344,6 +344,15 @@ def test_a_search_says_of_each_layout_what_step_says():
         assert dict(each.parts) == pytest.approx(dict(alone.parts))
         assert dict(each.memory) == pytest.approx(dict(alone.memory))
         assert layout.num_ranks == 16
+
+
+def test_every_layout_of_a_search_can_be_built():
+    """With experts, and stages near: both kinds of layers have the same pipelines."""
+    found = search(MIXTURE, "h100-80gb", 16, 32, software="megatron-bridge")
+    kinds = {(at.order == OUTER_DP, at.ep > 1) for at, _ in found}
+    assert kinds == {(False, False), (False, True), (True, False)}
+    for layout, _ in found:
+        assert layout.grid.expert_dp == layout.expert_dp
 
 
 def test_a_long_sequence_is_shared_by_as_many_as_it_needs():

@@ -104,8 +104,9 @@ def every(case: Case, num_ranks: int, order: str, limits: Mapping[str, int]) -> 
     """All layouts whose degrees divide what they share out, as a table."""
     limits = limited(case, limits)
     grids = list(_grids(case, num_ranks, limits))
-    if order != ORDER:  # the same place for everybody where there is one stage, or one replica
-        grids = [grid for grid in grids if grid[2] > 1 and grid[0] > 1 and grid[3] == 1]
+    if order != ORDER:  # the same place for everybody where there is one stage, or one replica;
+        # and with cp or ep alone, dense layers and experts would have pipelines of their own
+        grids = [at for at in grids if at[2] > 1 and at[0] > 1 and at[3] == at[4] == 1]
     if not grids:
         return table([Layout(order=order)]).take(slice(0))
     settings = list(_settings(case, limits))
