@@ -411,6 +411,8 @@ def test_layouts_are_all_of_them_once():
     ("wrong", "sentence"),
     [
         (lambda: Layout(dp=0), "dp is 0: it must be at least 1"),
+        (lambda: Layout(dp=2, ep=8), "2 ranks of dp 2 × cp 1 cannot share experts by ep 8"),
+        (lambda: Layout(dp=3, cp=2, ep=4), "6 ranks of dp 3 × cp 2 cannot share experts by ep 4"),
         (lambda: Layout(zero=4), "zero is 4"),
         (lambda: Layout(recompute="some"), "known are none, selective, full"),
         (lambda: layouts(8, tq=2), "no degree is called tq"),
