@@ -78,7 +78,7 @@ def test_a_model_that_is_no_gpt_is_refused_in_a_sentence():
 
 
 @pytest.mark.parametrize("order", [*ORDERS, "dp-tp-cp-ep-pp"])
-@pytest.mark.parametrize("num_ranks", [16, 24, 40, 64])
+@pytest.mark.parametrize("num_ranks", [2, 3, 4, 5, 6, 7, 8, 16, 24, 40, 64])
 def test_a_groups_cards_are_those_that_costs_counts_rank_by_rank(num_ranks, order):
     """All of them where strides fit a host, and no more elsewhere."""
     machine = Machine(between=1.0, ranks_per_host=8, links_per_host=8)
@@ -105,6 +105,15 @@ def test_neighbours_of_a_group_are_a_stride_apart_and_no_ring_has_more_cards_tha
                 assert 1 / at.cards(axis, 8)[0] >= machine.load(groups), (layout, axis)
                 if groups.shape[1] > 1 and axis != "dp-cp":
                     assert groups[0, 1] - groups[0, 0] == stride, (layout, axis)
+
+
+@pytest.mark.parametrize("layout", [Layout(6), Layout(3, 2), Layout(pp=6), Layout(2, 1, 4)])
+def test_ranks_that_share_one_host_use_no_card(layout):
+    """Nor does a tied table between two stages: a step takes as long with cards of a tenth."""
+    model, fast = gpt(12, 768, 12, 50304, 1024), MACHINES["h100-80gb"]
+    slow = replace(fast, between=fast.between / 10)
+    parts = [dict(step(model, layout, machine, 12).parts) for machine in (fast, slow)]
+    assert parts[0] == parts[1]
 
 
 # What stands in byhand.costs too

@@ -90,6 +90,7 @@ class Table:
         even = ranks_per_host % stride == 0
         fewest = np.where(even, np.gcd(n * stride, ranks_per_host) // stride, 1)
         stays = (n == 1) | (ranks_per_host % (n * stride) == 0)
+        stays |= self.dp * self.tp * self.pp * self.cp <= ranks_per_host  # all ranks share one host
         return np.where(stays, np.inf, fewest)
 
 
