@@ -7,6 +7,8 @@ import dataclasses
 import functools
 import itertools
 import json
+import math
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -426,6 +428,7 @@ def test_every_published_layout_is_one_that_its_software_runs():
         ("nemo", Layout(pp=9), "8 blocks cannot make 9 chunks"),
         ("megatron-bridge", Layout(2, pp=2, zero=3), "zero is 3 under a pipeline"),
         ("torchtitan", Layout(zero=1), "zero is 1: only 0, 2, 3 can be run"),
+        ("torchtitan", Layout(pp=4, chunks=3), "8 blocks cannot make 12 chunks of which only"),
     ],
 )
 def test_what_software_does_not_run_is_said(software, layout, sentence):
@@ -524,6 +527,36 @@ def test_flags_are_of_the_program_whose_constants_were_used(software, words):
     program, flags = told(gpt(24, 256, 8, 1024, 128), layout, 16, SOFTWARE[software])
     assert program == words[0]
     assert words[1] in flags
+
+
+@pytest.mark.parametrize("blocks", [126, 44, 30, 10])
+def test_torchtitan_makes_the_stages_that_its_flags_ask_for(blocks):
+    """By the rule in its pipeline_parallel.py: so many that pp divides them, none below empty."""
+    model, by = gpt(blocks, 128, 2, 512, 64), SOFTWARE["torchtitan"]
+    every = [Layout(pp=pp, chunks=v) for pp in (2, 4, 8, 16) for v in range(2, 1 + blocks // 2)]
+    run = [layout for layout in every if not by.runs.refuses(layout, blocks)]
+    for layout in run:
+        flags = dict(re.findall(r"(\w+) (\d+)", told(model, layout, 16, by)[1]))
+        each, first, last = (int(flags[f"pipeline_parallel_{name}"]) for name in LESS)
+        stages = math.ceil((blocks + first + last) / each)
+        assert stages == layout.pp * layout.chunks, layout
+        assert max(first, last) <= (blocks + first + last) // stages, layout
+    assert 1 < len(run) < len(every)
+
+
+LESS = "layers_per_stage", "first_stage_less_layers", "last_stage_less_layers"
+
+
+def test_what_megatron_asks_for_is_told_of_megatron_alone(capsys):
+    asked = "llama3-405b", "--ranks", "512", "--batch", "128", "--json"
+    notes = {}
+    for software in ("nemo", "torchtitan"):
+        assert main([*asked, "--software", software]) == 0
+        found = json.loads(capsys.readouterr().out)
+        notes[found["program"]] = found["note"]
+        assert 126 % (found["best"][0]["layout"]["pp"] * found["best"][0]["layout"]["chunks"])
+    assert notes["Megatron-LM"].startswith("126 blocks do not divide")
+    assert notes["torchtitan"] == ""
 
 
 def test_what_hides_nothing_asks_for_no_overlap():
