@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import is_dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -37,6 +38,7 @@ from byhand.model.mlp import MLP, mean_squared_error, random_weights
 from byhand.model.optimizers import AdamW
 from byhand.pipeline_schedules import interleaved, one_forward_one_backward, zero_bubble_h1
 from byhand.pipeline_schedules.actions import Schedule
+from byhand.rank_groups.grid import RankGrid
 from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.runtime.ledger import sent_bytes as ledgers_bytes
 from byhand.sequence_parallel.gpt import next_token_loss as split_loss
@@ -512,6 +514,15 @@ def test_a_narrow_product_is_slower():
     assert machine.rate(64) == FREE.flops / 2
     both = [seconds(even(), Layout(tp=t), machine, 1)["computing"] for t in (1, 4)]
     assert both[1] == pytest.approx(both[0] / 4 * (1 + 64 / 16) / 2)
+
+
+def test_an_estimate_remembers_seconds_and_no_ranks():
+    """It is asked of thousands of layouts, each of thousands of ranks."""
+    layout, machine = Layout(dp=96, tp=8, pp=8), Machine(between=1e9, ranks_per_host=8)
+    for count in (estimate, seconds):
+        count(gpt(8, 64, 8, 100, 16), layout, machine, 96)
+    gc.collect()
+    assert not [kept for kept in gc.get_objects() if type(kept) is RankGrid and kept.dp == 96]
 
 
 def test_experts_rows_travel_four_times():
