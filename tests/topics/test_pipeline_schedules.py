@@ -180,6 +180,21 @@ def test_an_incomplete_schedule_is_refused(spoil, words):
         check(schedule)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ((0, 2), "no stage has an action of micro-batch 1, but there are some of 2"),
+        ((1, 2), "no stage has an action of micro-batch 0, but there are some of 1"),
+        ((-1, 0), "no stage has an action of micro-batch 1, but there are some of -1"),
+    ],
+)
+def test_a_schedule_that_leaves_out_a_micro_batch_is_refused(numbers, words):
+    """A step would not train on its rows."""
+    stage = [Action(kind, i) for kind in ("forward", "backward") for i in numbers]
+    with pytest.raises(ScheduleError, match=words):
+        check([stage, stage])
+
+
 def test_counts_that_make_no_pipeline_are_refused():
     with pytest.raises(ScheduleError, match="at least 1 of its micro-batches, not 0"):
         gpipe(2, 0)

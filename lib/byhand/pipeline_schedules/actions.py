@@ -8,6 +8,7 @@ schedules themselves.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -190,6 +191,13 @@ def _check_complete(schedule: Actions) -> None:
         raise ScheduleError(
             f"a schedule of {len(schedule)} stages visits each of them, 0 to {len(schedule) - 1}, "
             f"and no other: its route is {', '.join(map(str, route))}"
+        )
+    missing = next(number for number in itertools.count() if number not in batches)
+    if missing < len(batches):
+        other = next(number for number in sorted(batches) if not 0 <= number < missing)
+        raise ScheduleError(
+            f"no stage has an action of micro-batch {missing}, but there are some of {other}: "
+            "micro-batches are numbered from 0 on, and none is left out"
         )
     for stage, actions in enumerate(schedule):
         chunks = route.count(stage)
