@@ -47,7 +47,18 @@ class EqualToEverything(torch.Tensor):
 
 @pytest.mark.parametrize(
     "value",
-    [3, 2.5, "a", b"a", True, None, [1, (2.0, None)], {"loss": [floats(1.0)]}, torch.ones(2, 0)],
+    [
+        3,
+        2.5,
+        "a",
+        b"a",
+        True,
+        None,
+        [1, (2.0, None)],
+        {"loss": [floats(1.0)]},
+        torch.ones(2, 0),
+        {(0, 1): 2},
+    ],
 )
 def test_a_value_equals_itself(value):
     check.equal(value, value)

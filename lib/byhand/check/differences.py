@@ -54,8 +54,7 @@ def _first_difference(
             return [], _both(got, expected, *lengths)
         pairs = enumerate(zip(got, expected, strict=True))
     elif isinstance(expected, dict) and type(got) is dict:
-        strange = [key for key in got if type(key) not in (str, int, bool, type(None))]
-        if strange or set(got) != set(expected):
+        if not all(map(_is_plain_key, got)) or set(got) != set(expected):
             return [], [
                 f"got the keys      {', '.join(sorted(map(describe, got)))}",
                 f"expected the keys {', '.join(sorted(map(describe, expected)))}",
@@ -68,6 +67,12 @@ def _first_difference(
         if lines:
             return [key, *path], lines
     return [], []
+
+
+def _is_plain_key(key: object) -> bool:
+    if type(key) is tuple:
+        return all(map(_is_plain_key, key))
+    return type(key) in (str, int, bool, type(None))
 
 
 def _values_differ(got: Any, expected: Any, tolerance: float, world_size: int | None) -> list[str]:
