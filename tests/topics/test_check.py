@@ -175,6 +175,15 @@ def test_a_mean_instead_of_a_sum_is_recognised():
     assert "4 times too small, and there are as many ranks" in text
 
 
+def test_small_numbers_are_multiples_by_the_same_measure_as_large_ones():
+    got, expected = floats(3, -1, 0.5, 2), floats(1, 0.7, -1, -1)
+    for scale in (1, 1e-9):
+        assert "times too" not in message(check.equal, scale * got, scale * expected)
+        assert "3 times too large" in message(check.equal, scale * 3 * got, scale * got)
+    rounded = floats(3, 1e-17), floats(1, 0)  # a sum that cancels but for its rounding
+    assert "3 times too large" in message(check.equal, *rounded)
+
+
 def test_another_ranks_value_is_recognised():
     run = run_of([floats(2), floats(1)])
     text = message(check.results, run, [floats(1), floats(2)], what="the shifted tensor")
