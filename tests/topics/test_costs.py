@@ -423,7 +423,11 @@ def test_layouts_are_all_of_them_once():
         (lambda: sent(gpt(1, 8, 2, 4, 4), Layout(pp=2), 4, stage=2), "there is no stage 2"),
         (lambda: gpt(1, 10, 4, 4, 4), "10 features do not make 4 heads"),
         (lambda: gpt(1, 8, 4, 4, 4, num_key_heads=3), "4 heads cannot share 3 key heads"),
+        (lambda: held(gpt(1, 8, 2, 4, 4), Layout(), -8), "-8 sequences do not make micro-batches"),
         (lambda: gpt(0, 8, 4, 4, 4), "num_layers is 0"),
+        (lambda: gpt(1, 8, 4, 4, 4, num_key_heads=-4), "num_key_heads is -4: it must be at least"),
+        (lambda: gpt(1, 8, 4, 4, 4, width=-5), "width is -5"),
+        (lambda: gpt(1, 8, 4, 4, 4, itemsize=0), "itemsize is 0"),
         (lambda: gpt(1, 8, 4, 4, 4, num_experts=2), "a token cannot visit 0 of 2 experts"),
     ],
 )

@@ -96,10 +96,10 @@ class Layout:
             ValueError: the sequences do not make whole micro-batches on every replica.
         """
         number, more = divmod(num_sequences, self.dp * self.rows)
-        if more or not number:
+        if more or number < 1:
             raise ValueError(
                 f"{num_sequences} sequences do not make micro-batches of {self.rows} on {self.dp} "
-                f"replicas: they must be a multiple of {self.dp * self.rows}"
+                f"replicas: they must be a multiple of {self.dp * self.rows}, and more than none"
             )
         return number
 
