@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -170,6 +171,7 @@ def test_the_first_impossible_action_is_named():
         (lambda s: s[1].pop(), "stage 1 does forward for micro-batch 2"),
         (lambda s: s[0].append(Action("forward", 0)), "forward 0 is there twice"),
         (lambda s: s[0].append(Action("sideways", 0)), "no kind of forward"),
+        (lambda s: s[0].append(("forward", 3)), r"action 7: \('forward', 3\) is no action: write"),
         (lambda s: s[0].clear(), "every stage some action"),
     ],
 )
@@ -200,6 +202,10 @@ def test_counts_that_make_no_pipeline_are_refused():
         gpipe(2, 0)
     with pytest.raises(ScheduleError, match="5 micro-batches are not a multiple of 2 stages"):
         interleaved(2, 5, 2)
+    assert gpipe(np.int64(2), np.int32(3)) == gpipe(2, 3)  # any library's whole number
+    assert interleaved(np.int64(2), 4, np.int64(2)) == interleaved(2, 4, 2)
+    with pytest.raises(ScheduleError, match="at least 1 of its stages, not True"):
+        gpipe(True, 3)
 
 
 def test_a_send_that_takes_time_delays_only_the_receiver():

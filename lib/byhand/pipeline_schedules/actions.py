@@ -186,6 +186,13 @@ def _blocked(schedule: Actions, queues: list[deque], made: set) -> str:
 def _check_complete(schedule: Actions) -> None:
     if not schedule or not all(schedule):
         raise ScheduleError("a schedule has at least one stage, and every stage some action")
+    for stage, actions in enumerate(schedule):
+        for number, action in enumerate(actions, 1):
+            if not all(hasattr(action, name) for name in Action._fields):
+                raise ScheduleError(
+                    f"stage {stage}, action {number}: {action!r} is no action: write "
+                    f"Action({', '.join(Action._fields)})"
+                )
     route, batches = route_of(schedule), {a.micro_batch for actions in schedule for a in actions}
     if set(route) != set(range(len(schedule))):
         raise ScheduleError(
