@@ -571,6 +571,7 @@ def test_what_no_published_step_has_is_called_extrapolated():
     far = replace(run.layout, dp=64, tp=16, zero=1)
     assert beyond(far, run.software) == ["dp 64", "tp 16", "ZeRO 1"]
     assert beyond(replace(run.layout, sequence=False), "nemo")[-1] == "recompute selective"
+    assert beyond(replace(run.layout, order=OUTER_DP), run.software) == [f"order {OUTER_DP}"]
 
 
 def test_the_tools_json_is_what_search_finds():
