@@ -20,6 +20,7 @@ from byhand.costs import Layout, Machine, gpt, held, layouts, sent
 from byhand.costs.counting import chunks, in_flight
 from byhand.costs.layout import RECOMPUTE
 from byhand.costs.timing import Step as Costed
+from byhand.frameworks.configurations import deepseek_v3
 from byhand.pipeline_schedules.simulation import simulate
 from byhand.planner import MACHINES, SOFTWARE, runs, search, step
 from byhand.planner.__main__ import main
@@ -75,8 +76,9 @@ def test_sizes_are_what_gpt_was_given(model):
 
 def test_a_model_that_is_no_gpt_is_refused_in_a_sentence():
     halves = replace(SMALL, parts=tuple(part for part in SMALL.parts if part.half))
-    with pytest.raises(ValueError, match="the planner takes models of"):
-        step(halves, Layout(), A100, 1, software="fsdp")
+    for model in (halves, deepseek_v3()):
+        with pytest.raises(ValueError, match="the planner takes models of"):
+            step(model, Layout(), A100, 1, software="fsdp")
 
 
 @pytest.mark.parametrize("order", [*ORDERS, "dp-tp-cp-ep-pp"])
