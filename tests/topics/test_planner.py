@@ -256,6 +256,21 @@ def test_what_cannot_be_is_refused_in_a_sentence(change, sentence):
         step(**(asked | change))
 
 
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"num_ranks": 0}, "num_ranks is 0: it must be at least 1"),
+        ({"num_sequences": -8}, "num_sequences is -8: it must be at least 1"),
+        ({"tp": 0}, "the most of tp is 0: it must be at least 1"),
+        ({"zero": -1}, "the most of zero is -1: it must be at least 0"),
+    ],
+)
+def test_a_search_for_nothing_is_refused_in_a_sentence(change, sentence):
+    asked = {"model": SMALL, "machine": "h100-80gb", "num_ranks": 8, "num_sequences": 8}
+    with pytest.raises(ValueError, match=sentence):
+        search(**(asked | change))
+
+
 def test_objects_do_as_well_as_names():
     named_, given = (
         step(LLAMA, Layout(dp=2), machine, 4, software=software)
