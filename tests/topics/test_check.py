@@ -47,7 +47,18 @@ class EqualToEverything(torch.Tensor):
 
 @pytest.mark.parametrize(
     "value",
-    [3, 2.5, "a", b"a", True, None, [1, (2.0, None)], {"loss": [floats(1.0)]}, torch.ones(2, 0)],
+    [
+        3,
+        2.5,
+        "a",
+        b"a",
+        True,
+        None,
+        [1, (2.0, None)],
+        {"loss": [floats(1.0)]},
+        torch.ones(2, 0),
+        {(0, 1): 2},
+    ],
 )
 def test_a_value_equals_itself(value):
     check.equal(value, value)
@@ -162,6 +173,15 @@ def test_a_mean_instead_of_a_sum_is_recognised():
     assert "4 times too small" in message(check.equal, floats(1, 2), floats(4, 8))
     text = message(check.results, run_of([2.5] * 4), [10.0] * 4)
     assert "4 times too small, and there are as many ranks" in text
+
+
+def test_small_numbers_are_multiples_by_the_same_measure_as_large_ones():
+    got, expected = floats(3, -1, 0.5, 2), floats(1, 0.7, -1, -1)
+    for scale in (1, 1e-9):
+        assert "times too" not in message(check.equal, scale * got, scale * expected)
+        assert "3 times too large" in message(check.equal, scale * 3 * got, scale * got)
+    rounded = floats(3, 1e-17), floats(1, 0)  # a sum that cancels but for its rounding
+    assert "3 times too large" in message(check.equal, *rounded)
 
 
 def test_another_ranks_value_is_recognised():

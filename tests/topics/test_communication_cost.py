@@ -233,6 +233,11 @@ def test_what_no_line_fits_is_refused(sizes, seconds, said):
         fit([cost("ring", 4, size) for size in sizes], seconds)
 
 
+def test_one_rank_alone_is_no_measurement():
+    with pytest.raises(ValueError, match="0 rounds: one rank alone sends nothing"):
+        fit([cost("ring", 1, size) for size in (1, 2, 3)], [1.0, 2.0, 3.0])
+
+
 # Measuring
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import is_dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -37,6 +38,7 @@ from byhand.model.mlp import MLP, mean_squared_error, random_weights
 from byhand.model.optimizers import AdamW
 from byhand.pipeline_schedules import interleaved, one_forward_one_backward, zero_bubble_h1
 from byhand.pipeline_schedules.actions import Schedule
+from byhand.rank_groups.grid import RankGrid
 from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.runtime.ledger import sent_bytes as ledgers_bytes
 from byhand.sequence_parallel.gpt import next_token_loss as split_loss
@@ -411,6 +413,8 @@ def test_layouts_are_all_of_them_once():
     ("wrong", "sentence"),
     [
         (lambda: Layout(dp=0), "dp is 0: it must be at least 1"),
+        (lambda: Layout(dp=2, ep=8), "2 ranks of dp 2 × cp 1 cannot share experts by ep 8"),
+        (lambda: Layout(dp=3, cp=2, ep=4), "6 ranks of dp 3 × cp 2 cannot share experts by ep 4"),
         (lambda: Layout(zero=4), "zero is 4"),
         (lambda: Layout(recompute="some"), "known are none, selective, full"),
         (lambda: layouts(8, tq=2), "no degree is called tq"),
@@ -419,7 +423,11 @@ def test_layouts_are_all_of_them_once():
         (lambda: sent(gpt(1, 8, 2, 4, 4), Layout(pp=2), 4, stage=2), "there is no stage 2"),
         (lambda: gpt(1, 10, 4, 4, 4), "10 features do not make 4 heads"),
         (lambda: gpt(1, 8, 4, 4, 4, num_key_heads=3), "4 heads cannot share 3 key heads"),
+        (lambda: held(gpt(1, 8, 2, 4, 4), Layout(), -8), "-8 sequences do not make micro-batches"),
         (lambda: gpt(0, 8, 4, 4, 4), "num_layers is 0"),
+        (lambda: gpt(1, 8, 4, 4, 4, num_key_heads=-4), "num_key_heads is -4: it must be at least"),
+        (lambda: gpt(1, 8, 4, 4, 4, width=-5), "width is -5"),
+        (lambda: gpt(1, 8, 4, 4, 4, itemsize=0), "itemsize is 0"),
         (lambda: gpt(1, 8, 4, 4, 4, num_experts=2), "a token cannot visit 0 of 2 experts"),
     ],
 )
@@ -510,6 +518,15 @@ def test_a_narrow_product_is_slower():
     assert machine.rate(64) == FREE.flops / 2
     both = [seconds(even(), Layout(tp=t), machine, 1)["computing"] for t in (1, 4)]
     assert both[1] == pytest.approx(both[0] / 4 * (1 + 64 / 16) / 2)
+
+
+def test_an_estimate_remembers_seconds_and_no_ranks():
+    """It is asked of thousands of layouts, each of thousands of ranks."""
+    layout, machine = Layout(dp=96, tp=8, pp=8), Machine(between=1e9, ranks_per_host=8)
+    for count in (estimate, seconds):
+        count(gpt(8, 64, 8, 100, 16), layout, machine, 96)
+    gc.collect()
+    assert not [kept for kept in gc.get_objects() if type(kept) is RankGrid and kept.dp == 96]
 
 
 def test_experts_rows_travel_four_times():

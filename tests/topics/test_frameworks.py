@@ -206,6 +206,10 @@ def test_a_tool_is_chosen_by_what_fits_by_what_is_split_and_by_the_table_on_two_
         ({"tp": 1, "pp": 1}, "FSDP2"),
     ):
         assert tool_for(replace(JOBS["176 B"], **change)) == tool, change
+    with pytest.raises(
+        ValueError, match=r"70 billion parameters on 8 GPUs of 80 GB.* DDP \(1120 GB"
+    ):
+        tool_for(Job(70e9, 8))
     for name, run in (("405 B", "torchtitan 405B"), ("176 B", "BLOOM 176B")):
         job, layout = JOBS[name], CONFIGURATIONS[run].layout
         assert (job.gpus, job.tp, job.pp) == (layout.num_ranks, layout.tp, layout.pp)

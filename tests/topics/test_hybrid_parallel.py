@@ -342,6 +342,15 @@ def test_with_a_free_network_only_the_bubble_is_idle(factors, m):
     assert found.computing == pytest.approx(3 * 16 * 8 * m / 8)  # the work, shared by 8 ranks
 
 
+def test_two_stages_sum_a_tables_gradients_only_where_they_share_it():
+    machine, layout = Machine(between=1e6, ranks_per_host=1), Layout(pp=2)
+    sums = {
+        tied: predict(gpt(4, 64, 4, 100, 16, tied=tied), layout, machine, gpipe(2, 4), 4, 1e-3).sums
+        for tied in (False, True)
+    }
+    assert sums[True] > sums[False] == 0
+
+
 def test_software_is_added_to_a_step_and_makes_its_idle_share_smaller():
     layout, schedule = Layout(4, 1, 2), one_forward_one_backward(2, 2)
     without, found = (predict(SIZES, layout, Machine(), schedule, 16, 1.0, s) for s in (0.0, 9.0))

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -170,6 +171,7 @@ def test_the_first_impossible_action_is_named():
         (lambda s: s[1].pop(), "stage 1 does forward for micro-batch 2"),
         (lambda s: s[0].append(Action("forward", 0)), "forward 0 is there twice"),
         (lambda s: s[0].append(Action("sideways", 0)), "no kind of forward"),
+        (lambda s: s[0].append(("forward", 3)), r"action 7: \('forward', 3\) is no action: write"),
         (lambda s: s[0].clear(), "every stage some action"),
     ],
 )
@@ -180,11 +182,30 @@ def test_an_incomplete_schedule_is_refused(spoil, words):
         check(schedule)
 
 
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ((0, 2), "no stage has an action of micro-batch 1, but there are some of 2"),
+        ((1, 2), "no stage has an action of micro-batch 0, but there are some of 1"),
+        ((-1, 0), "no stage has an action of micro-batch 1, but there are some of -1"),
+    ],
+)
+def test_a_schedule_that_leaves_out_a_micro_batch_is_refused(numbers, words):
+    """A step would not train on its rows."""
+    stage = [Action(kind, i) for kind in ("forward", "backward") for i in numbers]
+    with pytest.raises(ScheduleError, match=words):
+        check([stage, stage])
+
+
 def test_counts_that_make_no_pipeline_are_refused():
     with pytest.raises(ScheduleError, match="at least 1 of its micro-batches, not 0"):
         gpipe(2, 0)
     with pytest.raises(ScheduleError, match="5 micro-batches are not a multiple of 2 stages"):
         interleaved(2, 5, 2)
+    assert gpipe(np.int64(2), np.int32(3)) == gpipe(2, 3)  # any library's whole number
+    assert interleaved(np.int64(2), 4, np.int64(2)) == interleaved(2, 4, 2)
+    with pytest.raises(ScheduleError, match="at least 1 of its stages, not True"):
+        gpipe(True, 3)
 
 
 def test_a_send_that_takes_time_delays_only_the_receiver():

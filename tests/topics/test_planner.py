@@ -7,6 +7,8 @@ import dataclasses
 import functools
 import itertools
 import json
+import math
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,6 +20,7 @@ from byhand.costs import Layout, Machine, gpt, held, layouts, sent
 from byhand.costs.counting import chunks, in_flight
 from byhand.costs.layout import RECOMPUTE
 from byhand.costs.timing import Step as Costed
+from byhand.frameworks.configurations import deepseek_v3
 from byhand.pipeline_schedules.simulation import simulate
 from byhand.planner import MACHINES, SOFTWARE, runs, search, step
 from byhand.planner.__main__ import main
@@ -29,7 +32,7 @@ from byhand.planner.memory import parameters
 from byhand.planner.messages import ring
 from byhand.planner.models import NAMES, named
 from byhand.planner.published import beyond, published, scored
-from byhand.planner.search import ORDERS
+from byhand.planner.search import ORDERS, OUTER_DP
 from byhand.planner.sizes import sizes
 from byhand.planner.software import UNSEEN
 from byhand.planner.step import ask, turns
@@ -73,23 +76,48 @@ def test_sizes_are_what_gpt_was_given(model):
 
 def test_a_model_that_is_no_gpt_is_refused_in_a_sentence():
     halves = replace(SMALL, parts=tuple(part for part in SMALL.parts if part.half))
-    with pytest.raises(ValueError, match="the planner takes models of"):
-        step(halves, Layout(), A100, 1, software="fsdp")
+    for model in (halves, deepseek_v3()):
+        with pytest.raises(ValueError, match="the planner takes models of"):
+            step(model, Layout(), A100, 1, software="fsdp")
 
 
 @pytest.mark.parametrize("order", [*ORDERS, "dp-tp-cp-ep-pp"])
-@pytest.mark.parametrize("num_ranks", [16, 24, 40, 64])
+@pytest.mark.parametrize("num_ranks", [2, 3, 4, 5, 6, 7, 8, 16, 24, 40, 64])
 def test_a_groups_cards_are_those_that_costs_counts_rank_by_rank(num_ranks, order):
     """All of them where strides fit a host, and no more elsewhere."""
     machine = Machine(between=1.0, ranks_per_host=8, links_per_host=8)
     for layout in layouts(num_ranks, order, cp=2 if order.endswith("pp") else 1):
         at = table([layout])
-        for axis in ("tp", "dp", "pp", "cp"):
+        for axis in ("tp", "dp", "pp", "cp", "dp-cp"):
             load, stride = machine.load(layout.grid.groups(axis)), at.stride(axis)[0]
             each = 1 / at.cards(axis, 8)[0]
             assert each >= load, (layout, axis)
-            if 8 % stride == 0 or stride % 8 == 0:
+            together = axis != "dp-cp" or order in ORDERS  # not where tp lies between dp and cp
+            if together and (8 % stride == 0 or stride % 8 == 0):
                 assert each == load, (layout, axis)
+
+
+@pytest.mark.parametrize("order", [*ORDERS, "tp-dp-pp-cp-ep"])
+def test_neighbours_of_a_group_are_a_stride_apart_and_no_ring_has_more_cards_than_its_ranks(order):
+    """With experts, and where stages lie between dp and cp: every layout that can be built."""
+    machine = Machine(between=1.0, ranks_per_host=8, links_per_host=8)
+    for layout in layouts(48, order, cp=4, ep=4):
+        with contextlib.suppress(ValueError):  # dense and experts' layers in different pipelines
+            grid, at = layout.grid, table([layout])
+            for axis in ("tp", "dp", "pp", "cp", "ep", "expert-dp", "dp-cp"):
+                groups, stride = grid.groups(axis), at.stride(axis)[0]
+                assert 1 / at.cards(axis, 8)[0] >= machine.load(groups), (layout, axis)
+                if groups.shape[1] > 1 and axis != "dp-cp":
+                    assert groups[0, 1] - groups[0, 0] == stride, (layout, axis)
+
+
+@pytest.mark.parametrize("layout", [Layout(6), Layout(3, 2), Layout(pp=6), Layout(2, 1, 4)])
+def test_ranks_that_share_one_host_use_no_card(layout):
+    """Nor does a tied table between two stages: a step takes as long with cards of a tenth."""
+    model, fast = gpt(12, 768, 12, 50304, 1024), MACHINES["h100-80gb"]
+    slow = replace(fast, between=fast.between / 10)
+    parts = [dict(step(model, layout, machine, 12).parts) for machine in (fast, slow)]
+    assert parts[0] == parts[1]
 
 
 # What stands in byhand.costs too
@@ -228,6 +256,21 @@ def test_what_cannot_be_is_refused_in_a_sentence(change, sentence):
         step(**(asked | change))
 
 
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"num_ranks": 0}, "num_ranks is 0: it must be at least 1"),
+        ({"num_sequences": -8}, "num_sequences is -8: it must be at least 1"),
+        ({"tp": 0}, "the most of tp is 0: it must be at least 1"),
+        ({"zero": -1}, "the most of zero is -1: it must be at least 0"),
+    ],
+)
+def test_a_search_for_nothing_is_refused_in_a_sentence(change, sentence):
+    asked = {"model": SMALL, "machine": "h100-80gb", "num_ranks": 8, "num_sequences": 8}
+    with pytest.raises(ValueError, match=sentence):
+        search(**(asked | change))
+
+
 def test_objects_do_as_well_as_names():
     named_, given = (
         step(LLAMA, Layout(dp=2), machine, 4, software=software)
@@ -331,6 +374,15 @@ def test_a_search_says_of_each_layout_what_step_says():
         assert layout.num_ranks == 16
 
 
+def test_every_layout_of_a_search_can_be_built():
+    """With experts, and stages near: both kinds of layers have the same pipelines."""
+    found = search(MIXTURE, "h100-80gb", 16, 32, software="megatron-bridge")
+    kinds = {(at.order == OUTER_DP, at.ep > 1) for at, _ in found}
+    assert kinds == {(False, False), (False, True), (True, False)}
+    for layout, _ in found:
+        assert layout.grid.expert_dp == layout.expert_dp
+
+
 def test_a_long_sequence_is_shared_by_as_many_as_it_needs():
     found = search(named("llama3-8b", 1 << 20), "h100-80gb", 64, 1)
     assert found[0][0].cp > 16
@@ -393,6 +445,7 @@ def test_every_published_layout_is_one_that_its_software_runs():
         ("nemo", Layout(pp=9), "8 blocks cannot make 9 chunks"),
         ("megatron-bridge", Layout(2, pp=2, zero=3), "zero is 3 under a pipeline"),
         ("torchtitan", Layout(zero=1), "zero is 1: only 0, 2, 3 can be run"),
+        ("torchtitan", Layout(pp=4, chunks=3), "8 blocks cannot make 12 chunks of which only"),
     ],
 )
 def test_what_software_does_not_run_is_said(software, layout, sentence):
@@ -493,6 +546,36 @@ def test_flags_are_of_the_program_whose_constants_were_used(software, words):
     assert words[1] in flags
 
 
+@pytest.mark.parametrize("blocks", [126, 44, 30, 10])
+def test_torchtitan_makes_the_stages_that_its_flags_ask_for(blocks):
+    """By the rule in its pipeline_parallel.py: so many that pp divides them, none below empty."""
+    model, by = gpt(blocks, 128, 2, 512, 64), SOFTWARE["torchtitan"]
+    every = [Layout(pp=pp, chunks=v) for pp in (2, 4, 8, 16) for v in range(2, 1 + blocks // 2)]
+    run = [layout for layout in every if not by.runs.refuses(layout, blocks)]
+    for layout in run:
+        flags = dict(re.findall(r"(\w+) (\d+)", told(model, layout, 16, by)[1]))
+        each, first, last = (int(flags[f"pipeline_parallel_{name}"]) for name in LESS)
+        stages = math.ceil((blocks + first + last) / each)
+        assert stages == layout.pp * layout.chunks, layout
+        assert max(first, last) <= (blocks + first + last) // stages, layout
+    assert 1 < len(run) < len(every)
+
+
+LESS = "layers_per_stage", "first_stage_less_layers", "last_stage_less_layers"
+
+
+def test_what_megatron_asks_for_is_told_of_megatron_alone(capsys):
+    asked = "llama3-405b", "--ranks", "512", "--batch", "128", "--json"
+    notes = {}
+    for software in ("nemo", "torchtitan"):
+        assert main([*asked, "--software", software]) == 0
+        found = json.loads(capsys.readouterr().out)
+        notes[found["program"]] = found["note"]
+        assert 126 % (found["best"][0]["layout"]["pp"] * found["best"][0]["layout"]["chunks"])
+    assert notes["Megatron-LM"].startswith("126 blocks do not divide")
+    assert notes["torchtitan"] == ""
+
+
 def test_what_hides_nothing_asks_for_no_overlap():
     given = named("gpt-1t"), Layout(2, 8, 8, zero=1, sequence=True), 64
     assert "overlap" not in megatron(*given, software=SOFTWARE["megatron-2022"])
@@ -505,6 +588,7 @@ def test_what_no_published_step_has_is_called_extrapolated():
     far = replace(run.layout, dp=64, tp=16, zero=1)
     assert beyond(far, run.software) == ["dp 64", "tp 16", "ZeRO 1"]
     assert beyond(replace(run.layout, sequence=False), "nemo")[-1] == "recompute selective"
+    assert beyond(replace(run.layout, order=OUTER_DP), run.software) == [f"order {OUTER_DP}"]
 
 
 def test_the_tools_json_is_what_search_finds():

@@ -243,6 +243,13 @@ def test_a_refusal_has_the_numbers_and_the_rule(degrees, sentence):
         rank_groups(16, **degrees)
 
 
+def test_a_degree_may_be_any_librarys_whole_number():
+    assert rank_groups(np.int64(8), tp=np.int32(2), pp=2) == rank_groups(8, tp=2, pp=2)
+    for number in (True, np.float64(2), np.True_):
+        with pytest.raises(ValueError, match=r"tp is .* it must be a whole number of at least 1"):
+            rank_groups(8, tp=number)
+
+
 def test_a_mesh_refuses_what_it_does_not_have():
     mesh = Mesh({"tp": 2, "dp": 4})
     with pytest.raises(ValueError, match="there is no rank 8 among 8"):

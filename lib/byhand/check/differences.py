@@ -54,8 +54,7 @@ def _first_difference(
             return [], _both(got, expected, *lengths)
         pairs = enumerate(zip(got, expected, strict=True))
     elif isinstance(expected, dict) and type(got) is dict:
-        strange = [key for key in got if type(key) not in (str, int, bool, type(None))]
-        if strange or set(got) != set(expected):
+        if not all(map(_is_plain_key, got)) or set(got) != set(expected):
             return [], [
                 f"got the keys      {', '.join(sorted(map(describe, got)))}",
                 f"expected the keys {', '.join(sorted(map(describe, expected)))}",
@@ -68,6 +67,12 @@ def _first_difference(
         if lines:
             return [key, *path], lines
     return [], []
+
+
+def _is_plain_key(key: object) -> bool:
+    if type(key) is tuple:
+        return all(map(_is_plain_key, key))
+    return type(key) in (str, int, bool, type(None))
 
 
 def _values_differ(got: Any, expected: Any, tolerance: float, world_size: int | None) -> list[str]:
@@ -190,7 +195,8 @@ def _multiple(got: Tensor, expected: Tensor, world_size: int | None) -> list[str
     grown = abs(ratio) >= 1
     large, small = (got, expected) if grown else (expected, got)
     factor = ratio if grown else 1 / ratio if ratio else 0.0
-    if not 1.5 < factor < 1025 or not torch.allclose(large, round(factor) * small, rtol=1e-9):
+    near = 1e-9 * large.abs().max().item()
+    if not 1.5 < factor < 1025 or not torch.allclose(large, round(factor) * small, 1e-9, near):
         return []
     factor = round(factor)
     if got.numel() == 1 and factor != world_size:

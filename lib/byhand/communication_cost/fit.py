@@ -70,8 +70,8 @@ def fit(
     uncertain each measurement is, as a share of itself; None: all alike.
 
     Raises:
-        ValueError: fewer than three measurements, of different lengths, not above 0, or all of one
-            size, which no line can be drawn through.
+        ValueError: fewer than three measurements, of different lengths, not above 0, of one rank
+            alone, or all of one size, which no line can be drawn through.
     """
     _check(costs, seconds)
     table, measured = _table(costs), np.array(seconds)
@@ -113,6 +113,8 @@ def _check(costs: Sequence[Cost], seconds: Sequence[float]) -> None:
         raise ValueError(f"{few}: a line and its doubt need 3 at least")
     if min(seconds) <= 0:
         raise ValueError(f"a measurement of {min(seconds)} seconds: all must be above 0")
-    ratios = [cost.num_bytes / cost.rounds for cost in costs if cost.rounds]
-    if len(ratios) < len(costs) or min(ratios) == max(ratios):
+    if not all(cost.rounds for cost in costs):
+        raise ValueError("a cost has 0 rounds: one rank alone sends nothing, measure 2 at least")
+    ratios = [cost.num_bytes / cost.rounds for cost in costs]
+    if min(ratios) == max(ratios):
         raise ValueError("all measurements are of one size per round: vary the size")

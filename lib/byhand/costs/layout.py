@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
 from byhand.rank_groups.grid import ORDER, RankGrid, rank_groups
+from byhand.words import counted
 
 RECOMPUTE = "none", "selective", "full"
 
@@ -22,7 +23,8 @@ class Layout:
     light_ends: where stages share blocks out, the table and the head count as a block each.
 
     Raises:
-        ValueError: a degree below 1, an unknown stage of ZeRO or way to recompute.
+        ValueError: a degree below 1, an ep that does not divide dp x cp, an unknown stage of ZeRO
+            or way to recompute.
 
     >>> layout = Layout(dp=4, tp=2, pp=2, rows=2)
     >>> layout.num_ranks, layout.num_micro_batches(64)
@@ -48,6 +50,11 @@ class Layout:
         for name in ("dp", "tp", "pp", "cp", "ep", "rows", "chunks"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}: it must be at least 1")
+        if self.dp * self.cp % self.ep:
+            raise ValueError(
+                f"{counted(self.dp * self.cp, 'rank')} of dp {self.dp} × cp {self.cp} cannot share "
+                f"experts by ep {self.ep}: it must divide them"
+            )
         if self.zero not in range(4):
             raise ValueError(f"zero is {self.zero}: ZeRO has the stages 1, 2 and 3, and 0 is none")
         if self.recompute not in RECOMPUTE:
@@ -89,10 +96,10 @@ class Layout:
             ValueError: the sequences do not make whole micro-batches on every replica.
         """
         number, more = divmod(num_sequences, self.dp * self.rows)
-        if more or not number:
+        if more or number < 1:
             raise ValueError(
                 f"{num_sequences} sequences do not make micro-batches of {self.rows} on {self.dp} "
-                f"replicas: they must be a multiple of {self.dp * self.rows}"
+                f"replicas: they must be a multiple of {self.dp * self.rows}, and more than none"
             )
         return number
 

@@ -143,8 +143,10 @@ def gpt(
     '174,615,846,912'
     """
     counts = {"num_layers": num_layers, "num_features": num_features, "num_heads": num_heads}
-    for name, count in {**counts, "num_tokens": num_tokens, "num_positions": num_positions}.items():
-        if count < 1:
+    counts |= {"num_tokens": num_tokens, "num_positions": num_positions, "itemsize": itemsize}
+    more = {"num_key_heads": num_key_heads, "head_size": head_size, "width": width}
+    for name, count in (counts | more).items():
+        if count is not None and count < 1:
             raise ValueError(f"{name} is {count}: it must be at least 1")
     if head_size is None and num_features % num_heads:
         raise ValueError(

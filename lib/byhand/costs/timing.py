@@ -30,7 +30,6 @@ from byhand.costs.model import Model, Part
 from byhand.pipeline_schedules.actions import Actions
 from byhand.pipeline_schedules.orders import interleaved, one_forward_one_backward
 from byhand.pipeline_schedules.simulation import simulate
-from byhand.rank_groups.grid import RankGrid
 
 
 class Turn(NamedTuple):
@@ -61,6 +60,12 @@ class Step:
     def num_micro_batches(self) -> int:
         """Of one replica."""
         return self.layout.num_micro_batches(self.num_sequences)
+
+    @cached_property
+    def degrees(self) -> Layout:
+        """The layout's degrees and order alone: what ranks' groups depend on."""
+        of = self.layout
+        return Layout(of.dp, of.tp, of.pp, of.cp, of.ep, of.order)
 
     @property
     def tokens(self) -> float:
@@ -123,12 +128,12 @@ class Step:
 
     def line(self, axis: str) -> AlphaBeta:
         """Seconds a round, and a byte, of messages over an axis, in all its groups at once."""
-        return _line(self.machine, self.layout.grid, axis)
+        return _line(self.machine, self.degrees, axis)
 
     def to_next(self, sender: int, receiver: int) -> float:
         """Seconds until a micro-batch's activations, or their gradients, are on another stage."""
         t = self.layout.tp
-        line = _hop(self.machine, self.layout.grid, sender, receiver)
+        line = _hop(self.machine, self.degrees, sender, receiver)
         gathers = 0 if self.layout.sequence else 1
         return line.seconds("send", 2, self.message / t) + self.crossed(
             "tp", {"all_gather": gathers}
@@ -249,14 +254,14 @@ def estimate(
     return step.parts(*step.estimated())
 
 
-# Thousands of ranks are looked up often: remembered by grid.
+# Thousands of ranks are looked up often: remembered by degrees, for a grid would keep its ranks.
 
 
 @lru_cache(1 << 14)
-def _line(machine: Machine, grid: RankGrid, axis: str) -> AlphaBeta:
-    return machine.line(grid.groups(axis))
+def _line(machine: Machine, degrees: Layout, axis: str) -> AlphaBeta:
+    return machine.line(degrees.grid.groups(axis))
 
 
 @lru_cache(1 << 14)
-def _hop(machine: Machine, grid: RankGrid, sender: int, receiver: int) -> AlphaBeta:
-    return machine.line(grid.groups("pp")[:, [sender, receiver]])
+def _hop(machine: Machine, degrees: Layout, sender: int, receiver: int) -> AlphaBeta:
+    return machine.line(degrees.grid.groups("pp")[:, [sender, receiver]])

@@ -75,5 +75,17 @@ def ruled_out(tool: Tool, job: Job) -> str:
 
 
 def tool_for(job: Job) -> str:
-    """The tool to try first: the first that nothing rules out."""
-    return next(name for name, tool in TOOLS.items() if not ruled_out(tool, job))
+    """The tool to try first: the first that nothing rules out.
+
+    Raises:
+        ValueError: something rules out each of them; the sentence says what.
+    """
+    reasons = {name: ruled_out(tool, job) for name, tool in TOOLS.items()}
+    for name, reason in reasons.items():
+        if not reason:
+            return name
+    told = ", ".join(f"{name} ({reason})" for name, reason in reasons.items())
+    raise ValueError(
+        f"no tool trains {job.parameters / 1e9:g} billion parameters on {job.gpus} GPUs of "
+        f"{MEMORY / 1e9:.0f} GB with tp {job.tp} and pp {job.pp}; what rules out each: {told}"
+    )

@@ -115,7 +115,6 @@ def predict(
     forward, backward = compute + reduce, 2 * compute + reduce
     timeline = simulate(schedule, forward, backward, backward_weight=0, send=send)
     sums = machine.all_reduce(groups("dp"), held_bytes(model, layout) / (tp * pp))
-    if pp > 1:
-        table = next(part for part in model.parts if part.tied)
+    for table in (part for part in model.parts if part.tied and pp > 1):
         sums += machine.all_reduce(groups("embedding"), table.parameters * model.itemsize)
     return Prediction(timeline, 2 * m * reduce, sums, 3 * m * compute, software)

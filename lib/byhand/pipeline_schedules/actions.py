@@ -8,6 +8,7 @@ schedules themselves.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -185,11 +186,25 @@ def _blocked(schedule: Actions, queues: list[deque], made: set) -> str:
 def _check_complete(schedule: Actions) -> None:
     if not schedule or not all(schedule):
         raise ScheduleError("a schedule has at least one stage, and every stage some action")
+    for stage, actions in enumerate(schedule):
+        for number, action in enumerate(actions, 1):
+            if not all(hasattr(action, name) for name in Action._fields):
+                raise ScheduleError(
+                    f"stage {stage}, action {number}: {action!r} is no action: write "
+                    f"Action({', '.join(Action._fields)})"
+                )
     route, batches = route_of(schedule), {a.micro_batch for actions in schedule for a in actions}
     if set(route) != set(range(len(schedule))):
         raise ScheduleError(
             f"a schedule of {len(schedule)} stages visits each of them, 0 to {len(schedule) - 1}, "
             f"and no other: its route is {', '.join(map(str, route))}"
+        )
+    missing = next(number for number in itertools.count() if number not in batches)
+    if missing < len(batches):
+        other = next(number for number in sorted(batches) if not 0 <= number < missing)
+        raise ScheduleError(
+            f"no stage has an action of micro-batch {missing}, but there are some of {other}: "
+            "micro-batches are numbered from 0 on, and none is left out"
         )
     for stage, actions in enumerate(schedule):
         chunks = route.count(stage)

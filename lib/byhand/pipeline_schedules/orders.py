@@ -25,6 +25,7 @@ DeepSeek-AI 2024 (DualPipe, arXiv:2412.19437), its V form as torch orders it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Integral
 
 from byhand.pipeline_schedules.actions import Action, Schedule, ScheduleError
 from byhand.pipeline_schedules.routes import there_and_back
@@ -225,7 +226,7 @@ def _zero_bubble(num_stages: int, num_micro_batches: int, depth: int) -> list[li
 def _check_counts(num_stages: int, num_micro_batches: int, num_chunks: int = 1) -> None:
     counts = {"stages": num_stages, "micro-batches": num_micro_batches, "chunks": num_chunks}
     for name, count in counts.items():
-        if type(count) is not int or count < 1:
+        if not isinstance(count, Integral) or isinstance(count, bool) or count < 1:
             raise ScheduleError(f"a pipeline has at least 1 of its {name}, not {count!r}")
 
 

@@ -95,7 +95,7 @@ def answer(question: Question, found: Found, why: Sequence[str]) -> dict[str, An
         "extrapolated": beyond(found[0][0], question.software.name),
         "program": program,
         "flags": words,
-        "note": flags.uneven(question.model, found[0][0]),
+        "note": flags.uneven(question.model, found[0][0]) if program == flags.MEGATRON else "",
     }
 
 

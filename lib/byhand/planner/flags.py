@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from byhand.costs.layout import Layout
 from byhand.costs.model import Model
+from byhand.planner.runs import shared_out
 from byhand.planner.sizes import sizes
 from byhand.planner.software import Software
 from byhand.rank_groups.grid import ORDER
@@ -127,10 +128,10 @@ def torchtitan(model: Model, layout: Layout, num_sequences: int) -> str:
         schedule = "Interleaved1F1B" if layout.chunks > 1 else "1F1B"
         flags["parallelism.pipeline_parallel_schedule"] = schedule
     if layout.chunks > 1:
-        each = -(-sizes(model).blocks // (layout.pp * layout.chunks))
+        each, first, last = shared_out(sizes(model).blocks, layout.pp * layout.chunks)
         flags["parallelism.pipeline_parallel_layers_per_stage"] = each
-        flags["parallelism.pipeline_parallel_first_stage_less_layers"] = 0
-        flags["parallelism.pipeline_parallel_last_stage_less_layers"] = 0
+        flags["parallelism.pipeline_parallel_first_stage_less_layers"] = first
+        flags["parallelism.pipeline_parallel_last_stage_less_layers"] = last
     if layout.ep > 1:
         flags["parallelism.expert_parallel_degree"] = layout.ep
     if layout.zero == 2:

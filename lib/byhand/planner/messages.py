@@ -50,11 +50,15 @@ def experts(case: Case) -> Column:
     return 4 * ring(case, "ep", case.part["mlp"].routed * message(case))
 
 
+def between_stages(case: Case) -> Column:
+    """Bytes a second from a rank to one of another stage: inside a host if all stages share it."""
+    stays = np.isinf(case.at.cards("pp", case.machine.ranks_per_host))
+    return np.where(stays, case.machine.inside * NVLINK, case.machine.between * CARD)
+
+
 def hop(case: Case) -> Column:
     """To the next stage: each rank of tp sends its share, gathered there where it must be whole."""
-    at, machine = case.at, case.machine
-    stays = np.isinf(at.cards("pp", machine.ranks_per_host))
-    rate = np.where(stays, machine.inside * NVLINK, machine.between * CARD)
+    at, rate = case.at, between_stages(case)
     whole = np.where(at.sequence, 0, ring(case, "tp", message(case)))
     return np.where(at.pp > 1, message(case) / at.tp / rate + whole + case.software.hop, 0.0)
 
@@ -82,6 +86,5 @@ def gradients(case: Case, dense: Column, of_experts: Column) -> Column:
 def table_of_tokens(case: Case) -> Column:
     """The all-reduce of a tied table's gradients, where the head is another stage's."""
     head = case.part["head"]
-    rate = case.machine.between * CARD
     num_bytes = head.split / case.at.tp * case.reduce_bytes
-    return np.where((case.at.pp > 1) & head.tied, num_bytes / rate, 0.0)
+    return np.where((case.at.pp > 1) & head.tied, num_bytes / between_stages(case), 0.0)

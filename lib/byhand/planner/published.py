@@ -66,6 +66,7 @@ def beyond(layout: Layout, software: str) -> list[str]:
     large = {name: getattr(layout, name) for name in DEGREES if getattr(layout, name) > most[name]}
     words = [f"{name} {number}" for name, number in large.items()]
     ways = {"zero": "ZeRO {}", "sequence": "sequence parallelism", "recompute": "recompute {}"}
+    ways |= {"order": "order {}"}
     for name, word in ways.items():
         value = getattr(layout, name)
         if value not in {getattr(at, name) for at in rows}:

@@ -60,7 +60,8 @@ def search(
     tokens a rank where it is not named), ep, rows, chunks, zero.
 
     Raises:
-        ValueError: nothing divides, or nothing fits; names that are not known.
+        ValueError: nothing divides, or nothing fits; names that are not known; counts and limits
+            below 1, but for ZeRO's, which may be 0.
 
     >>> from byhand.costs import gpt
     >>> model = gpt(32, 4096, 32, num_tokens=32000, num_positions=4096, gated=True)
@@ -69,6 +70,9 @@ def search(
     >>> print(f"{len(found)} layouts fit; the first is {layout}: {fastest.seconds:.2f} s")
     15 layouts fit; the first is dp 16 · tp 1 · pp 1 · rows 2 · zero 2: 1.89 s
     """
+    for name, count in {"num_ranks": num_ranks, "num_sequences": num_sequences}.items():
+        if count < 1:
+            raise ValueError(f"{name} is {count}: it must be at least 1")
     case = ask(
         model, [Layout()], machine, num_sequences, precision, software, compiled, reduce_dtype
     )
@@ -104,8 +108,9 @@ def every(case: Case, num_ranks: int, order: str, limits: Mapping[str, int]) -> 
     """All layouts whose degrees divide what they share out, as a table."""
     limits = limited(case, limits)
     grids = list(_grids(case, num_ranks, limits))
-    if order != ORDER:  # the same place for everybody where there is one stage, or one replica
-        grids = [grid for grid in grids if grid[2] > 1 and grid[0] > 1 and grid[3] == 1]
+    if order != ORDER:  # the same place for everybody where there is one stage, or one replica;
+        # and with cp or ep alone, dense layers and experts would have pipelines of their own
+        grids = [at for at in grids if at[2] > 1 and at[0] > 1 and at[3] == at[4] == 1]
     if not grids:
         return table([Layout(order=order)]).take(slice(0))
     settings = list(_settings(case, limits))
@@ -127,6 +132,9 @@ def limited(case: Case, limits: Mapping[str, int]) -> dict[str, int]:
     names = {"tp", "pp", "cp", "ep", "rows", "chunks", "zero"}
     if unknown := set(limits) - names:
         raise ValueError(f"no limit is called {min(unknown)}; there are {', '.join(sorted(names))}")
+    for name, number in limits.items():
+        if number < (least := 0 if name == "zero" else 1):
+            raise ValueError(f"the most of {name} is {number}: it must be at least {least}")
     most = {"cp": max(1, case.sizes.positions // LEAST_TOKENS), **limits}
     for name, number in case.software.runs.most.items():
         most[name] = min(number, most.get(name, number))

@@ -37,10 +37,10 @@ def sizes(model: Model) -> Sizes:
     """
     named = {part.name: part for part in model.parts}
     mlp = named.get("mlp") or named.get("experts")
-    if mlp is None or not {"attention", "head"} <= set(named):
+    if mlp is None or not {"embedding", "attention", "norm", "head"} <= set(named):
         raise ValueError(
-            "the planner takes models of byhand.costs.gpt: of an embedding, blocks and a head; "
-            f"this one has {', '.join(sorted(named))}"
+            "the planner takes models of byhand.costs.gpt: of an embedding, blocks, a norm and a "
+            f"head; this one has {', '.join(sorted(named))}"
         )
     attention, head = named["attention"], named["head"]
     d, visited = model.num_features, mlp.routed or 1

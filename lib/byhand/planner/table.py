@@ -65,13 +65,20 @@ class Table:
         return getattr(self, axis)
 
     def stride(self, axis: str) -> Column:
-        """Ranks between neighbours of a group. ep's are the first of dp and cp together."""
+        """Ranks between neighbours of a group; of "dp-cp", the farther where stages lie between."""
         axes = self.order.split("-")
-        name = min("dp", "cp", key=axes.index) if axis in ("dp-cp", "ep", "expert-dp") else axis
+        if axis == "dp-cp":
+            near, far = sorted(("dp", "cp"), key=axes.index)
+            next_to = self.stride(near) * self.size(near)
+            apart = (self.size(far) > 1) & (self.stride(far) > next_to)
+            return np.where(apart, self.stride(far), self.stride(near))
+        sizes = {"tp": self.tp, "cp": self.cp, "dp": self.dp, "pp": self.pp}
+        if axis in ("ep", "expert-dp"):  # the experts' mesh: byhand.rank_groups
+            sizes = {"tp": self.tp, "ep": self.ep, "dp": self.size("expert-dp"), "pp": self.pp}
         found = np.ones_like(self.dp)
-        for earlier in axes[: axes.index(name)]:
-            found = found * (1 if earlier == "ep" else getattr(self, earlier))
-        return found * self.ep if axis == "expert-dp" else found
+        for earlier in axes[: axes.index(axis.removeprefix("expert-"))]:
+            found = found * sizes.get(earlier, 1)
+        return found
 
     def cards(self, axis: str, ranks_per_host: int) -> Column:
         """Network cards that a ring of such a group has on each host; infinite if it stays on one.
@@ -83,6 +90,7 @@ class Table:
         even = ranks_per_host % stride == 0
         fewest = np.where(even, np.gcd(n * stride, ranks_per_host) // stride, 1)
         stays = (n == 1) | (ranks_per_host % (n * stride) == 0)
+        stays |= self.dp * self.tp * self.pp * self.cp <= ranks_per_host  # all ranks share one host
         return np.where(stays, np.inf, fewest)
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 
 import numpy as np
 
@@ -173,7 +174,7 @@ def _check_degrees(grid: RankGrid) -> None:
     degrees = {name: getattr(grid, name) for name in ("world_size", "tp", "cp", "ep", "pp")}
     expert_tp = grid.tp if grid.expert_tp is None else grid.expert_tp
     for name, degree in {**degrees, "expert_tp": expert_tp}.items():
-        if type(degree) is not int or degree < 1:
+        if not isinstance(degree, Integral) or isinstance(degree, bool) or degree < 1:
             raise ValueError(f"{name} is {degree!r}: it must be a whole number of at least 1")
     for layers, factors in (
         ("dense", {"tp": grid.tp, "cp": grid.cp, "pp": grid.pp}),
