@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -211,6 +212,19 @@ def test_a_rank_killed_under_torchrun_costs_time_and_nothing_else(tmp_path):
     assert all(seconds >= 0 for seconds in death.parts.values())
     assert pictures.downtime(death, "").axes
     assert not [p for p in psutil.process_iter() if str(tmp_path) in command(p)]
+
+
+def test_a_second_run_in_a_folder_kills_no_process_that_the_first_ones_diary_names(tmp_path):
+    stranger = subprocess.Popen(["sleep", "600"])  # has the number of a rank that is long dead
+    step = {"what": "step", "rank": 1, "restart": 0, "step": 11, "pid": stranger.pid}
+    (tmp_path / "diary-1.jsonl").write_text(json.dumps({**step, "when": 0.0, "loss": 1.0}) + "\n")
+    try:
+        death = lab.kill_one(tmp_path, num_steps=6, every=2, after=3)
+        assert stranger.poll() is None, "the program that has the old number now was killed"
+    finally:
+        stranger.kill()
+        stranger.wait()
+    assert max(death.losses(1)) == 6, death.log[-2000:]
 
 
 def test_a_rank_that_hangs_is_left_by_a_watchdog_and_the_run_goes_on(tmp_path):
