@@ -32,6 +32,7 @@ from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.sequence_parallel.gpt import sequence_parallel_parts
 from byhand.zero import ShardedParameters
 
+ROOT = Path(__file__).resolve().parents[2]
 WEIGHTS = random_gpt(24, 8, 16, 4, 3, dtype=torch.float64)
 DP_TP, TP_PP = Layout(dp=2, tp=2), Layout(tp=2, pp=2)
 
@@ -195,6 +196,19 @@ def test_zeros_shards_of_three_ranks_train_on_over_two(tmp_path):
     assert launch(zero_steps, 3, (tmp_path, 4, False)).results[0] == whole[:4]
     found = launch(zero_steps, 2, (tmp_path, 4, True)).results[0]
     assert max(abs(a - b) for a, b in zip(found, whole[4:], strict=True)) < 1e-10
+
+
+PREPARED = "parameters imports whole-rename whole-together boxes-figure boxes-save boxes-fill"
+
+
+def test_the_lectures_cells_that_save_may_be_run_again():
+    book = json.loads((ROOT / "lectures" / "16_fault_tolerance.ipynb").read_text())
+    source, page = {c["id"]: "".join(c["source"]) for c in book["cells"]}, {"__name__": "__main__"}
+    for cell in PREPARED.split():
+        exec(source[cell], page)
+    with page["scratch"]:
+        for cell in ("boxes-run", "layouts-run", "state-alone") * 2:
+            exec(source[cell], page)
 
 
 # A rank dies
