@@ -282,6 +282,30 @@ def test_what_lay_in_files_gives_the_plain_gradients_to_the_bit(wrap, backward, 
     assert not list(tmp_path.iterdir()), "files have no names"
 
 
+def offloads_a_row(layers, folder):
+    return Offloaded(MLP(layers), folder)
+
+
+def offloads_layers(layers, folder):
+    return OffloadedLayers(layers, Tier(folder))
+
+
+@pytest.mark.parametrize("backward", [backward_whole, backward_halves])
+@pytest.mark.parametrize("wrap", [offloads_a_row, offloads_layers])
+def test_what_an_offloaded_layer_inside_another_saved_is_read_from_its_own_file(
+    wrap, backward, tmp_path
+):
+    (x,), found = data(ROWS, 6), []
+    for inside in (False, True):
+        layers = MLP.from_weights(random_weights([6] * 4, **FLOAT64), GELU).layers
+        if inside:
+            layers[2] = Offloaded(layers[2], tmp_path)
+        model = wrap(layers, tmp_path) if inside else MLP(layers)
+        y, saved = model.forward(x)
+        found.append([y, backward(model, torch.ones_like(y), saved), *model.gradients()])
+    assert_equal(*reversed(found))
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 def test_a_file_holds_each_storage_once_and_memory_none(dtype, tmp_path):
     layer = MLP.from_weights(random_weights(SIZES, dtype=dtype))

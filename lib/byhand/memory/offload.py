@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import torch
 from torch import Tensor
@@ -42,8 +42,12 @@ class Address:
     offset: int  # within the storage, in elements
 
 
-class Stored(NamedTuple):
-    """What a layer saved, with an Address for each tensor, and the file with these."""
+@dataclass(frozen=True)
+class Stored:
+    """What a layer saved, with an Address for each tensor, and the file with these.
+
+    No tuple: where a layer inside has offloaded, the addresses in its Stored are of another file.
+    """
 
     file: IO[bytes]
     saved: Any
