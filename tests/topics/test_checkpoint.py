@@ -331,6 +331,16 @@ def test_newest_is_the_last_that_was_saved_and_keep_removes_the_oldest(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["aa", "c"]
 
 
+def test_savings_that_overlap_may_all_remove_the_oldest(tmp_path):
+    mine = {"w": Shard(torch.ones(100_000), (100_000,), (0,))}
+    for round in range(10):
+        names = [f"{round}-{number}" for number in range(4)]
+        running = [save(tmp_path / name, mine, keep=2, asynchronous=True) for name in names]
+        for saving in running:
+            saving.wait()
+    assert sorted(path.name for path in tmp_path.iterdir()) == names[2:]
+
+
 @pytest.mark.parametrize("keep", [0, -1])
 def test_to_keep_none_is_refused_before_anything_is_written(tmp_path, keep):
     with pytest.raises(CheckpointError, match=f"keep={keep}: at least 1 is kept"):
