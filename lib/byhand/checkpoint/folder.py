@@ -141,7 +141,8 @@ class Partial:
         if remove and self.begun:
             shutil.rmtree(self.path, ignore_errors=True)
         for file in self._locks:
-            file.close()
+            with contextlib.suppress(OSError):  # of bytes that are not wanted: others were synced
+                file.close()
         self._locks.clear()
 
 

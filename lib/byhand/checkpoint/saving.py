@@ -12,6 +12,7 @@ those move to the disk and from it.
 from __future__ import annotations
 
 import io
+import os
 import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -200,6 +201,7 @@ class Saving:
                 at += sum(map(len, parts[-2:]))
             checksums = write(self.file, parts)
         except Exception as error:
+            os.ftruncate(self.file.fileno(), 0)  # a full disk then has room for the reason
             self.partial.done(self.ranks.rank, error=_sentence(error))
             return
         self.partial.done(self.ranks.rank, boxes=places, num_bytes=at, checksums=checksums)
