@@ -315,7 +315,7 @@ def test_a_file_holds_each_storage_once_and_memory_none(dtype, tmp_path):
     storages_in_it = [storage.nbytes() for storage in storages(plain)]
     assert len(storages_in_it) == 3, "a ReLU's y is the next layer's x"
     padded = [n + -n % 64 for n in storages_in_it]
-    assert os.fstat(saved.file.fileno()).st_size == 64 + sum(padded)
+    assert os.fstat(saved.file.fileno()).st_size == sum(padded)
 
 
 class Views(NamedTuple):
@@ -445,6 +445,14 @@ def test_an_adamw_whose_means_lie_in_files_steps_as_ever_and_holds_none_between_
         assert torch.equal(got, expected)
     assert plain.results[0][1] - filed.results[0][1] == 8 * 600_000
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_files_of_an_adamw_do_not_grow(tmp_path):
+    weights = [torch.zeros(64), torch.zeros(5)]
+    adamw = OffloadedAdamW(weights, Tier(tmp_path))
+    for _ in range(3):
+        assert [file.num_bytes for file in adamw.files] == [2 * 256, 2 * 64]  # each a multiple
+        adamw.step([torch.ones_like(weight) for weight in weights])
 
 
 def test_a_hundred_offloaded_models_leave_no_file_and_no_thread(tmp_path):

@@ -106,7 +106,6 @@ def store(saved: Any, folder: str | Path, device: torch.device) -> Stored:
         OSError: the folder is missing, or its disk is full.
     """
     file = tempfile.TemporaryFile(dir=folder)
-    file.write(bytes(ALIGNED))  # a file without bytes cannot be mapped
     begins: dict[int, int] = {}  # by the storage's address
 
     def put(tensor: Tensor) -> Address:
@@ -117,6 +116,8 @@ def store(saved: Any, folder: str | Path, device: torch.device) -> Stored:
         return Address(begin, tensor.dtype, tensor.shape, tensor.stride(), offset)
 
     addresses = replaced(saved, Tensor, put)
+    if not file.tell():
+        file.write(bytes(ALIGNED))  # a file without bytes cannot be mapped
     file.flush()
     return Stored(file, addresses, device)
 
