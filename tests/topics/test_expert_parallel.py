@@ -363,6 +363,26 @@ def test_two_levels_give_the_values_of_one(per_host, placement):
         )
 
 
+def nowhere(rank, world_size, x, weights, chosen, grad_y):
+    """y and the gradients of what was given, over two hosts of two ranks and alone."""
+    hosts = {"within": [[0, 1], [2, 3]], "across": [[0, 2], [1, 3]]}
+    _, experts = random_experts(E, D, HIDDEN, dtype=FLOAT64)
+    found = []
+    for layer in HostExperts(experts, **groups_for_this_rank(hosts)), LocalExperts(experts):
+        y, saved = layer.forward(x, weights, chosen)
+        found.append([y, *layer.backward_input(grad_y, saved)[0]])
+    return found
+
+
+def test_over_two_levels_minus_one_goes_nowhere():
+    generator = torch.Generator().manual_seed(0)
+    x, grad_y = torch.randn(2, 3, D, dtype=FLOAT64, generator=generator)
+    weights = torch.rand(3, 2, dtype=FLOAT64, generator=generator)
+    chosen = torch.tensor([[0, E - 1], [2, -1], [-1, -1]])
+    for two_levels, expected in launch(nowhere, 4, (x, weights, chosen, grad_y)).results:
+        assert_close(two_levels, expected)
+
+
 def sorted_by_sum(tensors):
     return sorted(tensors, key=lambda t: (t.shape, float(t.sum())))
 
