@@ -150,13 +150,17 @@ def test_large_scores_do_not_overflow_and_float32_is_kept(way):
     check(run.results, [tensor.float() for tensor in expected], "contiguous", 2e-3)
 
 
-def test_shares_that_are_views_are_as_good():
+@pytest.mark.parametrize("way", WAYS)
+def test_shares_that_are_views_are_as_good(way):
     def on_rank(rank, world_size, inputs):
-        q, k, v, _ = (share(tensor, 2).transpose(1, 2).contiguous() for tensor in inputs)
-        return [ring_attention(*(tensor.transpose(1, 2) for tensor in (q, k, v)))[0]]
+        forward, backward = (getattr(ways, f"{way}_attention{half}") for half in ("", "_backward"))
+        shares = (share(tensor, 2, layout=layout).transpose(1, 2) for tensor in inputs)
+        *mine, grad_y = (tensor.contiguous().transpose(1, 2) for tensor in shares)
+        y, saved = forward(*mine, **({} if way == "ulysses" else {"layout": layout}))
+        return [y, *backward(grad_y, saved)]
 
-    inputs = tensors()
-    check(launch(on_rank, 2, (inputs,)).results, one_device(*inputs, True)[:1], "zigzag")
+    inputs, layout = tensors(), "contiguous" if way == "ulysses" else "zigzag"
+    check(launch(on_rank, 2, (inputs,)).results, one_device(*inputs, True), layout)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -121,6 +121,7 @@ def around(block: Tensor, group: Group = None) -> Iterator[tuple[int, Tensor]]:
     The next block travels while the caller works on the one it was given. Sends n-1 blocks.
     """
     rank, n = dist.get_rank(group), dist.get_world_size(group)
+    block = block.contiguous()  # so that it can be sent
     for number in range(n):
         passing = Passing(block, group) if number < n - 1 else None
         yield (rank - number) % n, block
