@@ -24,6 +24,7 @@ from byhand.context_parallel import (
     context_parallel_parts,
     lab,
     ring_attention,
+    ring_attention_backward,
     share,
 )
 from byhand.context_parallel.blocks import BY_HAND, block_attention, merge
@@ -53,6 +54,7 @@ from byhand.context_parallel.ring import Homeward, around
 from byhand.figures import attention_map
 from byhand.hybrid_parallel import chunks_of
 from byhand.hybrid_parallel.lab import train_on_one_device
+from byhand.model.attention import attention, attention_backward
 from byhand.model.gpt import Parts, gpt_layers, gpt_weights, next_token_loss, random_gpt
 from byhand.model.mlp import MLP
 from byhand.model.optimizers import SGD
@@ -148,6 +150,31 @@ def test_large_scores_do_not_overflow_and_float32_is_kept(way):
     assert run.results[0][0].dtype == torch.float32
     expected = one_device(*(tensor.double() for tensor in inputs), True)
     check(run.results, [tensor.float() for tensor in expected], "contiguous", 2e-3)
+
+
+def apart(found, expected):
+    """The norm of the difference, as a share of the expected one's."""
+    return float((found.double() - expected).norm() / expected.norm())
+
+
+@pytest.mark.parametrize("kernel", [BY_HAND, FUSED])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_ring_in_sixteen_bits_is_about_as_exact_as_one_device(dtype, kernel):
+    def on_rank(rank, world_size, inputs):
+        q, k, v, grad_y = (share(tensor, 2) for tensor in inputs)
+        y, saved = ring_attention(q, k, v, kernel=kernel)
+        return [y, *ring_attention_backward(grad_y, saved)]
+
+    inputs = [tensor.to(dtype) for tensor in tensors(2, 512)]
+    y, saved = attention(*inputs[:3], causal=True)
+    alone = [y, *attention_backward(inputs[3], saved)]
+    exact = one_device(*(tensor.double() for tensor in inputs), True)
+    for rank, results in enumerate(launch(on_rank, 4, (inputs,)).results):
+        here = positions(512, rank, 4, "zigzag")
+        for found, theirs, right in zip(results, alone, exact, strict=True):
+            assert found.dtype == dtype
+            theirs, right = theirs[:, :, here], right[:, :, here]
+            assert apart(found, right) < 1.5 * apart(theirs, right)
 
 
 @pytest.mark.parametrize("way", WAYS)
