@@ -535,6 +535,16 @@ def bias_moves(rank, world_size, steps):
     return found, router.bias
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_loads_are_counted_and_biases_moved_whatever_the_weights_dtype(dtype):
+    router = Router(torch.eye(3, dtype=dtype), top_k=3, balance=1.0)
+    _, saved = router.forward(torch.zeros(40_000, 3, dtype=dtype))
+    assert float(router.balance_loss(saved)) == pytest.approx(1, abs=1e-2)  # α: all is even
+    for _ in range(2000):
+        router.move_bias(torch.tensor([70_001, 70_000, 70_002]))
+    assert router.bias.tolist() == pytest.approx([0, 2, -2], abs=1e-3)
+
+
 def test_a_bias_evens_the_load_and_stays_equal_on_all_ranks():
     one, three = (launch(bias_moves, n, (60,)).results for n in (1, 3))
     assert_close([bias for _, bias in three], [one[0][1]] * 3)
