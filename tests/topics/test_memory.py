@@ -341,6 +341,12 @@ def test_views_masks_and_what_is_no_tensor_come_back_as_they_were(tmp_path):
     assert_equal(load(stored)[0][:4], views[:4])  # the file has not changed
 
 
+def test_conjugate_and_negative_views_come_back_with_their_values(tmp_path):
+    z = torch.tensor([1 + 2j, 3 - 4j]).conj()
+    views = [z, z.imag, z[1:]]  # whose bytes are those of the numbers that they are views of
+    assert_equal(load(store(views, tmp_path, z.device)), views)
+
+
 def test_a_layer_that_saves_nothing_and_a_folder_that_is_missing(tmp_path):
     assert load(store(None, tmp_path, torch.device("cpu"))) is None
     with pytest.raises(FileNotFoundError):

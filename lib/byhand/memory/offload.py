@@ -115,7 +115,8 @@ def store(saved: Any, folder: str | Path, device: torch.device) -> Stored:
         begin, offset = begins[storage.data_ptr()], int(tensor.storage_offset())
         return Address(begin, tensor.dtype, tensor.shape, tensor.stride(), offset)
 
-    addresses = replaced(saved, Tensor, put)
+    plain = replaced(saved, Tensor, lambda tensor: tensor.resolve_conj().resolve_neg())
+    addresses = replaced(plain, Tensor, put)
     if not file.tell():
         file.write(bytes(ALIGNED))  # a file without bytes cannot be mapped
     file.flush()
