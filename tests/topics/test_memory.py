@@ -767,6 +767,15 @@ def test_a_scale_goes_on_from_a_checkpoint_where_it_was():
     assert steps(second, range(8, 20)) == steps(whole, range(20))
 
 
+def test_a_scale_that_goes_on_with_a_smaller_every_still_rises():
+    first, second = LossScale(8.0, every=10), LossScale(8.0, every=4)
+    for _ in range(6):
+        first.update(finite=True)
+    second.load(first.state())
+    second.update(finite=True)
+    assert (second.value, second.steps_since) == (16.0, 0)
+
+
 def test_gradients_that_are_never_finite_end_in_a_sentence():
     scale, optimizer = LossScale(start=2.0**-23), SGD([torch.zeros(1)], lr=1.0)
     nan = torch.tensor([float("nan")])
