@@ -582,6 +582,9 @@ def test_refusals_name_the_numbers_that_clash():
     assert "no rank holds the experts [2, 4]" in refuse(
         lambda: Experts(experts, placement=[[0, 1], [3]])
     )
+    assert "a placement on 1 rank, in a group of 2" in refuse(
+        lambda: Experts(experts, placement=[[0, 1, 2, 3, 4]])
+    )
     assert "among 5 experts, but there are 4" in refuse(
         lambda: ExpertParallelMLP(Router(weight, 2), experts[:4])
     )
