@@ -276,6 +276,14 @@ def test_what_is_no_shard_is_a_sentence_when_it_is_saved_and_when_it_is_loaded(
         load(tmp_path / "a", shards)
 
 
+def test_shapes_and_starts_may_be_numpys_integers(tmp_path):
+    starts, shape = numpy.cumsum([0, 4]), (numpy.int64(8),)
+    save(tmp_path / "a", {"w": Shard(torch.arange(8.0), shape, (starts[0],))})
+    second = Shard(torch.zeros(4), shape, (starts[1],))
+    load(tmp_path / "a", {"w": second})
+    assert second.tensor.tolist() == [4, 5, 6, 7]
+
+
 def test_what_one_rank_cannot_describe_or_fill_is_a_sentence_on_all(tmp_path):
     def runs(rank: int, n: int) -> list[str]:
         save(tmp_path / "a", {"w": cut(torch.ones(8), 0, rank, n)})

@@ -62,7 +62,7 @@ class Shard:
             )
         if self.tensor.is_meta or self.tensor.is_quantized or self.tensor.layout != torch.strided:
             raise CheckpointError("a tensor that is meta, quantized or sparse is no shard")
-        return Box(tuple(self.starts), sizes)
+        return Box(tuple(map(int, self.starts)), sizes)  # numpy's integers are no JSON
 
     @property
     def dtype(self) -> str:
@@ -110,7 +110,9 @@ def save(
     ranks = Ranks(group)
     first = ranks.rank == 0
     numbers = ranks.share(lambda: next_number(Path(folder).parent) if first else 0)
-    held = ranks.share(lambda: {n: (s.dtype, tuple(s.shape), s.box) for n, s in shards.items()})
+    held = ranks.share(
+        lambda: {n: (s.dtype, tuple(map(int, s.shape)), s.box) for n, s in shards.items()}
+    )
     tensors = _tensors(held)
     num_bytes = [
         {
