@@ -498,6 +498,8 @@ def test_a_rings_messages_hide_from_the_length_of_the_formula_whatever_the_width
 def test_a_way_that_does_not_exist_is_told():
     with pytest.raises(ValueError, match="no way 'star'; there are ring, gathered, scores, ulys"):
         sent_bytes("star", 4, 100)
+    with pytest.raises(ValueError, match=r"no seconds of scores.* ask for ring, gathered, ulysses"):
+        seconds("scores", 4, 1.0, 100, FREE)
 
 
 def test_every_way_sleeps_at_least_as_long_as_its_share_of_the_work():
