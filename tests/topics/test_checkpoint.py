@@ -276,6 +276,14 @@ def test_what_is_no_shard_is_a_sentence_when_it_is_saved_and_when_it_is_loaded(
         load(tmp_path / "a", shards)
 
 
+def test_shapes_and_starts_may_be_numpys_integers(tmp_path):
+    starts, shape = numpy.cumsum([0, 4]), (numpy.int64(8),)
+    save(tmp_path / "a", {"w": Shard(torch.arange(8.0), shape, (starts[0],))})
+    second = Shard(torch.zeros(4), shape, (starts[1],))
+    load(tmp_path / "a", {"w": second})
+    assert second.tensor.tolist() == [4, 5, 6, 7]
+
+
 def test_what_one_rank_cannot_describe_or_fill_is_a_sentence_on_all(tmp_path):
     def runs(rank: int, n: int) -> list[str]:
         save(tmp_path / "a", {"w": cut(torch.ones(8), 0, rank, n)})
@@ -329,6 +337,16 @@ def test_newest_is_the_last_that_was_saved_and_keep_removes_the_oldest(tmp_path)
         save(tmp_path / name, {}, keep=2)
     assert newest(tmp_path) == tmp_path / "aa"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["aa", "c"]
+
+
+def test_savings_that_overlap_may_all_remove_the_oldest(tmp_path):
+    mine = {"w": Shard(torch.ones(100_000), (100_000,), (0,))}
+    for round in range(10):
+        names = [f"{round}-{number}" for number in range(4)]
+        running = [save(tmp_path / name, mine, keep=2, asynchronous=True) for name in names]
+        for saving in running:
+            saving.wait()
+    assert sorted(path.name for path in tmp_path.iterdir()) == names[2:]
 
 
 @pytest.mark.parametrize("keep", [0, -1])

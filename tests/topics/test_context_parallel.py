@@ -24,6 +24,7 @@ from byhand.context_parallel import (
     context_parallel_parts,
     lab,
     ring_attention,
+    ring_attention_backward,
     share,
 )
 from byhand.context_parallel.blocks import BY_HAND, block_attention, merge
@@ -53,6 +54,7 @@ from byhand.context_parallel.ring import Homeward, around
 from byhand.figures import attention_map
 from byhand.hybrid_parallel import chunks_of
 from byhand.hybrid_parallel.lab import train_on_one_device
+from byhand.model.attention import attention, attention_backward
 from byhand.model.gpt import Parts, gpt_layers, gpt_weights, next_token_loss, random_gpt
 from byhand.model.mlp import MLP
 from byhand.model.optimizers import SGD
@@ -150,13 +152,42 @@ def test_large_scores_do_not_overflow_and_float32_is_kept(way):
     check(run.results, [tensor.float() for tensor in expected], "contiguous", 2e-3)
 
 
-def test_shares_that_are_views_are_as_good():
-    def on_rank(rank, world_size, inputs):
-        q, k, v, _ = (share(tensor, 2).transpose(1, 2).contiguous() for tensor in inputs)
-        return [ring_attention(*(tensor.transpose(1, 2) for tensor in (q, k, v)))[0]]
+def apart(found, expected):
+    """The norm of the difference, as a share of the expected one's."""
+    return float((found.double() - expected).norm() / expected.norm())
 
-    inputs = tensors()
-    check(launch(on_rank, 2, (inputs,)).results, one_device(*inputs, True)[:1], "zigzag")
+
+@pytest.mark.parametrize("kernel", [BY_HAND, FUSED])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_ring_in_sixteen_bits_is_about_as_exact_as_one_device(dtype, kernel):
+    def on_rank(rank, world_size, inputs):
+        q, k, v, grad_y = (share(tensor, 2) for tensor in inputs)
+        y, saved = ring_attention(q, k, v, kernel=kernel)
+        return [y, *ring_attention_backward(grad_y, saved)]
+
+    inputs = [tensor.to(dtype) for tensor in tensors(2, 512)]
+    y, saved = attention(*inputs[:3], causal=True)
+    alone = [y, *attention_backward(inputs[3], saved)]
+    exact = one_device(*(tensor.double() for tensor in inputs), True)
+    for rank, results in enumerate(launch(on_rank, 4, (inputs,)).results):
+        here = positions(512, rank, 4, "zigzag")
+        for found, theirs, right in zip(results, alone, exact, strict=True):
+            assert found.dtype == dtype
+            theirs, right = theirs[:, :, here], right[:, :, here]
+            assert apart(found, right) < 1.5 * apart(theirs, right)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_shares_that_are_views_are_as_good(way):
+    def on_rank(rank, world_size, inputs):
+        forward, backward = (getattr(ways, f"{way}_attention{half}") for half in ("", "_backward"))
+        shares = (share(tensor, 2, layout=layout).transpose(1, 2) for tensor in inputs)
+        *mine, grad_y = (tensor.contiguous().transpose(1, 2) for tensor in shares)
+        y, saved = forward(*mine, **({} if way == "ulysses" else {"layout": layout}))
+        return [y, *backward(grad_y, saved)]
+
+    inputs, layout = tensors(), "contiguous" if way == "ulysses" else "zigzag"
+    check(launch(on_rank, 2, (inputs,)).results, one_device(*inputs, True), layout)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -467,6 +498,8 @@ def test_a_rings_messages_hide_from_the_length_of_the_formula_whatever_the_width
 def test_a_way_that_does_not_exist_is_told():
     with pytest.raises(ValueError, match="no way 'star'; there are ring, gathered, scores, ulys"):
         sent_bytes("star", 4, 100)
+    with pytest.raises(ValueError, match=r"no seconds of scores.* ask for ring, gathered, ulysses"):
+        seconds("scores", 4, 1.0, 100, FREE)
 
 
 def test_every_way_sleeps_at_least_as_long_as_its_share_of_the_work():

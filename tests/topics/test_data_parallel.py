@@ -460,6 +460,17 @@ def test_hooks_on_any_module_sum_as_ddp_averages(bucket_bytes):
         assert num_buckets == {1: 8, 600: 3, 25 << 20: 1}[bucket_bytes]
 
 
+def test_hooks_take_over_buffers_that_are_not_saved_too():
+    def drive(rank, world_size):
+        layer = nn.Linear(2, 2)
+        layer.register_buffer("saved", torch.tensor([1.0 + rank]))
+        layer.register_buffer("not_saved", torch.tensor([1.0 + rank]), persistent=False)
+        GradientHooks(layer)
+        return layer.saved.item(), layer.not_saved.item()
+
+    assert launch(drive, 3).results == [(1.0, 1.0)] * 3
+
+
 def finished_in_another_order(rank, world_size):
     """Rank 1's gradients become final in the other order."""
     first, second = (nn.Parameter(torch.ones(n)) for n in (3, 5))

@@ -363,6 +363,26 @@ def test_two_levels_give_the_values_of_one(per_host, placement):
         )
 
 
+def nowhere(rank, world_size, x, weights, chosen, grad_y):
+    """y and the gradients of what was given, over two hosts of two ranks and alone."""
+    hosts = {"within": [[0, 1], [2, 3]], "across": [[0, 2], [1, 3]]}
+    _, experts = random_experts(E, D, HIDDEN, dtype=FLOAT64)
+    found = []
+    for layer in HostExperts(experts, **groups_for_this_rank(hosts)), LocalExperts(experts):
+        y, saved = layer.forward(x, weights, chosen)
+        found.append([y, *layer.backward_input(grad_y, saved)[0]])
+    return found
+
+
+def test_over_two_levels_minus_one_goes_nowhere():
+    generator = torch.Generator().manual_seed(0)
+    x, grad_y = torch.randn(2, 3, D, dtype=FLOAT64, generator=generator)
+    weights = torch.rand(3, 2, dtype=FLOAT64, generator=generator)
+    chosen = torch.tensor([[0, E - 1], [2, -1], [-1, -1]])
+    for two_levels, expected in launch(nowhere, 4, (x, weights, chosen, grad_y)).results:
+        assert_close(two_levels, expected)
+
+
 def sorted_by_sum(tensors):
     return sorted(tensors, key=lambda t: (t.shape, float(t.sum())))
 
@@ -515,6 +535,16 @@ def bias_moves(rank, world_size, steps):
     return found, router.bias
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_loads_are_counted_and_biases_moved_whatever_the_weights_dtype(dtype):
+    router = Router(torch.eye(3, dtype=dtype), top_k=3, balance=1.0)
+    _, saved = router.forward(torch.zeros(40_000, 3, dtype=dtype))
+    assert float(router.balance_loss(saved)) == pytest.approx(1, abs=1e-2)  # α: all is even
+    for _ in range(2000):
+        router.move_bias(torch.tensor([70_001, 70_000, 70_002]))
+    assert router.bias.tolist() == pytest.approx([0, 2, -2], abs=1e-3)
+
+
 def test_a_bias_evens_the_load_and_stays_equal_on_all_ranks():
     one, three = (launch(bias_moves, n, (60,)).results for n in (1, 3))
     assert_close([bias for _, bias in three], [one[0][1]] * 3)
@@ -551,6 +581,9 @@ def test_refusals_name_the_numbers_that_clash():
         replicated([1] * 5, 2, 4)
     assert "no rank holds the experts [2, 4]" in refuse(
         lambda: Experts(experts, placement=[[0, 1], [3]])
+    )
+    assert "a placement on 1 rank, in a group of 2" in refuse(
+        lambda: Experts(experts, placement=[[0, 1, 2, 3, 4]])
     )
     assert "among 5 experts, but there are 4" in refuse(
         lambda: ExpertParallelMLP(Router(weight, 2), experts[:4])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -31,6 +32,7 @@ from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.sequence_parallel.gpt import sequence_parallel_parts
 from byhand.zero import ShardedParameters
 
+ROOT = Path(__file__).resolve().parents[2]
 WEIGHTS = random_gpt(24, 8, 16, 4, 3, dtype=torch.float64)
 DP_TP, TP_PP = Layout(dp=2, tp=2), Layout(tp=2, pp=2)
 
@@ -196,6 +198,19 @@ def test_zeros_shards_of_three_ranks_train_on_over_two(tmp_path):
     assert max(abs(a - b) for a, b in zip(found, whole[4:], strict=True)) < 1e-10
 
 
+PREPARED = "parameters imports whole-rename whole-together boxes-figure boxes-save boxes-fill"
+
+
+def test_the_lectures_cells_that_save_may_be_run_again():
+    book = json.loads((ROOT / "lectures" / "16_fault_tolerance.ipynb").read_text())
+    source, page = {c["id"]: "".join(c["source"]) for c in book["cells"]}, {"__name__": "__main__"}
+    for cell in PREPARED.split():
+        exec(source[cell], page)
+    with page["scratch"]:
+        for cell in ("boxes-run", "layouts-run", "state-alone") * 2:
+            exec(source[cell], page)
+
+
 # A rank dies
 
 
@@ -211,6 +226,19 @@ def test_a_rank_killed_under_torchrun_costs_time_and_nothing_else(tmp_path):
     assert all(seconds >= 0 for seconds in death.parts.values())
     assert pictures.downtime(death, "").axes
     assert not [p for p in psutil.process_iter() if str(tmp_path) in command(p)]
+
+
+def test_a_second_run_in_a_folder_kills_no_process_that_the_first_ones_diary_names(tmp_path):
+    stranger = subprocess.Popen(["sleep", "600"])  # has the number of a rank that is long dead
+    step = {"what": "step", "rank": 1, "restart": 0, "step": 11, "pid": stranger.pid}
+    (tmp_path / "diary-1.jsonl").write_text(json.dumps({**step, "when": 0.0, "loss": 1.0}) + "\n")
+    try:
+        death = lab.kill_one(tmp_path, num_steps=6, every=2, after=3)
+        assert stranger.poll() is None, "the program that has the old number now was killed"
+    finally:
+        stranger.kill()
+        stranger.wait()
+    assert max(death.losses(1)) == 6, death.log[-2000:]
 
 
 def test_a_rank_that_hangs_is_left_by_a_watchdog_and_the_run_goes_on(tmp_path):

@@ -3,6 +3,7 @@ is full, a rank's file that is gone, programs that save at once. A sentence, or 
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import shutil
@@ -129,20 +130,59 @@ print("whole:", newest(folder).name)
 """
 
 
-def test_a_disk_that_is_full_is_a_sentence_and_the_old_checkpoint_stays(tmp_path):
-    (tmp_path / "full.py").write_text(FULL)
-    (tmp_path / "small").mkdir()
+def on_a_small_disk(program: str, folder: Path) -> str:
+    """What a program prints whose argument is a disk of a megabyte."""
+    (folder / "full.py").write_text(program)
+    (folder / "small").mkdir()
     own = ["unshare", "--user", "--map-root-user", "--mount"]
-    mount = f"mount -t tmpfs -o size=1m none {tmp_path}/small"
+    mount = f"mount -t tmpfs -o size=1m none {folder}/small"
     if not shutil.which("unshare") or subprocess.run([*own, "sh", "-c", mount]).returncode:
         pytest.skip("the kernel lets nobody mount a small disk here")
-    program = f"{sys.executable} {tmp_path}/full.py {tmp_path}/small"
+    run = f"{sys.executable} {folder}/full.py {folder}/small"
     done = subprocess.run(
-        [*own, "sh", "-c", f"{mount} && {program}"], capture_output=True, text=True, timeout=300
+        [*own, "sh", "-c", f"{mount} && {run}"], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
-    assert "refused:" in done.stdout
-    assert "whole: new" in done.stdout
+    return done.stdout
+
+
+def test_a_disk_that_is_full_is_a_sentence_and_the_old_checkpoint_stays(tmp_path):
+    said = on_a_small_disk(FULL, tmp_path)
+    assert "refused:" in said
+    assert "whole: new" in said
+
+
+FULL_OF_MANY = """
+import sys
+from pathlib import Path
+
+import torch
+
+from byhand import launch
+from byhand.checkpoint import CheckpointError, Shard, save
+
+
+def saves(rank, n, folder, asynchronous):
+    count = 3_000_000 if rank == n - 1 else 1
+    shard = Shard(torch.zeros(count), (n - 1 + 3_000_000,), (rank,))
+    try:
+        saving = save(folder / "new", {"w": shard}, asynchronous=asynchronous)
+        if saving is not None:
+            saving.wait()
+    except CheckpointError as error:
+        return str(error)
+
+
+for asynchronous in (False, True) * 4:
+    for said in launch(saves, 2, (Path(sys.argv[1]), asynchronous)).results:
+        print(said)
+"""
+
+
+def test_of_many_ranks_none_is_said_to_have_ended_where_the_disk_is_full(tmp_path):
+    said = on_a_small_disk(FULL_OF_MANY, tmp_path).splitlines()
+    assert len(said) == 16
+    assert [line for line in said if os.strerror(errno.ENOSPC) not in line] == []
 
 
 @pytest.mark.parametrize("loss", ["gone", "torn"])

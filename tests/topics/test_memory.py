@@ -282,6 +282,30 @@ def test_what_lay_in_files_gives_the_plain_gradients_to_the_bit(wrap, backward, 
     assert not list(tmp_path.iterdir()), "files have no names"
 
 
+def offloads_a_row(layers, folder):
+    return Offloaded(MLP(layers), folder)
+
+
+def offloads_layers(layers, folder):
+    return OffloadedLayers(layers, Tier(folder))
+
+
+@pytest.mark.parametrize("backward", [backward_whole, backward_halves])
+@pytest.mark.parametrize("wrap", [offloads_a_row, offloads_layers])
+def test_what_an_offloaded_layer_inside_another_saved_is_read_from_its_own_file(
+    wrap, backward, tmp_path
+):
+    (x,), found = data(ROWS, 6), []
+    for inside in (False, True):
+        layers = MLP.from_weights(random_weights([6] * 4, **FLOAT64), GELU).layers
+        if inside:
+            layers[2] = Offloaded(layers[2], tmp_path)
+        model = wrap(layers, tmp_path) if inside else MLP(layers)
+        y, saved = model.forward(x)
+        found.append([y, backward(model, torch.ones_like(y), saved), *model.gradients()])
+    assert_equal(*reversed(found))
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
 def test_a_file_holds_each_storage_once_and_memory_none(dtype, tmp_path):
     layer = MLP.from_weights(random_weights(SIZES, dtype=dtype))
@@ -291,7 +315,7 @@ def test_a_file_holds_each_storage_once_and_memory_none(dtype, tmp_path):
     storages_in_it = [storage.nbytes() for storage in storages(plain)]
     assert len(storages_in_it) == 3, "a ReLU's y is the next layer's x"
     padded = [n + -n % 64 for n in storages_in_it]
-    assert os.fstat(saved.file.fileno()).st_size == 64 + sum(padded)
+    assert os.fstat(saved.file.fileno()).st_size == sum(padded)
 
 
 class Views(NamedTuple):
@@ -315,6 +339,12 @@ def test_views_masks_and_what_is_no_tensor_come_back_as_they_were(tmp_path):
     assert back.transposed.stride() == x.T.stride()
     back.sliced.zero_()
     assert_equal(load(stored)[0][:4], views[:4])  # the file has not changed
+
+
+def test_conjugate_and_negative_views_come_back_with_their_values(tmp_path):
+    z = torch.tensor([1 + 2j, 3 - 4j]).conj()
+    views = [z, z.imag, z[1:]]  # whose bytes are those of the numbers that they are views of
+    assert_equal(load(store(views, tmp_path, z.device)), views)
 
 
 def test_a_layer_that_saves_nothing_and_a_folder_that_is_missing(tmp_path):
@@ -421,6 +451,14 @@ def test_an_adamw_whose_means_lie_in_files_steps_as_ever_and_holds_none_between_
         assert torch.equal(got, expected)
     assert plain.results[0][1] - filed.results[0][1] == 8 * 600_000
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_files_of_an_adamw_do_not_grow(tmp_path):
+    weights = [torch.zeros(64), torch.zeros(5)]
+    adamw = OffloadedAdamW(weights, Tier(tmp_path))
+    for _ in range(3):
+        assert [file.num_bytes for file in adamw.files] == [2 * 256, 2 * 64]  # each a multiple
+        adamw.step([torch.ones_like(weight) for weight in weights])
 
 
 def test_a_hundred_offloaded_models_leave_no_file_and_no_thread(tmp_path):
@@ -727,6 +765,15 @@ def test_a_scale_goes_on_from_a_checkpoint_where_it_was():
     steps(first, range(8))
     second.load(first.state())
     assert steps(second, range(8, 20)) == steps(whole, range(20))
+
+
+def test_a_scale_that_goes_on_with_a_smaller_every_still_rises():
+    first, second = LossScale(8.0, every=10), LossScale(8.0, every=4)
+    for _ in range(6):
+        first.update(finite=True)
+    second.load(first.state())
+    second.update(finite=True)
+    assert (second.value, second.steps_since) == (16.0, 0)
 
 
 def test_gradients_that_are_never_finite_end_in_a_sentence():

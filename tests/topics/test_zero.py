@@ -205,13 +205,34 @@ def test_what_cannot_be_sharded_is_refused():
         flatten([torch.ones(2), torch.ones(2, dtype=torch.float64)], 2)
 
 
-@pytest.mark.parametrize("stage", [2, 3])
-def test_a_step_without_a_backward_is_refused(stage):
-    def drive(rank, world_size):
-        STAGES[stage](build(0), ADAM).step()
+@pytest.mark.parametrize("stage", [1, 2, 3])
+@pytest.mark.parametrize("num_steps", [0, 1])
+def test_a_step_without_a_backward_is_refused(stage, num_steps):
+    def drive(rank, world_size, batches):
+        model = STAGES[stage](build(0), ADAM)
+        for x, labels in batches:
+            one_step(model, x, labels, softmax_cross_entropy)
+            model.step()
+        model.step()
 
     with pytest.raises(RankError, match="3 of 3 units have no gradient: call backward before step"):
-        launch(drive, 2)
+        launch(drive, 2, (data(4, steps=num_steps),))
+
+
+@pytest.mark.parametrize("stage", [1, 2, 3])
+def test_gradients_that_were_summed_before_the_step_are_not_summed_again(stage):
+    def drive(rank, world_size, x, labels, times):
+        model = STAGES[stage](build(0), ADAM)
+        y, saved = model.forward(shard(x))
+        _, grad = softmax_cross_entropy(y, shard(labels), len(x))
+        model.backward(grad, saved, **({} if stage == 1 else {"synchronise": False}))
+        for _ in range(times):
+            model.sum_gradients()
+        return model.step(max_norm=1e9)
+
+    runs = [launch(drive, 2, (*data(4, steps=1)[0], times)) for times in (0, 1, 2)]
+    close([run.results[0] for run in runs], [runs[0].results[0]] * 3)
+    assert {run.ledger.count("reduce_scatter", rank=0) for run in runs} == {3}
 
 
 def test_padding_does_not_count_in_the_norm_and_stays_zero():

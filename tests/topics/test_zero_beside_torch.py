@@ -255,6 +255,23 @@ def test_hooks_call_as_often_as_fsdp2_and_send_as_much():
     assert lab.least_peak(ours) <= 1.05 * lab.least_peak(theirs)
 
 
+def test_frozen_parameters_and_buffers_are_taken_over_too():
+    def drive(rank, world_size):
+        torch.manual_seed(rank)
+        module = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+        module[0].requires_grad_(False)
+        module[1].running_mean.fill_(rank)
+        module[1].register_buffer("not_saved", torch.tensor(rank), persistent=False)
+        ShardedModule(module, [module[2]])
+        y = module.eval()(torch.ones(1, 4))
+        return y.detach(), module[1].not_saved
+
+    first, *others = launch(drive, 3).results
+    assert first[1] == 0
+    for found in others:
+        assert all(map(torch.equal, found, first))
+
+
 def test_a_parameter_without_a_gradient_is_named():
     def drive(rank, world_size):
         module = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])

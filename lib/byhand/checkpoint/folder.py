@@ -141,7 +141,8 @@ class Partial:
         if remove and self.begun:
             shutil.rmtree(self.path, ignore_errors=True)
         for file in self._locks:
-            file.close()
+            with contextlib.suppress(OSError):  # of bytes that are not wanted: others were synced
+                file.close()
         self._locks.clear()
 
 
@@ -203,11 +204,15 @@ class Checkpoint:
         return sum(file.num_read for file in self._open.values())
 
     def remove(self) -> None:
-        """Delete it; from the first moment on it is no checkpoint any more."""
+        """Delete it; from the first moment on it is no checkpoint any more.
+
+        Another saving may do so at the same time. What cannot be deleted goes with the next.
+        """
         gone = self.path.with_name(self.path.name + REMOVED)
         shutil.rmtree(gone, ignore_errors=True)
-        self.path.rename(gone)
-        shutil.rmtree(gone)
+        with contextlib.suppress(FileNotFoundError):  # the other was faster
+            self.path.rename(gone)
+        shutil.rmtree(gone, ignore_errors=True)
 
 
 def keep_last(parent: Path, count: int) -> None:

@@ -12,6 +12,7 @@ those move to the disk and from it.
 from __future__ import annotations
 
 import io
+import os
 import pickle
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -61,7 +62,7 @@ class Shard:
             )
         if self.tensor.is_meta or self.tensor.is_quantized or self.tensor.layout != torch.strided:
             raise CheckpointError("a tensor that is meta, quantized or sparse is no shard")
-        return Box(tuple(self.starts), sizes)
+        return Box(tuple(map(int, self.starts)), sizes)  # numpy's integers are no JSON
 
     @property
     def dtype(self) -> str:
@@ -109,7 +110,9 @@ def save(
     ranks = Ranks(group)
     first = ranks.rank == 0
     numbers = ranks.share(lambda: next_number(Path(folder).parent) if first else 0)
-    held = ranks.share(lambda: {n: (s.dtype, tuple(s.shape), s.box) for n, s in shards.items()})
+    held = ranks.share(
+        lambda: {n: (s.dtype, tuple(map(int, s.shape)), s.box) for n, s in shards.items()}
+    )
     tensors = _tensors(held)
     num_bytes = [
         {
@@ -200,6 +203,7 @@ class Saving:
                 at += sum(map(len, parts[-2:]))
             checksums = write(self.file, parts)
         except Exception as error:
+            os.ftruncate(self.file.fileno(), 0)  # a full disk then has room for the reason
             self.partial.done(self.ranks.rank, error=_sentence(error))
             return
         self.partial.done(self.ranks.rank, boxes=places, num_bytes=at, checksums=checksums)

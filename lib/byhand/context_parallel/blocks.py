@@ -9,6 +9,9 @@ Softmax divides by a sum over *all* keys. So a block's y is its own weighted mea
 its log-sum-exp says how much weight that mean has. With them no score need outlive its block.
 Backward computes each block's scores again: exp(score - log-sum-exp) is the final probability.
 
+Scores and log-sum-exp are in float32 at least, as in fused kernels: of 16 bits, a log-sum-exp would
+be off by some hundredths, and every probability by as many of itself.
+
 Shapes: B sequences, H heads of size d, s queries, k keys.
 Sources: Milakov and Gimelshein 2018, arXiv:1805.02867; Dao et al. 2022, arXiv:2205.14135.
 """
@@ -36,7 +39,7 @@ def block_attention(q: Tensor, k: Tensor, v: Tensor, masked: bool) -> tuple[Tens
     top = scores.amax(dim=-1, keepdim=True)  # taken off, so that exp cannot overflow
     weights = scores.sub_(top).exp_()
     total = weights.sum(dim=-1, keepdim=True)
-    return (weights @ v) / total, total.log() + top
+    return (weights.to(v.dtype) @ v) / total, total.log() + top
 
 
 def merge(y: Tensor, lse: Tensor, other_y: Tensor, other_lse: Tensor) -> tuple[Tensor, Tensor]:
@@ -60,7 +63,7 @@ def block_backward(
     delta = (grad_y * y).sum(dim=-1, keepdim=True)  # Σ grad_p ∘ p over all keys, as y = p v
     p = _scores(q, k, masked).sub_(lse).exp_()
     grad_scores = (grad_y @ v.mT).sub_(delta).mul_(p).mul_(scale)
-    return grad_scores @ k, grad_scores.mT @ q, p.mT @ grad_y
+    return grad_scores @ k, grad_scores.mT @ q, p.to(q.dtype).mT @ grad_y
 
 
 class Kernel(NamedTuple):
@@ -71,6 +74,11 @@ class Kernel(NamedTuple):
 
 
 BY_HAND = Kernel()
+
+
+def nothing_yet(q: Tensor) -> tuple[Tensor, Tensor]:
+    """y [B, H, s, d] and log-sum-exp [B, H, s, 1] of queries that have seen no key."""
+    return torch.zeros_like(q), q.new_full((*q.shape[:-1], 1), -math.inf, dtype=_wide(q.dtype))
 
 
 def attend(
@@ -112,8 +120,12 @@ def attend_backward(
 
 
 def _scores(q: Tensor, k: Tensor, masked: bool) -> Tensor:
-    scores = (q / math.sqrt(q.shape[-1])) @ k.mT  # [B, H, s, k]
+    scores = ((q / math.sqrt(q.shape[-1])) @ k.mT).to(_wide(q.dtype))  # [B, H, s, k]
     if masked:
         future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
         scores.masked_fill_(future, -math.inf)
     return scores
+
+
+def _wide(dtype: torch.dtype) -> torch.dtype:
+    return torch.promote_types(dtype, torch.float32)

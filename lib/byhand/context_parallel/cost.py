@@ -58,8 +58,14 @@ def seconds(
 
     compute: of the whole attention on one device. line: of each rank's link. A ring's round takes
     as long as its message or the busiest rank's block, whichever takes longer.
+
+    Raises:
+        ValueError: there is no such way, or it is scores.
     """
     check_way(way)
+    if way == "scores":
+        timed = ", ".join(other for other in WAYS if other != way)
+        raise ValueError(f"there are no seconds of scores, only its bytes; ask for {timed}")
     n, message = num_ranks, 2 * key_bytes / num_ranks
     if way == "ring":
         rounds = round_seconds(n, compute, layout)

@@ -11,14 +11,12 @@ Source: Llama 3, arXiv:2407.21783, section 3.3.2.
 
 from __future__ import annotations
 
-import math
-
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from byhand.collectives.with_torch import ALL_GATHER, REDUCE_SCATTER
-from byhand.context_parallel.blocks import Grads, attend, attend_backward
+from byhand.context_parallel.blocks import Grads, attend, attend_backward, nothing_yet
 from byhand.context_parallel.places import ZIGZAG, seen
 from byhand.context_parallel.ring import Group, Saved
 
@@ -37,7 +35,7 @@ def gathered_attention(
     1
     """
     rank, length = dist.get_rank(group), q.shape[-2]
-    y, lse = torch.zeros_like(q), q.new_full((*q.shape[:-1], 1), -math.inf)
+    y, lse = nothing_yet(q)
     for owner, (their_k, their_v) in enumerate(gather(k, v, group)):
         attend(seen(rank, owner, length, layout, causal), q, their_k, their_v, y, lse)
     return y, Saved(q, k, v, y, lse, group, causal, layout)

@@ -17,7 +17,6 @@ Source: Liu et al. 2023, arXiv:2310.01889. Simplified: dense blocks, as many key
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -25,7 +24,14 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from byhand.context_parallel.blocks import BY_HAND, Grads, Kernel, attend, attend_backward
+from byhand.context_parallel.blocks import (
+    BY_HAND,
+    Grads,
+    Kernel,
+    attend,
+    attend_backward,
+    nothing_yet,
+)
 from byhand.context_parallel.places import ZIGZAG, chunk_length, seen
 from byhand.model.shards import Group, shard
 
@@ -86,7 +92,7 @@ def ring_attention(
     [True, True, True]
     """
     rank, length = dist.get_rank(group), q.shape[-2]
-    y, lse = torch.zeros_like(q), q.new_full((*q.shape[:-1], 1), -math.inf)
+    y, lse = nothing_yet(q)
     for owner, (their_k, their_v) in around(torch.stack([k, v]), group):
         attend(seen(rank, owner, length, layout, causal), q, their_k, their_v, y, lse, kernel)
     return y, Saved(q, k, v, y, lse, group, causal, layout, kernel)
@@ -121,6 +127,7 @@ def around(block: Tensor, group: Group = None) -> Iterator[tuple[int, Tensor]]:
     The next block travels while the caller works on the one it was given. Sends n-1 blocks.
     """
     rank, n = dist.get_rank(group), dist.get_world_size(group)
+    block = block.contiguous()  # so that it can be sent
     for number in range(n):
         passing = Passing(block, group) if number < n - 1 else None
         yield (rank - number) % n, block

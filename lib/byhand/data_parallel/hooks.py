@@ -41,7 +41,7 @@ class GradientHooks:
         self.group, self.next = group, 0
         parameters = [p for p in module.parameters() if p.requires_grad]
         with torch.no_grad():
-            for tensor in module.state_dict().values():
+            for tensor in (*module.parameters(), *module.buffers()):
                 broadcast_parameters([tensor], group=group)
         numbers = assign_buckets([p.nbytes for p in parameters], bucket_bytes)
         self.buckets = [Bucket([parameters[i] for i in bucket]) for bucket in numbers]

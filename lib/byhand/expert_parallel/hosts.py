@@ -81,7 +81,8 @@ class HostExperts(Holder):
     def forward(self, x: Tensor, weights: Tensor, chosen: Tensor) -> tuple[Tensor, Any]:
         """x [T, D], weights and chosen [T, k], of this rank's tokens -> y [T, D].
 
-        Sends over `across` D + 2k numbers and back D for each token and other host it wants.
+        Sends over `across` D + 2k numbers and back D for each token and other host it wants. -1 in
+        chosen goes nowhere.
         """
         exchange = self._across(chosen)
         num_features, k = x.shape[1], chosen.shape[1]
@@ -94,7 +95,7 @@ class HostExperts(Holder):
     def _across(self, chosen: Tensor) -> Exchange:
         """One row for each token and host that has one of its experts, however many it has."""
         every = torch.arange(self.num_hosts, device=chosen.device)
-        has_one = (self.host_of[chosen][:, :, None] == every).any(dim=1)  # [T, H]
+        has_one = (self._hosts(chosen)[:, :, None] == every).any(dim=1)  # [T, H]
         wanted = every.where(has_one, -1)  # as if hosts were experts, one on each rank of `across`
         return make_exchange(wanted, [[host] for host in range(self.num_hosts)], self.across)
 
@@ -102,7 +103,11 @@ class HostExperts(Holder):
         """chosen [T, k] -> [A, k]: the experts that each row asks for on its host, else -1."""
         experts = chosen[exchange.tokens]  # wherever they are
         host = exchange.choices[:, None]  # choice h of `wanted` is host h
-        return self.local[experts].where(self.host_of[experts] == host, -1)
+        return self.local[experts].where(self._hosts(experts) == host, -1)
+
+    def _hosts(self, chosen: Tensor) -> Tensor:
+        """The host of each chosen expert; -1 of none, which is -1."""
+        return self.host_of[chosen].where(chosen >= 0, -1)
 
     def backward_input(self, grad_y: Tensor, saved: tuple) -> tuple[tuple[Tensor, Tensor], list]:
         """grad_y [T, D] -> (grad_x [T, D], grad_weights [T, k]). Sends as forward does."""

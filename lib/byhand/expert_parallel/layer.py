@@ -32,6 +32,7 @@ from byhand.expert_parallel.router import Router
 from byhand.model.layer import Holder, Layer
 from byhand.model.mlp import GELU, MLP
 from byhand.tensor_parallel import TensorParallelMLP
+from byhand.words import counted
 
 Group = dist.ProcessGroup | None
 Weights = Sequence[Sequence[tuple[Tensor, Tensor]]]  # of each expert: (weight, bias) pairs
@@ -150,7 +151,7 @@ class Experts(Holder):
         replicated over them, and each talks to its own `group`.
 
         Raises:
-            ValueError: an expert is on no rank.
+            ValueError: an expert is on no rank, or the placement is one of more or fewer ranks.
         """
         self.num_experts, self.group, self.capacity_factor = len(weights), group, capacity_factor
         self.placement = placement or in_order(len(weights), dist.get_world_size(group))
@@ -168,7 +169,12 @@ class Experts(Holder):
         return MLP.from_weights(pairs, self.activation)
 
     def check(self, placement: Placement) -> None:
-        """Refuse a placement that leaves an expert out."""
+        """Refuse a placement on other ranks than the group's, or that leaves an expert out."""
+        if len(placement) != (num_ranks := dist.get_world_size(self.group)):
+            raise ValueError(
+                f"a placement on {counted(len(placement), 'rank')}, in a group of {num_ranks}: it "
+                "has a list of experts for each rank, which may be empty"
+            )
         if missing := set(range(self.num_experts)).difference(*placement):
             raise ValueError(
                 f"no rank holds the experts {sorted(missing)} of {self.num_experts}: the placement "

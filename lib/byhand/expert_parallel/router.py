@@ -83,7 +83,8 @@ class Router(Holder):
             raise ValueError(f'softmax is {softmax!r}: choose "before" or "after"')
         self.weight, self.grad_weight = weight.clone(), torch.zeros_like(weight)
         self.top_k, self.softmax, self.balance, self.group = top_k, softmax, balance, group
-        self.bias = weight.new_zeros(len(weight))
+        self.wide = torch.promote_types(weight.dtype, torch.float32)  # of the bias
+        self.bias = weight.new_zeros(len(weight), dtype=self.wide)
         self.load = torch.zeros(len(weight), dtype=torch.int64, device=weight.device)
 
     def forward(self, x: Tensor) -> tuple[tuple[Tensor, Tensor], Routed]:
@@ -122,9 +123,9 @@ class Router(Holder):
 
     def _pull(self, load: Tensor) -> Tensor:
         """α E f / T: the derivative of the balance loss in any token's p, with T and f global."""
-        load = _summed(load, self.group).to(self.weight.dtype)
+        load = _summed(load, self.group).double()
         rows = load.sum().clamp(min=1)  # k T
-        return self.balance * len(load) * (load / rows) * (self.top_k / rows)
+        return (self.balance * len(load) * (load / rows) * (self.top_k / rows)).to(self.wide)
 
     def balance_loss(self, saved: Routed) -> Tensor:
         """This rank's share of α E Σ_e f_e P_e: the ranks' shares add up. α when all is even."""
@@ -146,7 +147,7 @@ class Router(Holder):
 
         load: what `take_load` gave, equal on all ranks; so the biases stay equal, too.
         """
-        load = load.to(self.bias.dtype)
+        load = load.double()
         self.bias += rate * (load.mean() - load).sign()
 
 

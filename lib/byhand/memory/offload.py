@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import torch
 from torch import Tensor
@@ -42,8 +42,12 @@ class Address:
     offset: int  # within the storage, in elements
 
 
-class Stored(NamedTuple):
-    """What a layer saved, with an Address for each tensor, and the file with these."""
+@dataclass(frozen=True)
+class Stored:
+    """What a layer saved, with an Address for each tensor, and the file with these.
+
+    No tuple: where a layer inside has offloaded, the addresses in its Stored are of another file.
+    """
 
     file: IO[bytes]
     saved: Any
@@ -102,7 +106,6 @@ def store(saved: Any, folder: str | Path, device: torch.device) -> Stored:
         OSError: the folder is missing, or its disk is full.
     """
     file = tempfile.TemporaryFile(dir=folder)
-    file.write(bytes(ALIGNED))  # a file without bytes cannot be mapped
     begins: dict[int, int] = {}  # by the storage's address
 
     def put(tensor: Tensor) -> Address:
@@ -112,7 +115,10 @@ def store(saved: Any, folder: str | Path, device: torch.device) -> Stored:
         begin, offset = begins[storage.data_ptr()], int(tensor.storage_offset())
         return Address(begin, tensor.dtype, tensor.shape, tensor.stride(), offset)
 
-    addresses = replaced(saved, Tensor, put)
+    plain = replaced(saved, Tensor, lambda tensor: tensor.resolve_conj().resolve_neg())
+    addresses = replaced(plain, Tensor, put)
+    if not file.tell():
+        file.write(bytes(ALIGNED))  # a file without bytes cannot be mapped
     file.flush()
     return Stored(file, addresses, device)
 

@@ -112,7 +112,7 @@ class LossScale:
         self.steps_since = self.steps_since + 1 if finite else 0
         if not finite:
             self.value *= self.backoff
-        elif self.steps_since == self.every:
+        elif self.steps_since >= self.every:  # may be more, where a run goes on with another
             self.value, self.steps_since = min(self.value * self.growth, MOST), 0
         if self.value < LEAST:
             raise FloatingPointError(

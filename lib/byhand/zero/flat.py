@@ -100,6 +100,7 @@ class Flat:
         self.grad_shard: Any = None
         self.arriving: Any = None
         self.sending: Any = None
+        self.partial = False  # whether a backward has added to grad_whole since it was last sent
         self.empty = whole.new_empty(0, dtype=self.dtype)
         unit.keep_parameters_in(repeat(self.empty))
         unit.keep_gradients_in(repeat(self.empty))
@@ -154,6 +155,7 @@ class Flat:
 
         The sum is made in place: what is under way is this rank's part of it, a view.
         """
+        self.partial = False
         sent = self.grad_whole.to(self.reduce_dtype)
         mine = self.mine(sent)
         self.sending = self.reduce_scatter(mine, sent, self.group), mine

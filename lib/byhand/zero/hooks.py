@@ -23,6 +23,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from byhand.collectives.with_torch import ALL_GATHER, REDUCE_SCATTER
+from byhand.data_parallel.replicas import broadcast_parameters
 from byhand.model.shards import Group, views
 from byhand.zero.flat import flatten
 
@@ -82,7 +83,9 @@ class ShardedModule:
     """A module whose `parts` are gathered one by one, and what is in no part before them all."""
 
     def __init__(self, module: nn.Module, parts: Iterable[nn.Module], group: Group = None):
-        """Take over rank 0's parameters, keep shards of them, and hang hooks on the parts.
+        """Take over rank 0's parameters and buffers, keep shards, and hang hooks on the parts.
+
+        Frozen parameters and buffers stay whole.
 
         parts: submodules in the order in which they run; each gives one tensor, none shares a
         parameter with another.
@@ -95,6 +98,9 @@ class ShardedModule:
                 part.register_forward_hook(partial(self.release, number))
                 self.units.append(Unit(mine, group, self.sending))
                 taken.update(mine)
+        for tensor in (*module.parameters(), *module.buffers()):
+            if tensor not in taken:
+                broadcast_parameters([tensor.detach()], group=group)
 
     def use(self, number: int, following: int, *_: Any) -> None:
         """Make a unit whole, and begin with the one that will be used next."""

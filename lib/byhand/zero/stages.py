@@ -114,15 +114,19 @@ class ShardedOptimizer:
 
     def backward_of(self, number: int, grad_y: Tensor, saved: list[Any]) -> Any:
         """Backward of one unit; where it is the first, nobody needs its grad_x."""
+        self.flat_of[number].partial = True
         if number > 0:
             return self.units[number].backward(grad_y, saved[number])
         self.units[0].backward_first(grad_y, saved[0])
         return None
 
     def sum_gradients(self) -> None:
-        """partial -> sharded: one reduce-scatter for each unit whose gradient is still whole."""
+        """partial -> sharded: one reduce-scatter for each unit whose gradient is not summed yet.
+
+        `step` does it, too. After it comes a step: no backward adds to what is summed.
+        """
         for flat in self.flats:
-            if flat.grad_whole is not None:
+            if flat.partial:
                 flat.start_reduce()
                 flat.finish_reduce()
 

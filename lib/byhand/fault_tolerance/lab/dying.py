@@ -12,6 +12,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from itertools import pairwise
@@ -84,15 +85,17 @@ def kill_one(
 ) -> Death:
     """Train under torchrun, kill a rank soon after a step, and wait until the run has ended.
 
-    every: a checkpoint each so many steps. Nothing of the run is left when this returns.
+    folder: where each call makes one of its own. every: a checkpoint each so many steps. No process
+    of the run is left when this returns.
 
     Raises:
         RuntimeError: the run could not start, or did not end.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(dir=folder))  # without the diaries of a call before this one
     run = ["--standalone", "--nproc-per-node", str(num_ranks), "--max-restarts", "1"]
     worker = ["-m", "byhand.fault_tolerance.lab.worker", str(folder), str(num_steps), str(every)]
     command = [sys.executable, "-m", "torch.distributed.run", *run, *worker]
-    folder.mkdir(parents=True, exist_ok=True)
     log = folder / "log.txt"
     with open(log, "wb") as file:
         started = subprocess.Popen(
