@@ -11,6 +11,7 @@ those move to the disk and from it.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import pickle
@@ -203,7 +204,8 @@ class Saving:
                 at += sum(map(len, parts[-2:]))
             checksums = write(self.file, parts)
         except Exception as error:
-            os.ftruncate(self.file.fileno(), 0)  # a full disk then has room for the reason
+            with contextlib.suppress(OSError):  # a full disk then has room for the reason
+                os.ftruncate(self.file.fileno(), 0)
             self.partial.done(self.ranks.rank, error=_sentence(error))
             return
         self.partial.done(self.ranks.rank, boxes=places, num_bytes=at, checksums=checksums)
