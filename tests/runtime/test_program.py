@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -10,7 +11,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import leftovers
@@ -247,6 +251,46 @@ def test_where_nobody_reads_its_output_a_program_is_accused_of_nothing(run, monk
 
 def _to_nobody(fd: int, data: bytes) -> None:
     raise BrokenPipeError
+
+
+@contextlib.contextmanager
+def output_into(fd: int) -> Iterator[None]:
+    """Have this process's standard output go there."""
+    kept = os.dup(1)
+    os.dup2(fd, 1)
+    yield
+    os.dup2(kept, 1)
+    os.close(kept)
+
+
+@pytest.mark.parametrize("program", ["printing.py", "tensor.py"])
+def test_a_full_disk_is_no_reader_that_has_seen_enough(run, program) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    with output_into(full):
+        done = run("-n", 2, "--quiet", program)
+    os.close(full)
+    sentence = "byhand: the output could not be written: No space left on device\n"
+    assert (done.returncode, sentence in done.stderr) == (1, True), done.stderr
+
+
+def test_who_reads_slowly_gets_what_was_printed_though_the_ranks_ended_long_ago(monkeypatch):
+    monkeypatch.setattr(live, "LAST_SECONDS", 0.05)
+    read, write = os.pipe()
+    came: list[bytes] = []
+
+    def reads() -> None:
+        time.sleep(20 * live.LAST_SECONDS)
+        while data := os.read(read, 1 << 16):
+            came.append(data)
+
+    lines = b"x" * 99 + b"\n"
+    with output_into(write), ThreadPoolExecutor() as pool:
+        pool.submit(reads)
+        with live.LiveOutput(1) as output:
+            os.write(output.streams[0][0], 1200 * lines)  # this pipe and that hold 64 KB each
+        os.close(1), os.close(write)
+    os.close(read)
+    assert b"".join(came) == 1200 * (b"[0] " + lines)
 
 
 @pytest.mark.parametrize(

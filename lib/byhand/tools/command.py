@@ -228,15 +228,26 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
         _write(getattr(stopped, "run", None), asked)
         return STOPPED
     except LaunchError as error:
-        if output.unread:  # that is no fault of the program's
-            return UNREAD
+        if output.unread is not None:  # that is no fault of the program's
+            return _unread(output.unread)
         print(f"\nbyhand: {_explained(error)}", file=sys.stderr)
         _write(error.run, asked)
         return _status(error)
     except OSError as error:  # no room for so many ranks' pipes
         print(f"byhand: the ranks could not be started: {error}", file=sys.stderr)
         return BAD
-    return _report(run, tally, asked)
+    status = _report(run, tally, asked)
+    if output.unread is None or isinstance(output.unread, BrokenPipeError):
+        return status  # who has read enough has the program's own end
+    return _unread(output.unread)
+
+
+def _unread(error: OSError) -> int:
+    """The exit status where the ranks' output was taken no further; says why, if it may be news."""
+    if isinstance(error, BrokenPipeError):
+        return UNREAD
+    print(f"byhand: the output could not be written: {error.strerror}", file=sys.stderr)
+    return 1
 
 
 def _explained(error: LaunchError) -> str:
