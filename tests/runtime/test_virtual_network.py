@@ -18,6 +18,7 @@ from byhand import DeadlockError, VirtualNetwork, launch
 from byhand.runtime import Launcher
 from byhand.runtime.launching import launch_on
 from byhand.runtime.network import wires
+from byhand.runtime.system import loopback
 
 MEBIBYTE = 1 << 20
 pytestmark = pytest.mark.network
@@ -97,6 +98,18 @@ def test_a_message_does_not_fill_a_links_queue_so_that_another_waits_behind_it(r
 def test_ranks_send_by_the_same_rule_of_tcp_on_every_machine():
     run = launch(sending_rules, 2, network=VirtualNetwork(2, 1, 25e6))
     assert [{rule.strip(b"\0") for rule in rules} for rules in run.results] == [{b"reno"}] * 2
+
+
+def all_reduce_in_a_group(rank, world_size):
+    x = torch.ones(1)
+    dist.all_reduce(x, group=dist.new_group([0, 1]))
+    return x.item()
+
+
+def test_ranks_make_groups_over_their_own_link_though_the_notebook_called_setup(monkeypatch):
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", loopback())  # as setup does
+    run = launch(all_reduce_in_a_group, 2, network=VirtualNetwork(2, 1))
+    assert run.results == [2.0, 2.0]
 
 
 def test_ranks_of_one_host_do_not_load_its_link():
