@@ -188,6 +188,37 @@ def test_a_module_runs_by_its_name(run, tmp_path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+EDITABLE = """
+import importlib.util, sys
+class Finder:  # as pip install -e has it
+    def find_spec(name, path=None, target=None):
+        if name == "elsewhere":
+            return importlib.util.spec_from_file_location(name, {file!r})
+sys.meta_path.append(Finder)
+"""
+
+
+def test_a_module_is_found_where_pip_install_e_says_it_is(tmp_path) -> None:
+    file, site = tmp_path / "program.py", tmp_path / "site"
+    file.write_text("print('found')")
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(EDITABLE.format(file=str(file)))
+    variables = environment()
+    variables["PYTHONPATH"] += os.pathsep + str(site)
+    words = command("-n", 1, "--quiet", "-m", "elsewhere")
+    done = subprocess.run(words, env=variables, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[0] found\n", "")
+
+
+def test_a_module_is_looked_for_also_in_a_folder_that_has_been_removed(
+    run, monkeypatch, tmp_path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+    done = run("-n", 1, "-m", "nowhere", cwd=Path("."))
+    assert (done.returncode, "there is no module nowhere" in done.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("how", "sentence", "rows"),
     [

@@ -13,6 +13,7 @@ standard input; the others have none.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import itertools
 import math
 import os
@@ -20,7 +21,6 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
-from importlib.machinery import BuiltinImporter, PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -191,10 +191,12 @@ def _understood(asked: argparse.Namespace) -> VirtualNetwork | None:
 
 
 def _is_there(module: str) -> bool:
-    path = [os.getcwd(), *sys.path]
-    return module in sys.modules or any(
-        finder.find_spec(module, path) for finder in (BuiltinImporter, PathFinder)
-    )
+    """Whether Python finds it, from this folder too, or where a `pip install -e` says it is."""
+    sys.path.insert(0, "")
+    try:
+        return module in sys.modules or importlib.util.find_spec(module) is not None
+    finally:
+        del sys.path[0]
 
 
 def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
