@@ -369,6 +369,18 @@ def test_a_program_that_asks_for_nccl_hears_one_sentence_or_gets_gloo(run) -> No
     assert by_rank(done.stdout) == {rank: ["gloo gloo"] for rank in range(3)}, done.stderr
 
 
+@pytest.mark.parametrize(
+    ("line", "asks"), [("torch.ones(3).cuda()", True), ("raise ValueError('a bad batch')", False)]
+)
+def test_only_what_torch_says_of_a_gpu_makes_it_a_matter_of_one(run, tmp_path, line, asks) -> None:
+    if importlib.import_module("torch").cuda.is_available():
+        pytest.skip("there is a GPU here")
+    (tmp_path / "cuda_train.py").write_text(f"import torch\n{line}\n")
+    done = run("-n", 1, "cuda_train.py", cwd=tmp_path)
+    assert done.returncode == 1
+    assert ("There is no GPU here that torch can use" in done.stderr) == asks, done.stderr
+
+
 def test_output_comes_by_rank_and_stream_and_none_is_lost(run) -> None:
     done = run("-n", 2, "--quiet", "printing.py")
     lines = by_rank(done.stdout)

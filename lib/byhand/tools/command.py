@@ -36,7 +36,7 @@ EXIT = "exit status: that of the first rank that failed; 0 if none did; 2 if not
 DRAWN_CALLS = 120  # of a rank, the last ones: more are no picture
 BAD, STOPPED, UNREAD = 2, 130, 128 + signal.SIGPIPE
 _RATE = re.compile(r"([\d.]+(?:e\d+)?) *([kmg]?)(b|bit)/s", re.IGNORECASE)
-_CUDA = re.compile(r"cuda|nvidia", re.IGNORECASE)
+_CUDA = re.compile(r": .*(CUDA|NVIDIA)", re.DOTALL)  # in the message, as torch spells them
 _TORCHRUNS = re.compile(
     "--(nproc|nnodes|node|rdzv|master|standalone|max|monitor|start|role|local|tee|log|redirect|no.py)"
 )
