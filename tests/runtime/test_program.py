@@ -357,6 +357,28 @@ def test_the_exit_status_is_that_of_the_rank_that_failed(run, how, status) -> No
     assert "rank 1" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("how", "status", "words"),
+    [
+        ("minus", 255, "called sys.exit at ending.py:8: -1"),
+        ("at_once", 0, ""),
+        ("in_lines", 1, "no data:\n  run download.py first,\n  then this again\n\nrank"),
+        ("twice", 0, "[0] the child's 3\n"),
+    ],
+)
+def test_a_program_ends_as_python_lets_it_end(run, how, status, words) -> None:
+    done = run("-n", 2, "ending.py", how)
+    assert done.returncode == status, done.stderr
+    assert words in done.stdout + done.stderr
+
+
+def test_where_no_network_can_be_laid_nothing_was_started() -> None:
+    how = {"env": {**environment(), "BYHAND_PORTABLE": "1"}, "capture_output": True, "text": True}
+    words = command("-n", 2, "--hosts", 2, PROGRAMS / "ending.py", "at_once")
+    done = subprocess.run(words, check=False, **how)
+    assert (done.returncode, "no virtual network can be made" in done.stderr) == (2, True)
+
+
 def test_a_program_that_asks_for_nccl_hears_one_sentence_or_gets_gloo(run) -> None:
     if importlib.import_module("torch").cuda.is_available():
         pytest.skip("there is a GPU here")

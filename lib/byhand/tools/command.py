@@ -223,7 +223,7 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
         with Launcher(client=client) as launcher, LiveOutput(asked.ranks) as output:
             (first, *others), keyboard = output.streams, [] if sys.stdin is None else [0]
             streams = [(*first, *keyboard), *others]  # rank 0 has our input
-            options |= {"setup": False, "streams": streams, "older": tally.add}
+            options |= {"setup": False, "may_leave": True, "streams": streams, "older": tally.add}
             run = launch_on(launcher, program, asked.ranks, **options)
     except KeyboardInterrupt as stopped:
         print(f"\nbyhand: {str(stopped) or 'stopped'}", file=sys.stderr)
@@ -260,9 +260,9 @@ def _explained(error: LaunchError) -> str:
     if raised == "NCCLError":
         return f"{error.sentence.partition(': ')[2]}. --backend gloo stands in for it"
     if raised == "SystemExit":
-        return with_table(
-            error.sentence.replace("raised SystemExit", "called sys.exit"), error.reports
-        )
+        _, _, whole = getattr(error, "traceback", "").partition("\nSystemExit: ")
+        sentence = error.sentence.replace("raised SystemExit", "called sys.exit")
+        return with_table("\n".join([sentence, *whole.splitlines()[1:]]), error.reports)
     if not _CUDA.search(error.sentence) or _has_gpu():
         return str(error)
     return f"{error}\n\nThere is no GPU here that torch can use: the program itself asks for one."
@@ -276,9 +276,15 @@ def _has_gpu() -> bool:
 
 def _status(error: LaunchError) -> int:
     """What the first rank that failed ended with, as a shell has it."""
-    ended = re.search(r"^SystemExit: (\d+)$", getattr(error, "traceback", ""), re.MULTILINE)
-    code = int(ended[1]) if ended else getattr(error, "exit_code", None)
-    return 1 if code is None else (128 - code if code < 0 else code) % 256 or 1
+    from byhand.runtime.errors import NetworkError
+
+    if isinstance(error, NetworkError):
+        return BAD
+    ended = re.search(r"^SystemExit: (-?\d+)$", getattr(error, "traceback", ""), re.MULTILINE)
+    if ended:
+        return int(ended[1]) % 256 or 1
+    code = getattr(error, "exit_code", None)
+    return 1 if code is None else (128 - code if code < 0 else code) or 1
 
 
 def _report(run: Run, tally: Tally, asked: argparse.Namespace) -> int:

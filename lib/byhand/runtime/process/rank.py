@@ -154,14 +154,23 @@ def _run(
 
 
 def _end_unless(own: int) -> None:
-    """End a process that the function forked and that came back from it: the rank tells, once."""
+    """End a process that the function forked and that came back from it: the rank tells, once.
+
+    Its status is the one that Python would end with.
+    """
     if os.getpid() == own:
         return
+    error = sys.exc_info()[1]
+    status = 0 if error is None else 1
     with contextlib.suppress(Exception):
-        if sys.exc_info()[0] not in (None, SystemExit):
+        if not isinstance(error, SystemExit | None):
             traceback.print_exc()
+        elif error is not None and isinstance(error.code, int | None):
+            status = (error.code or 0) & 0xFF
+        elif error is not None:
+            print(error.code, file=sys.stderr)
         sys.stdout.flush()
-    os._exit(0)
+    os._exit(status)
 
 
 def _loaded_since(known: int) -> dict[str, str]:
