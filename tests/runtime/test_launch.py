@@ -480,6 +480,19 @@ def test_threads_of_a_rank_append_to_its_output():
     theirs.close()
 
 
+def prints_and_dies(rank, world_size):
+    sys.stdout = sys.__stdout__  # as who had put another in its place
+    print("my last words")
+    os._exit(1)
+
+
+def test_what_a_rank_printed_is_kept_though_it_put_pythons_own_output_back(monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    with Launcher() as launcher, pytest.raises(RankError) as raised:
+        launch_on(launcher, prints_and_dies, 1)
+    assert raised.value.run.output == ["my last words\n"]
+
+
 def both_ways(rank, world_size):
     right, left = (rank + 1) % world_size, (rank - 1) % world_size
     group, x = dist.new_group(), torch.full((5,), float(rank))

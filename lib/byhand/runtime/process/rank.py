@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import io
 import itertools
 import json
 import os
@@ -115,8 +116,12 @@ def redirect(output_fd: int) -> None:
     os.dup2(null, 0)
     os.dup2(output_fd, 1)
     os.dup2(output_fd, 2)
-    sys.stdout = open(1, "w", buffering=1, closefd=False, errors="backslashreplace")
-    sys.stderr = open(2, "w", buffering=1, closefd=False, errors="backslashreplace")
+    sys.stdout = sys.__stdout__ = _by_line(1)  # type: ignore[misc]  # a program may put it back
+    sys.stderr = sys.__stderr__ = _by_line(2)  # type: ignore[misc]
+
+
+def _by_line(fd: int) -> io.TextIOWrapper:
+    return open(fd, "w", buffering=1, closefd=False, errors="backslashreplace")
 
 
 def receive(control: socket.socket) -> tuple[dict[str, Any], bytes]:
