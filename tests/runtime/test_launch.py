@@ -135,7 +135,8 @@ def test_a_world_size_that_is_no_count_is_refused_in_a_sentence(world_size):
 
 
 def test_a_count_may_be_any_librarys_whole_number():
-    run = launch(lambda rank, world_size: world_size, np.int64(2), threads_per_rank=torch.tensor(1))
+    numbers = {"threads_per_rank": torch.tensor(1), "deadline": np.float32(60)}
+    run = launch(lambda rank, world_size: world_size, np.int64(2), **numbers)
     assert run.results == [2, 2]
     assert type(run.results[0]) is int
 

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
@@ -144,6 +145,12 @@ def test_a_network_of_another_size_than_the_world_is_refused():
 def test_a_network_that_makes_no_sense_is_a_sentence(arguments, words):
     with pytest.raises(ValueError, match=words):
         VirtualNetwork(**arguments)
+
+
+def test_a_network_may_be_told_by_any_librarys_numbers():
+    network = VirtualNetwork(np.int64(2), torch.tensor(1), np.float32(25e6))
+    assert network == VirtualNetwork(2, 1, 25e6)
+    assert [type(number) for number in vars(network).values()] == [int, int, float]
 
 
 def test_a_missing_tool_is_a_sentence(monkeypatch):
