@@ -473,9 +473,10 @@ def test_a_command_that_is_killed_leaves_no_process() -> None:
     wait_until(lambda: not any(rank.is_running() for rank in ranks))
 
 
-def test_a_program_that_fails_leaves_no_semaphore(run) -> None:
+@pytest.mark.parametrize("where", [(), pytest.param(("--hosts", 3), marks=pytest.mark.network)])
+def test_a_program_that_fails_leaves_no_semaphore(run, where) -> None:
     before = leftovers.segments()
-    done = run("-n", 3, "failing.py", "raises_with_a_lock", "gloo")
+    done = run("-n", 3, *where, "failing.py", "raises_with_a_lock", "gloo")
     assert done.returncode == 1
     assert not leftovers.abandoned_segments(before)
 
