@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 import torch
 import torch.distributed as dist
@@ -99,6 +100,19 @@ def test_a_message_does_not_fill_a_links_queue_so_that_another_waits_behind_it(r
 def test_ranks_send_by_the_same_rule_of_tcp_on_every_machine():
     run = launch(sending_rules, 2, network=VirtualNetwork(2, 1, 25e6))
     assert [{rule.strip(b"\0") for rule in rules} for rules in run.results] == [{b"reno"}] * 2
+
+
+def own_numbers(rank, world_size):
+    """This process as the system calls numbers it, and as /proc does."""
+    return os.getpid(), int(os.readlink("/proc/self")), psutil.Process().name()
+
+
+def test_programs_find_themselves_in_the_proc_of_their_host():
+    before = Path("/proc/self/mounts").read_text()
+    run = launch(own_numbers, 2, network=VirtualNetwork(2, 1))
+    for called, listed, name in run.results:
+        assert (called, name) == (listed, psutil.Process().name())
+    assert Path("/proc/self/mounts").read_text() == before
 
 
 def all_reduce_in_a_group(rank, world_size):

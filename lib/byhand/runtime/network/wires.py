@@ -1,8 +1,8 @@
 """The wires of a virtual network: namespaces, a switch, veth pairs and their rates.
 
-A forked fork server enters namespaces of its own (user, process, network), where it may do what an
-administrator may, makes one network namespace per host, and puts each rank that it forks into its
-host's. iproute2's `ip` and `tc` lay the wires.
+A forked fork server enters namespaces of its own (user, process, network, mount), where it may do
+what an administrator may, makes one network namespace per host, and puts each rank that it forks
+into its host's. iproute2's `ip` and `tc` lay the wires.
 """
 
 from __future__ import annotations
