@@ -69,6 +69,19 @@ def test_the_kernels_counters_agree_with_the_ledger_within_5_percent(num_bytes):
         assert host.sent == pytest.approx(1.5 * num_bytes, rel=0.05)
 
 
+def gather(rank, world_size, num_bytes):
+    x = torch.zeros(num_bytes, dtype=torch.uint8)
+    dist.gather(x, [torch.zeros_like(x) for _ in range(world_size)] if rank == 0 else None)
+
+
+def test_a_slow_link_carries_nothing_twice_though_many_send_at_once():
+    counts = []
+    for rate in (1e5, 1e7):
+        run = launch(gather, 4, (100_000,), network=VirtualNetwork(4, 1, rate))
+        counts.append(sum(host.sent for host in run.traffic.hosts[1:]))
+    assert counts[0] == pytest.approx(counts[1], rel=0.03)
+
+
 def test_bytes_are_counted_for_the_host_that_sent_them():
     run = launch(send_to_the_last, 6, (2 * MEBIBYTE,), network=VirtualNetwork(3, 2, 50e6))
     assert [port.sent > 2 * MEBIBYTE for port in run.traffic.hosts] == [True, False, False]
