@@ -509,6 +509,21 @@ def test_more_calls_than_are_kept_are_counted_all_the_same(run, tmp_path, monkey
     assert 1000 <= len(events) < 12_000
 
 
+@pytest.mark.parametrize("number", ["many", "0"])
+def test_a_number_of_threads_that_is_none_is_told_by_its_name(run, monkeypatch, number) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", number)
+    done = run("-n", 1, "ending.py", "at_once")
+    sentence = f"OMP_NUM_THREADS is a whole number of at least 1, not '{number}'"
+    assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
+
+
+def test_a_program_runs_though_the_shell_closed_its_output() -> None:
+    words = command("-n", 1, PROGRAMS / "ending.py", "twice")
+    how = {"stderr": subprocess.PIPE, "text": True, "env": environment()}
+    done = subprocess.run(words, check=False, preexec_fn=lambda: os.close(1), **how)
+    assert (done.returncode, "1 rank" in done.stderr) == (0, True), done.stderr
+
+
 def test_it_says_its_version(run) -> None:
     assert run("--version").stdout == f"byhand {byhand.__version__}\n"
 

@@ -44,6 +44,7 @@ _TORCHRUNS = re.compile(
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run what the command line says; the exit status."""
+    _open_all()
     parser = _parser()
     words = sys.argv[1:] if words is None else words
     try:
@@ -62,6 +63,13 @@ def main(words: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:  # before the ranks ran, or when they had ended
         print("\nbyhand: stopped", file=sys.stderr)
         return STOPPED
+
+
+def _open_all() -> None:
+    """Put something where the shell closed our input or output: else a file of ours lies there."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
 
 
 def _torchruns(words: Sequence[str]) -> str | None:
@@ -206,6 +214,7 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     from byhand.runtime.system import check_room
 
     check_room(asked.ranks)
+    threads = _threads()
     client = ForkClient.start()  # it imports torch; we do not
     from byhand.runtime import LaunchError
     from byhand.runtime.launcher import Launcher
@@ -218,7 +227,7 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     words = asked.program, tuple(asked.arguments), asked.is_module
     program, tally = Program(*words, asked.backend, per_host), Tally()
     options = {"deadline": asked.deadline, "memory": asked.memory, "network": network}
-    options |= {"threads_per_rank": int((os.environ.get("OMP_NUM_THREADS") or "1").split(",")[0])}
+    options |= {"threads_per_rank": threads}
     try:
         with Launcher(client=client) as launcher, LiveOutput(asked.ranks) as output:
             (first, *others), keyboard = output.streams, [] if sys.stdin is None else [0]
@@ -242,6 +251,18 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     if output.unread is None or isinstance(output.unread, BrokenPipeError):
         return status  # who has read enough has the program's own end
     return _unread(output.unread)
+
+
+def _threads() -> int:
+    """How many each rank may have: one, if the environment does not say.
+
+    Raises:
+        ValueError: it says what is no count.
+    """
+    text = (os.environ.get("OMP_NUM_THREADS") or "1").split(",")[0].strip()
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"OMP_NUM_THREADS is a whole number of at least 1, not {text!r}")
+    return int(text)
 
 
 def _unread(error: OSError) -> int:
