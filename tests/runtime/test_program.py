@@ -487,6 +487,12 @@ def test_the_deadline_is_the_programs_if_one_is_given(run) -> None:
     assert "did not return within the deadline of 2 s" in done.stderr
 
 
+def test_a_running_program_is_told_by_the_letters_of_its_name(run, tmp_path) -> None:
+    (tmp_path / "übung_鍛.py").write_text("import time\ntime.sleep(1000)\n")
+    done = run("-n", 1, "--deadline", 1, "übung_鍛.py", cwd=tmp_path)
+    assert re.search(r"^0 +running +übung_鍛\.py:2$", done.stderr, re.MULTILINE), done.stderr
+
+
 @pytest.mark.network
 def test_hosts_have_slow_links_and_their_ranks_local_numbers(run, tmp_path) -> None:
     trace, drawing = tmp_path / "run.json", tmp_path / "run.svg"
