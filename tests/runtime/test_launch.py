@@ -135,7 +135,8 @@ def test_a_world_size_that_is_no_count_is_refused_in_a_sentence(world_size):
 
 
 def test_a_count_may_be_any_librarys_whole_number():
-    run = launch(lambda rank, world_size: world_size, np.int64(2), threads_per_rank=torch.tensor(1))
+    numbers = {"threads_per_rank": torch.tensor(1), "deadline": np.float32(60)}
+    run = launch(lambda rank, world_size: world_size, np.int64(2), **numbers)
     assert run.results == [2, 2]
     assert type(run.results[0]) is int
 
@@ -478,6 +479,19 @@ def test_threads_of_a_rank_append_to_its_output():
     assert fcntl.fcntl(member.output_fd, fcntl.F_GETFL) & os.O_APPEND
     member.close()
     theirs.close()
+
+
+def prints_and_dies(rank, world_size):
+    sys.stdout = sys.__stdout__  # as who had put another in its place
+    print("my last words")
+    os._exit(1)
+
+
+def test_what_a_rank_printed_is_kept_though_it_put_pythons_own_output_back(monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    with Launcher() as launcher, pytest.raises(RankError) as raised:
+        launch_on(launcher, prints_and_dies, 1)
+    assert raised.value.run.output == ["my last words\n"]
 
 
 def both_ways(rank, world_size):

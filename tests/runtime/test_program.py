@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -10,7 +11,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import leftovers
@@ -184,6 +188,37 @@ def test_a_module_runs_by_its_name(run, tmp_path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+EDITABLE = """
+import importlib.util, sys
+class Finder:  # as pip install -e has it
+    def find_spec(name, path=None, target=None):
+        if name == "elsewhere":
+            return importlib.util.spec_from_file_location(name, {file!r})
+sys.meta_path.append(Finder)
+"""
+
+
+def test_a_module_is_found_where_pip_install_e_says_it_is(tmp_path) -> None:
+    file, site = tmp_path / "program.py", tmp_path / "site"
+    file.write_text("print('found')")
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(EDITABLE.format(file=str(file)))
+    variables = environment()
+    variables["PYTHONPATH"] += os.pathsep + str(site)
+    words = command("-n", 1, "--quiet", "-m", "elsewhere")
+    done = subprocess.run(words, env=variables, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[0] found\n", "")
+
+
+def test_a_module_is_looked_for_also_in_a_folder_that_has_been_removed(
+    run, monkeypatch, tmp_path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tmp_path.rmdir()
+    done = run("-n", 1, "-m", "nowhere", cwd=Path("."))
+    assert (done.returncode, "there is no module nowhere" in done.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("how", "sentence", "rows"),
     [
@@ -249,6 +284,46 @@ def _to_nobody(fd: int, data: bytes) -> None:
     raise BrokenPipeError
 
 
+@contextlib.contextmanager
+def output_into(fd: int) -> Iterator[None]:
+    """Have this process's standard output go there."""
+    kept = os.dup(1)
+    os.dup2(fd, 1)
+    yield
+    os.dup2(kept, 1)
+    os.close(kept)
+
+
+@pytest.mark.parametrize("program", ["printing.py", "tensor.py"])
+def test_a_full_disk_is_no_reader_that_has_seen_enough(run, program) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    with output_into(full):
+        done = run("-n", 2, "--quiet", program)
+    os.close(full)
+    sentence = "byhand: the output could not be written: No space left on device\n"
+    assert (done.returncode, sentence in done.stderr) == (1, True), done.stderr
+
+
+def test_who_reads_slowly_gets_what_was_printed_though_the_ranks_ended_long_ago(monkeypatch):
+    monkeypatch.setattr(live, "LAST_SECONDS", 0.05)
+    read, write = os.pipe()
+    came: list[bytes] = []
+
+    def reads() -> None:
+        time.sleep(20 * live.LAST_SECONDS)
+        while data := os.read(read, 1 << 16):
+            came.append(data)
+
+    lines = b"x" * 99 + b"\n"
+    with output_into(write), ThreadPoolExecutor() as pool:
+        pool.submit(reads)
+        with live.LiveOutput(1) as output:
+            os.write(output.streams[0][0], 1200 * lines)  # this pipe and that hold 64 KB each
+        os.close(1), os.close(write)
+    os.close(read)
+    assert b"".join(came) == 1200 * (b"[0] " + lines)
+
+
 @pytest.mark.parametrize(
     ("rank", "sentence"),
     [
@@ -282,6 +357,28 @@ def test_the_exit_status_is_that_of_the_rank_that_failed(run, how, status) -> No
     assert "rank 1" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("how", "status", "words"),
+    [
+        ("minus", 255, "called sys.exit at ending.py:8: -1"),
+        ("at_once", 0, ""),
+        ("in_lines", 1, "no data:\n  run download.py first,\n  then this again\n\nrank"),
+        ("twice", 0, "[0] the child's 3\n"),
+    ],
+)
+def test_a_program_ends_as_python_lets_it_end(run, how, status, words) -> None:
+    done = run("-n", 2, "ending.py", how)
+    assert done.returncode == status, done.stderr
+    assert words in done.stdout + done.stderr
+
+
+def test_where_no_network_can_be_laid_nothing_was_started() -> None:
+    how = {"env": {**environment(), "BYHAND_PORTABLE": "1"}, "capture_output": True, "text": True}
+    words = command("-n", 2, "--hosts", 2, PROGRAMS / "ending.py", "at_once")
+    done = subprocess.run(words, check=False, **how)
+    assert (done.returncode, "no virtual network can be made" in done.stderr) == (2, True)
+
+
 def test_a_program_that_asks_for_nccl_hears_one_sentence_or_gets_gloo(run) -> None:
     if importlib.import_module("torch").cuda.is_available():
         pytest.skip("there is a GPU here")
@@ -292,6 +389,18 @@ def test_a_program_that_asks_for_nccl_hears_one_sentence_or_gets_gloo(run) -> No
     assert "--backend gloo" in sentence
     done = run("-n", 3, "--backend", "gloo", "failing.py", "asks_for_nccl", "nccl")
     assert by_rank(done.stdout) == {rank: ["gloo gloo"] for rank in range(3)}, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "asks"), [("torch.ones(3).cuda()", True), ("raise ValueError('a bad batch')", False)]
+)
+def test_only_what_torch_says_of_a_gpu_makes_it_a_matter_of_one(run, tmp_path, line, asks) -> None:
+    if importlib.import_module("torch").cuda.is_available():
+        pytest.skip("there is a GPU here")
+    (tmp_path / "cuda_train.py").write_text(f"import torch\n{line}\n")
+    done = run("-n", 1, "cuda_train.py", cwd=tmp_path)
+    assert done.returncode == 1
+    assert ("There is no GPU here that torch can use" in done.stderr) == asks, done.stderr
 
 
 def test_output_comes_by_rank_and_stream_and_none_is_lost(run) -> None:
@@ -364,9 +473,10 @@ def test_a_command_that_is_killed_leaves_no_process() -> None:
     wait_until(lambda: not any(rank.is_running() for rank in ranks))
 
 
-def test_a_program_that_fails_leaves_no_semaphore(run) -> None:
+@pytest.mark.parametrize("where", [(), pytest.param(("--hosts", 3), marks=pytest.mark.network)])
+def test_a_program_that_fails_leaves_no_semaphore(run, where) -> None:
     before = leftovers.segments()
-    done = run("-n", 3, "failing.py", "raises_with_a_lock", "gloo")
+    done = run("-n", 3, *where, "failing.py", "raises_with_a_lock", "gloo")
     assert done.returncode == 1
     assert not leftovers.abandoned_segments(before)
 
@@ -375,6 +485,12 @@ def test_the_deadline_is_the_programs_if_one_is_given(run) -> None:
     done = run("-n", 2, "--deadline", 2, "failing.py", "sleeps", "gloo")
     assert done.returncode == 1
     assert "did not return within the deadline of 2 s" in done.stderr
+
+
+def test_a_running_program_is_told_by_the_letters_of_its_name(run, tmp_path) -> None:
+    (tmp_path / "übung_鍛.py").write_text("import time\ntime.sleep(1000)\n")
+    done = run("-n", 1, "--deadline", 1, "übung_鍛.py", cwd=tmp_path)
+    assert re.search(r"^0 +running +übung_鍛\.py:2$", done.stderr, re.MULTILINE), done.stderr
 
 
 @pytest.mark.network
@@ -397,6 +513,21 @@ def test_more_calls_than_are_kept_are_counted_all_the_same(run, tmp_path, monkey
     assert calls(done.stderr) == {"all_reduce": 12_000}
     events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
     assert 1000 <= len(events) < 12_000
+
+
+@pytest.mark.parametrize("number", ["many", "0"])
+def test_a_number_of_threads_that_is_none_is_told_by_its_name(run, monkeypatch, number) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", number)
+    done = run("-n", 1, "ending.py", "at_once")
+    sentence = f"OMP_NUM_THREADS is a whole number of at least 1, not '{number}'"
+    assert (done.returncode, sentence in done.stderr) == (2, True), done.stderr
+
+
+def test_a_program_runs_though_the_shell_closed_its_output() -> None:
+    words = command("-n", 1, PROGRAMS / "ending.py", "twice")
+    how = {"stderr": subprocess.PIPE, "text": True, "env": environment()}
+    done = subprocess.run(words, check=False, preexec_fn=lambda: os.close(1), **how)
+    assert (done.returncode, "1 rank" in done.stderr) == (0, True), done.stderr
 
 
 def test_it_says_its_version(run) -> None:

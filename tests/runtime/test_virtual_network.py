@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
+import psutil
 import pytest
 import torch
 import torch.distributed as dist
@@ -18,6 +20,7 @@ from byhand import DeadlockError, VirtualNetwork, launch
 from byhand.runtime import Launcher
 from byhand.runtime.launching import launch_on
 from byhand.runtime.network import wires
+from byhand.runtime.system import loopback
 
 MEBIBYTE = 1 << 20
 pytestmark = pytest.mark.network
@@ -66,6 +69,19 @@ def test_the_kernels_counters_agree_with_the_ledger_within_5_percent(num_bytes):
         assert host.sent == pytest.approx(1.5 * num_bytes, rel=0.05)
 
 
+def gather(rank, world_size, num_bytes):
+    x = torch.zeros(num_bytes, dtype=torch.uint8)
+    dist.gather(x, [torch.zeros_like(x) for _ in range(world_size)] if rank == 0 else None)
+
+
+def test_a_slow_link_carries_nothing_twice_though_many_send_at_once():
+    counts = []
+    for rate in (1e5, 1e7):
+        run = launch(gather, 4, (100_000,), network=VirtualNetwork(4, 1, rate))
+        counts.append(sum(host.sent for host in run.traffic.hosts[1:]))
+    assert counts[0] == pytest.approx(counts[1], rel=0.03)
+
+
 def test_bytes_are_counted_for_the_host_that_sent_them():
     run = launch(send_to_the_last, 6, (2 * MEBIBYTE,), network=VirtualNetwork(3, 2, 50e6))
     assert [port.sent > 2 * MEBIBYTE for port in run.traffic.hosts] == [True, False, False]
@@ -97,6 +113,31 @@ def test_a_message_does_not_fill_a_links_queue_so_that_another_waits_behind_it(r
 def test_ranks_send_by_the_same_rule_of_tcp_on_every_machine():
     run = launch(sending_rules, 2, network=VirtualNetwork(2, 1, 25e6))
     assert [{rule.strip(b"\0") for rule in rules} for rules in run.results] == [{b"reno"}] * 2
+
+
+def own_numbers(rank, world_size):
+    """This process as the system calls numbers it, and as /proc does."""
+    return os.getpid(), int(os.readlink("/proc/self")), psutil.Process().name()
+
+
+def test_programs_find_themselves_in_the_proc_of_their_host():
+    before = Path("/proc/self/mounts").read_text()
+    run = launch(own_numbers, 2, network=VirtualNetwork(2, 1))
+    for called, listed, name in run.results:
+        assert (called, name) == (listed, psutil.Process().name())
+    assert Path("/proc/self/mounts").read_text() == before
+
+
+def all_reduce_in_a_group(rank, world_size):
+    x = torch.ones(1)
+    dist.all_reduce(x, group=dist.new_group([0, 1]))
+    return x.item()
+
+
+def test_ranks_make_groups_over_their_own_link_though_the_notebook_called_setup(monkeypatch):
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", loopback())  # as setup does
+    run = launch(all_reduce_in_a_group, 2, network=VirtualNetwork(2, 1))
+    assert run.results == [2.0, 2.0]
 
 
 def test_ranks_of_one_host_do_not_load_its_link():
@@ -131,6 +172,12 @@ def test_a_network_of_another_size_than_the_world_is_refused():
 def test_a_network_that_makes_no_sense_is_a_sentence(arguments, words):
     with pytest.raises(ValueError, match=words):
         VirtualNetwork(**arguments)
+
+
+def test_a_network_may_be_told_by_any_librarys_numbers():
+    network = VirtualNetwork(np.int64(2), torch.tensor(1), np.float32(25e6))
+    assert network == VirtualNetwork(2, 1, 25e6)
+    assert [type(number) for number in vars(network).values()] == [int, int, float]
 
 
 def test_a_missing_tool_is_a_sentence(monkeypatch):

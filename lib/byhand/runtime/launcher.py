@@ -207,12 +207,15 @@ class Launcher:
         if not self.place.trusted:
             deadline.waited = team.waited
         try:
-            return Supervisor(team, self.place, self.cells, asked.older).run(deadline)
+            return self._supervisor(team, asked).run(deadline)
         finally:
             with contextlib.suppress(LaunchError):  # it has just ended
                 deadline.ask()
             if self.left is not None:
                 self.left -= deadline.spent
+
+    def _supervisor(self, team: ForkedTeam, asked: Options) -> Supervisor:
+        return Supervisor(team, self.place, self.cells, asked.older, asked.may_leave)
 
     def _take_team(self, spec: dict[str, Any], deadline: Deadline) -> ForkedTeam:
         team = self._warm.pop(_key(spec), None)

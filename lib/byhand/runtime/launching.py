@@ -7,19 +7,18 @@ cluster.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import functools
 import inspect
-import operator
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from byhand.runtime.errors import LaunchError
 from byhand.runtime.launcher import Launcher
 from byhand.runtime.pickling import PerRank, pickled
 from byhand.runtime.run import Options, Run
-from byhand.runtime.system import check_backend
+from byhand.runtime.system import check_backend, is_number, whole_number
 from byhand.words import an, counted
 
 if TYPE_CHECKING:
@@ -135,6 +134,7 @@ def launch_on(
     threads = whole_number("threads_per_rank", options.get("threads_per_rank", 1))
     asked = Options(**{**options, "threads_per_rank": threads})
     check_arguments(fn, world_size, args, asked)
+    asked = replace(asked, deadline=float(asked.deadline))
     return launcher.run(world_size, asked, lambda: pickled(fn, world_size, args))
 
 
@@ -157,18 +157,6 @@ def call(fn: Callable[..., Any], *args: Any) -> Any:
     1024
     """
     return launch_on(default_launcher(), fn, 1, args, setup=False, alone=True).results[0]
-
-
-def whole_number(name: str, value: Any) -> int:
-    """A count as an int, whatever library's number it is.
-
-    Raises:
-        ValueError: it is none, or less than 1.
-    """
-    with contextlib.suppress(TypeError):
-        if not isinstance(value, bool) and (number := operator.index(value)) >= 1:
-            return number
-    raise ValueError(f"{name} is a whole number of at least 1, not {value!r}")
 
 
 def check_arguments(fn: Any, world_size: int, args: Any, options: Options) -> None:
@@ -194,7 +182,7 @@ def check_arguments(fn: Any, world_size: int, args: Any, options: Options) -> No
         )
     check_backend(options.backend)
     deadline = options.deadline
-    if type(deadline) not in (int, float) or not deadline > 0:
+    if not is_number(deadline) or not deadline > 0:
         raise ValueError(f"deadline is a positive number of seconds, not {deadline!r}")
     if options.network is not None:
         _check_network(options.network, world_size)

@@ -26,7 +26,8 @@ class Options:
     streams: by rank, the descriptors that become its standard output and standard error, which are
     else kept in run.output; a third becomes its standard input. `older`: for programs of hours,
     what is told each call that is too old to be kept; the ledger then has the last ones. None: it
-    has all.
+    has all. `may_leave`: a rank whose process ends with status 0 has returned None, as a program
+    may; of a function in a notebook that is an error.
     """
 
     backend: str = "auto"
@@ -38,6 +39,7 @@ class Options:
     alone: bool = False
     streams: Sequence[Sequence[int]] = ()
     older: Callable[[Event], None] | None = None
+    may_leave: bool = False
 
 
 @dataclass(repr=False)

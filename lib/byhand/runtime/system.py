@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import numbers
+import operator
 import os
 import resource
 import signal
@@ -28,6 +30,7 @@ import time
 import uuid
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -135,6 +138,23 @@ def check_backend(backend: str) -> None:
     """
     if backend not in ("auto", "gloo", "nccl", MIXED):
         raise ValueError(f'backend {backend!r} is unknown; choose "auto", "gloo" or "nccl"')
+
+
+def whole_number(name: str, value: Any) -> int:
+    """A count as an int, whatever library's number it is.
+
+    Raises:
+        ValueError: it is none, or less than 1.
+    """
+    with contextlib.suppress(TypeError):
+        if not isinstance(value, bool) and (number := operator.index(value)) >= 1:
+            return number
+    raise ValueError(f"{name} is a whole number of at least 1, not {value!r}")
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a real number, whatever library's."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def _cores() -> Collection[int]:

@@ -13,6 +13,7 @@ standard input; the others have none.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import itertools
 import math
 import os
@@ -20,7 +21,6 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
-from importlib.machinery import BuiltinImporter, PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -36,7 +36,7 @@ EXIT = "exit status: that of the first rank that failed; 0 if none did; 2 if not
 DRAWN_CALLS = 120  # of a rank, the last ones: more are no picture
 BAD, STOPPED, UNREAD = 2, 130, 128 + signal.SIGPIPE
 _RATE = re.compile(r"([\d.]+(?:e\d+)?) *([kmg]?)(b|bit)/s", re.IGNORECASE)
-_CUDA = re.compile(r"cuda|nvidia", re.IGNORECASE)
+_CUDA = re.compile(r": .*(CUDA|NVIDIA)", re.DOTALL)  # in the message, as torch spells them
 _TORCHRUNS = re.compile(
     "--(nproc|nnodes|node|rdzv|master|standalone|max|monitor|start|role|local|tee|log|redirect|no.py)"
 )
@@ -44,6 +44,7 @@ _TORCHRUNS = re.compile(
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run what the command line says; the exit status."""
+    _open_all()
     parser = _parser()
     words = sys.argv[1:] if words is None else words
     try:
@@ -62,6 +63,13 @@ def main(words: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:  # before the ranks ran, or when they had ended
         print("\nbyhand: stopped", file=sys.stderr)
         return STOPPED
+
+
+def _open_all() -> None:
+    """Put something where the shell closed our input or output: else a file of ours lies there."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
 
 
 def _torchruns(words: Sequence[str]) -> str | None:
@@ -191,10 +199,12 @@ def _understood(asked: argparse.Namespace) -> VirtualNetwork | None:
 
 
 def _is_there(module: str) -> bool:
-    path = [os.getcwd(), *sys.path]
-    return module in sys.modules or any(
-        finder.find_spec(module, path) for finder in (BuiltinImporter, PathFinder)
-    )
+    """Whether Python finds it, from this folder too, or where a `pip install -e` says it is."""
+    sys.path.insert(0, "")
+    try:
+        return module in sys.modules or importlib.util.find_spec(module) is not None
+    finally:
+        del sys.path[0]
 
 
 def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
@@ -204,6 +214,7 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     from byhand.runtime.system import check_room
 
     check_room(asked.ranks)
+    threads = _threads()
     client = ForkClient.start()  # it imports torch; we do not
     from byhand.runtime import LaunchError
     from byhand.runtime.launcher import Launcher
@@ -216,27 +227,50 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     words = asked.program, tuple(asked.arguments), asked.is_module
     program, tally = Program(*words, asked.backend, per_host), Tally()
     options = {"deadline": asked.deadline, "memory": asked.memory, "network": network}
-    options |= {"threads_per_rank": int((os.environ.get("OMP_NUM_THREADS") or "1").split(",")[0])}
+    options |= {"threads_per_rank": threads}
     try:
         with Launcher(client=client) as launcher, LiveOutput(asked.ranks) as output:
             (first, *others), keyboard = output.streams, [] if sys.stdin is None else [0]
             streams = [(*first, *keyboard), *others]  # rank 0 has our input
-            options |= {"setup": False, "streams": streams, "older": tally.add}
+            options |= {"setup": False, "may_leave": True, "streams": streams, "older": tally.add}
             run = launch_on(launcher, program, asked.ranks, **options)
     except KeyboardInterrupt as stopped:
         print(f"\nbyhand: {str(stopped) or 'stopped'}", file=sys.stderr)
         _write(getattr(stopped, "run", None), asked)
         return STOPPED
     except LaunchError as error:
-        if output.unread:  # that is no fault of the program's
-            return UNREAD
+        if output.unread is not None:  # that is no fault of the program's
+            return _unread(output.unread)
         print(f"\nbyhand: {_explained(error)}", file=sys.stderr)
         _write(error.run, asked)
         return _status(error)
     except OSError as error:  # no room for so many ranks' pipes
         print(f"byhand: the ranks could not be started: {error}", file=sys.stderr)
         return BAD
-    return _report(run, tally, asked)
+    status = _report(run, tally, asked)
+    if output.unread is None or isinstance(output.unread, BrokenPipeError):
+        return status  # who has read enough has the program's own end
+    return _unread(output.unread)
+
+
+def _threads() -> int:
+    """How many each rank may have: one, if the environment does not say.
+
+    Raises:
+        ValueError: it says what is no count.
+    """
+    text = (os.environ.get("OMP_NUM_THREADS") or "1").split(",")[0].strip()
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"OMP_NUM_THREADS is a whole number of at least 1, not {text!r}")
+    return int(text)
+
+
+def _unread(error: OSError) -> int:
+    """The exit status where the ranks' output was taken no further; says why, if it may be news."""
+    if isinstance(error, BrokenPipeError):
+        return UNREAD
+    print(f"byhand: the output could not be written: {error.strerror}", file=sys.stderr)
+    return 1
 
 
 def _explained(error: LaunchError) -> str:
@@ -247,9 +281,9 @@ def _explained(error: LaunchError) -> str:
     if raised == "NCCLError":
         return f"{error.sentence.partition(': ')[2]}. --backend gloo stands in for it"
     if raised == "SystemExit":
-        return with_table(
-            error.sentence.replace("raised SystemExit", "called sys.exit"), error.reports
-        )
+        _, _, whole = getattr(error, "traceback", "").partition("\nSystemExit: ")
+        sentence = error.sentence.replace("raised SystemExit", "called sys.exit")
+        return with_table("\n".join([sentence, *whole.splitlines()[1:]]), error.reports)
     if not _CUDA.search(error.sentence) or _has_gpu():
         return str(error)
     return f"{error}\n\nThere is no GPU here that torch can use: the program itself asks for one."
@@ -263,9 +297,15 @@ def _has_gpu() -> bool:
 
 def _status(error: LaunchError) -> int:
     """What the first rank that failed ended with, as a shell has it."""
-    ended = re.search(r"^SystemExit: (\d+)$", getattr(error, "traceback", ""), re.MULTILINE)
-    code = int(ended[1]) if ended else getattr(error, "exit_code", None)
-    return 1 if code is None else (128 - code if code < 0 else code) % 256 or 1
+    from byhand.runtime.errors import NetworkError
+
+    if isinstance(error, NetworkError):
+        return BAD
+    ended = re.search(r"^SystemExit: (-?\d+)$", getattr(error, "traceback", ""), re.MULTILINE)
+    if ended:
+        return int(ended[1]) % 256 or 1
+    code = getattr(error, "exit_code", None)
+    return 1 if code is None else (128 - code if code < 0 else code) or 1
 
 
 def _report(run: Run, tally: Tally, asked: argparse.Namespace) -> int:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 CHUNK = 1 << 16
 PAUSE = 0.1  # seconds after which an unfinished line is shown
-LAST_SECONDS = 5.0  # in which what has been printed is passed on, when all ranks have ended
+LAST_SECONDS = 5.0  # without a word of ranks that have all ended, after which no more is waited for
 _PIECE = re.compile(rb"\r?\n|\r|[^\r\n]+")
 
 
@@ -73,13 +73,15 @@ class Screen:
 class LiveOutput:
     """Pipes for the standard output and error of so many ranks: `streams`, as Options has them.
 
-    While entered, a thread passes on what comes; at the end, all that has come by then. `unread`:
-    nobody reads this process's own output any more, as where `head` has seen enough.
+    While entered, a thread passes on what comes; at the end, all that has come by then, however
+    slowly it is read. `unread`: why this process's own output takes no more, if so: a
+    BrokenPipeError where nobody reads it, as where `head` has seen enough.
     """
 
     def __init__(self, world_size: int):
         self.streams: list[tuple[int, int]] = []
-        self.unread = False
+        self.unread: OSError | None = None
+        self._showing, self._num_shown = False, 0  # pieces that came
         self._tails: dict[int, tuple[bytes, float]] = {}  # by pipe, a line so far, and since when
         self._selector = selectors.DefaultSelector()
         screens = _screens()
@@ -100,7 +102,10 @@ class LiveOutput:
         for writes in self.streams:
             for write in writes:
                 os.close(write)
-        self._thread.join(LAST_SECONDS)  # what a rank left behind may hold a pipe for ever
+        shown = -1  # what a rank left behind may hold a pipe for ever
+        while self._thread.is_alive() and (self._showing or self._num_shown > shown):
+            shown = self._num_shown
+            self._thread.join(LAST_SECONDS)
         for screen in self._screens:
             with contextlib.suppress(OSError):
                 screen.write(screen.end_line())
@@ -111,12 +116,14 @@ class LiveOutput:
             shown_by = time.monotonic() - PAUSE
             late = {read for read, (_, since) in self._tails.items() if since <= shown_by}
             for read in [*ready, *(late - ready)]:
+                self._showing = True
                 rank, screen = self._selector.get_key(read).data
                 data = os.read(read, CHUNK) if read in ready else b""
                 try:
                     self._take(read, rank, screen, data)
-                except OSError:  # nobody reads what we write: let the rank hear of that
-                    self.unread, data = True, b""
+                except OSError as error:  # our own output takes no more: let the rank hear of that
+                    self.unread, data = error, b""
+                self._num_shown, self._showing = self._num_shown + 1, False
                 if read in ready and not data:
                     self._tails.pop(read, None)
                     self._selector.unregister(read)

@@ -15,6 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from byhand.runtime.system import is_number, whole_number
+
 MOST_RANKS = 64
 LEAST_RATE = 1e4
 
@@ -39,15 +41,14 @@ class VirtualNetwork:
 
     def __post_init__(self) -> None:
         for name in ("hosts", "ranks_per_host"):
-            value = getattr(self, name)
-            if type(value) is not int or value < 1:
-                raise ValueError(f"{name} is a whole number of at least 1, not {value!r}")
+            object.__setattr__(self, name, whole_number(name, getattr(self, name)))
         if self.world_size > MOST_RANKS:
             ranks = f"{self.hosts} hosts × {self.ranks_per_host} = {self.world_size} ranks"
             raise ValueError(f"{ranks} are more than a virtual network's {MOST_RANKS}")
         rate = self.bytes_per_second
-        if type(rate) not in (int, float) or not LEAST_RATE <= rate < float("inf"):
+        if not is_number(rate) or not LEAST_RATE <= rate < float("inf"):
             raise ValueError(f"bytes_per_second is a number of at least 10 000, not {rate!r}")
+        object.__setattr__(self, "bytes_per_second", float(rate))
 
     @property
     def world_size(self) -> int:

@@ -1,8 +1,8 @@
 """The wires of a virtual network: namespaces, a switch, veth pairs and their rates.
 
-A forked fork server enters namespaces of its own (user, process, network), where it may do what an
-administrator may, makes one network namespace per host, and puts each rank that it forks into its
-host's. iproute2's `ip` and `tc` lay the wires.
+A forked fork server enters namespaces of its own (user, process, network, mount), where it may do
+what an administrator may, makes one network namespace per host, and puts each rank that it forks
+into its host's. iproute2's `ip` and `tc` lay the wires.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from byhand.runtime.walls import namespaces
 
 MTU = 9000  # bytes in a packet, as in a data centre: headers are then 0.7 % of what is carried
 _PATH = os.pathsep.join(filter(None, [os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]))
-_LATENCY_SECONDS = 1.0  # what may wait for a link: like a cluster's, it drops next to nothing
+_QUEUE_SECONDS = 1.0  # what may wait for a link: like a cluster's, it drops next to nothing,
+_QUEUE_BYTES = 1_000_000  # and so it holds what a few connections have under way, however slow
 _BURST_SECONDS = 0.001  # of what it missed in a pause, a link makes up for so much,
 _PEAK = 1.25  # going at this many times its rate meanwhile
 _AT_ONCE_SECONDS = 0.0003  # and lets so much pass at once: a timer may be late by that
@@ -69,7 +70,7 @@ class Wires(Place):
             _run("ip", [cable, *_up(near, "master br0")])
             _run("tc", [_rate(self.network, near)])
             namespaces.set_network(namespace)
-            _run("ip", [f"link set lo mtu {MTU} up", *_addressed(f"10.0.0.{host + 1}")])
+            _run("ip", [f"link set lo mtu {MTU} up", *_addressed(self.network, host)])
             _run("tc", [_rate(self.network, "eth0")])
             _suit_tcp(self.network)
             namespaces.set_network(self.switch)
@@ -96,15 +97,22 @@ def _up(name: str, options: str = "") -> list[str]:
     return [f"link set dev {name} addrgenmode none", f"link set dev {name} {options} up"]
 
 
-def _addressed(address: str) -> list[str]:
+def _addressed(network: VirtualNetwork, host: int) -> list[str]:
     """Lines that give a host its address and let it send by TCP's oldest rule, in every kernel.
 
     That fills a link until it drops something. Others probe for the rate, or slow down as a queue
-    grows: as some machines are set, a single message would take up to 1.4 times as long.
+    grows: as some machines are set, a single message would take up to 1.4 times as long. Over a
+    slow link, nothing counts as lost before the longest queue is through.
     """
-    network = f"10.0.0.0/24 dev eth0 src {address} scope link"
-    given = f"addr add {address}/24 dev eth0"
-    return [given, *_up("eth0"), f"route replace {network} congctl reno"]
+    address = f"10.0.0.{host + 1}"
+    rule = f"10.0.0.0/24 dev eth0 src {address} scope link congctl reno"
+    if (seconds := _queue_seconds(network)) > _QUEUE_SECONDS:
+        rule += f" rto_min {1000 * seconds:.0f}ms"
+    return [f"addr add {address}/24 dev eth0", *_up("eth0"), f"route replace {rule}"]
+
+
+def _queue_seconds(network: VirtualNetwork) -> float:
+    return max(_QUEUE_SECONDS, _QUEUE_BYTES / network.bytes_per_second)
 
 
 def _suit_tcp(network: VirtualNetwork) -> None:
@@ -125,7 +133,8 @@ def _suit_tcp(network: VirtualNetwork) -> None:
 def _rate(network: VirtualNetwork, name: str) -> str:
     rate = network.bytes_per_second
     burst, at_once = (max(_FRAME_BYTES, int(rate * s)) for s in (_BURST_SECONDS, _AT_ONCE_SECONDS))
-    shape = f"rate {8 * rate:.0f}bit burst {burst} latency {1000 * _LATENCY_SECONDS:.0f}ms"
+    latency = f"latency {1000 * _queue_seconds(network):.0f}ms"
+    shape = f"rate {8 * rate:.0f}bit burst {burst} {latency}"
     peak = f"peakrate {8 * _PEAK * rate:.0f}bit mtu {at_once}"
     return f"qdisc add dev {name} root tbf {shape} {peak}"
 

@@ -28,6 +28,7 @@ LOOK_BYTES = 1 << 18
 MAX_FRAMES, MAX_FRAME = 200, 5000  # of a stack: faulthandler writes 100
 MAX_STACK = 1 << 20  # the end of a rank's file of stacks that is looked at
 _FRAME = re.compile(r'  File "(.+)", line (\d{1,9}) in ')
+_ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U(000[0-9a-f]{5}))")  # by faulthandler
 
 
 def read_all(fd: int, limit: int, at: int = 0) -> bytes:
@@ -220,7 +221,7 @@ class Member:
         text = read_all(self.stack_fd, end, max(0, end - MAX_STACK)).decode(errors="replace")
         last = text.rpartition("most recent call first")[2].splitlines()[:MAX_FRAMES]
         found = (_FRAME.match(line[:MAX_FRAME]) for line in last)
-        return [(frame[1], int(frame[2])) for frame in found if frame]
+        return [(_ESCAPED.sub(_letter, frame[1]), int(frame[2])) for frame in found if frame]
 
     def line(self) -> str:
         """The innermost line of the reader's in the last stack; "" if none."""
@@ -230,6 +231,12 @@ class Member:
         """Whether the last stack's innermost frame is torch's own."""
         stack = self.stack()
         return bool(stack) and sources.is_torch(stack[0][0])
+
+
+def _letter(escaped: re.Match[str]) -> str:
+    """The letter that is meant; none that would not be seen."""
+    letter = chr(int(escaped[escaped.lastindex or 0], 16))
+    return letter if letter.isprintable() else escaped[0]
 
 
 def memory_file(data: bytes) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import io
 import itertools
 import json
 import os
@@ -115,8 +116,12 @@ def redirect(output_fd: int) -> None:
     os.dup2(null, 0)
     os.dup2(output_fd, 1)
     os.dup2(output_fd, 2)
-    sys.stdout = open(1, "w", buffering=1, closefd=False, errors="backslashreplace")
-    sys.stderr = open(2, "w", buffering=1, closefd=False, errors="backslashreplace")
+    sys.stdout = sys.__stdout__ = _by_line(1)  # type: ignore[misc]  # a program may put it back
+    sys.stderr = sys.__stderr__ = _by_line(2)  # type: ignore[misc]
+
+
+def _by_line(fd: int) -> io.TextIOWrapper:
+    return open(fd, "w", buffering=1, closefd=False, errors="backslashreplace")
 
 
 def receive(control: socket.socket) -> tuple[dict[str, Any], bytes]:
@@ -154,14 +159,23 @@ def _run(
 
 
 def _end_unless(own: int) -> None:
-    """End a process that the function forked and that came back from it: the rank tells, once."""
+    """End a process that the function forked and that came back from it: the rank tells, once.
+
+    Its status is the one that Python would end with.
+    """
     if os.getpid() == own:
         return
+    error = sys.exc_info()[1]
+    status = 0 if error is None else 1
     with contextlib.suppress(Exception):
-        if sys.exc_info()[0] not in (None, SystemExit):
+        if not isinstance(error, SystemExit | None):
             traceback.print_exc()
+        elif error is not None and isinstance(error.code, int | None):
+            status = (error.code or 0) & 0xFF
+        elif error is not None:
+            print(error.code, file=sys.stderr)
         sys.stdout.flush()
-    os._exit(0)
+    os._exit(status)
 
 
 def _loaded_since(known: int) -> dict[str, str]:

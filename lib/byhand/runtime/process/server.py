@@ -248,23 +248,25 @@ class Server:
         began = time.monotonic()
         while (seconds := time.monotonic() - began) < 5:
             left = self.orphans()
-            tidying = {pid for pid in left if seconds < TIDY_SECONDS and _tidies_up(pid)}
-            if not _kill(left - tidying) and not tidying:
+            tidy = seconds < TIDY_SECONDS
+            tidying = {pid for pid, name in left.items() if tidy and _tidies_up(name)}
+            if not _kill(left.keys() - tidying) and not tidying:
                 break
             time.sleep(0.001)
 
-    def orphans(self) -> set[int]:
-        """All that ranks left behind, and no rank of another team."""
+    def orphans(self) -> dict[int, int]:
+        """All that ranks left behind, and no rank of another team, as system.children says."""
         known = {pid for team in self.teams.values() for pid in team.ranks}
-        if self.place.isolate:  # /proc has other numbers; -1 is all that this process can see
-            return set() if known else {-1}
-        return system.children().keys() - known
+        if self.place.isolate and not self.place.trusted:  # all that it can see, at one blow
+            return {} if known else {-1: -1}
+        return {pid: name for pid, name in system.children().items() if pid not in known}
 
 
-def _tidies_up(pid: int) -> bool:
-    """Whether it is what Python starts to remove semaphores; it does, and ends by itself."""
+def _tidies_up(name: int) -> bool:
+    """Whether process `name` (in /proc) is what Python starts to remove semaphores and shared
+    memory; it does, and ends by itself."""
     with contextlib.suppress(OSError):
-        return b"multiprocessing.resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"multiprocessing.resource_tracker" in Path(f"/proc/{name}/cmdline").read_bytes()
     return False
 
 

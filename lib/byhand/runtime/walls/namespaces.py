@@ -2,11 +2,13 @@
 
 A question's are used inside the sandbox that already hides the file system: there each question
 gets its own processes, network and /tmp, so that nothing it starts, binds or writes meets the next
-one. A virtual network's only separate networks, and end with the process that entered them.
+one. A virtual network's only separate networks and their processes' numbers, and end with the
+process that entered them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import fcntl
@@ -65,16 +67,19 @@ def enter(scratch_bytes: int) -> None:
 
 
 def enter_as_administrator() -> None:
-    """Move to new user, process and network namespaces, free to make and join more of the last.
+    """Move to new user, process, network and mount namespaces, free to make and join more networks.
 
     Returns in the first process of the new process namespace, as `enter` does: as root there, so
-    that the programs it starts may administer its networks too.
+    that the programs it starts may administer its networks too. /proc shows its processes by their
+    own numbers, where that is allowed; what is mounted outside from now on appears here, too.
 
     Raises:
         OSError: the kernel refuses; the message says which step.
     """
-    _unshare(_CLONE_NEWPID | _CLONE_NEWNET, as_root=True)
+    _unshare(_CLONE_NEWPID | _CLONE_NEWNET | _CLONE_NEWNS, as_root=True)
     _become_first_process()
+    with contextlib.suppress(OSError):  # some containers forbid it: /proc then has other numbers
+        _mount("proc", "/proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
 
 
 def _own_keys() -> None:

@@ -39,7 +39,7 @@ class Supervisor:
     """Waits for one team; `run` returns its Run or raises the LaunchError that explains.
 
     `place` says what ranks may write, and whether they are trusted: if not, the tracebacks of what
-    they raise show code of `cells` alone: {label: text}. `older`: see Options.
+    they raise show code of `cells` alone: {label: text}. `older`, `may_leave`: see Options.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class Supervisor:
         place: Place,
         cells: Mapping[str, str],
         older: Callable[[Event], None] | None = None,
+        may_leave: bool = False,
     ):
         self.team = team
         self.members = team.members
@@ -55,6 +56,7 @@ class Supervisor:
         self.cells = None if place.trusted else dict(cells)
         self.output_bytes = place.limits.get("output_bytes", OUTPUT_BYTES)
         self.older = older
+        self.may_leave = may_leave
         most = CAPACITY if older is None else LONG_CAPACITY
         self.log_bytes = min(place.limits.get("log_bytes", most), most)
         self.reply_bytes = place.limits.get("reply_bytes", REPLY_BYTES * len(self.members))
@@ -138,6 +140,9 @@ class Supervisor:
                 output = read_all(self.members[rank].output_fd, 1 << 20).decode(errors="replace")
                 last = (output.strip().splitlines() or ["it said nothing"])[-1]
                 raise LaunchError(f"rank {rank} could not start: {plain_text(last, 1000)}")
+            if code == 0 and self.may_leave:
+                self.values[rank], self.members[rank].log.ended = None, time.monotonic()
+                continue
             self.failures[rank] = Failure(rank, time.monotonic(), exit_code=code)
 
     def _take_result(self, member: Member, kind: str) -> None:
