@@ -86,6 +86,11 @@ def test_every_launch_gets_fresh_processes():
     assert not set(first) & set(second)
 
 
+def test_numpys_generator_gives_each_rank_of_each_launch_its_own_numbers():
+    draws = [launch(lambda rank, world_size: np.random.rand(), 2).results for _ in range(2)]
+    assert len({*draws[0], *draws[1]}) == 4, draws
+
+
 def test_what_a_rank_loaded_of_the_library_the_next_ranks_have():
     def is_there(rank: int, world_size: int) -> bool:
         there = "byhand.figures.lanes" in sys.modules
@@ -845,6 +850,13 @@ def test_the_judge_takes_only_plain_data_from_an_untrusted_rank(base):
         assert launch_on(question, lambda rank, world_size: ({"a": [1.5]}, None), 1).results == [
             ({"a": [1.5]}, None)
         ]
+
+
+@linux_only
+def test_numpys_generator_gives_each_rank_its_own_numbers_behind_walls_too(base):
+    with base.fresh() as question:
+        draws = launch_on(question, lambda rank, world_size: np.random.rand(), 2).results
+    assert draws[0] != draws[1]
 
 
 @linux_only

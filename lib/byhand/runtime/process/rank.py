@@ -78,6 +78,8 @@ def main(fds: list[int], spec: dict[str, Any], place: Place) -> None:
     )
     os.environ.update(spec.get("environ", {}))  # where ranks live on several machines
     torch.set_num_threads(spec["threads"])
+    if "numpy.random" in sys.modules:  # it came with the fork, the same on all ranks
+        sys.modules["numpy.random"].seed()
     control = socket.socket(fileno=os.dup(control_fd))
     if spec["setup"]:
         process_group.setup(rank, world_size, spec["backend"])
