@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 
 import pytest
@@ -343,6 +344,26 @@ def test_a_rank_that_raises_is_named_with_its_traceback_and_the_others_calls():
     assert "test_deadlocks.py" in error.traceback
     assert "lost" in error.traceback
     assert error.reports[0].call == "barrier"
+
+
+def is_refused_while_others_wait(rank, world_size, is_wrapped):
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        try:
+            if rank == 1:
+                socket.create_connection(deaf.getsockname())
+        except OSError as error:
+            if is_wrapped:
+                raise RuntimeError(f"no data: {error}") from None
+            raise
+    dist.barrier()
+
+
+@pytest.mark.parametrize(("is_wrapped", "name"), [(False, "ConnectionRefused"), (True, "Runtime")])
+def test_a_connection_of_the_readers_own_that_is_refused_is_the_ranks_error(is_wrapped, name):
+    with pytest.raises(RankError, match=f"rank 1 raised {name}Error") as caught:
+        launch(is_refused_while_others_wait, 2, (is_wrapped,))
+    assert "Connection refused" in caught.value.traceback
 
 
 def test_a_rank_that_exits_is_named_by_its_code():

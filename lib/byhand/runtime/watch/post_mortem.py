@@ -20,7 +20,10 @@ from byhand.runtime.watch.explain import explain, lost
 from byhand.runtime.watch.matching import Matcher
 from byhand.words import ranks_text
 
-_LOST_PEER = re.compile(r"[Cc]onnection (closed|reset|refused)|Broken pipe|Socket closed")
+_LOST_PEER = re.compile(  # as gloo and torch say it: a server of the reader's may refuse one too
+    r"(?s)(?=RuntimeError: .*[Gg]loo|[\w.]*\bDist\w*Error: )"
+    r".*([Cc]onnection (closed|reset|refused)|Broken pipe|Socket closed)"
+)
 _ASKED = re.compile("EOFError: EOF when reading a line|(bdb.)?BdbQuit")  # input() or breakpoint()
 _NOT_TAKEN = re.compile("positional argument|takes no arguments|keyword-only argument")
 _PASSED = ". launch passes rank and world_size before args; call passes its arguments alone."
@@ -63,7 +66,7 @@ class PostMortem:
         """Some ranks failed: the error for the one that failed first and lost no connection."""
         if self.matcher.problem:
             return self.deadlock(self.matcher.problem)
-        causes = [f for f in self.failures.values() if not _LOST_PEER.search(f.message)]
+        causes = [f for f in self.failures.values() if not _LOST_PEER.match(f.message)]
         if not causes and (reason := self._peer_that_left()):
             return self.deadlock(reason)
         died = [failure for failure in causes if failure.exit_code is not None]
