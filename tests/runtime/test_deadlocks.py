@@ -311,6 +311,26 @@ def test_sizes_that_a_collective_cannot_take_are_told_in_our_words(how):
     assert "at test_deadlocks.py:" in failure.value.sentence
 
 
+def names_nobody(rank, world_size, op, named, is_in_pair):
+    x, make = torch.ones(2), getattr(dist, op)
+    if not is_in_pair:
+        return make(x, named)
+    pair = dist.new_group([1, 2])
+    if rank == 0:
+        return None
+    group_end = "group_dst" if op == "send" else "group_src"
+    return make(x, group=pair, **{group_end: named})
+
+
+@pytest.mark.parametrize("op", ["send", "recv", "broadcast"])
+@pytest.mark.parametrize(("named", "is_in_pair"), [(3, False), (-1, False), (2, True), (-1, True)])
+def test_a_rank_that_the_group_does_not_have_is_named_with_those_it_has(op, named, is_in_pair):
+    with pytest.raises(RankError, match=r"raised ValueError at test_deadlocks\.py:") as caught:
+        launch(names_nobody, 3, (op, named, is_in_pair), deadline=20)
+    theirs = "ranks 0 and 1" if is_in_pair else "ranks 0, 1 and 2"
+    assert f": {op} names rank {named}, but its group has {theirs}." in caught.value.sentence
+
+
 def raises_while_others_wait(rank, world_size):
     if rank == 1:
         raise KeyError("lost")
