@@ -22,6 +22,7 @@ import torch
 import torch.distributed as dist
 from jupyter_client.manager import start_new_kernel
 from torch.distributed._functional_collectives import all_gather_tensor
+from torch.nn.parallel import DistributedDataParallel
 from waiting import wait_until
 
 import byhand
@@ -307,6 +308,25 @@ def test_a_backend_that_cannot_run_is_refused_with_the_numbers():
 def test_a_result_that_cannot_travel_is_an_error_that_says_so():
     with pytest.raises(RankError, match="a generator, cannot travel back"):
         launch(lambda rank, world_size: (i for i in range(3)), 2)
+
+
+class Counted(Exception):
+    def __init__(self, rank, why):
+        super().__init__(f"{rank}: {why}")
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda rank: Counted(rank, "too few"), "missing 1 required positional argument: 'why'"),
+        (lambda rank: DistributedDataParallel(torch.nn.Linear(2, 2)), "Default process group"),
+    ],
+)
+def test_a_result_that_cannot_be_made_anew_is_an_error_that_says_why(make, why):
+    with pytest.raises(RankError, match="the result cannot be made anew in the notebook") as raised:
+        launch(lambda rank, world_size: make(rank), 2)
+    assert why in raised.value.sentence
+    assert "launch passes" not in raised.value.sentence
 
 
 def returned(rank: int, world_size: int) -> dict:

@@ -111,7 +111,18 @@ def read(fd: int, at: int) -> Any:
 
     LARGE tensors lie in the file's own memory, which nobody else will write to: whoever keeps one
     keeps all of that rank's result.
+
+    Raises:
+        TypeError: it cannot be made anew here.
     """
+    try:
+        return _read(fd, at)
+    except Exception as error:
+        what = "the result cannot be made anew in the notebook, as tensors in lists and dicts can"
+        raise TypeError(f"{what}: {type(error).__name__}: {error}") from None
+
+
+def _read(fd: int, at: int) -> Any:
     end = os.fstat(fd).st_size
     (count,) = struct.unpack("<Q", os.pread(fd, 8, end - 8))
     if count == 0:

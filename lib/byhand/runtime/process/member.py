@@ -170,7 +170,7 @@ class Member:
         """What the function returned: `read` takes the result's descriptor and where it begins.
 
         Raises:
-            TamperedError: the bytes are no value.
+            TamperedError: the bytes are no value. TypeError: it cannot be made anew here.
         """
         try:
             return read(self.result_fd, self._value_at)

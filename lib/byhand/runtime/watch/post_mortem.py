@@ -25,7 +25,9 @@ _LOST_PEER = re.compile(  # as gloo and torch say it: a server of the reader's m
     r".*([Cc]onnection (closed|reset|refused)|Broken pipe|Socket closed)"
 )
 _ASKED = re.compile("EOFError: EOF when reading a line|(bdb.)?BdbQuit")  # input() or breakpoint()
-_NOT_TAKEN = re.compile("positional argument|takes no arguments|keyword-only argument")
+_NOT_TAKEN = re.compile(
+    r"TypeError: \S+\(\) .*(positional argument|takes no arguments|keyword-only argument)"
+)
 _PASSED = ". launch passes rank and world_size before args; call passes its arguments alone."
 
 
@@ -88,7 +90,7 @@ class PostMortem:
             message = message.partition("\n")[0]
         sentence = f"rank {failure.rank} raised {failure.exception}{at}: {message}"
         sentence += f". {self._unanswered(failure.rank)}" if _ASKED.match(failure.message) else ""
-        sentence += _PASSED if _NOT_TAKEN.search(failure.message) and not failure.frames else ""
+        sentence += _PASSED if _NOT_TAKEN.match(failure.message) and not failure.frames else ""
         text = ""  # without a line of the reader's, it would be the message once more
         if failure.frames:
             text = sources.traceback_text(failure.frames, failure.message, self.cells)

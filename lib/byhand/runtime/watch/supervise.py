@@ -147,7 +147,11 @@ class Supervisor:
             words = f"the ranks together returned more than {self.reply_bytes:,} bytes"
             self._too_much(member, words)
         elif member.rank not in self.values and member.rank not in self.failures:
-            self.values[member.rank] = member.value(self.place.value)
+            try:
+                self.values[member.rank] = member.value(self.place.value)
+            except TypeError as error:
+                why = "TypeError", str(error)
+                self.failures[member.rank] = Failure(member.rank, time.monotonic(), *why)
 
     def _read_logs(self) -> bool:
         """Take in what the ranks logged since the last look. True when there was anything."""
