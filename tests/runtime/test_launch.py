@@ -329,6 +329,15 @@ def test_a_result_that_cannot_be_made_anew_is_an_error_that_says_why(make, why):
     assert "launch passes" not in raised.value.sentence
 
 
+class SlowToRead:
+    def __reduce__(self):
+        return time.sleep, (4.0,)
+
+
+def test_no_deadline_counts_what_the_notebook_takes_to_read_what_all_returned():
+    assert launch(lambda rank, world_size: SlowToRead(), 1, deadline=4.0).results == [None]
+
+
 def returned(rank: int, world_size: int) -> dict:
     layer = torch.nn.Linear(3, 2)
     table = torch.arange(1e6).reshape(10, -1)

@@ -60,8 +60,9 @@ class PostMortem:
     def deadline(self, seconds: float) -> DeadlineError:
         """Some ranks were still at it; or, if all returned, their logs took too long to read."""
         ranks = {member.rank for member in self.members}
-        late = ranks - self.returned or ranks
-        sentence = f"{ranks_text(late)} did not return within the deadline of {seconds:g} s"
+        late = ranks - self.returned
+        what = "did not return" if late else "returned, but not all of their calls were read"
+        sentence = f"{ranks_text(late or ranks)} {what} within the deadline of {seconds:g} s"
         return DeadlineError(sentence, self.reports())
 
     def failure(self) -> LaunchError:

@@ -103,7 +103,7 @@ class Supervisor:
                 if reason is not None and reason == suspected and not news:
                     raise self._post_mortem().deadlock(reason)
                 suspected = reason
-                if deadline.is_over():
+                if len(self.values) < len(self.members) and deadline.is_over():
                     raise self._post_mortem().deadline(deadline.seconds)
         while self._read_logs() and not self.failures:
             if deadline.is_over():
