@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import importlib.metadata
 import os
+import pickle
 import signal
 import socket
 import subprocess
@@ -37,6 +38,7 @@ from byhand.runtime import (
     pickling,
 )
 from byhand.runtime import launcher as launcher_of_ranks
+from byhand.runtime.errors import Interrupted, Report
 from byhand.runtime.launching import IDLE_SECONDS, launch_on, named_launcher
 from byhand.runtime.process.client import ForkClient
 from byhand.runtime.process.member import Deadline, Member
@@ -45,6 +47,7 @@ from byhand.runtime.system import PORTABLE, new_file
 from byhand.runtime.walls.isolation import sandbox_command, why_no_sandbox
 from byhand.runtime.walls.question import Sandbox
 
+REPORTS = [Report(0, "waiting", "barrier", (0, 1)), Report(1, "raised", source="In [1] line 3")]
 linux_only = pytest.mark.skipif(PORTABLE, reason="the portable path has no walls, and no batch")
 
 
@@ -336,6 +339,23 @@ class SlowToRead:
 
 def test_no_deadline_counts_what_the_notebook_takes_to_read_what_all_returned():
     assert launch(lambda rank, world_size: SlowToRead(), 1, deadline=4.0).results == [None]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RankError(1, "rank 1 raised KeyError: 3", "a traceback", None, "KeyError", REPORTS),
+        DeadlineError("rank 1 did not return", REPORTS),
+        byhand.DeadlockError("rank 0 waits. All must.", REPORTS),
+        Interrupted(REPORTS),
+    ],
+)
+def test_an_error_of_a_launch_travels_between_processes(error):
+    error.run = launch(lambda rank, world_size: rank, 1)
+    back = pickle.loads(pickle.dumps(error))
+    assert (type(back), str(back), back.reports) == (type(error), str(error), REPORTS)
+    assert back.run.results == [0]
+    assert back.__dict__.keys() == error.__dict__.keys()
 
 
 def returned(rank: int, world_size: int) -> dict:
