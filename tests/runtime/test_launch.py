@@ -257,6 +257,14 @@ def test_a_lock_travels_as_a_lock_of_each_ranks_own():
     assert launch(program, 2).results == [True, True]
 
 
+def test_what_a_rank_wrote_without_an_end_of_line_is_shown():
+    def program(rank, world_size):
+        print("out", end="")
+        print("err", end="", file=sys.stderr)
+
+    assert launch(program, 1).output == ["outerr"]
+
+
 def test_what_gloo_prints_by_itself_is_not_shown():
     greeting = "[Gloo] Rank 1 is connected to 1 peer ranks. Expected number of peers is : 1"
 

@@ -151,8 +151,9 @@ def _run(
             finally:
                 _end_unless(own)
     finally:
-        with contextlib.suppress(Exception):  # a notebook may have put anything in its place
-            sys.stdout.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):  # a notebook may have put anything in its place
+                stream.flush()
 
 
 def _end_unless(own: int) -> None:
