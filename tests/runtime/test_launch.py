@@ -583,6 +583,25 @@ def test_a_thread_that_waits_is_no_deadlock_while_its_rank_goes_on():
     assert launch(a_thread_waits, 2).results == [0, 1]
 
 
+def a_thread_will_send(rank, world_size):
+    x = torch.zeros(3)
+
+    def read_and_send():
+        time.sleep(3)  # longer than a deadlock takes to be found
+        dist.send(torch.ones(3), 1)
+
+    if rank == 0:
+        threading.Thread(target=read_and_send).start()
+    else:
+        dist.recv(x, 0)
+    dist.all_reduce(x)
+    return x.tolist()
+
+
+def test_a_thread_that_is_about_to_send_is_no_deadlock_while_all_others_wait():
+    assert launch(a_thread_will_send, 2).results == [[1.0] * 3] * 2
+
+
 def test_the_reducer_of_ddp_and_batched_messages_are_recorded():
     run = launch(ddp_step, 2)
     after = [e for e in run.ledger.events if e.op == "all_reduce"]
