@@ -408,6 +408,22 @@ print(byhand.launch(on_a_rank, 1).results)
     assert done.stdout == "[(832040, 1.0)]\n", done.stderr
 
 
+def test_a_worker_that_multiprocessing_spawned_launches_its_scripts_functions(tmp_path):
+    script = tmp_path / "graded.py"
+    script.write_text(
+        "import functools, multiprocessing, byhand\n"
+        "@functools.cache\n"
+        "def ten(): return 10\n"
+        "def step(rank, world_size): return ten() + rank\n"
+        "def grade(_): return byhand.launch(step, 2).results\n"
+        "if __name__ == '__main__':\n"
+        "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
+        "        print(pool.map(grade, [0]))\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert done.stdout == "[[10, 11]]\n", done.stderr
+
+
 def test_launch_inside_a_rank_is_refused():
     with pytest.raises(RankError, match="launch was called on a rank"):
         launch(lambda rank, world_size: byhand.launch(add_up, 2), 1)
