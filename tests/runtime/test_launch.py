@@ -408,6 +408,23 @@ print(byhand.launch(on_a_rank, 1).results)
     assert done.stdout == "[(832040, 1.0)]\n", done.stderr
 
 
+def test_a_program_ends_while_a_daemon_thread_of_it_launches(tmp_path):
+    script = tmp_path / "ends.py"
+    script.write_text(
+        "import pathlib, sys, threading, time, byhand\n"
+        "def step(rank, world_size, path):\n"
+        "    pathlib.Path(path).touch()\n"
+        "    time.sleep(1000)\n"
+        "def launch(path):\n"
+        "    try: byhand.launch(step, 1, (path,), deadline=1000)\n"
+        "    except byhand.runtime.SandboxError: pass\n"
+        "threading.Thread(target=launch, args=(sys.argv[1],), daemon=True).start()\n"
+        "while not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.1)\n"
+    )
+    done = subprocess.run([sys.executable, script, tmp_path / "runs"], timeout=300)
+    assert done.returncode == 0
+
+
 def test_a_worker_that_multiprocessing_spawned_launches_its_scripts_functions(tmp_path):
     script = tmp_path / "graded.py"
     script.write_text(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import resource
 import threading
 import time
@@ -199,6 +200,16 @@ class Launcher:
             if self._client is not None:
                 self._client.close()
                 self._client = None
+
+    def leave(self) -> None:
+        """Close, at the program's end: what another thread launches ends now, by SandboxError."""
+        client = self._client
+        if client is not None and client.owner == os.getpid():
+            if self._lock.acquire(blocking=False):
+                self._lock.release()
+            else:
+                client.hang_up()
+            self.close()
 
     def __enter__(self) -> Self:
         return self
