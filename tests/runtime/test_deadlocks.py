@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 
 import pytest
@@ -310,6 +311,26 @@ def test_sizes_that_a_collective_cannot_take_are_told_in_our_words(how):
     assert "at test_deadlocks.py:" in failure.value.sentence
 
 
+def names_nobody(rank, world_size, op, named, is_in_pair):
+    x, make = torch.ones(2), getattr(dist, op)
+    if not is_in_pair:
+        return make(x, named)
+    pair = dist.new_group([1, 2])
+    if rank == 0:
+        return None
+    group_end = "group_dst" if op == "send" else "group_src"
+    return make(x, group=pair, **{group_end: named})
+
+
+@pytest.mark.parametrize("op", ["send", "recv", "broadcast"])
+@pytest.mark.parametrize(("named", "is_in_pair"), [(3, False), (-1, False), (2, True), (-1, True)])
+def test_a_rank_that_the_group_does_not_have_is_named_with_those_it_has(op, named, is_in_pair):
+    with pytest.raises(RankError, match=r"raised ValueError at test_deadlocks\.py:") as caught:
+        launch(names_nobody, 3, (op, named, is_in_pair), deadline=20)
+    theirs = "ranks 0 and 1" if is_in_pair else "ranks 0, 1 and 2"
+    assert f": {op} names rank {named}, but its group has {theirs}." in caught.value.sentence
+
+
 def raises_while_others_wait(rank, world_size):
     if rank == 1:
         raise KeyError("lost")
@@ -343,6 +364,26 @@ def test_a_rank_that_raises_is_named_with_its_traceback_and_the_others_calls():
     assert "test_deadlocks.py" in error.traceback
     assert "lost" in error.traceback
     assert error.reports[0].call == "barrier"
+
+
+def is_refused_while_others_wait(rank, world_size, is_wrapped):
+    with socket.socket() as deaf:
+        deaf.bind(("127.0.0.1", 0))
+        try:
+            if rank == 1:
+                socket.create_connection(deaf.getsockname())
+        except OSError as error:
+            if is_wrapped:
+                raise RuntimeError(f"no data: {error}") from None
+            raise
+    dist.barrier()
+
+
+@pytest.mark.parametrize(("is_wrapped", "name"), [(False, "ConnectionRefused"), (True, "Runtime")])
+def test_a_connection_of_the_readers_own_that_is_refused_is_the_ranks_error(is_wrapped, name):
+    with pytest.raises(RankError, match=f"rank 1 raised {name}Error") as caught:
+        launch(is_refused_while_others_wait, 2, (is_wrapped,))
+    assert "Connection refused" in caught.value.traceback
 
 
 def test_a_rank_that_exits_is_named_by_its_code():

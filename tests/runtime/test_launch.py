@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import importlib.metadata
 import os
+import pickle
 import signal
 import socket
 import subprocess
@@ -22,6 +23,7 @@ import torch
 import torch.distributed as dist
 from jupyter_client.manager import start_new_kernel
 from torch.distributed._functional_collectives import all_gather_tensor
+from torch.nn.parallel import DistributedDataParallel
 from waiting import wait_until
 
 import byhand
@@ -36,6 +38,7 @@ from byhand.runtime import (
     pickling,
 )
 from byhand.runtime import launcher as launcher_of_ranks
+from byhand.runtime.errors import Interrupted, Report
 from byhand.runtime.launching import IDLE_SECONDS, launch_on, named_launcher
 from byhand.runtime.process.client import ForkClient
 from byhand.runtime.process.member import Deadline, Member
@@ -44,6 +47,7 @@ from byhand.runtime.system import PORTABLE, new_file
 from byhand.runtime.walls.isolation import sandbox_command, why_no_sandbox
 from byhand.runtime.walls.question import Sandbox
 
+REPORTS = [Report(0, "waiting", "barrier", (0, 1)), Report(1, "raised", source="In [1] line 3")]
 linux_only = pytest.mark.skipif(PORTABLE, reason="the portable path has no walls, and no batch")
 
 
@@ -84,6 +88,11 @@ def test_call_runs_one_function_in_a_process_of_its_own():
 def test_every_launch_gets_fresh_processes():
     first, second = (launch(lambda rank, world_size: os.getpid(), 2).results for _ in range(2))
     assert not set(first) & set(second)
+
+
+def test_numpys_generator_gives_each_rank_of_each_launch_its_own_numbers():
+    draws = [launch(lambda rank, world_size: np.random.rand(), 2).results for _ in range(2)]
+    assert len({*draws[0], *draws[1]}) == 4, draws
 
 
 def test_what_a_rank_loaded_of_the_library_the_next_ranks_have():
@@ -249,6 +258,14 @@ def test_a_lock_travels_as_a_lock_of_each_ranks_own():
     assert launch(program, 2).results == [True, True]
 
 
+def test_what_a_rank_wrote_without_an_end_of_line_is_shown():
+    def program(rank, world_size):
+        print("out", end="")
+        print("err", end="", file=sys.stderr)
+
+    assert launch(program, 1).output == ["outerr"]
+
+
 def test_what_gloo_prints_by_itself_is_not_shown():
     greeting = "[Gloo] Rank 1 is connected to 1 peer ranks. Expected number of peers is : 1"
 
@@ -305,6 +322,51 @@ def test_a_result_that_cannot_travel_is_an_error_that_says_so():
         launch(lambda rank, world_size: (i for i in range(3)), 2)
 
 
+class Counted(Exception):
+    def __init__(self, rank, why):
+        super().__init__(f"{rank}: {why}")
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda rank: Counted(rank, "too few"), "missing 1 required positional argument: 'why'"),
+        (lambda rank: DistributedDataParallel(torch.nn.Linear(2, 2)), "Default process group"),
+    ],
+)
+def test_a_result_that_cannot_be_made_anew_is_an_error_that_says_why(make, why):
+    with pytest.raises(RankError, match="the result cannot be made anew in the notebook") as raised:
+        launch(lambda rank, world_size: make(rank), 2)
+    assert why in raised.value.sentence
+    assert "launch passes" not in raised.value.sentence
+
+
+class SlowToRead:
+    def __reduce__(self):
+        return time.sleep, (4.0,)
+
+
+def test_no_deadline_counts_what_the_notebook_takes_to_read_what_all_returned():
+    assert launch(lambda rank, world_size: SlowToRead(), 1, deadline=4.0).results == [None]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RankError(1, "rank 1 raised KeyError: 3", "a traceback", None, "KeyError", REPORTS),
+        DeadlineError("rank 1 did not return", REPORTS),
+        byhand.DeadlockError("rank 0 waits. All must.", REPORTS),
+        Interrupted(REPORTS),
+    ],
+)
+def test_an_error_of_a_launch_travels_between_processes(error):
+    error.run = launch(lambda rank, world_size: rank, 1)
+    back = pickle.loads(pickle.dumps(error))
+    assert (type(back), str(back), back.reports) == (type(error), str(error), REPORTS)
+    assert back.run.results == [0]
+    assert back.__dict__.keys() == error.__dict__.keys()
+
+
 def returned(rank: int, world_size: int) -> dict:
     layer = torch.nn.Linear(3, 2)
     table = torch.arange(1e6).reshape(10, -1)
@@ -345,6 +407,39 @@ print(byhand.launch(on_a_rank, 1).results)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "[(832040, 1.0)]\n", done.stderr
+
+
+def test_a_program_ends_while_a_daemon_thread_of_it_launches(tmp_path):
+    script = tmp_path / "ends.py"
+    script.write_text(
+        "import pathlib, sys, threading, time, byhand\n"
+        "def step(rank, world_size, path):\n"
+        "    pathlib.Path(path).touch()\n"
+        "    time.sleep(1000)\n"
+        "def launch(path):\n"
+        "    try: byhand.launch(step, 1, (path,), deadline=1000)\n"
+        "    except byhand.runtime.SandboxError: pass\n"
+        "threading.Thread(target=launch, args=(sys.argv[1],), daemon=True).start()\n"
+        "while not pathlib.Path(sys.argv[1]).exists(): time.sleep(0.1)\n"
+    )
+    done = subprocess.run([sys.executable, script, tmp_path / "runs"], timeout=300)
+    assert done.returncode == 0
+
+
+def test_a_worker_that_multiprocessing_spawned_launches_its_scripts_functions(tmp_path):
+    script = tmp_path / "graded.py"
+    script.write_text(
+        "import functools, multiprocessing, byhand\n"
+        "@functools.cache\n"
+        "def ten(): return 10\n"
+        "def step(rank, world_size): return ten() + rank\n"
+        "def grade(_): return byhand.launch(step, 2).results\n"
+        "if __name__ == '__main__':\n"
+        "    with multiprocessing.get_context('spawn').Pool(1) as pool:\n"
+        "        print(pool.map(grade, [0]))\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert done.stdout == "[[10, 11]]\n", done.stderr
 
 
 def test_launch_inside_a_rank_is_refused():
@@ -533,6 +628,25 @@ def a_thread_waits(rank, world_size):
 
 def test_a_thread_that_waits_is_no_deadlock_while_its_rank_goes_on():
     assert launch(a_thread_waits, 2).results == [0, 1]
+
+
+def a_thread_will_send(rank, world_size):
+    x = torch.zeros(3)
+
+    def read_and_send():
+        time.sleep(3)  # longer than a deadlock takes to be found
+        dist.send(torch.ones(3), 1)
+
+    if rank == 0:
+        threading.Thread(target=read_and_send).start()
+    else:
+        dist.recv(x, 0)
+    dist.all_reduce(x)
+    return x.tolist()
+
+
+def test_a_thread_that_is_about_to_send_is_no_deadlock_while_all_others_wait():
+    assert launch(a_thread_will_send, 2).results == [[1.0] * 3] * 2
 
 
 def test_the_reducer_of_ddp_and_batched_messages_are_recorded():
@@ -859,6 +973,13 @@ def test_the_judge_takes_only_plain_data_from_an_untrusted_rank(base):
         assert launch_on(question, lambda rank, world_size: ({"a": [1.5]}, None), 1).results == [
             ({"a": [1.5]}, None)
         ]
+
+
+@linux_only
+def test_numpys_generator_gives_each_rank_its_own_numbers_behind_walls_too(base):
+    with base.fresh() as question:
+        draws = launch_on(question, lambda rank, world_size: np.random.rand(), 2).results
+    assert draws[0] != draws[1]
 
 
 @linux_only

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import psutil
 import pytest
@@ -16,7 +18,8 @@ import torch
 import torch.distributed as dist
 
 from byhand import PerRank, RankError, VirtualNetwork
-from byhand.runtime import DeadlineError, DeadlockError, Launcher, shutdown
+from byhand.runtime import DeadlineError, DeadlockError, Launcher, LaunchError, shutdown
+from byhand.runtime import launcher as launcher_of_ranks
 from byhand.runtime.launching import launch_on
 from byhand.runtime.process.client import ForkClient
 from byhand.runtime.process.member import read_all
@@ -196,6 +199,45 @@ def test_launches_by_the_portable_path_hold_no_more_than_the_first_did(tmp_path,
 
 def children_of(launcher: Launcher) -> list[psutil.Process]:
     return psutil.Process(launcher._client.process_id).children(recursive=True)
+
+
+@contextmanager
+def files_left(count):
+    """Let this process open so many more."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    is_open = set(map(int, os.listdir("/proc/self/fd")))
+    free = (number for number in itertools.count() if number not in is_open)
+    resource.setrlimit(
+        resource.RLIMIT_NOFILE, (next(itertools.islice(free, count, None)), limits[1])
+    )
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_where_open_files_run_out_waiting_ranks_give_up_theirs_and_a_sentence_names_the_limit():
+    def own(rank, world_size):
+        return rank
+
+    with Launcher() as launcher:
+        launch_on(launcher, own, 4)  # as many wait for the next launch, with 5 files each
+        before = held_by(launcher)[0][0]
+        with files_left(10):
+            assert len(launch_on(launcher, own, 5).results) == 5
+            with pytest.raises(LaunchError, match=r"8 ranks need more .* \(ulimit -n\), 8 a rank"):
+                launch_on(launcher, own, 8)
+            assert len(launch_on(launcher, own, 4).results) == 4
+        assert held_by(launcher)[0][0] == before
+
+
+def test_the_ranks_that_wait_are_bounded_together(monkeypatch):
+    monkeypatch.setattr(launcher_of_ranks, "WARM_RANKS", 6)
+    with Launcher() as launcher:
+        for world_size in (2, 4, 3):
+            launch_on(launcher, lambda rank, world_size: rank, world_size)
+            waiting = [len(team.members) for team in launcher._warm.values()]
+            assert waiting == {2: [2], 4: [2, 4], 3: [3]}[world_size]
 
 
 def test_of_two_hundred_ranks_none_outlives_the_call(monkeypatch):

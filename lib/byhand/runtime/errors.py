@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import itertools
 import signal
 import textwrap
@@ -71,6 +72,12 @@ def with_table(sentence: str, reports: Sequence[Report]) -> str:
     return f"{first}{gap}{rest}\n\n{rows}"
 
 
+def _by_attributes(error: BaseException) -> tuple[Any, ...]:
+    """How an error is pickled, whose __init__ takes other things than it keeps in `args`."""
+    attributes = {**error.__dict__, "args": error.args}
+    return copyreg.__newobj__, (type(error),), attributes  # type: ignore[attr-defined]
+
+
 class LaunchError(RuntimeError):
     """A launch that gave no results; `reports` says where each rank was.
 
@@ -79,6 +86,7 @@ class LaunchError(RuntimeError):
     """
 
     run: Any = None
+    __reduce__ = _by_attributes
 
     def __init__(self, message: str, reports: Sequence[Report] = ()):
         self.reports = list(reports)
@@ -165,6 +173,7 @@ class Interrupted(KeyboardInterrupt):
     """
 
     run: Any = None
+    __reduce__ = _by_attributes
 
     def __init__(self, reports: Sequence[Report]):
         self.reports = list(reports)

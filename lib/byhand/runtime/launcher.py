@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
+import resource
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,14 +18,15 @@ from byhand.runtime.process.member import Deadline, send_calls
 from byhand.runtime.process.place import OPEN, Place
 from byhand.runtime.process.whereabouts import whereabouts
 from byhand.runtime.run import Options, Run
-from byhand.runtime.system import check_room
+from byhand.runtime.system import RANK_FILES, check_room
 from byhand.runtime.trace.log import LONG_CAPACITY
 from byhand.runtime.watch.supervise import Supervisor
+from byhand.words import counted
 
 if TYPE_CHECKING:
     from byhand.runtime.network.virtual import VirtualNetwork
 
-WARM_TEAMS, WARM_RANKS = 2, 64  # so many are kept, of at most so many ranks
+WARM_TEAMS, WARM_RANKS = 2, 64  # so many are kept, of at most so many ranks together
 NETWORKS_KEPT = 2
 
 
@@ -197,6 +201,16 @@ class Launcher:
                 self._client.close()
                 self._client = None
 
+    def leave(self) -> None:
+        """Close, at the program's end: what another thread launches ends now, by SandboxError."""
+        client = self._client
+        if client is not None and client.owner == os.getpid():
+            if self._lock.acquire(blocking=False):
+                self._lock.release()
+            else:
+                client.hang_up()
+            self.close()
+
     def __enter__(self) -> Self:
         return self
 
@@ -224,7 +238,16 @@ class Launcher:
                 if not team.exits():
                     return team
             team.end()
-        return self._client.fork_team(spec, deadline)
+        while True:
+            try:
+                return self._client.fork_team(spec, deadline)
+            except OSError as error:
+                if error.errno != errno.EMFILE:
+                    raise
+                if not self._warm:
+                    raise LaunchError(_no_files_left(spec["world_size"])) from None
+            while self._warm:  # who waits gives up the files that are open for it
+                self._warm.popitem()[1].end()
 
     def _warm_up(self, spec: dict[str, Any], last: ForkedTeam) -> None:
         """Fork the ranks that the next launch of this kind will use; they connect and wait.
@@ -234,12 +257,24 @@ class Launcher:
         kept = self._warm_teams and spec["setup"] and spec["world_size"] <= WARM_RANKS
         if not kept or _key(spec) in self._warm:
             return
-        with contextlib.suppress(LaunchError):
-            while len(self._warm) >= self._warm_teams:
+        with contextlib.suppress(LaunchError, OSError):
+            while len(self._warm) >= self._warm_teams or self._waiting(spec) > WARM_RANKS:
                 self._warm.pop(next(iter(self._warm))).end()
             if self.place.trusted:
                 last.hand_on()
             self._warm[_key(spec)] = self._client.fork_team(spec)
+
+    def _waiting(self, spec: dict[str, Any]) -> int:
+        """How many ranks wait, with those that one more team adds."""
+        return spec["world_size"] + sum(len(team.members) for team in self._warm.values())
+
+
+def _no_files_left(world_size: int) -> str:
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return (
+        f"{counted(world_size, 'rank')} need more open files than this process has left of its"
+        f" {most} (ulimit -n), {RANK_FILES} a rank. Ask for fewer ranks, close files, or raise it"
+    )
 
 
 def _key(spec: dict[str, Any]) -> tuple:

@@ -45,7 +45,7 @@ def named_launcher(name: str) -> Launcher:
     if name not in _made:
         local = functools.partial(Launcher, idle_seconds=IDLE_SECONDS)
         _made[name] = local() if name == "local" else _slurm_launcher()
-        atexit.register(_made[name].close)
+        atexit.register(_made[name].leave)
     return _made[name]
 
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import torch
 
 LARGE, ALIGNED = 1 << 20, 64  # bytes
+_WORKERS = "__mp_main__"  # what a script is called in a process that multiprocessing spawned
+_MAIN = ("__main__", _WORKERS)
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
 _wrapper: Callable[..., Any] | None = None  # what ranks call with the function and its arguments
 
@@ -67,6 +69,8 @@ def pickled(fn: Any, world_size: int, args: Sequence[Any]) -> list[bytes]:
 
 def dumps(value: Any) -> bytes:
     """The value by value, as cloudpickle writes it."""
+    if _WORKERS in sys.modules:
+        cloudpickle.register_pickle_by_value(sys.modules[_WORKERS])
     with io.BytesIO() as file:
         _CallPickler(file).dump(value)
         return file.getvalue()
@@ -111,7 +115,18 @@ def read(fd: int, at: int) -> Any:
 
     LARGE tensors lie in the file's own memory, which nobody else will write to: whoever keeps one
     keeps all of that rank's result.
+
+    Raises:
+        TypeError: it cannot be made anew here.
     """
+    try:
+        return _read(fd, at)
+    except Exception as error:
+        what = "the result cannot be made anew in the notebook, as tensors in lists and dicts can"
+        raise TypeError(f"{what}: {type(error).__name__}: {error}") from None
+
+
+def _read(fd: int, at: int) -> Any:
     end = os.fstat(fd).st_size
     (count,) = struct.unpack("<Q", os.pread(fd, 8, end - 8))
     if count == 0:
@@ -143,9 +158,9 @@ class _CallPickler(cloudpickle.Pickler):
     """
 
     def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, functools._lru_cache_wrapper) and value.__module__ == "__main__":
+        if isinstance(value, functools._lru_cache_wrapper) and value.__module__ in _MAIN:
             return _cached, (value.__wrapped__, value.cache_parameters())
-        if isinstance(value, FunctionType) and value.__module__ == "__main__":
+        if isinstance(value, FunctionType) and value.__module__ in _MAIN:
             if hasattr(value, "_torchdynamo_orig_callable"):
                 return _itself, (value._torchdynamo_orig_callable,)
             if hasattr(value, "registry") and hasattr(value, "dispatch"):
@@ -260,7 +275,7 @@ def _cause(fn: Any, whole: Exception) -> str:
 def _named(fn: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:
     """What a notebook's function names, and what the notebook's functions that it names do."""
     code = getattr(fn, "__code__", None)
-    if code is None or fn.__module__ != "__main__" or id(fn) in seen or len(seen) > 100:
+    if code is None or fn.__module__ not in _MAIN or id(fn) in seen or len(seen) > 100:
         return
     seen.add(id(fn))
     cells = zip(code.co_freevars, fn.__closure__ or (), strict=True)

@@ -43,8 +43,6 @@ class Program:
         os.environ.update(torchrun_environment(rank, world_size, self.ranks_per_host))
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         prepare(rank, world_size, self.backend)
-        if "numpy.random" in sys.modules:  # it came with the fork, the same on all ranks
-            sys.modules["numpy.random"].seed()
         sys.argv[:] = [self.name, *self.arguments]
         ended: SystemExit | None = None
         try:

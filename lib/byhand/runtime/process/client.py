@@ -140,6 +140,11 @@ class ForkClient:
             raise
         return child
 
+    def hang_up(self) -> None:
+        """Have the server end, and whoever waits for it hear so; another thread may."""
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         """End the server and everything that it forked; return when they are gone."""
         self.connection.close()

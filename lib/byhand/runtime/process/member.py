@@ -96,10 +96,23 @@ class Member:
 
     @classmethod
     def create(cls, rank: int, log_bytes: int = CAPACITY) -> tuple[Member, list[Any]]:
-        """A member, and the descriptors that its rank is to be given (the socket to be closed)."""
+        """A member, and the descriptors that its rank is to be given (the socket to be closed).
+
+        Raises:
+            OSError: there are no more files; none is left open.
+        """
         ours, theirs = socket.socketpair()
-        fds = [new_file(f"byhand {name} {rank}") for name in ("output", "stack", "result")]
-        fds.insert(0, log_file(f"byhand log {rank}", log_bytes))
+        fds: list[int] = []
+        try:
+            fds.append(log_file(f"byhand log {rank}", log_bytes))
+            for name in ("output", "stack", "result"):
+                fds.append(new_file(f"byhand {name} {rank}"))
+        except OSError:
+            for end in (ours, theirs):
+                end.close()
+            for fd in fds:
+                os.close(fd)
+            raise
         # a rank's threads write at once: appending, none overwrites another
         fcntl.fcntl(fds[1], fcntl.F_SETFL, os.O_APPEND)
         log, output, stack, result = fds
@@ -171,7 +184,7 @@ class Member:
         """What the function returned: `read` takes the result's descriptor and where it begins.
 
         Raises:
-            TamperedError: the bytes are no value.
+            TamperedError: the bytes are no value. TypeError: it cannot be made anew here.
         """
         try:
             return read(self.result_fd, self._value_at)

@@ -55,7 +55,7 @@ class Place:
         """In the notebook: what `dump` wrote from byte `at` on.
 
         Raises:
-            ValueError: it is no value.
+            ValueError: it is no value. TypeError: it cannot be made anew here.
         """
         return pickling.read(fd, at)
 

@@ -79,6 +79,8 @@ def main(fds: list[int], spec: dict[str, Any], place: Place) -> None:
     )
     os.environ.update(spec.get("environ", {}))  # where ranks live on several machines
     torch.set_num_threads(spec["threads"])
+    if "numpy.random" in sys.modules:  # it came with the fork, the same on all ranks
+        sys.modules["numpy.random"].seed()
     control = socket.socket(fileno=os.dup(control_fd))
     if spec["setup"]:
         process_group.setup(rank, world_size, spec["backend"])
@@ -154,8 +156,9 @@ def _run(
             finally:
                 _end_unless(own)
     finally:
-        with contextlib.suppress(Exception):  # a notebook may have put anything in its place
-            sys.stdout.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):  # a notebook may have put anything in its place
+                stream.flush()
 
 
 def _end_unless(own: int) -> None:

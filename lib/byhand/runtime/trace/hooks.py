@@ -23,7 +23,7 @@ from byhand.runtime.ledger import Call
 from byhand.runtime.trace import recorder, sizes
 from byhand.runtime.trace.log import packed_call
 from byhand.runtime.trace.readers import READERS
-from byhand.words import counted
+from byhand.words import counted, ranks_text
 
 BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
 _REDUCED = ("all_reduce", "reduce", "reduce_scatter")
@@ -201,6 +201,10 @@ def _packed(opname: str, args: tuple, group: tuple, reduce_op: Any, where: tuple
     fields = READERS[opname](args, len(ranks))
     for key in ("root", "peer"):
         if key in fields:
+            if not 0 <= fields[key] < len(ranks):
+                theirs = f"its group has {ranks_text(range(len(ranks)))}"
+                rule = "No rank comes before the first or after the last."
+                raise ValueError(f"{fields['op']} names rank {fields[key]}, but {theirs}. {rule}")
             fields[key] = ranks[fields[key]]
     if fields["op"] in _REDUCED:
         asked = str(getattr(reduce_op, "op", reduce_op))  # "sum", ReduceOp.SUM, or what holds it

@@ -235,7 +235,11 @@ class Recorder:
             self.thread.left_call = thread_time()
 
     def _waiting(self) -> int:
-        return WAIT if threading.get_ident() == self._own_thread else ASIDE
+        """How this thread stands still: beside another that the rank would wait for, aside."""
+        if threading.get_ident() != self._own_thread:
+            return ASIDE
+        others = (t for t in threading.enumerate() if t.ident != self._own_thread)
+        return WAIT if all(t.daemon for t in others) else ASIDE
 
     def _note_computing(self) -> None:
         """Count a stretch of computing since this thread's last call, while others travel."""

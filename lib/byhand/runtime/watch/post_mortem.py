@@ -20,9 +20,14 @@ from byhand.runtime.watch.explain import explain, lost
 from byhand.runtime.watch.matching import Matcher
 from byhand.words import ranks_text
 
-_LOST_PEER = re.compile(r"[Cc]onnection (closed|reset|refused)|Broken pipe|Socket closed")
+_LOST_PEER = re.compile(  # as gloo and torch say it: a server of the reader's may refuse one too
+    r"(?s)(?=RuntimeError: .*[Gg]loo|[\w.]*\bDist\w*Error: )"
+    r".*([Cc]onnection (closed|reset|refused)|Broken pipe|Socket closed)"
+)
 _ASKED = re.compile("EOFError: EOF when reading a line|(bdb.)?BdbQuit")  # input() or breakpoint()
-_NOT_TAKEN = re.compile("positional argument|takes no arguments|keyword-only argument")
+_NOT_TAKEN = re.compile(
+    r"TypeError: \S+\(\) .*(positional argument|takes no arguments|keyword-only argument)"
+)
 _PASSED = ". launch passes rank and world_size before args; call passes its arguments alone."
 
 
@@ -55,15 +60,16 @@ class PostMortem:
     def deadline(self, seconds: float) -> DeadlineError:
         """Some ranks were still at it; or, if all returned, their logs took too long to read."""
         ranks = {member.rank for member in self.members}
-        late = ranks - self.returned or ranks
-        sentence = f"{ranks_text(late)} did not return within the deadline of {seconds:g} s"
+        late = ranks - self.returned
+        what = "did not return" if late else "returned, but not all of their calls were read"
+        sentence = f"{ranks_text(late or ranks)} {what} within the deadline of {seconds:g} s"
         return DeadlineError(sentence, self.reports())
 
     def failure(self) -> LaunchError:
         """Some ranks failed: the error for the one that failed first and lost no connection."""
         if self.matcher.problem:
             return self.deadlock(self.matcher.problem)
-        causes = [f for f in self.failures.values() if not _LOST_PEER.search(f.message)]
+        causes = [f for f in self.failures.values() if not _LOST_PEER.match(f.message)]
         if not causes and (reason := self._peer_that_left()):
             return self.deadlock(reason)
         died = [failure for failure in causes if failure.exit_code is not None]
@@ -85,7 +91,7 @@ class PostMortem:
             message = message.partition("\n")[0]
         sentence = f"rank {failure.rank} raised {failure.exception}{at}: {message}"
         sentence += f". {self._unanswered(failure.rank)}" if _ASKED.match(failure.message) else ""
-        sentence += _PASSED if _NOT_TAKEN.search(failure.message) and not failure.frames else ""
+        sentence += _PASSED if _NOT_TAKEN.match(failure.message) and not failure.frames else ""
         text = ""  # without a line of the reader's, it would be the message once more
         if failure.frames:
             text = sources.traceback_text(failure.frames, failure.message, self.cells)

@@ -105,7 +105,7 @@ class Supervisor:
                 if reason is not None and reason == suspected and not news:
                     raise self._post_mortem().deadlock(reason)
                 suspected = reason
-                if deadline.is_over():
+                if len(self.values) < len(self.members) and deadline.is_over():
                     raise self._post_mortem().deadline(deadline.seconds)
         while self._read_logs() and not self.failures:
             if deadline.is_over():
@@ -152,7 +152,11 @@ class Supervisor:
             words = f"the ranks together returned more than {self.reply_bytes:,} bytes"
             self._too_much(member, words)
         elif member.rank not in self.values and member.rank not in self.failures:
-            self.values[member.rank] = member.value(self.place.value)
+            try:
+                self.values[member.rank] = member.value(self.place.value)
+            except TypeError as error:
+                why = "TypeError", str(error)
+                self.failures[member.rank] = Failure(member.rank, time.monotonic(), *why)
 
     def _read_logs(self) -> bool:
         """Take in what the ranks logged since the last look. True when there was anything."""
