@@ -195,6 +195,7 @@ class Server:
 
     def do_signal(self, message: dict[str, Any], _: list[int]) -> None:
         """Send a team's ranks a signal, or 0 for none; the seconds each computed, and waited to."""
+        self.reap()  # who asks has heard of all that ended until now
         team, names = self.teams.get(message["team"], Processes()), system.children()
         times = {}
         for pid, rank in team.ranks.items():

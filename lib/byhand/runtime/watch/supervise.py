@@ -213,6 +213,7 @@ class Supervisor:
         live = [m for m in self.members if m.rank not in {*self.values, *self.failures}]
         if live:
             self.idle.ask(live)
+            self._note_exits()  # of those by whom others lost a connection, on a busy machine
         ends = set(self.values), self.failures
         return PostMortem(self.members, *ends, self.matcher, self.cells, self.idle.found)
 
