@@ -5,16 +5,18 @@ import html
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+import torch.distributed as dist
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from readable import assert_readable, words
 
-from byhand import collectives, figures
+from byhand import RankError, collectives, figures, launch
 from byhand.all_reduce.algorithms import history, ring
 from byhand.all_reduce.lab import ALGORITHMS, watch_rounds
 from byhand.collectives.lab import NAMES, collective_explorer, demonstrate, picture
@@ -36,31 +38,25 @@ from byhand.pipeline_schedules import (
 from byhand.rank_groups import NAMES as GROUPS
 from byhand.rank_groups import RankGrid
 from byhand.rank_groups.lab import draw_grid, grid_explorer, show_grid
+from byhand.runtime.ledger import Event
 from byhand.tools.explorer import explorer, slider
 
 
-@dataclass
-class Event:
-    rank: int
-    op: str
-    start: float
-    end: float
-    peer: int | None = None
-    group: tuple[int, ...] = (0, 1)
-    payload_bytes: int = 8
-    waited: float = 0.0
-    overlapped: bool = False
+def call(rank, op, start, end, ready=None, **more):
+    """A call in which its rank stood still, from its start to its end unless told otherwise."""
+    times = {"start": start, "wait_start": start, "wait_end": end, "ready": ready}
+    return Event(rank=rank, op=op, **{**times, "group": (0, 1), "payload_bytes": 8, **more})
 
 
 # Rank 1 calls 30 ms after rank 0; both go on at 40 ms.
-LATE = [Event(0, "all_reduce", 0.0, 0.04), Event(1, "all_reduce", 0.03, 0.04)]
+LATE = [call(0, "all_reduce", 0.0, 0.04, 0.03), call(1, "all_reduce", 0.03, 0.04, 0.03)]
 SPANS = [(0.0, 0.05), (0.0, 0.05)]
 
 
 def message(sender, receiver, start, end):
     return [
-        Event(sender, "send", start, end, receiver),
-        Event(receiver, "recv", start, end, sender),
+        call(sender, "send", start, end, peer=receiver),
+        call(receiver, "recv", start, end, peer=sender),
     ]
 
 
@@ -235,12 +231,47 @@ def test_the_timeline_has_a_row_per_rank_and_rank_0_on_top():
 
 
 def test_a_call_in_flight_during_compute_is_a_band_and_not_a_pause():
-    flying = [Event(0, "all_reduce", 0.0, 0.04, group=(0,), overlapped=True)]
+    flying = [call(0, "all_reduce", 0.0, 0.04, 0.0, wait_start=0.04, overlapped=True)]
     assert [s.kind for s in find_segments(flying, [(0.0, 0.05)])] == ["compute"]
     assert "call in flight meanwhile" in words(figures.timeline(flying, [(0.0, 0.05)]))
-    flying[0].waited = 0.01
+    flying[0].wait_start = 0.03
     segments = find_segments(flying, [(0.0, 0.05)])
     assert [(s.kind, s.start) for s in segments][1] == ("communication", pytest.approx(0.03))
+
+
+def test_a_timeline_without_the_oldest_calls_tells_the_same_of_the_others():
+    later = [call(rank, "all_reduce", 0.1 + 0.03 * rank, 0.14, 0.13) for rank in (0, 1)]
+    spans = [(0.05, 0.15)] * 2
+    assert find_segments([LATE[1], *later], spans) == find_segments([*LATE, *later], spans)
+
+
+def polls_for_a_call(rank, world_size):
+    work = dist.all_reduce(torch.ones(3), async_op=True)
+    while not work.is_completed():
+        time.sleep(0.01)
+
+
+def test_a_call_that_nobody_waits_for_is_a_band_and_no_standstill():
+    run = launch(polls_for_a_call, 2)
+    segments = find_segments(run.ledger.events, run.spans)
+    assert {segment.kind for segment in segments} == {"compute"}
+    assert "call in flight meanwhile" in words(figures.timeline(run.ledger.events, run.spans))
+
+
+def raises_while_another_waits(rank, world_size):
+    if rank == 0:
+        time.sleep(0.3)
+        raise ValueError("a bad batch")
+    dist.barrier()
+
+
+def test_a_rank_that_waits_in_vain_waits_to_its_end():
+    with pytest.raises(RankError) as caught:
+        launch(raises_while_another_waits, 2)
+    run = caught.value.run
+    kinds = [s.kind for s in find_segments(run.ledger.events, run.spans) if s.rank == 1]
+    assert "waiting" in kinds
+    assert "communication" not in kinds
 
 
 def test_messages_that_wait_for_none_share_a_step():
@@ -285,7 +316,7 @@ def test_a_shard_picture_says_whose_each_piece_is_and_how_a_matrix_is_placed():
 
 
 def test_a_wait_that_would_be_a_hair_line_is_not_drawn():
-    late = Event(0, "recv", 0.0, 1.0, peer=1, waited=0.015, overlapped=True)
+    late = call(0, "recv", 0.0, 1.0, wait_start=0.985, peer=1, overlapped=True)
     assert {segment.kind for segment in find_segments([late], [(0.0, 2.0)])} == {"compute"}
 
 
