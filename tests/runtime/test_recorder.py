@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from datetime import timedelta
 from itertools import accumulate, pairwise
 
 import pytest
@@ -98,6 +99,26 @@ def goes_on_after_a_refused_call(rank, world_size):
 def test_a_rank_that_goes_on_after_a_refused_call_does_not_wait_in_it():
     run = launch(goes_on_after_a_refused_call, 2)
     assert words(run) == ["reduce_scatter sum", "barrier"]
+
+
+def helps_while_a_call_is_late(rank, world_size):
+    if rank == 1:
+        dist.recv(torch.empty(3), 0)
+        dist.all_reduce(torch.ones(3))
+        return None
+    work = dist.all_reduce(torch.ones(3), async_op=True)
+    with contextlib.suppress(RuntimeError):
+        work.wait(timedelta(milliseconds=50))
+    time.sleep(1)  # longer than a deadlock takes to be found
+    dist.send(torch.ones(3), 1)
+    return work.wait()
+
+
+def test_a_rank_that_goes_on_after_a_time_out_does_not_wait_in_the_call():
+    run = launch(helps_while_a_call_is_late, 2)
+    late, sent = run.ledger.select(rank=0)
+    assert (late.op, sent.op) == ("all_reduce", "send")
+    assert late.wait_start > sent.wait_end  # the last of its two waits
 
 
 def functional_calls(rank, world_size):

@@ -183,7 +183,15 @@ class Recorder:
             return out
         self._note_computing()
         made = self._works.pop(id(work), None)
-        return wait() if made is None else self._wait(*made[1:], wait)
+        if made is None:
+            return wait()
+        try:
+            return self._wait(*made[1:], wait)
+        except Exception:
+            self._works[id(work)] = made  # it may be waited for again
+            if not work.is_completed():  # a time-out: the call is still under way
+                self.go_on(made[1])
+            raise
 
     def follow(self, source: Any, make: Callable[[], Any]) -> Any:
         """Make a future of a work, or of another future, and know it when it is waited for."""
