@@ -164,7 +164,8 @@ def barrier_against_all_reduce(rank, world_size):
 def all_to_all_splits(rank, world_size):
     send = [1] * world_size
     receive = [2 if rank == 0 else 1] + [1] * (world_size - 1)
-    dist.all_to_all_single(torch.empty(sum(receive)), torch.ones(world_size), receive, send)
+    arrive, leave = torch.empty(sum(receive), 3), torch.ones(world_size, 3)
+    dist.all_to_all_single(arrive, leave, receive, send)
 
 
 def left_the_group(rank, world_size):
@@ -242,7 +243,7 @@ CASES = [
     (receive_with_another_tag, 2, ("Rank 1 waits after a send with tag 1, not with tag 2.",)),
     (returned_after_another_tag, 2, ("rank 1, which returned after a send with tag 1, not with",)),
     (barrier_against_all_reduce, 2, ("barrier", "all_reduce")),
-    (all_to_all_splits, 2, ("sends 1 row to rank 0", "expects 2")),
+    (all_to_all_splits, 2, ("sends 3 elements to rank 0", "expects 6")),
 ]
 
 

@@ -88,6 +88,21 @@ def test_an_uneven_all_to_all_sends_all_but_its_own_split():
     assert [grad.sum().item() for grad in run.results] == [8.0, 4.0]
 
 
+def all_to_all_of_other_shapes(rank, world_size):
+    flat = torch.empty(3 * world_size)
+    dist.all_to_all_single(flat, torch.full((world_size, 3), float(rank)))
+    rows = torch.empty(world_size, 3)
+    dist.all_to_all_single(rows, flat, [1] * world_size, [3] * world_size)
+    return flat.tolist(), rows.tolist()
+
+
+def test_an_all_to_all_counts_elements_whatever_the_shapes_are():
+    run = launch(all_to_all_of_other_shapes, 2)
+    assert run.results[0] == ([0.0] * 3 + [1.0] * 3, [[0.0] * 3] * 2)
+    assert {event.sends for event in run.ledger.events} == {(3, 3)}
+    assert {event.sent_bytes for event in run.ledger.events} == {3 * 4}
+
+
 def goes_on_after_a_refused_call(rank, world_size):
     with contextlib.suppress(RuntimeError, ValueError):
         REDUCE_SCATTER(torch.ones(3), torch.ones(5))
