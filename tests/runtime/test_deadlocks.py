@@ -285,6 +285,10 @@ def unfit(rank, world_size, how):
         dist.all_to_all_single(whole, whole.clone(), [-2, 6], [2, 2])
     elif how == "columns":
         dist.all_to_all_single(torch.empty(4, 3), torch.ones(4, 2))
+    elif how == "splits of a number":
+        dist.all_to_all_single(x.sum(), x.sum(), [1, 0], [1, 0])
+    elif how == "no tensors":
+        dist.all_to_all([], [])
     else:
         dist.all_to_all(pair, [*pair, x])
 
@@ -299,6 +303,8 @@ UNFIT = {
     "number of splits": "with output splits [4] and input splits [4]",
     "negative": "with output splits [-2, 6] and input splits [2, 2]",
     "columns": "all_to_all_single cannot put [4, 2] float32 into [4, 3] float32 on 2 ranks",
+    "splits of a number": "all_to_all_single cannot put [] float32 into [] float32 on 2 ranks",
+    "no tensors": "There is one output and one input for each of 2 ranks",
     "all-to-all lists": "all_to_all cannot put 3 tensors of [2] float32 into 2 tensors of [2]",
 }
 

@@ -103,6 +103,16 @@ def test_an_all_to_all_counts_elements_whatever_the_shapes_are():
     assert {event.sent_bytes for event in run.ledger.events} == {3 * 4}
 
 
+def calls_on_next_to_nothing(rank, world_size):
+    dist.all_to_all_single(torch.zeros(()), torch.ones(()))
+    with pytest.raises(NotImplementedError, match="There were no tensor arguments"):
+        dist.all_reduce_coalesced([])
+
+
+def test_calls_on_a_number_or_on_no_tensors_are_left_to_torch():
+    assert words(launch(calls_on_next_to_nothing, 2)) == ["all_to_all", "all_reduce sum"]
+
+
 def goes_on_after_a_refused_call(rank, world_size):
     with contextlib.suppress(RuntimeError, ValueError):
         REDUCE_SCATTER(torch.ones(3), torch.ones(5))

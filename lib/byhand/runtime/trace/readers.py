@@ -17,7 +17,7 @@ def _num_bytes(tensors: Sequence[Tensor]) -> int:
 
 
 def _tensor(op: str, tensors: Sequence[Tensor], payload: int | None = None, **more: Any) -> dict:
-    shape, dtype = tensors[0]
+    shape, dtype = tensors[0] if tensors else ((), "")  # of none, which torch refuses
     if len(tensors) > 1:
         shape = (sum(math.prod(shape) for shape, _ in tensors),)
     payload = _num_bytes(tensors) if payload is None else payload
