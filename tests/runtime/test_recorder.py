@@ -5,6 +5,7 @@ import time
 from datetime import timedelta
 from itertools import accumulate, pairwise
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
@@ -111,6 +112,22 @@ def calls_on_next_to_nothing(rank, world_size):
 
 def test_calls_on_a_number_or_on_no_tensors_are_left_to_torch():
     assert words(launch(calls_on_next_to_nothing, 2)) == ["all_to_all", "all_reduce sum"]
+
+
+def groups_of_any_numbers(rank, world_size):
+    for ranks in (np.arange(world_size), torch.arange(world_size), iter(range(world_size))):
+        dist.all_reduce(torch.ones(1), group=dist.new_group(ranks))
+    near = dist.new_group(np.arange(world_size), use_local_synchronization=True)
+    dist.all_reduce(torch.ones(1), group=near)
+    for ranks in ([0, 0, 1], [0, 1, -1], [0, 1, 2]):
+        with pytest.raises(ValueError, match=r"duplicate|out of range|less or equal"):
+            dist.new_group(ranks, use_local_synchronization=True)
+
+
+def test_a_groups_ranks_may_be_any_librarys_numbers_and_torch_refuses_what_are_none():
+    run = launch(groups_of_any_numbers, 2)
+    assert {event.group for event in run.ledger.events} == {(0, 1)}
+    assert words(run) == ["all_reduce sum"] * 4
 
 
 def goes_on_after_a_refused_call(rank, world_size):
