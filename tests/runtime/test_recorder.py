@@ -14,10 +14,12 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import loss_parallel
+from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import ProfilerActivity
 
 from byhand import DeadlockError, launch
 from byhand.collectives.with_torch import REDUCE_SCATTER
+from byhand.runtime import held_bytes
 
 
 def words(run, rank=0):
@@ -238,6 +240,38 @@ def test_waiting_for_the_future_of_a_call_is_waiting_for_the_call(how):
     run = launch(waits_for_the_future, 2, (how,))
     waited = [event.wait_end is not None for event in run.ledger.select(rank=0)]
     assert waited == [True, False, True]
+
+
+def holds_one_tensor_at_a_time(rank, world_size, how):
+    for _ in range(20):
+        x = torch.ones(25_000)
+        work = dist.all_reduce(x, async_op=True)
+        if how == "then":
+            work.get_future().then(lambda done: done.value()).wait()
+        else:
+            future = work.get_future() if how == "with a future" else None
+            work.wait()
+            del future
+        del x, work
+
+
+@pytest.mark.parametrize("how", ["alone", "with a future", "then"])
+def test_tensors_of_calls_that_are_over_are_the_ranks_own_to_free(how):
+    run = launch(holds_one_tensor_at_a_time, 2, (how,), memory=True)
+    assert max(run.peak_bytes) <= 3 * 100_000  # gloo's threads may keep one a moment longer
+
+
+def holds_replicas(rank, world_size):
+    model = torch.nn.Linear(500, 500)
+    before = held_bytes()
+    _replica = DistributedDataParallel(model)  # waits in C++ for what it broadcasts
+    dist.barrier()
+    return before, held_bytes()
+
+
+def test_tensors_of_calls_that_ddp_waited_for_are_freed():
+    for before, after in launch(holds_replicas, 2, memory=True).results:
+        assert after == 2 * before  # the weights, and room for gradients
 
 
 def waits_for_a_future_that_never_comes(rank, world_size):
