@@ -279,6 +279,36 @@ def test_messages_that_wait_for_none_share_a_step():
     assert [(m.sender, m.receiver, m.step) for m in find_messages(CHAIN)] == [(0, 1, 1), (1, 2, 2)]
 
 
+def swaps_and_waits_for_no_send(rank, world_size):
+    dist.isend(torch.ones(4), 1 - rank)
+    dist.recv(torch.empty(4), 1 - rank)
+    dist.barrier()
+
+
+def test_sends_that_nobody_saw_end_precede_no_message():
+    run = launch(swaps_and_waits_for_no_send, 2)
+    assert [message.step for message in find_messages(run.ledger.events)] == [1, 1]
+
+
+def receives_from_anyone(rank, world_size):
+    if rank == 0:
+        for _ in range(world_size - 1):
+            dist.recv(torch.empty(3))
+    else:
+        dist.send(torch.ones(3), 0)
+
+
+def test_messages_received_from_any_rank_are_shown():
+    messages = find_messages(launch(receives_from_anyone, 3).ledger.events)
+    assert {(m.sender, m.receiver) for m in messages} == {(1, 0), (2, 0)}
+
+
+def test_messages_meet_by_their_tags():
+    sends = [call(0, "send", 0.0, 1.0, peer=1, tag=tag, payload_bytes=tag) for tag in (1, 2)]
+    receives = [call(1, "recv", 0.2 * n, 1.0, peer=0, tag=tag) for n, tag in enumerate((2, 1))]
+    assert {m.num_bytes: m.step for m in find_messages([*sends, *receives[:1]])} == {2: 1}
+
+
 def test_the_message_diagram_counts_messages_bytes_and_rounds():
     figure = figures.message_diagram(CHAIN, 3)
     assert "2 messages, 16 B in all, 2 rounds" in words(figure)
