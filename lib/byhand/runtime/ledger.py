@@ -16,7 +16,8 @@ for n ranks:
     send                                      S              recv and barrier 0
 
 A ring and a chain send to the next rank of the group, the last one to the first; an all-to-all to
-every rank what it gets. It is a count from the call, not a measurement of the network.
+every rank what it gets. It is a count from the call, not a measurement of the network: a sparse
+tensor counts as if it were dense, though a backend sends its values and their places alone.
 Source: NVIDIA nccl-tests, doc/PERFORMANCE.md, for the factors.
 """
 
