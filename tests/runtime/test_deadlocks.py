@@ -165,7 +165,8 @@ def barrier_against_all_reduce(rank, world_size):
 def all_to_all_splits(rank, world_size):
     send = [1] * world_size
     receive = [2 if rank == 0 else 1] + [1] * (world_size - 1)
-    dist.all_to_all_single(torch.empty(sum(receive)), torch.ones(world_size), receive, send)
+    arrive, leave = torch.empty(sum(receive), 3), torch.ones(world_size, 3)
+    dist.all_to_all_single(arrive, leave, receive, send)
 
 
 def left_the_group(rank, world_size):
@@ -243,7 +244,7 @@ CASES = [
     (receive_with_another_tag, 2, ("Rank 1 waits after a send with tag 1, not with tag 2.",)),
     (returned_after_another_tag, 2, ("rank 1, which returned after a send with tag 1, not with",)),
     (barrier_against_all_reduce, 2, ("barrier", "all_reduce")),
-    (all_to_all_splits, 2, ("sends 1 row to rank 0", "expects 2")),
+    (all_to_all_splits, 2, ("sends 3 elements to rank 0", "expects 6")),
 ]
 
 
@@ -285,6 +286,10 @@ def unfit(rank, world_size, how):
         dist.all_to_all_single(whole, whole.clone(), [-2, 6], [2, 2])
     elif how == "columns":
         dist.all_to_all_single(torch.empty(4, 3), torch.ones(4, 2))
+    elif how == "splits of a number":
+        dist.all_to_all_single(x.sum(), x.sum(), [1, 0], [1, 0])
+    elif how == "no tensors":
+        dist.all_to_all([], [])
     else:
         dist.all_to_all(pair, [*pair, x])
 
@@ -299,6 +304,8 @@ UNFIT = {
     "number of splits": "with output splits [4] and input splits [4]",
     "negative": "with output splits [-2, 6] and input splits [2, 2]",
     "columns": "all_to_all_single cannot put [4, 2] float32 into [4, 3] float32 on 2 ranks",
+    "splits of a number": "all_to_all_single cannot put [] float32 into [] float32 on 2 ranks",
+    "no tensors": "There is one output and one input for each of 2 ranks",
     "all-to-all lists": "all_to_all cannot put 3 tensors of [2] float32 into 2 tensors of [2]",
 }
 

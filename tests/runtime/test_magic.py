@@ -41,6 +41,21 @@ def test_the_notebooks_names_travel_and_the_run_can_be_kept(shell):
     assert "y" not in shell.user_ns
 
 
+def test_a_name_that_is_also_pythons_is_the_notebooks_where_it_has_one(shell):
+    shell.run_cell("import torch\ninput = torch.ones(3)\n")
+    with capture_output():
+        shell.run_cell_magic("ranks", "1 --to kept", "open.__name__, len(input)\n")
+    assert shell.user_ns["kept"].results == [("open", 3)]
+
+
+def test_what_the_cell_assigns_first_need_not_travel(shell):
+    shell.run_cell("total, lines, pick = 5, (i for i in range(3)), (i for i in range(3))")
+    cell = "lines = [2]\ndef pick():\n    return lines\ntotal += 1\npick(), total\n"
+    with capture_output():
+        shell.run_cell_magic("ranks", "1 --to kept", cell)
+    assert shell.user_ns["kept"].results == [([2], 6)]
+
+
 def test_an_error_names_the_line_of_the_cell(shell):
     with pytest.raises(RankError, match=r"%%ranks cell \[\d+\] line 2: division by zero") as caught:
         shell.run_cell_magic("ranks", "2", "a = 1\n1 / 0")

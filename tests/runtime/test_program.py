@@ -350,6 +350,16 @@ def test_what_cannot_be_written_is_told_behind_the_summary(run, tmp_path) -> Non
     assert done.stderr.endswith(f"{tmp_path} could not be written: Is a directory\n"), done.stderr
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no disk that is always full")
+def test_a_full_disk_is_told_with_the_file_that_found_it_so(run, tmp_path) -> None:
+    drawing = tmp_path / "run.svg"
+    drawing.symlink_to("/dev/full")
+    for option, path in (("--trace", "/dev/full"), ("--timeline", drawing)):
+        done = run("-n", 2, option, path, "tensor.py")
+        sentence = f"byhand: {path} could not be written: No space left on device\n"
+        assert (done.returncode, done.stderr.endswith(sentence)) == (1, True), done.stderr
+
+
 @pytest.mark.parametrize(("how", "status"), [("exits", 3), ("dies", 128 + signal.SIGSEGV)])
 def test_the_exit_status_is_that_of_the_rank_that_failed(run, how, status) -> None:
     done = run("-n", 3, "failing.py", how, "gloo")
@@ -552,6 +562,7 @@ def test_where_nobody_reads_what_it_says_of_itself_it_says_nothing_else(word) ->
         (("-n", 2, "nowhere.py"), "there is no file nowhere.py"),
         (("-n", 2, "-m", "nowhere.at_all"), "there is no module nowhere.at_all"),
         (("-n", 2, "--hosts", 2, "--rate", "fast", "ddp.py"), "a rate is such as 25MB/s"),
+        (("-n", 2, "--hosts", 2, "--rate", "1.2.3MB/s", "ddp.py"), "a rate is such as 25MB/s"),
         (("-n", 2, "--rate", "1MB/s", "ddp.py"), "say how many hosts there are"),
         (("-n", 3, "--hosts", 2, "ddp.py"), "3 ranks do not divide among 2 hosts"),
         (("-n", 2, "--trace", "no/where.json", "ddp.py"), "there is no folder no"),

@@ -2,8 +2,10 @@
 
 import contextlib
 import time
+from datetime import timedelta
 from itertools import accumulate, pairwise
 
+import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
@@ -12,10 +14,12 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import loss_parallel
+from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import ProfilerActivity
 
 from byhand import DeadlockError, launch
 from byhand.collectives.with_torch import REDUCE_SCATTER
+from byhand.runtime import held_bytes
 
 
 def words(run, rank=0):
@@ -87,6 +91,47 @@ def test_an_uneven_all_to_all_sends_all_but_its_own_split():
     assert [grad.sum().item() for grad in run.results] == [8.0, 4.0]
 
 
+def all_to_all_of_other_shapes(rank, world_size):
+    flat = torch.empty(3 * world_size)
+    dist.all_to_all_single(flat, torch.full((world_size, 3), float(rank)))
+    rows = torch.empty(world_size, 3)
+    dist.all_to_all_single(rows, flat, [1] * world_size, [3] * world_size)
+    return flat.tolist(), rows.tolist()
+
+
+def test_an_all_to_all_counts_elements_whatever_the_shapes_are():
+    run = launch(all_to_all_of_other_shapes, 2)
+    assert run.results[0] == ([0.0] * 3 + [1.0] * 3, [[0.0] * 3] * 2)
+    assert {event.sends for event in run.ledger.events} == {(3, 3)}
+    assert {event.sent_bytes for event in run.ledger.events} == {3 * 4}
+
+
+def calls_on_next_to_nothing(rank, world_size):
+    dist.all_to_all_single(torch.zeros(()), torch.ones(()))
+    with pytest.raises(NotImplementedError, match="There were no tensor arguments"):
+        dist.all_reduce_coalesced([])
+
+
+def test_calls_on_a_number_or_on_no_tensors_are_left_to_torch():
+    assert words(launch(calls_on_next_to_nothing, 2)) == ["all_to_all", "all_reduce sum"]
+
+
+def groups_of_any_numbers(rank, world_size):
+    for ranks in (np.arange(world_size), torch.arange(world_size), iter(range(world_size))):
+        dist.all_reduce(torch.ones(1), group=dist.new_group(ranks))
+    near = dist.new_group(np.arange(world_size), use_local_synchronization=True)
+    dist.all_reduce(torch.ones(1), group=near)
+    for ranks in ([0, 0, 1], [0, 1, -1], [0, 1, 2]):
+        with pytest.raises(ValueError, match=r"duplicate|out of range|less or equal"):
+            dist.new_group(ranks, use_local_synchronization=True)
+
+
+def test_a_groups_ranks_may_be_any_librarys_numbers_and_torch_refuses_what_are_none():
+    run = launch(groups_of_any_numbers, 2)
+    assert {event.group for event in run.ledger.events} == {(0, 1)}
+    assert words(run) == ["all_reduce sum"] * 4
+
+
 def goes_on_after_a_refused_call(rank, world_size):
     with contextlib.suppress(RuntimeError, ValueError):
         REDUCE_SCATTER(torch.ones(3), torch.ones(5))
@@ -98,6 +143,26 @@ def goes_on_after_a_refused_call(rank, world_size):
 def test_a_rank_that_goes_on_after_a_refused_call_does_not_wait_in_it():
     run = launch(goes_on_after_a_refused_call, 2)
     assert words(run) == ["reduce_scatter sum", "barrier"]
+
+
+def helps_while_a_call_is_late(rank, world_size):
+    if rank == 1:
+        dist.recv(torch.empty(3), 0)
+        dist.all_reduce(torch.ones(3))
+        return None
+    work = dist.all_reduce(torch.ones(3), async_op=True)
+    with contextlib.suppress(RuntimeError):
+        work.wait(timedelta(milliseconds=50))
+    time.sleep(1)  # longer than a deadlock takes to be found
+    dist.send(torch.ones(3), 1)
+    return work.wait()
+
+
+def test_a_rank_that_goes_on_after_a_time_out_does_not_wait_in_the_call():
+    run = launch(helps_while_a_call_is_late, 2)
+    late, sent = run.ledger.select(rank=0)
+    assert (late.op, sent.op) == ("all_reduce", "send")
+    assert late.wait_start > sent.wait_end  # the last of its two waits
 
 
 def functional_calls(rank, world_size):
@@ -175,6 +240,38 @@ def test_waiting_for_the_future_of_a_call_is_waiting_for_the_call(how):
     run = launch(waits_for_the_future, 2, (how,))
     waited = [event.wait_end is not None for event in run.ledger.select(rank=0)]
     assert waited == [True, False, True]
+
+
+def holds_one_tensor_at_a_time(rank, world_size, how):
+    for _ in range(20):
+        x = torch.ones(25_000)
+        work = dist.all_reduce(x, async_op=True)
+        if how == "then":
+            work.get_future().then(lambda done: done.value()).wait()
+        else:
+            future = work.get_future() if how == "with a future" else None
+            work.wait()
+            del future
+        del x, work
+
+
+@pytest.mark.parametrize("how", ["alone", "with a future", "then"])
+def test_tensors_of_calls_that_are_over_are_the_ranks_own_to_free(how):
+    run = launch(holds_one_tensor_at_a_time, 2, (how,), memory=True)
+    assert max(run.peak_bytes) <= 3 * 100_000  # gloo's threads may keep one a moment longer
+
+
+def holds_replicas(rank, world_size):
+    model = torch.nn.Linear(500, 500)
+    before = held_bytes()
+    _replica = DistributedDataParallel(model)  # waits in C++ for what it broadcasts
+    dist.barrier()
+    return before, held_bytes()
+
+
+def test_tensors_of_calls_that_ddp_waited_for_are_freed():
+    for before, after in launch(holds_replicas, 2, memory=True).results:
+        assert after == 2 * before  # the weights, and room for gradients
 
 
 def waits_for_a_future_that_never_comes(rank, world_size):

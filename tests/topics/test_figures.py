@@ -5,16 +5,18 @@ import html
 import re
 import subprocess
 import sys
-from dataclasses import dataclass
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+import torch.distributed as dist
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from readable import assert_readable, words
 
-from byhand import collectives, figures
+from byhand import RankError, collectives, figures, launch
 from byhand.all_reduce.algorithms import history, ring
 from byhand.all_reduce.lab import ALGORITHMS, watch_rounds
 from byhand.collectives.lab import NAMES, collective_explorer, demonstrate, picture
@@ -36,31 +38,25 @@ from byhand.pipeline_schedules import (
 from byhand.rank_groups import NAMES as GROUPS
 from byhand.rank_groups import RankGrid
 from byhand.rank_groups.lab import draw_grid, grid_explorer, show_grid
+from byhand.runtime.ledger import Event
 from byhand.tools.explorer import explorer, slider
 
 
-@dataclass
-class Event:
-    rank: int
-    op: str
-    start: float
-    end: float
-    peer: int | None = None
-    group: tuple[int, ...] = (0, 1)
-    payload_bytes: int = 8
-    waited: float = 0.0
-    overlapped: bool = False
+def call(rank, op, start, end, ready=None, **more):
+    """A call in which its rank stood still, from its start to its end unless told otherwise."""
+    times = {"start": start, "wait_start": start, "wait_end": end, "ready": ready}
+    return Event(rank=rank, op=op, **{**times, "group": (0, 1), "payload_bytes": 8, **more})
 
 
 # Rank 1 calls 30 ms after rank 0; both go on at 40 ms.
-LATE = [Event(0, "all_reduce", 0.0, 0.04), Event(1, "all_reduce", 0.03, 0.04)]
+LATE = [call(0, "all_reduce", 0.0, 0.04, 0.03), call(1, "all_reduce", 0.03, 0.04, 0.03)]
 SPANS = [(0.0, 0.05), (0.0, 0.05)]
 
 
 def message(sender, receiver, start, end):
     return [
-        Event(sender, "send", start, end, receiver),
-        Event(receiver, "recv", start, end, sender),
+        call(sender, "send", start, end, peer=receiver),
+        call(receiver, "recv", start, end, peer=sender),
     ]
 
 
@@ -235,17 +231,82 @@ def test_the_timeline_has_a_row_per_rank_and_rank_0_on_top():
 
 
 def test_a_call_in_flight_during_compute_is_a_band_and_not_a_pause():
-    flying = [Event(0, "all_reduce", 0.0, 0.04, group=(0,), overlapped=True)]
+    flying = [call(0, "all_reduce", 0.0, 0.04, 0.0, wait_start=0.04, overlapped=True)]
     assert [s.kind for s in find_segments(flying, [(0.0, 0.05)])] == ["compute"]
     assert "call in flight meanwhile" in words(figures.timeline(flying, [(0.0, 0.05)]))
-    flying[0].waited = 0.01
+    flying[0].wait_start = 0.03
     segments = find_segments(flying, [(0.0, 0.05)])
     assert [(s.kind, s.start) for s in segments][1] == ("communication", pytest.approx(0.03))
+
+
+def test_a_timeline_without_the_oldest_calls_tells_the_same_of_the_others():
+    later = [call(rank, "all_reduce", 0.1 + 0.03 * rank, 0.14, 0.13) for rank in (0, 1)]
+    spans = [(0.05, 0.15)] * 2
+    assert find_segments([LATE[1], *later], spans) == find_segments([*LATE, *later], spans)
+
+
+def polls_for_a_call(rank, world_size):
+    work = dist.all_reduce(torch.ones(3), async_op=True)
+    while not work.is_completed():
+        time.sleep(0.01)
+
+
+def test_a_call_that_nobody_waits_for_is_a_band_and_no_standstill():
+    run = launch(polls_for_a_call, 2)
+    segments = find_segments(run.ledger.events, run.spans)
+    assert {segment.kind for segment in segments} == {"compute"}
+    assert "call in flight meanwhile" in words(figures.timeline(run.ledger.events, run.spans))
+
+
+def raises_while_another_waits(rank, world_size):
+    if rank == 0:
+        time.sleep(0.3)
+        raise ValueError("a bad batch")
+    dist.barrier()
+
+
+def test_a_rank_that_waits_in_vain_waits_to_its_end():
+    with pytest.raises(RankError) as caught:
+        launch(raises_while_another_waits, 2)
+    run = caught.value.run
+    kinds = [s.kind for s in find_segments(run.ledger.events, run.spans) if s.rank == 1]
+    assert "waiting" in kinds
+    assert "communication" not in kinds
 
 
 def test_messages_that_wait_for_none_share_a_step():
     assert [m.step for m in find_messages(RING)] == [1, 1, 1]
     assert [(m.sender, m.receiver, m.step) for m in find_messages(CHAIN)] == [(0, 1, 1), (1, 2, 2)]
+
+
+def swaps_and_waits_for_no_send(rank, world_size):
+    dist.isend(torch.ones(4), 1 - rank)
+    dist.recv(torch.empty(4), 1 - rank)
+    dist.barrier()
+
+
+def test_sends_that_nobody_saw_end_precede_no_message():
+    run = launch(swaps_and_waits_for_no_send, 2)
+    assert [message.step for message in find_messages(run.ledger.events)] == [1, 1]
+
+
+def receives_from_anyone(rank, world_size):
+    if rank == 0:
+        for _ in range(world_size - 1):
+            dist.recv(torch.empty(3))
+    else:
+        dist.send(torch.ones(3), 0)
+
+
+def test_messages_received_from_any_rank_are_shown():
+    messages = find_messages(launch(receives_from_anyone, 3).ledger.events)
+    assert {(m.sender, m.receiver) for m in messages} == {(1, 0), (2, 0)}
+
+
+def test_messages_meet_by_their_tags():
+    sends = [call(0, "send", 0.0, 1.0, peer=1, tag=tag, payload_bytes=tag) for tag in (1, 2)]
+    receives = [call(1, "recv", 0.2 * n, 1.0, peer=0, tag=tag) for n, tag in enumerate((2, 1))]
+    assert {m.num_bytes: m.step for m in find_messages([*sends, *receives[:1]])} == {2: 1}
 
 
 def test_the_message_diagram_counts_messages_bytes_and_rounds():
@@ -285,7 +346,7 @@ def test_a_shard_picture_says_whose_each_piece_is_and_how_a_matrix_is_placed():
 
 
 def test_a_wait_that_would_be_a_hair_line_is_not_drawn():
-    late = Event(0, "recv", 0.0, 1.0, peer=1, waited=0.015, overlapped=True)
+    late = call(0, "recv", 0.0, 1.0, wait_start=0.985, peer=1, overlapped=True)
     assert {segment.kind for segment in find_segments([late], [(0.0, 2.0)])} == {"compute"}
 
 

@@ -70,41 +70,44 @@ def _draw_lines(axes: Axes, num_ranks: int, rounds: Sequence[str]) -> None:
 
 
 def find_messages(events: Iterable) -> list[Message]:
-    """Every send matched with its recv, in order of step, then sender."""
-    queues = defaultdict(list)
+    """Every send matched with its recv, in order of step, then sender.
+
+    Receives from any rank take what no other receive does, in order.
+    """
+    events = list(events)
+    under_way = defaultdict(list)  # to a rank, with a tag: sends
     for event in events:
         if event.op == "send":
-            queues["send", event.rank, event.peer].append(event)
-        elif event.op == "recv":
-            queues["recv", event.peer, event.rank].append(event)
+            under_way[event.peer, event.tag].append(event)
     pairs = []
-    for (op, sender, receiver), sends in list(queues.items()):
-        if op == "send":
-            pairs += zip(sends, queues["recv", sender, receiver], strict=False)
-    steps = _steps(pairs)
+    receives = [event for event in events if event.op == "recv"]
+    for receive in sorted(receives, key=lambda event: event.peer is None):
+        sends = under_way[receive.rank, receive.tag]
+        if send := next((send for send in sends if receive.peer in (send.rank, None)), None):
+            sends.remove(send)
+            pairs.append((send, receive))
+    pairs.sort(key=lambda pair: max(call.start for call in pair))
     found = [
         Message(send.rank, recv.rank, send.payload_bytes, step)
-        for (send, recv), step in zip(pairs, steps, strict=True)
+        for (send, recv), step in zip(pairs, _steps(pairs), strict=True)
     ]
     return sorted(found, key=lambda message: (message.step, message.sender))
 
 
 def _steps(pairs: list[tuple]) -> list[int]:
     """For each (send, recv): one more than the latest step of a pair that one of its ranks ended
-    before it began this one."""
-    steps = [1] * len(pairs)
-    changed = True
-    while changed:
-        changed = False
-        for index, pair in enumerate(pairs):
-            earlier = [steps[k] for k, other in enumerate(pairs) if _precedes(other, pair)]
-            step = 1 + max(earlier, default=0)
-            if step > steps[index]:
-                steps[index], changed = step, True
+    before it began this one. Pairs come in the order in which both ranks had called."""
+    steps: list[int] = []
+    for pair in pairs:
+        earlier = [s for s, other in zip(steps, pairs, strict=False) if _precedes(other, pair)]
+        steps.append(1 + max(earlier, default=0))
     return steps
 
 
 def _precedes(other: tuple, pair: tuple) -> bool:
+    """Whether a rank was seen to end its part of `other` before it began that of `pair`."""
     return any(
-        done.rank == begun.rank and done.end <= begun.start for done in other for begun in pair
+        done.rank == begun.rank and done.start < done.end <= begun.start
+        for done in other
+        for begun in pair
     )

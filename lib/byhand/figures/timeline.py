@@ -1,7 +1,7 @@
 """What each rank did, when: computing, waiting for another rank, or moving bytes.
 
-A rank *waits* from its call until the last rank of that call has called too; from then until it
-may go on, the call *communicates*. All other time within its function is compute.
+A rank that stands still for a call *waits* until the last rank of that call has called too; from
+then until it may go on, the call *communicates*. All other time within its function is compute.
 """
 
 from collections import defaultdict
@@ -43,13 +43,14 @@ def timeline(
     """A row per rank, rank 0 on top, time from 0. The title, unless given, says who waits most.
 
     events: a run's ledger.events; spans: a run's spans, (start, end) of each rank's function.
-    A thin band under a row is a call in flight while its rank went on computing. phases: by name,
-    (start, end) of stretches that are named above the rows, in place of the calls.
+    A thin band under a row is a call in flight while its rank went on computing, or that it never
+    waited for. phases: by name, (start, end) of stretches that are named above the rows, in place
+    of the calls.
     """
     events = list(events)
     segments = find_segments(events, spans)
     bars = [Bar(s.rank, s.start, s.end, COLOURS[s.kind], "", -0.31, 0.62) for s in segments]
-    flying = [event for event in events if event.overlapped]
+    flying = [e for e in events if e.end > e.start and (e.overlapped or e.wait_start is None)]
     bars += [Bar(e.rank, e.start, e.end, COLOURS[IN_FLIGHT], "", 0.34, 0.12) for e in flying]
     kinds = {segment.kind for segment in segments} | ({IN_FLIGHT} if flying else set())
     key = {kind: colour for kind, colour in COLOURS.items() if kind in kinds}
@@ -67,11 +68,12 @@ def timeline(
 def find_segments(events: Iterable, spans: Sequence[tuple[float, float]]) -> list[Segment]:
     """Each rank's span cut into compute, waiting and communication, in order."""
     calls = defaultdict(list)  # rank: (start, everyone there, end, label)
-    for event, ready in _meeting_times(events):
-        if event.overlapped and event.waited < LEAST_WAIT * (event.end - event.start):
-            continue  # done before its rank asked for it
-        start = max(event.start, event.end - event.waited) if event.overlapped else event.start
-        calls[event.rank].append((start, max(start, ready), event.end, event.op))
+    for e in events:
+        if e.wait_start is None or (e.overlapped and e.waited < LEAST_WAIT * (e.end - e.start)):
+            continue  # nobody stood still for it
+        end = e.wait_start + e.waited
+        ready = end if e.ready is None else e.ready  # nobody came: it waited to its end
+        calls[e.rank].append((e.wait_start, max(e.wait_start, ready), end, e.op))
     segments = []
     for rank, span in enumerate(spans):
         segments += _cut(rank, span, calls[rank])
@@ -89,22 +91,6 @@ def finding(segments: Iterable[Segment], spans: Sequence[tuple[float, float]]) -
     if share < 0.02:
         return "No rank waits for another"
     return f"Rank {shares.index(share)} waits {share:.0%} of its time for other ranks"
-
-
-def _meeting_times(events: Iterable) -> list[tuple]:
-    """Each event with the moment at which the last rank of its call had called."""
-    keys, calls_so_far, last_start = [], defaultdict(int), {}
-    for event in events:
-        if event.op in ("send", "recv"):
-            ends = (event.rank, event.peer) if event.op == "send" else (event.peer, event.rank)
-            call: tuple = ("message", *ends)
-        else:
-            call = (event.op, tuple(event.group))
-        key = (call, calls_so_far[event.rank, event.op, call])
-        calls_so_far[event.rank, event.op, call] += 1
-        keys.append((event, key))
-        last_start[key] = max(last_start.get(key, event.start), event.start)
-    return [(event, last_start[key]) for event, key in keys]
 
 
 def _cut(rank: int, span: tuple[float, float], calls: list[tuple]) -> list[Segment]:

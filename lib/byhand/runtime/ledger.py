@@ -16,7 +16,8 @@ for n ranks:
     send                                      S              recv and barrier 0
 
 A ring and a chain send to the next rank of the group, the last one to the first; an all-to-all to
-every rank what it gets. It is a count from the call, not a measurement of the network.
+every rank what it gets. It is a count from the call, not a measurement of the network: a sparse
+tensor counts as if it were dense, though a backend sends its values and their places alone.
 Source: NVIDIA nccl-tests, doc/PERFORMANCE.md, for the factors.
 """
 
@@ -68,7 +69,7 @@ class Call:
     root: int | None = None
     peer: int | None = None
     tag: int = 0
-    sends: tuple[int, ...] = ()  # all-to-all: rows to each rank
+    sends: tuple[int, ...] = ()  # all-to-all: elements to each rank
     receives: tuple[int, ...] = ()
     detail: str = ""  # what else all ranks must agree on: of set-up calls, of a monitored barrier
     made: str = ""  # new_group: torch's name for what it makes
@@ -148,7 +149,7 @@ def sent_bytes(
 ) -> int:
     """Bytes that global rank `rank` sends in `op` on `group` under the table above.
 
-    sends: of an uneven all-to-all, the rows that it sends to each rank, its own included.
+    sends: of an uneven all-to-all, the elements that it sends to each rank, its own included.
     """
     n = len(group)
     if n == 1 or op in ("recv", "barrier"):
@@ -179,8 +180,8 @@ def receivers(event: Event) -> dict[int, float]:
     if only is not None:
         return {only: 1.0}
     if event.op in ("all_to_all", "scatter"):
-        rows = event.sends if len(event.sends) == len(group) else (1,) * len(group)
-        return {to: n for to, n in zip(group, rows, strict=True) if to != event.rank}
+        sends = event.sends if len(event.sends) == len(group) else (1,) * len(group)
+        return {to: n for to, n in zip(group, sends, strict=True) if to != event.rank}
     return {group[(group.index(event.rank) + 1) % len(group)]: 1.0}
 
 

@@ -47,8 +47,9 @@ class Run:
     """One finished launch; every list is indexed by rank.
 
     `results`: what the function returned. `output`: what the rank printed. `ledger`: every
-    communication call. `peak_bytes`: the most bytes of tensor storage the rank held at once;
-    None unless the launch was made with memory=True.
+    communication call. `peak_bytes`: the most bytes of tensor storage the rank held at once, of
+    tensors among its arguments and of what its operations returned, not of those that came by name
+    or inside an object; None unless the launch was made with memory=True.
     `spans`: (start, end) of the function, in seconds since the first rank began. `seconds`: from
     the first rank's beginning to the last one's end. `traffic`: what the kernel counted on the
     links of a virtual network, by host; None on loopback. `loopback_bytes`: what all

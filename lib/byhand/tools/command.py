@@ -35,7 +35,7 @@ USAGE = """python -m byhand -n RANKS [options] script.py [arguments of its own]
 EXIT = "exit status: that of the first rank that failed; 0 if none did; 2 if nothing was started"
 DRAWN_CALLS = 120  # of a rank, the last ones: more are no picture
 BAD, STOPPED, UNREAD = 2, 130, 128 + signal.SIGPIPE
-_RATE = re.compile(r"([\d.]+(?:e\d+)?) *([kmg]?)(b|bit)/s", re.IGNORECASE)
+_RATE = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:e\d+)?) *([kmg]?)(b|bit)/s", re.IGNORECASE)
 _CUDA = re.compile(r": .*(CUDA|NVIDIA)", re.DOTALL)  # in the message, as torch spells them
 _TORCHRUNS = re.compile(
     "--(nproc|nnodes|node|rdzv|master|standalone|max|monitor|start|role|local|tee|log|redirect|no.py)"
@@ -330,17 +330,19 @@ def _write(run: Run | None, asked: argparse.Namespace) -> int:
     """Write what is asked for, of a run that may have failed; 1 where that cannot be."""
     if run is None:
         return 0
+    path = asked.trace
     try:
         if asked.trace is not None:
             run.ledger.to_perfetto(asked.trace)
             calls = counted(len(run.ledger.events), "call", ",")
             print(f"{asked.trace} has {calls}", file=sys.stderr)
+        path = asked.timeline
         if asked.timeline is not None:
             print(_draw(run, asked.timeline), file=sys.stderr)
     except BrokenPipeError:
         raise
     except OSError as error:
-        print(f"byhand: {error.filename} could not be written: {error.strerror}", file=sys.stderr)
+        print(f"byhand: {path} could not be written: {error.strerror}", file=sys.stderr)
         return 1
     return 0
 

@@ -7,7 +7,7 @@
     dist.all_reduce(x)
     x
 
-The cell sees `rank`, `world_size`, `dist` and `torch`, and the notebook's own names that it uses,
+The cell sees `rank`, `world_size`, `dist` and `torch`, and the notebook's own names that it reads,
 as copies. What it assigns stays on the ranks; its last expression is shown, by rank, and with
 `--to NAME` the finished Run is kept in the notebook under that name.
 """
@@ -46,11 +46,32 @@ def run_cell(rank: int, world_size: int, source: str, names: dict[str, Any], fil
     return eval(compile(shown, filename, "eval"), namespace) if shown else None
 
 
-def names_used(source: str, namespace: dict[str, Any]) -> dict[str, Any]:
-    """The names of `namespace` that a cell's source reads."""
-    read = {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
-    mine = read - set(_GIVEN) - set(dir(builtins))
-    return {name: namespace[name] for name in mine if name in namespace}
+def names_used(source: str, namespace: dict[str, Any], hidden: dict[str, Any]) -> dict[str, Any]:
+    """The names of `namespace` that a cell's source reads before it assigns them.
+
+    hidden: what IPython put there; its own `open`, say, is not the notebook's.
+    """
+    read: set[str] = set()
+    assigned = set(_GIVEN)
+    for statement in ast.parse(source).body:
+        nodes = list(ast.walk(statement))
+        changed = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
+        names = [node for node in nodes if isinstance(node, ast.Name)]
+        read |= {n.id for n in names if n in changed or not isinstance(n.ctx, ast.Store)} - assigned
+        assigned |= _assigned(statement)
+    own = {name: namespace[name] for name in read if name in namespace}
+    theirs = {name: value for name, value in hidden.items() if hasattr(builtins, name)}
+    return {name: value for name, value in own.items() if theirs.get(name, namespace) is not value}
+
+
+def _assigned(statement: ast.stmt) -> set[str]:
+    """The names that have another value after a statement of a cell, whatever happens in it."""
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return {statement.name}
+    if not isinstance(statement, ast.Assign):
+        return set()
+    nodes = [node for target in statement.targets for node in ast.walk(target)]
+    return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
 
 @magics_class
@@ -73,7 +94,7 @@ class RanksMagic(Magics):
         count = shell.execution_count
         label = f"%%ranks cell [{count}]"
         sources.remember(label, cell)
-        names = names_used(cell, shell.user_ns)
+        names = names_used(cell, shell.user_ns, shell.user_ns_hidden)
         run = launch(
             run_cell,
             options.world_size,

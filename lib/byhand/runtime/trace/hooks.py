@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -70,17 +70,18 @@ def _communicating(op: Any) -> Any:
         if active is None:
             return make(below, *args)
         group = dist.ProcessGroup.unbox(args[group_at])
-        named = group.group_name, tuple(dist.get_process_group_ranks(group))
+        ranks = tuple(map(int, dist.get_process_group_ranks(group)))  # they may be numpy's
+        named = group.group_name, ranks
         told = tuple(map(_told, args))
         form = _packed(name, told, named, active.thread.reduce_op, recorder.caller())
         blocks = async_at < len(args) and not args[async_at]
         blocks = blocks or name == "monitored_barrier_"
-        if name in sizes.AT_ONCE and (why := sizes.misfit(name, told, len(named[1]))):
+        if name in sizes.AT_ONCE and (why := sizes.misfit(name, told, len(ranks))):
             raise RuntimeError(why)
         try:
             return active.communicate(name, form, blocks, make, below, *args)
         except RuntimeError:
-            if why := sizes.misfit(name, told, len(named[1])):
+            if why := sizes.misfit(name, told, len(ranks)):
                 raise RuntimeError(why) from None
             raise
 
@@ -144,6 +145,7 @@ def _setting_up(original: Any, describe: Callable[..., Call | None]) -> Any:
     @functools.wraps(original)
     def set_up(*args: Any, **kwargs: Any) -> Any:
         active = recorder.active
+        args = tuple(list(a) if isinstance(a, Iterator) else a for a in args)  # ranks, read twice
         call = describe(*args, **kwargs) if active is not None else None
         if active is None or call is None:
             return original(*args, **kwargs)
@@ -161,7 +163,9 @@ def _new_group(
     if not dist.is_initialized():
         return None
     everyone = tuple(range(dist.get_world_size()))
-    members = tuple(sorted(ranks)) if ranks is not None else everyone
+    members = tuple(sorted(map(int, ranks))) if ranks is not None else everyone
+    if len(set(members)) < len(members) or not set(members) <= set(everyone):
+        return None  # torch refuses it
     callers, name, made = everyone, "new groups", str(c10d._world.group_count)
     if use_local_synchronization:  # the members alone call, and wait for each other
         callers, name = members, f"group {list(members)}"

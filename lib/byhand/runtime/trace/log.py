@@ -42,7 +42,7 @@ MAX_RECORD = 1 << 18
 MOST_FORMS = 4096  # kept at a time: calls whose sizes differ each time are of ever new forms
 MAX_TEXT = 20_000
 MAX_DIMENSIONS = 64
-MAX_ITEMS = 4096  # of a list in a record: ranks, or rows to each
+MAX_ITEMS = 4096  # of a list in a record: ranks, or elements to each
 _HEAD = struct.Struct("<IBIdq")
 _SCHEMA = {field.name: str(field.type) for field in fields(Call)}
 

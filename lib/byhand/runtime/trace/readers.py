@@ -17,7 +17,7 @@ def _num_bytes(tensors: Sequence[Tensor]) -> int:
 
 
 def _tensor(op: str, tensors: Sequence[Tensor], payload: int | None = None, **more: Any) -> dict:
-    shape, dtype = tensors[0]
+    shape, dtype = tensors[0] if tensors else ((), "")  # of none, which torch refuses
     if len(tensors) > 1:
         shape = (sum(math.prod(shape) for shape, _ in tensors),)
     payload = _num_bytes(tensors) if payload is None else payload
@@ -33,9 +33,12 @@ def _numels(tensors: Sequence[Tensor]) -> list[int]:
     return [math.prod(shape) for shape, _ in tensors]
 
 
-def _rows(tensor: Tensor, splits: Sequence[int], n: int) -> Sequence[int]:
-    """To or from each of n ranks: so many, or evenly."""
-    return splits or (tensor[0][0] // n,) * n
+def _elements(tensor: Tensor, splits: Sequence[int], n: int) -> Sequence[int]:
+    """To or from each of n ranks: those of so many rows, or evenly."""
+    shape, _ = tensor
+    if not splits:
+        return (math.prod(shape) // n,) * n
+    return tuple(rows * math.prod(shape[1:]) for rows in splits)
 
 
 READERS: dict[str, Any] = {
@@ -53,7 +56,9 @@ READERS: dict[str, Any] = {
     "gather_": lambda a, n: _tensor("gather", a[1], n * _num_bytes(a[1]), root=a[3]),
     "scatter_": lambda a, n: _tensor("scatter", a[0], n * _num_bytes(a[0]), root=a[3]),
     "alltoall_": lambda a, n: _all_to_all(a[1], _numels(a[1]), _numels(a[0])),
-    "alltoall_base_": lambda a, n: _all_to_all([a[1]], _rows(a[1], a[4], n), _rows(a[0], a[3], n)),
+    "alltoall_base_": lambda a, n: _all_to_all(
+        [a[1]], _elements(a[1], a[4], n), _elements(a[0], a[3], n)
+    ),
     "barrier": lambda a, n: {"op": "barrier", "detail": "a barrier"},
     "monitored_barrier_": lambda a, n: {"op": "barrier", "detail": MONITORED},
     "send": lambda a, n: _tensor("send", a[0], peer=a[2], tag=a[3]),

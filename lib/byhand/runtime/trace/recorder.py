@@ -14,9 +14,11 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import monotonic, thread_time
 from types import FrameType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed as dist
@@ -87,6 +89,16 @@ class _Thread(threading.local):
     blocked: int | None = None  # the same, if it blocks and has not ended
     left_call = 0.0  # its CPU time when it last left a call or a wait
     left_at = 0.0  # and when it last left a call
+    work: dist.Work | None = None  # of its last call, if that has sent one off
+
+
+@dataclass(eq=False)
+class _Sent:
+    """A call under way."""
+
+    index: int
+    stretches: int  # of computing, before it
+    waited: bool = False
 
 
 class Recorder:
@@ -98,9 +110,10 @@ class Recorder:
         self.thread = _Thread()
         self._own_thread = threading.get_ident()
         self._stretches = 0  # of computing, in all threads
-        self._works: dict[int, tuple[dist.Work, int, int]] = {}  # by id: call, stretches before
-        self._functional: dict[int, tuple[int, int]] = {}  # by storage: the same
-        self._futures: dict[int, tuple[Any, dist.Work]] = {}  # by id: of which work
+        # by work, and by future of one: no longer than somebody else keeps them and their tensors
+        self._sent: WeakKeyDictionary[Any, _Sent] = WeakKeyDictionary()
+        self._works: dict[int, dist.Work] = {}  # by call: until it is complete or waited for
+        self._functional: dict[int, tuple[int, int]] = {}  # by storage: call, stretches before
 
     def __enter__(self) -> Recorder:
         global active
@@ -128,6 +141,8 @@ class Recorder:
         """
         self._note_computing()
         thread = self.thread
+        thread.work = None
+        self._forget_completed()
         thread.latest = self.log.call(form, monotonic(), self._waiting() if blocks else 0)
         thread.blocked = thread.latest if blocks else None
         try:
@@ -147,8 +162,8 @@ class Recorder:
         work = dist.Work.unbox(out[-1] if isinstance(out, tuple) else out)
         index = self.thread.latest
         if not self.thread.functional:
-            self._forget_completed()
-            self._works[id(work)] = (work, index, self._stretches)
+            self._sent[work] = _Sent(index, self._stretches)
+            self._works[index] = self.thread.work = work
         if name not in ("send", "recv_", "recv_any_source_"):
             self._note_completion(work, index)
         self.thread.left_call, self.thread.left_at = thread_time(), monotonic()
@@ -174,29 +189,41 @@ class Recorder:
         made = self._functional.pop(tensor.untyped_storage()._cdata, None)
         return wait() if made is None else self._wait(*made, wait)
 
-    def wait(self, work: dist.Work, wait: Callable[[], Any]) -> Any:
-        """Stand still for `work` by calling `wait`, and log it."""
+    def wait(self, awaited: Any, wait: Callable[[], Any]) -> Any:
+        """Stand still for a work, or a future of one, by calling `wait`, and log it."""
         index = self.thread.blocked
         if index is not None:
             out = wait()
             self.go_on(index)
             return out
         self._note_computing()
-        made = self._works.pop(id(work), None)
-        return wait() if made is None else self._wait(*made[1:], wait)
+        sent = self._sent.get(awaited)
+        if sent is None or sent.waited:
+            return wait()
+        sent.waited = True
+        try:
+            out = self._wait(sent.index, sent.stretches, wait)
+        except Exception:
+            sent.waited = False  # it may be waited for again
+            work = self._works.get(sent.index)
+            if work is not None and not work.is_completed():  # a time-out: it is still under way
+                self.go_on(sent.index)
+            raise
+        self._works.pop(sent.index, None)
+        if sent.index == self.thread.latest:
+            self.thread.work = None
+        return out
 
     def follow(self, source: Any, make: Callable[[], Any]) -> Any:
         """Make a future of a work, or of another future, and know it when it is waited for."""
         future = make()
-        _, work = self._futures.get(id(source), (None, source))
-        if isinstance(work, dist.Work):
-            self._futures[id(future)] = (future, work)
+        if (sent := self._sent.get(source)) is not None:
+            self._sent[future] = sent
         return future
 
     def wait_for_future(self, future: Any, wait: Callable[[], Any]) -> Any:
         """Stand still for the work of `future`, if it is of one, by calling `wait`."""
-        _, work = self._futures.pop(id(future), (None, None))
-        return wait() if work is None else self.wait(work, wait)
+        return self.wait(future, wait) if future in self._sent else wait()
 
     def _wait(self, index: int, stretches_before: int, wait: Callable[[], Any]) -> Any:
         self.log.write(self._waiting(), index, monotonic(), self._stretches > stretches_before)
@@ -212,14 +239,15 @@ class Recorder:
         """
         thread, before = self.thread, self.thread.latest
         out = run()
-        now, latest = monotonic(), None
-        if thread.latest != before:
-            latest = next((work for work, i, _ in self._works.values() if i == thread.latest), None)
-        if latest is not None and latest.is_completed():
+        now, work = monotonic(), thread.work
+        if thread.latest == before or work is None or not work.is_completed():
+            return out
+        sent, thread.work = self._sent[work], None
+        if not sent.waited:
+            sent.waited = True
             computed = thread_time() - thread.left_call
-            self.log.write(self._waiting(), thread.latest, min(now, thread.left_at + computed), 1)
-            self.log.write(AWAKE, thread.latest, now)
-            del self._works[id(latest)]
+            self.log.write(self._waiting(), sent.index, min(now, thread.left_at + computed), 1)
+            self.log.write(AWAKE, sent.index, now)
         return out
 
     def stand_still(self, call: Call) -> int:
@@ -231,7 +259,7 @@ class Recorder:
         """Log that it waits no longer."""
         self.thread.blocked = None
         self.log.write(AWAKE, index, monotonic())
-        if self._works:
+        if self._sent:
             self.thread.left_call = thread_time()
 
     def _waiting(self) -> int:
@@ -243,7 +271,7 @@ class Recorder:
 
     def _note_computing(self) -> None:
         """Count a stretch of computing since this thread's last call, while others travel."""
-        if self._works or self._functional:
+        if self._sent or self._functional:
             self._stretches += thread_time() - self.thread.left_call > COMPUTED_SECONDS
 
     def _note_completion(self, work: dist.Work, index: int) -> None:
@@ -257,9 +285,8 @@ class Recorder:
         future.add_done_callback(lambda _: self.log.write(DONE, index, monotonic()))
 
     def _forget_completed(self) -> None:
-        """Drop the works that were waited for in C++ (by DDP's reducer) and are complete."""
-        if len(self._works) > 64:
-            for key, (work, *_) in list(self._works.items()):
+        """Let go of the works that are complete: for one that nobody else has, nobody can wait."""
+        if len(self._works) > 64 or not torch.cuda.is_initialized():  # there, to ask costs more
+            for index, work in list(self._works.items()):
                 if work.is_completed():
-                    del self._works[key]
-            self._futures = {key: two for key, two in self._futures.items() if not two[0].done()}
+                    self._works.pop(index, None)

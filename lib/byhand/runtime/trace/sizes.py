@@ -25,10 +25,10 @@ class _Rule(NamedTuple):
 def _splits_hold(outputs: list, inputs: list, args: Any, n: int) -> bool:
     if not args[3] and not args[4]:  # even ones
         return math.prod(outputs[0]) == math.prod(inputs[0])
-    splits = ((outputs[0][0], args[3]), (inputs[0][0], args[4]))
+    splits = ((outputs[0], args[3]), (inputs[0], args[4]))
     return all(
-        not split or (len(split) == n and sum(split) == rows and min(split) >= 0)
-        for rows, split in splits
+        not split or (len(split) == n and [sum(split)] == shape[:1] and min(split) >= 0)
+        for shape, split in splits
     )
 
 

@@ -216,9 +216,9 @@ def _split_disagreement(calls: dict[int, Event], where: str) -> str | None:
             sent, expected = a.sends[b.group.index(b.rank)], b.receives[a.group.index(a.rank)]
             if sent != expected:
                 return (
-                    f"in all_to_all, rank {a.rank} sends {counted(sent, 'row')} to rank {b.rank}, "
-                    f"which expects {expected} ({where}). What one rank's input splits send, the "
-                    "other's output splits must expect."
+                    f"in all_to_all, rank {a.rank} sends {counted(sent, 'element')} to rank "
+                    f"{b.rank}, which expects {expected} ({where}). What one rank's input splits "
+                    "send, the other's output splits must expect; a row counts all of its elements."
                 )
     return None
 
