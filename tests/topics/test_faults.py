@@ -66,7 +66,9 @@ def test_a_run_killed_at_twenty_random_moments_has_the_weights_of_one_that_was_n
     for number in range(20):
         n = 2 + number % 2  # and so in another cut each time
         victim, seconds = draw.randrange(n), draw.uniform(0, 0.3)
-        with pytest.raises(RankError, match="SIGKILL|ended while it wrote"):  # or who waited for it
+        with pytest.raises(
+            RankError, match=r"SIGKILL|ended while it wrote"
+        ):  # or who waited for it
             launch(trains, n, (folder, victim, seconds, None))
         if (last := newest(folder)) is not None:
             whole = Shard(torch.zeros(NUMBERS).double(), (NUMBERS,), (0,))
