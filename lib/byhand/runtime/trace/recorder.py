@@ -49,7 +49,8 @@ _INTERNAL = (
 )
 
 _WRAPPERS = "contextlib.py", "functools.py", "typing_extensions.py"  # of what torch renamed
-_future_of = dist.Work.get_future
+# torch's own: of what byhand.check puts in their place, only the program may ask
+_future_of, _is_completed = dist.Work.get_future, dist.Work.is_completed
 active: Recorder | None = None
 
 
@@ -206,7 +207,7 @@ class Recorder:
         except Exception:
             sent.waited = False  # it may be waited for again
             work = self._works.get(sent.index)
-            if work is not None and not work.is_completed():  # a time-out: it is still under way
+            if work is not None and not _is_completed(work):  # a time-out: it is still under way
                 self.go_on(sent.index)
             raise
         self._works.pop(sent.index, None)
@@ -240,7 +241,7 @@ class Recorder:
         thread, before = self.thread, self.thread.latest
         out = run()
         now, work = monotonic(), thread.work
-        if thread.latest == before or work is None or not work.is_completed():
+        if thread.latest == before or work is None or not _is_completed(work):
             return out
         sent, thread.work = self._sent[work], None
         if not sent.waited:
@@ -288,5 +289,5 @@ class Recorder:
         """Let go of the works that are complete: for one that nobody else has, nobody can wait."""
         if len(self._works) > 64 or not torch.cuda.is_initialized():  # there, to ask costs more
             for index, work in list(self._works.items()):
-                if work.is_completed():
+                if _is_completed(work):
                     self._works.pop(index, None)
