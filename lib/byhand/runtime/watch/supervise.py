@@ -213,7 +213,10 @@ class Supervisor:
         live = [m for m in self.members if m.rank not in {*self.values, *self.failures}]
         if live:
             self.idle.ask(live)
-            self._note_exits()  # of those by whom others lost a connection, on a busy machine
+            # Who has ended is known by now, however busy the machine is.
+            for rank, code in self.team.exits().items():
+                if rank not in {*self.values, *self.failures} and self.members[rank].started():
+                    self.failures[rank] = Failure(rank, time.monotonic(), exit_code=code)
         ends = set(self.values), self.failures
         return PostMortem(self.members, *ends, self.matcher, self.cells, self.idle.found)
 
