@@ -14,6 +14,8 @@ import pytest
 from answers import STEMS, judging
 from answers.judging import BUILDS_ON
 
+from autograder.batch.queue import progress
+
 pytestmark = pytest.mark.timeout(3600)  # the first test judges all that the others ask for
 ALL = [answer for stem in STEMS for answer in answers.all_answers(stem)]
 WRONG = [answer for answer in ALL if not answer.right]
@@ -46,14 +48,21 @@ WHOLE = {
 }
 
 
-def once(folder, books):
-    """The verdicts on each book: the first process of the session judges, the others read."""
+def once(folder, books, seen):
+    """The verdicts on each book: the first process of the session judges, the others read.
+
+    That takes minutes, so its progress is to be seen; `seen` is a context in which it is.
+    """
     folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
     with open(folder / "answers.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         known = folder / "answers.verdicts"
         if not known.exists():
-            found = dict(judging.verdicts(folder / "answers", books))
+            with seen, progress(len(books), "notebook") as bar:
+                found = {}
+                for number, verdicts in judging.verdicts(folder / "answers", books):
+                    found[number] = verdicts
+                    bar.update()
             known.write_bytes(pickle.dumps(found))
         return pickle.loads(known.read_bytes())
 
@@ -73,7 +82,8 @@ def judged(request, tmp_path_factory):
     groups = judging.batches(a for a in asked if not a.right)
     groups += judging.batches(a for a in asked if a.right)
     books = [WHOLE[name](stem) for name, stem in wholes] + [book(*group) for group in groups]
-    found = once(tmp_path_factory.getbasetemp(), books)
+    seen = request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled()
+    found = once(tmp_path_factory.getbasetemp(), books, seen)
     known = {whole: found[number] for number, whole in enumerate(wholes)}
     for number, group in enumerate(groups, len(wholes)):
         known |= {answer: found[number][answer.test] for answer in group}
