@@ -65,7 +65,7 @@ def all_rounds(
         for number, transfers in enumerate(rounds):
             for transfer in transfers:
                 colour = style.rank_colour(transfer.sender)
-                begin = number + WIDE + 0.1 * (num_shards > 1)
+                begin = number + WIDE + 0.15 * (num_shards > 1)
                 tail, head = (begin, transfer.sender), (number + 1, transfer.receiver)
                 pen.arrow(axes, tail, head, colour, 1.4)
                 if num_shards > 1:
