@@ -37,12 +37,12 @@ HALVES = {  # what a technique makes smaller
 def techniques_picture(
     found: Mapping[str, Technique], paper: Mapping[str, float], title: str
 ) -> Figure:
-    """A row for each, by what it makes smaller. paper: bytes held at most, predicted."""
+    """A row for each found, by what it makes smaller. paper: bytes held at most, predicted."""
     rows: dict[str, tuple[Bar, ...]] = {}
     for heading, names in {"": ("dp",), **HALVES}.items():
         if heading:
             rows[f"smaller: {heading}"] = ()
-        for name in names:
+        for name in filter(found.__contains__, names):
             rows[name] = _costs(found[name], paper[name], found["dp"].operations)
     key: dict[str, object] = {
         "state": STATE,
