@@ -48,7 +48,7 @@ def techniques_picture(
         "state": STATE,
         "in a step beside it": ON_TOP,
         "work": WORK,
-        "idle": IDLE,
+        **({"idle": IDLE} if any(one.work > one.operations for one in found.values()) else {}),
         "to ranks": SENT,
         "to files": MOVED,
     }
