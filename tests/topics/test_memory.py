@@ -282,6 +282,20 @@ def test_what_lay_in_files_gives_the_plain_gradients_to_the_bit(wrap, backward, 
     assert not list(tmp_path.iterdir()), "files have no names"
 
 
+def offloads_inputs_ahead(layer, folder):
+    return OffloadedLayers([Recomputed(layer), MLP([])], Tier(folder))
+
+
+@pytest.mark.parametrize("backward", [backward_whole, backward_halves])
+@pytest.mark.parametrize("wrap", [offloads_inputs, offloads_inputs_ahead])
+def test_random_numbers_are_replayed_from_states_that_lay_in_files(wrap, backward, tmp_path):
+    (x,), found = data(ROWS, SIZES[0]), []
+    for layer in (mlp(0.3), wrap(mlp(0.3), tmp_path)):
+        y, saved = layer.forward(x)
+        found.append([y, backward(layer, torch.ones_like(y), saved), *layer.gradients()])
+    assert_equal(*reversed(found))
+
+
 def offloads_a_row(layers, folder):
     return Offloaded(MLP(layers), folder)
 
