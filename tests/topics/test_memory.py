@@ -11,6 +11,7 @@ import time
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import psutil
 import pytest
 import torch
@@ -353,6 +354,14 @@ def test_views_masks_and_what_is_no_tensor_come_back_as_they_were(tmp_path):
     assert back.transposed.stride() == x.T.stride()
     back.sliced.zero_()
     assert_equal(load(stored)[0][:4], views[:4])  # the file has not changed
+
+
+def test_storages_of_other_sizes_that_begin_at_one_address_come_back_whole(tmp_path):
+    array = np.arange(10.0)
+    short, whole = torch.from_numpy(array[:4]), torch.from_numpy(array)
+    saved = [short, whole, torch.full((40,), -7.0)]
+    assert short.data_ptr() == whole.data_ptr()
+    assert_equal(load(store(saved, tmp_path, whole.device)), saved)
 
 
 def test_conjugate_and_negative_views_come_back_with_their_values(tmp_path):
