@@ -484,6 +484,17 @@ def test_the_files_of_an_adamw_do_not_grow(tmp_path):
         adamw.step([torch.ones_like(weight) for weight in weights])
 
 
+@pytest.mark.parametrize(("count", "said"), [(1, "1 gradient for"), (3, "3 gradients for")])
+def test_gradients_that_are_not_one_a_parameter_are_refused_before_one_moves(count, said, tmp_path):
+    weights = [torch.zeros(3), torch.zeros(3)]
+    adamw = OffloadedAdamW(weights, Tier(tmp_path))
+    with pytest.raises(ValueError, match=f"{said} 2 parameters: a step takes one for each"):
+        adamw.step([torch.ones(3)] * count)
+    assert not any(weight.any() for weight in weights)
+    adamw.step([torch.ones(3)] * 2)
+    assert all(weight.all() for weight in weights)
+
+
 def test_a_hundred_offloaded_models_leave_no_file_and_no_thread(tmp_path):
     def once() -> None:
         layers = [Linear(*pair) for pair in random_weights([8] * 5)]
