@@ -345,7 +345,12 @@ def two_levels(rank, world_size, per_host, placement, x, grad_y):
 
 
 @pytest.mark.parametrize(
-    ("per_host", "placement"), [(2, None), (1, None), (4, None), (2, [[4, 1], [0], [], [3, 2]])]
+    ("per_host", "placement"),
+    [
+        *((2, None), (1, None), (4, None)),
+        (2, [[4, 1], [0], [], [3, 2]]),
+        (2, [[], [], [0, 1, 2, 3, 4], []]),  # a host without experts
+    ],
 )
 def test_two_levels_give_the_values_of_one(per_host, placement):
     x, grad_y = data()
