@@ -242,6 +242,30 @@ def test_a_planted_straggler_of_real_ranks_is_found_in_their_ledger():
     assert found[3] > 0.2
 
 
+def test_a_receive_from_any_rank_waits_for_the_send_that_no_other_receive_takes():
+    named = call(0, 2, 9, op="recv", peer=1)
+    anyone = [call(0, t, 9, op="recv", peer=None) for t in (1, 3)]
+    sends = [call(rank, t, 9, op="send", peer=0) for rank, t in ((1, 4), (2, 5), (3, 7))]
+    assert waits([*anyone, named, *sends]) == {(0, 1): 2, (0, 2): 4, (0, 3): 4}
+
+
+@pytest.mark.parametrize("source", [None, 0])
+def test_a_slow_sender_of_real_ranks_is_found_by_who_receives_from_it_or_from_anyone(source):
+    def runs(rank: int, n: int) -> None:
+        import time
+
+        for _ in range(2):
+            if rank == 0:
+                time.sleep(0.2)
+                dist.send(torch.ones(4), 1)
+            else:
+                dist.recv(torch.ones(4), source)
+
+    found = stragglers(launch(runs, 2).ledger.events)
+    assert next(iter(found)) == 0
+    assert found[0] > 0.2
+
+
 # A neighbour's memory
 
 
