@@ -436,6 +436,24 @@ def test_a_saver_whose_first_rank_died_writes_nothing_into_the_next_ones(tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
+def test_what_a_dead_saver_left_goes_with_the_next_of_any_name_and_what_a_live_one_writes_stays(
+    tmp_path,
+):
+    from byhand.checkpoint.folder import Partial
+
+    dead, alive, no_lock_yet = (Partial(tmp_path / name, 1) for name in ("a", "b", "c"))
+    for one in (dead, alive):
+        one.begin()
+        one.open(0)
+    dead.close()
+    no_lock_yet.path.mkdir()
+    _save_alone(tmp_path / "d", 1.0)
+    stay = {"b.1.partial", "c.1.partial", "d"}
+    assert {path.name for path in tmp_path.iterdir()} == stay
+    assert sorted(path.name for path in alive.path.iterdir()) == ["00000.bin", "lock"]
+    assert not list(no_lock_yet.path.iterdir())
+
+
 def test_who_comes_at_the_last_moment_leaves_a_saver_its_files(tmp_path, monkeypatch):
     """A second program that saves the same folder just before the first one's appears."""
     rename, others = Path.rename, []
