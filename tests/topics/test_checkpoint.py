@@ -339,6 +339,18 @@ def test_newest_is_the_last_that_was_saved_and_keep_removes_the_oldest(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["aa", "c"]
 
 
+def test_a_save_whose_checkpoint_is_whole_succeeds_though_an_older_one_cannot_be_removed(tmp_path):
+    _save_alone(tmp_path / "a", 1.0)
+    in_its_way = tmp_path / "a.removed"
+    in_its_way.write_text("no folder can have this name")
+    save(tmp_path / "b", {}, keep=1)
+    assert newest(tmp_path) == tmp_path / "b"
+    assert _load_alone(tmp_path / "a").tolist() == [1.0] * 3
+    in_its_way.unlink()
+    save(tmp_path / "c", {}, keep=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]
+
+
 def test_savings_that_overlap_may_all_remove_the_oldest(tmp_path):
     mine = {"w": Shard(torch.ones(100_000), (100_000,), (0,))}
     for round in range(10):

@@ -214,7 +214,7 @@ class Checkpoint:
         """
         gone = self.path.with_name(self.path.name + REMOVED)
         shutil.rmtree(gone, ignore_errors=True)
-        with contextlib.suppress(FileNotFoundError):  # the other was faster
+        with contextlib.suppress(OSError):  # the other was faster, or it is another user's
             self.path.rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
 
