@@ -351,6 +351,18 @@ def test_a_save_whose_checkpoint_is_whole_succeeds_though_an_older_one_cannot_be
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
 
 
+def test_the_names_of_folders_that_are_made_for_a_checkpoint_are_synced_too(tmp_path, monkeypatch):
+    synced, fsync = set(), os.fsync
+
+    def watched(descriptor):
+        synced.add(Path(os.readlink(f"/proc/self/fd/{descriptor}")))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    _save_alone(tmp_path / "new" / "runs" / "a", 1.0)
+    assert {tmp_path, tmp_path / "new", tmp_path / "new" / "runs"} <= synced
+
+
 def test_savings_that_overlap_may_all_remove_the_oldest(tmp_path):
     mine = {"w": Shard(torch.ones(100_000), (100_000,), (0,))}
     for round in range(10):

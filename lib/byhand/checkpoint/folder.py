@@ -58,7 +58,11 @@ class Partial:
             )
         if self.final.exists():
             raise CheckpointError(f"{self.final} exists: save each step in a folder of its own")
+        made = [above for above in self.final.parents if not above.exists()]
         self.final.parent.mkdir(parents=True, exist_ok=True)
+        for above in made:
+            with contextlib.suppress(PermissionError):  # of who may write there, and not read
+                sync_folder(above.parent)
         for left in self.final.parent.iterdir():
             if left.suffix != PARTIAL:
                 continue
