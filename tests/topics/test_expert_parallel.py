@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import math
+from fractions import Fraction
 
 import pytest
 import torch
@@ -242,6 +245,13 @@ def kept_choices(chosen, limit):
             if taken[expert] > limit:
                 kept[token, choice] = -1
     return kept
+
+
+@pytest.mark.parametrize("percent", [50, 105, 110, 120, 125, 130])
+def test_a_capacity_is_rounded_up_from_the_factor_as_it_is_written(percent):
+    for tokens, num_experts in itertools.product([*range(200), 10**5], (2, 5, 8, 256)):
+        exact = Fraction(percent, 100) * tokens * 2 / num_experts
+        assert capacity(tokens, 2, num_experts, percent / 100) == math.ceil(exact)
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.25])
