@@ -66,6 +66,11 @@ def test_daly_is_near_the_best_and_young_where_a_save_is_short(save, mean):
     assert young(save, mean) == pytest.approx(best(save, mean), rel=1.1 * math.sqrt(save / mean))
 
 
+@pytest.mark.parametrize("save", [0.0, 1e-9, 1e-6])
+def test_the_best_interval_of_a_save_that_takes_next_to_no_time_is_youngs(save):
+    assert best(save, 1e7) == pytest.approx(young(save, 1e7), rel=1e-6, abs=1e-6)
+
+
 def test_daly_gives_up_where_a_save_takes_twice_the_time_between_failures():
     assert daly(20.0, 10.0) == daly(50.0, 10.0) == 10.0
 
