@@ -15,7 +15,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from byhand import launch
+from byhand import RankError, launch
 from byhand.checkpoint import Box, Shard, load, newest, save
 from byhand.checkpoint.boxes import check_cover, place_in
 from byhand.costs.layout import Layout
@@ -360,6 +360,14 @@ def read(folder: Path) -> str:
         return str(int(torch.load(folder / "latest.pt")[0]))
     except (RuntimeError, EOFError, OSError):  # torn, or empty
         return "nothing"
+
+
+def test_a_save_that_fails_by_itself_is_told_what_it_raised():
+    def save(folder: Path) -> None:
+        (folder / "new").write_text(1)
+
+    with pytest.raises(RankError, match=r"before it was killed: TypeError: .*must be str"):
+        lab.killed_at_each_call(save, read, lambda folder: None)
 
 
 def test_a_save_in_place_loses_both_once_it_is_open_and_ours_neither_whenever_it_is_killed():
