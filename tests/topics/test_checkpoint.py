@@ -339,6 +339,30 @@ def test_newest_is_the_last_that_was_saved_and_keep_removes_the_oldest(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["aa", "c"]
 
 
+def test_a_save_whose_checkpoint_is_whole_succeeds_though_an_older_one_cannot_be_removed(tmp_path):
+    _save_alone(tmp_path / "a", 1.0)
+    in_its_way = tmp_path / "a.removed"
+    in_its_way.write_text("no folder can have this name")
+    save(tmp_path / "b", {}, keep=1)
+    assert newest(tmp_path) == tmp_path / "b"
+    assert _load_alone(tmp_path / "a").tolist() == [1.0] * 3
+    in_its_way.unlink()
+    save(tmp_path / "c", {}, keep=1)
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]
+
+
+def test_the_names_of_folders_that_are_made_for_a_checkpoint_are_synced_too(tmp_path, monkeypatch):
+    synced, fsync = set(), os.fsync
+
+    def watched(descriptor):
+        synced.add(Path(os.readlink(f"/proc/self/fd/{descriptor}")))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    _save_alone(tmp_path / "new" / "runs" / "a", 1.0)
+    assert {tmp_path, tmp_path / "new", tmp_path / "new" / "runs"} <= synced
+
+
 def test_savings_that_overlap_may_all_remove_the_oldest(tmp_path):
     mine = {"w": Shard(torch.ones(100_000), (100_000,), (0,))}
     for round in range(10):
@@ -434,6 +458,24 @@ def test_a_saver_whose_first_rank_died_writes_nothing_into_the_next_ones(tmp_pat
         stale.done(1, boxes=[], num_bytes=0, checksums=[])
     assert _load_alone(tmp_path / "a").tolist() == [1.0] * 3
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_what_a_dead_saver_left_goes_with_the_next_of_any_name_and_what_a_live_one_writes_stays(
+    tmp_path,
+):
+    from byhand.checkpoint.folder import Partial
+
+    dead, alive, no_lock_yet = (Partial(tmp_path / name, 1) for name in ("a", "b", "c"))
+    for one in (dead, alive):
+        one.begin()
+        one.open(0)
+    dead.close()
+    no_lock_yet.path.mkdir()
+    _save_alone(tmp_path / "d", 1.0)
+    stay = {"b.1.partial", "c.1.partial", "d"}
+    assert {path.name for path in tmp_path.iterdir()} == stay
+    assert sorted(path.name for path in alive.path.iterdir()) == ["00000.bin", "lock"]
+    assert not list(no_lock_yet.path.iterdir())
 
 
 def test_who_comes_at_the_last_moment_leaves_a_saver_its_files(tmp_path, monkeypatch):

@@ -33,16 +33,18 @@ from byhand.expert_parallel.layer import ExpertParallelMLP
 from byhand.expert_parallel.router import Router
 from byhand.expert_parallel.training import ExpertParallelTraining, random_experts, with_mixtures
 from byhand.hybrid_parallel import HybridParallel, chunks_of
-from byhand.model.gpt import costs_of, random_gpt
+from byhand.memory.recompute import Recomputed
+from byhand.model.gpt import costs_of, gpt_layers, random_gpt
 from byhand.model.mlp import MLP, mean_squared_error, random_weights
 from byhand.model.optimizers import AdamW
+from byhand.model.transformer import Residual
 from byhand.pipeline_schedules import interleaved, one_forward_one_backward, zero_bubble_h1
 from byhand.pipeline_schedules.actions import Schedule
 from byhand.rank_groups.grid import RankGrid
 from byhand.rank_groups.process_groups import groups_for_this_rank
 from byhand.runtime.ledger import sent_bytes as ledgers_bytes
 from byhand.sequence_parallel.gpt import next_token_loss as split_loss
-from byhand.sequence_parallel.gpt import sequence_parallel_gpt
+from byhand.sequence_parallel.gpt import sequence_parallel_parts
 from byhand.sequence_parallel.layers import sum_partial_gradients
 from byhand.tensor_parallel.gpt import tensor_parallel_parts
 from byhand.tools.asleep import stretches
@@ -124,12 +126,15 @@ def state_of(layers: list[Any], *optimizers: AdamW) -> dict[str, int]:
     }
 
 
+RESIDUALS = {"none": Residual, "full": lambda layers: Recomputed(Residual(layers))}  # half a block
+
+
 def hybrid(layout: Layout, schedule: Schedule | None) -> dict[str, int]:
     """A step over dp x cp x tp x pp on this rank: what it holds."""
     weights, tokens = random_gpt(V, S, D, H, BLOCKS), torch.arange(BATCH * S).view(BATCH, S) % V
     groups = groups_for_this_rank(layout.groups, CONTEXT_GROUPS)
     equal = [0.0, *[1.0] * (2 * BLOCKS), 0.0, 0.0]
-    parts = tensor_parallel_parts(groups["tp"])
+    parts = replace(tensor_parallel_parts(groups["tp"]), residual=RESIDUALS[layout.recompute])
     if layout.cp > 1:
         parts = context_parallel_parts(parts, groups["cp"])
     here = chunks_of(weights, groups, layout.chunks, equal, parts)
@@ -153,7 +158,8 @@ def in_turn(
 def by_token(layout: Layout, _: None) -> dict[str, int]:
     """Sequence parallelism: tp splits everything."""
     weights, tokens = random_gpt(V, S, D, H, BLOCKS), torch.arange(BATCH * S).view(BATCH, S) % V
-    model = sequence_parallel_gpt(weights)
+    parts = replace(sequence_parallel_parts(), residual=RESIDUALS[layout.recompute])
+    model = MLP(gpt_layers(weights, parts=parts))
     weighed, optimizer = Weighed([model]), AdamW(model.parameters())
     dist.barrier()
     loss = lambda logits, rows: split_loss(logits, rows, vocabulary=V)  # noqa: E731
@@ -212,6 +218,9 @@ def experts(layout: Layout, _: None) -> dict[str, int]:
         return ExpertParallelMLP(Evenly(router, TOP_K), pairs, group=group)
 
     model = with_mixtures(weights, mixture)
+    if layout.recompute == "full":
+        halves = model.layers[1 : 1 + 2 * BLOCKS]
+        model.layers[1 : 1 + 2 * BLOCKS] = map(Recomputed, halves)
     training = ExpertParallelTraining(model)
     weighed = Weighed([model])
     dist.barrier()
@@ -322,6 +331,25 @@ def test_a_step_holds_and_sends_what_is_predicted(case):
         saved = found.pop("activations")
         assert saved == pytest.approx(predicted.pop("activations"), rel=0.02), rank
         assert found == predicted, rank
+
+
+AGAIN = [
+    (hybrid, plain(), Layout(tp=2, rows=4), ONE_F_ONE_B),
+    (hybrid, plain(), Layout(cp=2, rows=4), ONE_F_ONE_B),
+    (hybrid, plain(), Layout(tp=2, pp=2, cp=2, rows=ROWS), ONE_F_ONE_B),
+    (by_token, plain(vocabulary_parallel=True), Layout(tp=4, rows=4, sequence=True), None),
+    (experts, experts_model(), Layout(4, ep=4, rows=BATCH // 4), None),
+]
+
+
+@pytest.mark.parametrize(("program", "model", "layout", "make"), AGAIN)
+def test_a_step_that_recomputes_its_blocks_sends_what_is_predicted(program, model, layout, make):
+    layout, m = replace(layout, recompute="full"), layout.num_micro_batches(BATCH)
+    arguments = program, layout, make and make(layout.pp, m)
+    run = launch(on_rank, layout.num_ranks, arguments)
+    for rank in range(layout.num_ranks):
+        stage = next(pipe.index(rank) for pipe in layout.groups["pp"] if rank in pipe)
+        assert counted(run, rank, layout.groups) == sent(model, layout, BATCH, stage), rank
 
 
 # On paper

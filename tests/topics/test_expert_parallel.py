@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import itertools
+import math
+from fractions import Fraction
 
 import pytest
 import torch
@@ -244,6 +247,13 @@ def kept_choices(chosen, limit):
     return kept
 
 
+@pytest.mark.parametrize("percent", [50, 105, 110, 120, 125, 130])
+def test_a_capacity_is_rounded_up_from_the_factor_as_it_is_written(percent):
+    for tokens, num_experts in itertools.product([*range(200), 10**5], (2, 5, 8, 256)):
+        exact = Fraction(percent, 100) * tokens * 2 / num_experts
+        assert capacity(tokens, 2, num_experts, percent / 100) == math.ceil(exact)
+
+
 @pytest.mark.parametrize("factor", [0.5, 1.25])
 def test_beyond_its_capacity_an_expert_takes_no_row_of_a_rank(factor):
     x, grad_y = data(24)
@@ -345,7 +355,12 @@ def two_levels(rank, world_size, per_host, placement, x, grad_y):
 
 
 @pytest.mark.parametrize(
-    ("per_host", "placement"), [(2, None), (1, None), (4, None), (2, [[4, 1], [0], [], [3, 2]])]
+    ("per_host", "placement"),
+    [
+        *((2, None), (1, None), (4, None)),
+        (2, [[4, 1], [0], [], [3, 2]]),
+        (2, [[], [], [0, 1, 2, 3, 4], []]),  # a host without experts
+    ],
 )
 def test_two_levels_give_the_values_of_one(per_host, placement):
     x, grad_y = data()

@@ -15,7 +15,7 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from byhand import launch
+from byhand import RankError, launch
 from byhand.checkpoint import Box, Shard, load, newest, save
 from byhand.checkpoint.boxes import check_cover, place_in
 from byhand.costs.layout import Layout
@@ -261,6 +261,24 @@ def test_a_rank_that_hangs_is_left_by_a_watchdog_and_the_run_goes_on(tmp_path):
     assert losses == pytest.approx(whole, abs=1e-10)
 
 
+ALONE = """
+import sys
+from pathlib import Path
+from byhand.fault_tolerance.lab import worker
+worker.PATIENCE = 1.0
+worker.main(Path(sys.argv[1]), 24, 5, 1.0)
+"""
+
+
+def test_a_rank_that_hangs_before_its_first_step_is_left_by_a_watchdog_too(tmp_path):
+    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0", "TORCHELASTIC_RESTART_COUNT": "0"}
+    env = {**os.environ, **where, "RANK": "0", "WORLD_SIZE": "2"}  # the other never comes
+    run = [sys.executable, "-c", ALONE, str(tmp_path)]
+    ended = subprocess.run(run, env=env, capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, "Timeout (0:00:01)!" in ended.stderr) == (1, True), ended.stderr
+    assert [e["what"] for e in dying.diaries(tmp_path)] == ["started", "imported"]
+
+
 def command(process: psutil.Process) -> str:
     try:
         return " ".join(process.cmdline())
@@ -342,6 +360,14 @@ def read(folder: Path) -> str:
         return str(int(torch.load(folder / "latest.pt")[0]))
     except (RuntimeError, EOFError, OSError):  # torn, or empty
         return "nothing"
+
+
+def test_a_save_that_fails_by_itself_is_told_what_it_raised():
+    def save(folder: Path) -> None:
+        (folder / "new").write_text(1)
+
+    with pytest.raises(RankError, match=r"before it was killed: TypeError: .*must be str"):
+        lab.killed_at_each_call(save, read, lambda folder: None)
 
 
 def test_a_save_in_place_loses_both_once_it_is_open_and_ours_neither_whenever_it_is_killed():

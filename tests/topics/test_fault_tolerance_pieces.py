@@ -66,6 +66,11 @@ def test_daly_is_near_the_best_and_young_where_a_save_is_short(save, mean):
     assert young(save, mean) == pytest.approx(best(save, mean), rel=1.1 * math.sqrt(save / mean))
 
 
+@pytest.mark.parametrize("save", [0.0, 1e-9, 1e-6])
+def test_the_best_interval_of_a_save_that_takes_next_to_no_time_is_youngs(save):
+    assert best(save, 1e7) == pytest.approx(young(save, 1e7), rel=1e-6, abs=1e-6)
+
+
 def test_daly_gives_up_where_a_save_takes_twice_the_time_between_failures():
     assert daly(20.0, 10.0) == daly(50.0, 10.0) == 10.0
 
@@ -240,6 +245,30 @@ def test_a_planted_straggler_of_real_ranks_is_found_in_their_ledger():
     found = stragglers(launch(runs, 4).ledger.events)
     assert next(iter(found)) == 3
     assert found[3] > 0.2
+
+
+def test_a_receive_from_any_rank_waits_for_the_send_that_no_other_receive_takes():
+    named = call(0, 2, 9, op="recv", peer=1)
+    anyone = [call(0, t, 9, op="recv", peer=None) for t in (1, 3)]
+    sends = [call(rank, t, 9, op="send", peer=0) for rank, t in ((1, 4), (2, 5), (3, 7))]
+    assert waits([*anyone, named, *sends]) == {(0, 1): 2, (0, 2): 4, (0, 3): 4}
+
+
+@pytest.mark.parametrize("source", [None, 0])
+def test_a_slow_sender_of_real_ranks_is_found_by_who_receives_from_it_or_from_anyone(source):
+    def runs(rank: int, n: int) -> None:
+        import time
+
+        for _ in range(2):
+            if rank == 0:
+                time.sleep(0.2)
+                dist.send(torch.ones(4), 1)
+            else:
+                dist.recv(torch.ones(4), source)
+
+    found = stragglers(launch(runs, 2).ledger.events)
+    assert next(iter(found)) == 0
+    assert found[0] > 0.2
 
 
 # A neighbour's memory

@@ -11,6 +11,7 @@ import time
 from functools import partial
 from typing import NamedTuple
 
+import numpy as np
 import psutil
 import pytest
 import torch
@@ -282,6 +283,20 @@ def test_what_lay_in_files_gives_the_plain_gradients_to_the_bit(wrap, backward, 
     assert not list(tmp_path.iterdir()), "files have no names"
 
 
+def offloads_inputs_ahead(layer, folder):
+    return OffloadedLayers([Recomputed(layer), MLP([])], Tier(folder))
+
+
+@pytest.mark.parametrize("backward", [backward_whole, backward_halves])
+@pytest.mark.parametrize("wrap", [offloads_inputs, offloads_inputs_ahead])
+def test_random_numbers_are_replayed_from_states_that_lay_in_files(wrap, backward, tmp_path):
+    (x,), found = data(ROWS, SIZES[0]), []
+    for layer in (mlp(0.3), wrap(mlp(0.3), tmp_path)):
+        y, saved = layer.forward(x)
+        found.append([y, backward(layer, torch.ones_like(y), saved), *layer.gradients()])
+    assert_equal(*reversed(found))
+
+
 def offloads_a_row(layers, folder):
     return Offloaded(MLP(layers), folder)
 
@@ -339,6 +354,14 @@ def test_views_masks_and_what_is_no_tensor_come_back_as_they_were(tmp_path):
     assert back.transposed.stride() == x.T.stride()
     back.sliced.zero_()
     assert_equal(load(stored)[0][:4], views[:4])  # the file has not changed
+
+
+def test_storages_of_other_sizes_that_begin_at_one_address_come_back_whole(tmp_path):
+    array = np.arange(10.0)
+    short, whole = torch.from_numpy(array[:4]), torch.from_numpy(array)
+    saved = [short, whole, torch.full((40,), -7.0)]
+    assert short.data_ptr() == whole.data_ptr()
+    assert_equal(load(store(saved, tmp_path, whole.device)), saved)
 
 
 def test_conjugate_and_negative_views_come_back_with_their_values(tmp_path):
@@ -459,6 +482,17 @@ def test_the_files_of_an_adamw_do_not_grow(tmp_path):
     for _ in range(3):
         assert [file.num_bytes for file in adamw.files] == [2 * 256, 2 * 64]  # each a multiple
         adamw.step([torch.ones_like(weight) for weight in weights])
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, "1 gradient for"), (3, "3 gradients for")])
+def test_gradients_that_are_not_one_a_parameter_are_refused_before_one_moves(count, said, tmp_path):
+    weights = [torch.zeros(3), torch.zeros(3)]
+    adamw = OffloadedAdamW(weights, Tier(tmp_path))
+    with pytest.raises(ValueError, match=f"{said} 2 parameters: a step takes one for each"):
+        adamw.step([torch.ones(3)] * count)
+    assert not any(weight.any() for weight in weights)
+    adamw.step([torch.ones(3)] * 2)
+    assert all(weight.all() for weight in weights)
 
 
 def test_a_hundred_offloaded_models_leave_no_file_and_no_thread(tmp_path):

@@ -47,7 +47,7 @@ class Partial:
         return self.final.with_name(f"{self.final.name}.{self.number}{PARTIAL}")
 
     def begin(self) -> None:
-        """On one rank: make it, and remove what savers that died have left of the same final one.
+        """On one rank: make it, and remove what savers that died have left in the folder above.
 
         Raises:
             CheckpointError: another program writes this checkpoint, or has written it.
@@ -58,13 +58,21 @@ class Partial:
             )
         if self.final.exists():
             raise CheckpointError(f"{self.final} exists: save each step in a folder of its own")
+        made = [above for above in self.final.parents if not above.exists()]
         self.final.parent.mkdir(parents=True, exist_ok=True)
+        for above in made:
+            with contextlib.suppress(PermissionError):  # of who may write there, and not read
+                sync_folder(above.parent)
         for left in self.final.parent.iterdir():
-            if left.suffix == PARTIAL and left.name.rsplit(".", 2)[0] == self.final.name:
+            if left.suffix != PARTIAL:
+                continue
+            if left.name.rsplit(".", 2)[0] == self.final.name:
                 with open(left / "lock", "ab") as lock:
                     if not _locked(lock):
                         raise CheckpointError(f"another program is saving into {self.final} now")
                     shutil.rmtree(left, ignore_errors=True)
+            elif _dead(left):
+                shutil.rmtree(left, ignore_errors=True)
         self.path.mkdir()
         self.begun = True
         self._lock("lock")
@@ -210,7 +218,7 @@ class Checkpoint:
         """
         gone = self.path.with_name(self.path.name + REMOVED)
         shutil.rmtree(gone, ignore_errors=True)
-        with contextlib.suppress(FileNotFoundError):  # the other was faster
+        with contextlib.suppress(OSError):  # the other was faster, or it is another user's
             self.path.rename(gone)
         shutil.rmtree(gone, ignore_errors=True)
 
@@ -236,6 +244,15 @@ def wholes(parent: Path) -> list[Checkpoint]:
         with contextlib.suppress(CheckpointError):
             found += [Checkpoint(path)] if path.suffix not in (PARTIAL, REMOVED) else []
     return sorted(found, key=lambda one: one.number)
+
+
+def _dead(partial: Path) -> bool:
+    """Whether its saver has held the lock, for ranks' files come after it, and holds it no more."""
+    try:
+        with open(partial / "lock", "r+b") as lock:
+            return any(partial.glob("*.bin")) and _locked(lock)
+    except OSError:  # it has its final name by now, or is another user's
+        return False
 
 
 def _locked(file: Any) -> bool:

@@ -184,7 +184,8 @@ def sent(
     pp     activations to the next stage, and their gradients to the one before
     dp-cp, expert-dp    gradients, or what ZeRO makes of them
     embedding           the table's gradient, where the head is another stage's
-    Groups of one rank are left out.
+    Groups of one rank are left out. Blocks that are recomputed in full send in their second forward
+    what they sent in the first.
 
     >>> model = gpt(12, 768, 12, num_tokens=50304, num_positions=1024)
     >>> sent(model, Layout(dp=8), num_sequences=8)
@@ -196,10 +197,13 @@ def sent(
     parts, b = [part for chunk in here for part in chunk], model.itemsize
     tokens = layout.rows * model.num_positions / layout.cp
     message = tokens * model.num_features * b
+    again = [part for part in parts if part.half] if layout.recompute == "full" else []
+    keys = _keys([*parts * 3, *again], layout, tokens)
+    routed = sum(part.routed for part in [*parts * 4, *again * 2])
     asked: dict[str, tuple[int, dict[str, float]]] = {
-        "tp": (layout.tp, _tensor_parallel(parts, layout, m, tokens, model)),
-        "cp": (layout.cp, {"send": 3 * m * _keys(parts, layout, tokens) * b}),
-        "ep": (layout.ep, {"all_to_all": 4 * m * message * sum(part.routed for part in parts)}),
+        "tp": (layout.tp, _tensor_parallel(parts, again, layout, m, tokens, model)),
+        "cp": (layout.cp, {"send": m * keys * b}),
+        "ep": (layout.ep, {"all_to_all": m * message * routed}),
     }
     dense, experts = (count * b for count in parameters(model, layout, stage))
     asked["dp-cp"] = (layout.dp * layout.cp, gradients(layout.zero, m, dense))
@@ -236,22 +240,31 @@ def crossings(part: Part, sequence: bool) -> dict[str, dict[str, float]]:
 
 
 def _tensor_parallel(
-    parts: Sequence[Part], layout: Layout, m: int, tokens: float, model: Model
+    parts: Sequence[Part],
+    again: Sequence[Part],
+    layout: Layout,
+    m: int,
+    tokens: float,
+    model: Model,
 ) -> dict[str, float]:
-    """Bytes that cross tp in a step of m micro-batches, before the bus factor."""
+    """Bytes that cross tp in a step of m micro-batches, before the bus factor.
+
+    again: those of the parts whose forward runs a second time.
+    """
     partial = sum(part.partial + layout.sequence * part.by_token for part in parts)
     numbers = partial + m * tokens * sum(part.sums for part in parts)
     asked = {"all_reduce": numbers * model.itemsize}
-    for part in parts:
-        for ops in crossings(part, layout.sequence).values():
-            for op, count in ops.items():
-                size = count * m * tokens * model.num_features * model.itemsize
-                asked[op] = asked.get(op, 0) + size
+    crossed = [ops for part in parts for ops in crossings(part, layout.sequence).values()]
+    crossed += [crossings(part, layout.sequence)["forward"] for part in again]
+    for ops in crossed:
+        for op, count in ops.items():
+            size = count * m * tokens * model.num_features * model.itemsize
+            asked[op] = asked.get(op, 0) + size
     return asked
 
 
 def _keys(parts: Sequence[Part], layout: Layout, tokens: float) -> float:
-    """Numbers of keys and values that a rank passes on in one forward: n - 1 times its own."""
+    """Numbers of keys and values that a rank passes on in a forward: n - 1 times its own."""
     return 2 * (layout.cp - 1) * tokens * sum(part.keys for part in parts) / layout.tp
 
 

@@ -109,7 +109,8 @@ def capacity(num_tokens: int, top_k: int, num_experts: int, factor: float) -> in
     >>> capacity(num_tokens=100, top_k=2, num_experts=8, factor=1.25)
     32
     """
-    return math.ceil(factor * num_tokens * top_k / num_experts)
+    share = factor * num_tokens * top_k / num_experts
+    return math.ceil(round(share, 7))  # 1.1 · 50 is a little over 55 in floating point
 
 
 def slots_of(chosen: Tensor, placement: Placement, num_ranks: int) -> Tensor:

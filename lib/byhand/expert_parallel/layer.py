@@ -157,8 +157,9 @@ class Experts(Holder):
         self.placement = placement or in_order(len(weights), dist.get_world_size(group))
         self.check(self.placement)
         self.activation, self.tp = activation, tp
-        self.shapes = [tensor.shape for pair in weights[0] for tensor in pair]
-        self.like = weights[0][0][0].new_empty(0)  # of the experts' dtype, on their device
+        first = [tensor for pairs in weights[:1] for pair in pairs for tensor in pair]
+        self.shapes = [tensor.shape for tensor in first]
+        self.like = first[0].new_empty(0) if first else torch.empty(0)  # of their dtype, and there
         own = self.placement[dist.get_rank(group)]
         self.layers = [self.build(weights[number]) for number in own]
 

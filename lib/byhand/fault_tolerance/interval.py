@@ -92,15 +92,19 @@ def daly(save_seconds: float, seconds_between_failures: float) -> float:
 def best(save_seconds: float, seconds_between_failures: float) -> float:
     """The interval of the greatest goodput, whatever a restart takes.
 
-    τ = M (1 - e^(-(τ+δ)/M)), solved by Lambert's function: W(x) e^W(x) = x.
+    τ = M (1 - e^(-(τ+δ)/M)), found by halving: below the best, the right side is the larger.
 
     >>> round(best(save_seconds=60, seconds_between_failures=6 * 3600))
     1570
     """
-    from scipy.special import lambertw  # a second, which every rank of a launch would pay
-
-    x = -math.exp(-1 - save_seconds / seconds_between_failures)
-    return float(seconds_between_failures * (1 + lambertw(x).real))
+    mean, low, high = seconds_between_failures, 0.0, seconds_between_failures
+    for _ in range(60):
+        middle = (low + high) / 2
+        if middle < -mean * math.expm1(-(middle + save_seconds) / mean):
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 def goodput(

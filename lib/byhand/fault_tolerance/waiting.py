@@ -72,18 +72,36 @@ def last_to_come(calls: Sequence[Any]) -> tuple[int, dict[int, float]]:
 
 
 def meetings(events: Iterable[Any]) -> list[list[Any]]:
-    """Calls that need each other: the k-th of every rank on a group, the k-th send and recv.
+    """Calls that need each other: the k-th of every rank on a group, and a send and its recv.
 
     Those that lack a rank, because it died say, are left out.
     """
+    in_order = sorted(events, key=lambda event: event.start)
     met: dict[tuple, list[Any]] = defaultdict(list)
     calls: dict[tuple, int] = defaultdict(int)
-    for event in sorted(events, key=lambda event: event.start):
-        key: tuple = (event.group_name, tuple(event.group))
-        needed = len(event.group)
-        if event.op in ("send", "recv"):
-            pair = (event.rank, event.peer)
-            key, needed = (*(pair if event.op == "send" else pair[::-1]), event.tag, *key), 2
-        calls[event.rank, event.op == "recv", key] += 1
-        met[*key, needed, calls[event.rank, event.op == "recv", key]].append(event)
-    return [found for (*_, needed, _), found in met.items() if len(found) == needed]
+    for event in in_order:
+        if event.op not in ("send", "recv"):
+            key = (event.group_name, tuple(event.group))
+            calls[event.rank, key] += 1
+            met[*key, calls[event.rank, key]].append(event)
+    whole = [found for (_, group, _), found in met.items() if len(found) == len(group)]
+    return whole + _messages(in_order)
+
+
+def _messages(in_order: Sequence[Any]) -> list[list[Any]]:
+    """Each send with the receive that took it.
+
+    The rule is that of byhand.figures.messages, on each group: receives from any rank take what no
+    other receive does, in order.
+    """
+    under_way: dict[tuple, list[Any]] = defaultdict(list)  # to a rank, with a tag, on a group
+    for event in in_order:
+        if event.op == "send":
+            under_way[event.peer, event.tag, event.group_name, tuple(event.group)].append(event)
+    pairs, receives = [], [event for event in in_order if event.op == "recv"]
+    for receive in sorted(receives, key=lambda event: event.peer is None):
+        sends = under_way[receive.rank, receive.tag, receive.group_name, tuple(receive.group)]
+        if send := next((send for send in sends if receive.peer in (send.rank, None)), None):
+            sends.remove(send)
+            pairs.append([send, receive])
+    return pairs

@@ -106,14 +106,15 @@ def store(saved: Any, folder: str | Path, device: torch.device) -> Stored:
         OSError: the folder is missing, or its disk is full.
     """
     file = tempfile.TemporaryFile(dir=folder)
-    begins: dict[int, int] = {}  # by the storage's address
+    begins: dict[tuple[int, int], int] = {}  # by the storage's address and size
 
     def put(tensor: Tensor) -> Address:
         storage = tensor.untyped_storage()
-        if storage.data_ptr() not in begins:
-            begins[storage.data_ptr()] = append(file, storage)
-        begin, offset = begins[storage.data_ptr()], int(tensor.storage_offset())
-        return Address(begin, tensor.dtype, tensor.shape, tensor.stride(), offset)
+        key = storage.data_ptr(), storage.nbytes()
+        if key not in begins:
+            begins[key] = append(file, storage)
+        offset = int(tensor.storage_offset())
+        return Address(begins[key], tensor.dtype, tensor.shape, tensor.stride(), offset)
 
     plain = replaced(saved, Tensor, lambda tensor: tensor.resolve_conj().resolve_neg())
     addresses = replaced(plain, Tensor, put)

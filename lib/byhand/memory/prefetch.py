@@ -23,6 +23,7 @@ from torch import Tensor
 from byhand.memory.offload import Stored, load, store
 from byhand.model.layer import Layer
 from byhand.model.optimizers import AdamW
+from byhand.words import counted
 
 
 class Tier(NamedTuple):
@@ -122,7 +123,17 @@ class OffloadedAdamW:
             self.files.append(self._write(optimizer))
 
     def step(self, gradients: list[Tensor]) -> None:
-        """Change the parameters in place. Reads 8 bytes of each float32 number, and writes 8."""
+        """Change the parameters in place. Reads 8 bytes of each float32 number, and writes 8.
+
+        Raises:
+            ValueError: more or fewer gradients than parameters; none has moved.
+        """
+        if len(gradients) != len(self.each):
+            given = counted(len(gradients), "gradient")
+            wanted = counted(len(self.each), "parameter")
+            raise ValueError(
+                f"{given} for {wanted}: a step takes one for each parameter, in their order"
+            )
         coming = [self.thread.submit(self.tier.read, file) for file in self.files[:1]]
         for number, optimizer in enumerate(self.each):
             optimizer.mean, optimizer.square = coming.pop().result()

@@ -111,4 +111,5 @@ def replayed(before: States) -> Iterator[None]:
 
 def _set(wanted: States) -> None:
     for generator, state in wanted:
-        generator.set_state(state)
+        # Of a view torch reads another's bytes, and it takes none from a GPU: what was offloaded.
+        generator.set_state(state.to("cpu", copy=True))

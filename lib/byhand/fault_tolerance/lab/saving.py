@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +32,9 @@ def killed_at_each_call(
 
     prepare: makes the folder's old checkpoint. save: the new one. find: what there is afterwards.
     The last moment is that of the process that lived.
+
+    Raises:
+        RankError: the save failed by itself; the sentence ends with what it raised.
     """
     return launch(_every_moment, 1, (save, find, prepare), setup=False).results[0]
 
@@ -42,12 +46,14 @@ def _every_moment(rank: int, world_size: int, save: Way, find: Way, prepare: Way
             folder, log = Path(name) / "checkpoints", Path(name) / "last call"
             folder.mkdir()
             prepare(folder)
+            log.write_text("it left no traceback")
             child = os.fork()
             if child == 0:
                 _save_until(save, folder, log, len(moments))
             _, status = os.waitpid(child, 0)
             if os.WIFEXITED(status) and os.WEXITSTATUS(status):
-                raise RuntimeError("the save failed by itself, before it was killed")
+                why = log.read_text().splitlines()[-1]
+                raise RuntimeError(f"the save failed by itself, before it was killed: {why}")
             call = log.read_text() if os.WIFSIGNALED(status) else "the end"
             moments.append(Moment(call, find(folder)))
     return moments
@@ -66,8 +72,12 @@ def _save_until(save: Callable[[Path], None], folder: Path, log: Path, number: i
     failed = True
     try:
         sys.setprofile(watch)
-        save(folder)
+        try:
+            save(folder)
+        finally:
+            sys.setprofile(None)
         failed = False
+    except BaseException:
+        log.write_text(traceback.format_exc(), errors="backslashreplace")
     finally:
-        sys.setprofile(None)
         os._exit(failed)

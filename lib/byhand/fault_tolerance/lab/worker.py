@@ -4,8 +4,9 @@
         -m byhand.fault_tolerance.lab.worker FOLDER STEPS EVERY [PATIENCE]
 
 A rank that takes no step for PATIENCE seconds ends itself, and says where it was: of ranks that
-hang nobody else would know. Each rank also writes a diary, one line of JSON for each thing that it
-has done, by the wall clock.
+hang nobody else would know. The first step has 300 seconds at least, for ranks that start on a busy
+host wait long for each other, and do not hang. Each rank also writes a diary, one line of JSON for
+each thing that it has done, by the wall clock.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ def main(folder: Path, num_steps: int, every: int, patience: float = PATIENCE) -
     diary = Diary(folder, rank, world_size)
     diary.note("started", began())
     diary.note("imported")
+    faulthandler.dump_traceback_later(max(patience, PATIENCE), exit=True)  # until the first step
     setup(rank, world_size)
     diary.note("joined")
     training = make(Layout(dp=world_size))
