@@ -347,6 +347,25 @@ def test_a_moodle_worksheet_is_filled_in(where):
     assert "ben: left empty, Moodle says that the grade cannot be changed" in left
 
 
+def test_an_answer_in_words_that_nobody_marked_is_no_zero(tmp_path):
+    where = graded_class.of_words(tmp_path)
+    students(where, **{f"moodle {NAME}": {"12": "ada"}})
+    path = where.class_dir / "lms.csv"
+    path.write_text(MOODLE)
+
+    def told():
+        (row, _), left = export.filled(where, NAME, path)
+        (ours,) = export.plain(where, [NAME])
+        return row["Grade"], ours["max_score"], left[-1].partition(": left empty, ")[2]
+
+    assert told() == ("", 1, "it was handed in, and not graded yet: run autograder grade")
+    for is_entered in (False, True):
+        judge(where, "ada", is_entered=is_entered)
+        assert told() == ("", 1, "a person still has to mark it")
+    mark_words(where, "ada", 1)
+    assert told() == ("100", 1, "")
+
+
 def test_the_formgrader_shows_what_people_are_called(where):
     def names():
         late.apply(where)
@@ -464,7 +483,7 @@ def test_a_judgement_that_the_gradebook_has_not_yet_is_not_mixed_with_its_older_
     tiny_course.hand_in(where, "cem", tiny_course.solved(tiny_course.released(where)))
     judge(where, "cem", DOUBLE, TOTAL, when="2026-03-09T09:00:00+00:00", is_entered=False)
     rows = {row["student"]: row for row in export.plain(where, [NAME])}
-    assert rows["cem"]["score"] is None
+    assert (rows["cem"]["score"], rows["cem"]["max_score"]) == (None, 6)
     assert "not in the gradebook yet: run autograder grade" in rows["cem"]["no_mark"]
     assert rows["dee"]["score"] == 2
     [page] = write_feedback(where, [NAME], ["cem"])
