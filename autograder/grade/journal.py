@@ -150,6 +150,18 @@ class Journal:
             file.flush()
             os.fsync(file)
 
+    def count(self, judgement: Judgement) -> Judgement:
+        """Write a judgement, if it is not the latest on its student's assignment already.
+
+        Work that is handed in again as it was before counts again, and what came between does not.
+
+        Raises:
+            OSError: as `append`.
+        """
+        if self.last(judgement.student, judgement.assignment) != judgement:
+            self.append(judgement)
+        return judgement
+
     def _read(self) -> None:
         """Take in what was appended since the last look, but for lines that a crash cut short."""
         if not self.path.exists():

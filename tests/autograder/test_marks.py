@@ -25,6 +25,8 @@ from autograder.collect.hand_ins import collect
 from autograder.collect.tables import as_csv
 from autograder.commands import told
 from autograder.grade import late
+from autograder.grade.engine import Grader
+from autograder.grade.gradebook import record
 from autograder.grade.journal import Journal, Judgement
 from autograder.grade.marks import read_marks
 from autograder.grade.verdicts import infrastructure
@@ -476,6 +478,22 @@ def test_a_mark_given_by_hand_waits_for_a_person_only_where_the_work_below_it_ch
         tiny_course.hand_in(where, "cem", tiny_course.answered(right, **work, **more))
         judge(where, "cem", DOUBLE, lost, when="2026-03-10T09:00:00+00:00")
         assert (marks(where, "cem").score, marks(where, "cem").unmarked) == (5, waiting)
+
+
+def test_work_handed_in_again_as_it_was_before_counts_when_the_formgrader_grades_it_too(where):
+    """Right, wrong, and the first again."""
+    right = tiny_course.solved(tiny_course.released(where))
+    wrong = tiny_course.answered(right, total="def total(t):\n    return t")
+    tiny_course.hand_in(where, "ada", wrong)
+    judge(where, "ada", DOUBLE, failed(TOTAL, "rank 0: got 1"), when="2026-03-09T09:00:00+00:00")
+    assert marks(where, "ada").score == 2
+    tiny_course.hand_in(where, "ada", right)
+    with Grader(where, sandboxed=False) as grader:
+        for _ in range(2):
+            record(grader, "ada", NAME)
+    ada = export.plain(where, [NAME])[0]
+    assert (ada["student"], ada["score"], ada["no_mark"]) == ("ada", 5, "")
+    assert len(where.journal.read_bytes().splitlines()) == 4 + 2
 
 
 def test_a_judgement_that_the_gradebook_has_not_yet_is_not_mixed_with_its_older_marks(where):
