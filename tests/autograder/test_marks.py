@@ -172,7 +172,7 @@ def test_a_second_hand_in_whose_time_is_not_known_is_not_late_like_the_first(whe
     assert (now.late_penalty, now.score, now.lateness) == (0, 5, "")
 
 
-def test_nbgraders_own_feedback_is_our_page(where):
+def test_nbgraders_own_feedback_is_our_page_with_lateness_and_the_classs_board(where):
     from nbgrader.converters import GenerateFeedback
     from nbgrader.coursedir import CourseDirectory
 
@@ -180,12 +180,18 @@ def test_nbgraders_own_feedback_is_our_page(where):
     from autograder.release.generate import quiet_nbgrader
     from autograder.report.feedback import write_feedback
 
+    hand_in_at(where, "cem", "2026-03-03T12:00:00")
+    policy(where, f"[late]\npercent_per_day = 10\n[due]\n{NAME} = 2026-03-01T13:00:00+01:00\n")
+    on_it = {"name": "Noether", "row": [["seconds", 0.5]]}
+    judge(where, "ada", replace(DOUBLE, board=on_it), TOTAL, when="2026-03-09T09:00:00+00:00")
     config = settings(where)
     config.CourseDirectory.assignment_id = NAME
     with quiet_nbgrader():
         GenerateFeedback(coursedir=CourseDirectory(config=config), config=config).start()
     theirs = {path: path.read_text() for path in where.feedback.rglob("*.html")}
     assert len(theirs) == 4
+    assert all("Noether" in page for page in theirs.values())
+    assert ["cem"] == [path.parts[-3] for path, page in theirs.items() if "It was due on" in page]
     assert theirs == {path: path.read_text() for path in write_feedback(where, [NAME], [])}
 
 
