@@ -14,6 +14,7 @@ from test_jobs import full_disk
 from test_run import notebook
 
 from autograder import course, samples
+from autograder.batch.notebooks import run_notebooks
 from autograder.batch.queue import Report, here
 from autograder.batch.running import Running
 from autograder.grade.journal import Journal, Judgement
@@ -152,6 +153,19 @@ def test_a_lecture_that_ran_beside_others_runs_again_for_the_book_and_not_the_ot
     assert course.run_lectures(folder, build).what == "lectures run: 1 of 1"
     assert course.Lectures(folder, build, alone=True).items == []
     assert course.Lectures(folder, build).items == []
+
+
+def test_a_page_that_another_run_wrote_is_not_taken_for_the_lectures(where):
+    """With other parameters, as CONTRIBUTING shows it: the book would have shown that run."""
+    folder, build = where.course / "lectures", where.course / "build"
+    notebook(folder / "01_tiny.ipynb", "print('size is', size)", parameters="size = 4")
+    course.run_lectures(folder, build)
+    assert course.Lectures(folder, build).items == []
+    run_notebooks([folder / "01_tiny.ipynb"], build, Running({"size": 2}))
+    (page,) = build.rglob("01_tiny.html")
+    assert "size is 2" in page.read_text()
+    assert course.run_lectures(folder, build).what == "lectures run: 1 of 1"
+    assert "size is 4" in page.read_text()
 
 
 def test_a_torn_record_of_lectures_is_written_anew_and_a_full_disk_tears_none(where):
