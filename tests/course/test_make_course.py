@@ -60,9 +60,12 @@ def where(tmp_path_factory):
     return where
 
 
+READ_TO_INSTALL = "Makefile", "pyproject.toml", "constraints.txt"
+
+
 def told_by_make(folder, python, *more, terminal=False):
     """What make says that cannot install with this Python; `folder` has what installing reads."""
-    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+    for name in READ_TO_INSTALL:
         shutil.copyfile(COURSE / name, folder / name)
     command = ["make", "exercises", f"PYTHON={python}", *more]
     if not terminal:
@@ -92,6 +95,15 @@ NO_INDEX = """'-m venv'*) mkdir -p .venv/bin; cp "$0" .venv/bin/python; exit;;
 '-m pip'*) echo Retrying; echo '  ERROR: No matching distribution for torch'; exit 1;;"""
 
 
+INSTALLS = """'-m venv'*) mkdir -p .venv/bin; cp "$0" .venv/bin/python; exit;;
+'-m pip'*) exit;;"""
+ON_ITS_PATH = {
+    "bench": "benchmarks/one.py",
+    "mutants": "answers/mutants.py",
+    "soak": "autograder/soak.py",
+}
+
+
 @pytest.mark.parametrize("python", ["no-python", "ls"])
 def test_make_says_which_python_it_looked_for(tmp_path, python):
     said = told_by_make(tmp_path, python)
@@ -119,6 +131,22 @@ def test_on_a_terminal_pip_speaks_for_itself_and_torch_may_be_small(tmp_path):
     assert "1 of 3: pip itself\nRetrying\n  ERROR: No matching" in said
     assert "pip could not install the course, see above." in said
     assert "torch+cpu is not everywhere: PIP_EXTRA_INDEX_URL=" in said
+
+
+def test_make_works_in_a_folder_whose_name_has_a_space(tmp_path):
+    folder = tmp_path / "my course"
+    for target, name in ON_ITS_PATH.items():
+        (folder / "tests" / name).parent.mkdir(parents=True)
+        (folder / "tests" / name).write_text(f"import beside; print('{target} runs')")
+    (folder / "tests" / "beside.py").touch()
+    for name in READ_TO_INSTALL:
+        shutil.copyfile(COURSE / name, folder / name)
+    acts(folder / "own-python", INSTALLS)
+    path = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    command = ["make", *ON_ITS_PATH, "PYTHON=own-python", "-o", "sandbox", "-o", "network"]
+    done = subprocess.run(command, cwd=folder, env=path, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-3:] == [f"{target} runs" for target in ON_ITS_PATH]
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_make_help_says_what_can_be_chosen_as_readme_promises():
