@@ -17,6 +17,7 @@ from autograder import course, samples
 from autograder.batch.notebooks import run_notebooks
 from autograder.batch.queue import Report, here
 from autograder.batch.running import Running
+from autograder.book import build as book
 from autograder.grade.journal import Journal, Judgement
 from autograder.places import COURSE, Places
 
@@ -181,6 +182,17 @@ def test_a_lecture_that_ran_beside_others_runs_again_for_the_book_and_not_the_ot
     assert course.run_lectures(folder, build).what == "lectures run: 1 of 1"
     assert course.Lectures(folder, build, alone=True).items == []
     assert course.Lectures(folder, build).items == []
+
+
+def test_of_a_book_that_is_not_whole_only_what_is_wrong_is_said(tmp_path, monkeypatch, capsys):
+    """Pages of an earlier one may lie there, and were counted."""
+    (tmp_path / "lectures").mkdir()
+    notebook(tmp_path / "lectures" / "01_tiny.ipynb", "1 / 0")
+    monkeypatch.setattr(book, "COURSE", tmp_path)
+    assert book.main() == 1
+    said = capsys.readouterr()
+    assert '01_tiny.ipynb: code cell 1 "cell-1" raised ZeroDivisionError' in said.err
+    assert "index.html" not in said.out
 
 
 def test_a_page_that_another_run_wrote_is_not_taken_for_the_lectures(where):
