@@ -77,13 +77,13 @@ book: $(INSTALLED) network
 
 bench: $(INSTALLED_FOR_BENCH) sandbox network
 	@set -e; for bench in tests/benchmarks/*.py; do \
-	  PYTHONPATH=$(CURDIR)/tests python $$bench; done
+	  PYTHONPATH="$(CURDIR)/tests" python $$bench; done
 
 mutants: $(INSTALLED)
-	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests python -m answers.mutants
+	@PYTHONPATH="$(CURDIR):$(CURDIR)/tests" python -m answers.mutants
 
 soak: $(INSTALLED) sandbox
-	@PYTHONPATH=$(CURDIR):$(CURDIR)/tests python tests/autograder/soak.py
+	@PYTHONPATH="$(CURDIR):$(CURDIR)/tests" python tests/autograder/soak.py
 
 # From what is committed, in a copy: what earlier builds left here is in none of them.
 RELEASE := $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
@@ -113,7 +113,7 @@ format: $(INSTALLED)
 
 $(INSTALLED): | python
 	@[ -x .venv/bin/python ] && grep -qF "$(CURDIR)/.venv/bin/python" .venv/bin/pip 2>/dev/null \
-	  || $(BASE_PYTHON) -m venv --clear .venv
+	  || "$(BASE_PYTHON)" -m venv --clear .venv
 	@echo "Installing into .venv, this once: some minutes, most of them for torch."
 	@echo "1 of 3: pip itself"  # Debian's own takes four times as long
 	$(call pip_install,--upgrade pip)
@@ -153,18 +153,18 @@ define system_package
 endef
 
 AS_DIGITS := import sys; print("%d.%d" % sys.version_info[:2])
-VERSION := $(if $(BASE_PYTHON),$(shell $(BASE_PYTHON) -c '$(AS_DIGITS)' 2>/dev/null))
+VERSION := $(if $(BASE_PYTHON),$(shell "$(BASE_PYTHON)" -c '$(AS_DIGITS)' 2>/dev/null))
 
 python:
 	@[ -n "$(VERSION)" ] || { echo "No Python is called $(PYTHON) here. The course needs 3.11 or\
  newer: sudo apt-get install python3 python3-venv"; exit 1; }
-	@$(BASE_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is Python\
+	@"$(BASE_PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is Python\
  $(VERSION): the course needs 3.11 or newer. Choose one with: make course PYTHON=python3.12"; exit 1; }
 	@[ -w . ] || { echo "Nothing can be written to $(CURDIR): copy the course to a folder of yours,\
  and run make there."; exit 1; }
-	$(call system_package,$(BASE_PYTHON) -c 'import ensurepip',python$(VERSION)-venv,a Python that can make\
+	$(call system_package,"$(BASE_PYTHON)" -c 'import ensurepip',python$(VERSION)-venv,a Python that can make\
 	 environments)
-	@$(BASE_PYTHON) -c 'import ensurepip' 2>/dev/null || exit 1
+	@"$(BASE_PYTHON)" -c 'import ensurepip' 2>/dev/null || exit 1
 
 sandbox:
 	$(call system_package,command -v bwrap,bubblewrap,the sandbox that student code is graded in)

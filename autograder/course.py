@@ -1,6 +1,7 @@
 """What `make course` does once everything is installed; ends with a table of what it did.
 
-1. Every lecture is executed, and its page written; again only when it or the library changed.
+1. Every lecture is executed, and its page written; again only when it or the library changed, or
+   another run wrote over the page.
 2. The sample class of tests/submissions is graded, recorded, and given its feedback. It also hands
    in every exercise's solution, which must score all points, and its blank, which must score none.
 
@@ -79,8 +80,8 @@ class Lectures:
         changed = [
             one
             for one, stamp in self.stamp_of.items()
-            if self.known.get(one.stem) not in (stamp, inputs[one] + ALONE)
-            or not pages[one].exists()
+            if self.known.get(one.stem)
+            not in [_with_page(of, pages[one]) for of in (stamp, inputs[one] + ALONE)]
         ]
         self.todo = prepare(changed, build)
         self.failed = {one.notebook: "it was not run" for one in self.todo}
@@ -99,8 +100,9 @@ class Lectures:
         if ran.error is not None:
             self.failed[ran.notebook] = ran.error
         else:
-            self.known[ran.notebook.stem] = self.stamp_of[ran.notebook]
-            tqdm.write(f"  {_short(ran.output.with_suffix('.html'))} is there to read")
+            page = ran.output.with_suffix(".html")
+            self.known[ran.notebook.stem] = _with_page(self.stamp_of[ran.notebook], page)
+            tqdm.write(f"  {_short(page)} is there to read")
             sys.stdout.flush()
         write_page(self.stamps, json.dumps(self.known))
         self.ended = time.monotonic()
@@ -223,6 +225,12 @@ def _inputs(notebook: Path) -> str:
         if path.is_file() and "__pycache__" not in path.parts:
             digest.update(path.read_bytes())
     return digest.hexdigest()
+
+
+def _with_page(stamp: str, page: Path) -> str:
+    """A stamp, and which page it stands for: `autograder run` writes others to the same place."""
+    shown = page.read_bytes() if page.exists() else b""
+    return f"{stamp}, page {hashlib.sha256(shown).hexdigest()}"
 
 
 def _short(path: Path) -> str:

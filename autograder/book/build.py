@@ -55,9 +55,11 @@ def main() -> int:
     problems = lectures.problems or build(COURSE, COURSE / "build" / "lectures", target)
     for problem in problems:
         print(problem, file=sys.stderr)
+    if problems:
+        return 1
     pages = len(list(target.rglob("*.html")))
     print(f"{counted(pages, 'page')} in {time.monotonic() - began:.0f} s: build/book/index.html")
-    return 1 if problems else 0
+    return 0
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ class Judgement:
     """What became of one submission. `cells` are the student's: (name, cell type, text).
 
     `notes` are for the student, `suspicions` for the instructor alone. `sandbox` and `devices` say
-    what it ran in and on.
+    what it ran in and on. `not_judged`: why there is none, of what only stands for a judgement.
     """
 
     key: str
@@ -46,6 +46,7 @@ class Judgement:
     cells: list[tuple[str, str, str]] = field(default_factory=list)
     devices: str = str(NO_GPUS)
     suspicions: list[str] = field(default_factory=list)
+    not_judged: str = ""
 
     @property
     def points(self) -> int:
@@ -60,12 +61,13 @@ class Judgement:
     @property
     def complete(self) -> bool:
         """Whether every question could be judged."""
-        return all(verdict.verdict != INFRASTRUCTURE for verdict in self.verdicts)
+        return not self.not_judged and all(v.verdict != INFRASTRUCTURE for v in self.verdicts)
 
     @property
     def why_incomplete(self) -> str:
         """Why the first question that could not be judged was not; "" where all were."""
-        return next((v.message for v in self.verdicts if v.verdict == INFRASTRUCTURE), "")
+        of_questions = (v.message for v in self.verdicts if v.verdict == INFRASTRUCTURE)
+        return self.not_judged or next(of_questions, "")
 
     @property
     def standing(self) -> str:
@@ -147,6 +149,18 @@ class Journal:
             file.write((b"\n" if is_torn else b"") + judgement.as_line())
             file.flush()
             os.fsync(file)
+
+    def count(self, judgement: Judgement) -> Judgement:
+        """Write a judgement, if it is not the latest on its student's assignment already.
+
+        Work that is handed in again as it was before counts again, and what came between does not.
+
+        Raises:
+            OSError: as `append`.
+        """
+        if self.last(judgement.student, judgement.assignment) != judgement:
+            self.append(judgement)
+        return judgement
 
     def _read(self) -> None:
         """Take in what was appended since the last look, but for lines that a crash cut short."""

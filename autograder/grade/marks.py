@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 import nbformat
+from nbformat import NotebookNode
 
 from autograder.cells import is_grade, is_solution
 from autograder.collect.door import hand_ins
@@ -77,10 +78,9 @@ def graded(where: Places, assignments: Collection[str] = ()) -> list[Judgement]:
 
 def read_marks(where: Places, judgements: list[Judgement]) -> dict[tuple[str, str], Marks]:
     """Marks by (assignment, student); the journal's own points where the gradebook has none."""
-    found = {
-        (j.assignment, j.student): Marks(j.points if j.complete else None, j.max_points)
-        for j in judgements
-    }
+    names = {judgement.assignment for judgement in judgements}
+    sources = {name: nbformat.read(where.source(name), as_version=4) for name in names}
+    found = {(j.assignment, j.student): _from_journal(j, sources[j.assignment]) for j in judgements}
     if not where.gradebook.exists():
         return found
     policy = late.class_policy(where)
@@ -124,7 +124,19 @@ def _not_judged(where: Places, assignment: str, student: str, why: str) -> Judge
         for cell in nbformat.read(where.source(assignment), as_version=4).cells
         if is_grade(cell) and not is_solution(cell)
     ]
-    return Judgement("", student, assignment, "", 0, "", 0.0, [], verdicts)
+    about = "", student, assignment, "", 0, "", 0.0, []
+    return Judgement(*about, verdicts, not_judged=why)
+
+
+def _from_journal(judgement: Judgement, source: NotebookNode) -> Marks:
+    """What a judgement alone says of a mark: answers in words wait for a person."""
+    graded = (cell for cell in source.cells if is_grade(cell) and is_solution(cell))
+    words = sum(cell.metadata.nbgrader.points for cell in graded)
+    return Marks(
+        judgement.points if judgement.complete else None,
+        judgement.max_points + words,
+        waiting=judgement.complete and words > 0,
+    )
 
 
 def _marks(

@@ -16,6 +16,7 @@ from pathlib import Path
 import nbformat
 import nbformat.v4
 
+from autograder.pages import write_page
 from autograder.release.rules import KERNELSPEC
 
 KEPT_IN_CELLS = ("jupyter", "limit_seconds", "nbgrader", "tags")
@@ -58,7 +59,7 @@ def is_readable(cell_id: str) -> bool:
 def _normalise(cell: nbformat.NotebookNode) -> None:
     if cell.cell_type == "code":
         cell.outputs, cell.execution_count = [], None
-    cell.source = "\n".join(line.rstrip() for line in cell.source.strip("\n").split("\n"))
+    cell.source = "\n".join(line.rstrip() for line in cell.source.split("\n")).strip("\n")
     kept = {key: cell.metadata.get(key) for key in KEPT_IN_CELLS}
     if not kept["nbgrader"]:  # a test cell is folded in JupyterLab alone
         tags = kept["tags"] or ()
@@ -79,12 +80,22 @@ def main(paths: list[str]) -> int:
     wrong = 0
     for place in map(Path, paths):
         for path in sorted(place.rglob("*.ipynb")) if place.is_dir() else [place]:
-            text = path.read_text(encoding="utf-8")
-            if ".ipynb_checkpoints" not in path.parts and (wanted := normalised(text)) != text:
-                path.write_text(wanted, encoding="utf-8")
-                print(f"{path}: normalised")
+            if ".ipynb_checkpoints" not in path.parts and (said := _normalise_file(path)):
+                print(f"{path}: {said}")
                 wrong = 1
     return wrong
+
+
+def _normalise_file(path: Path) -> str:
+    """What was done to a file, or why nothing could be; "" of a notebook that was normal."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if (wanted := normalised(text)) == text:
+            return ""
+        write_page(path, wanted.encode())
+    except (OSError, ValueError) as error:
+        return f"left as it is: {error}"
+    return "normalised"
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import tiny_course
+from nbformat import write
 
 from autograder.batch.grading import GradeOptions
 from autograder.grade import gradebook
@@ -58,4 +59,17 @@ def make(folder: Path) -> Places:
     judge(where, "ben", DOUBLE, TOTAL)
     judge(where, "cem", DOUBLE, failed(TOTAL, "rank 0: got [1.0, 2], expected [4.5, 5]"))
     judge(where, "dee", DOUBLE, failed(TOTAL, "rank 1: got [-3.0, 2, 7], expected [4, 5, 6]"))
+    return where
+
+
+def of_words(folder: Path) -> Places:
+    """A class of one, Ada, whose exercise has one answer in words and no test; not judged yet."""
+    where = tiny_course.make_course(folder)
+    source = tiny_course.source()
+    source.cells = [cell for cell in source.cells if cell.id in ("tiny", "imports", "why")]
+    source.cells[0].source = tiny_course.HEADER.replace("Points: 6", "Points: 1")
+    write(source, where.source(NAME))
+    release.release(where, [NAME])
+    release.register(where, NAME)
+    tiny_course.hand_in(where, "ada", tiny_course.solved(tiny_course.released(where)))
     return where

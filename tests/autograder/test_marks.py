@@ -25,6 +25,8 @@ from autograder.collect.hand_ins import collect
 from autograder.collect.tables import as_csv
 from autograder.commands import told
 from autograder.grade import late
+from autograder.grade.engine import Grader
+from autograder.grade.gradebook import record
 from autograder.grade.journal import Journal, Judgement
 from autograder.grade.marks import read_marks
 from autograder.grade.verdicts import infrastructure
@@ -170,7 +172,7 @@ def test_a_second_hand_in_whose_time_is_not_known_is_not_late_like_the_first(whe
     assert (now.late_penalty, now.score, now.lateness) == (0, 5, "")
 
 
-def test_nbgraders_own_feedback_is_our_page(where):
+def test_nbgraders_own_feedback_is_our_page_with_lateness_and_the_classs_board(where):
     from nbgrader.converters import GenerateFeedback
     from nbgrader.coursedir import CourseDirectory
 
@@ -178,12 +180,18 @@ def test_nbgraders_own_feedback_is_our_page(where):
     from autograder.release.generate import quiet_nbgrader
     from autograder.report.feedback import write_feedback
 
+    hand_in_at(where, "cem", "2026-03-03T12:00:00")
+    policy(where, f"[late]\npercent_per_day = 10\n[due]\n{NAME} = 2026-03-01T13:00:00+01:00\n")
+    on_it = {"name": "Noether", "row": [["seconds", 0.5]]}
+    judge(where, "ada", replace(DOUBLE, board=on_it), TOTAL, when="2026-03-09T09:00:00+00:00")
     config = settings(where)
     config.CourseDirectory.assignment_id = NAME
     with quiet_nbgrader():
         GenerateFeedback(coursedir=CourseDirectory(config=config), config=config).start()
     theirs = {path: path.read_text() for path in where.feedback.rglob("*.html")}
     assert len(theirs) == 4
+    assert all("Noether" in page for page in theirs.values())
+    assert ["cem"] == [path.parts[-3] for path, page in theirs.items() if "It was due on" in page]
     assert theirs == {path: path.read_text() for path in write_feedback(where, [NAME], [])}
 
 
@@ -347,6 +355,25 @@ def test_a_moodle_worksheet_is_filled_in(where):
     assert "ben: left empty, Moodle says that the grade cannot be changed" in left
 
 
+def test_an_answer_in_words_that_nobody_marked_is_no_zero(tmp_path):
+    where = graded_class.of_words(tmp_path)
+    students(where, **{f"moodle {NAME}": {"12": "ada"}})
+    path = where.class_dir / "lms.csv"
+    path.write_text(MOODLE)
+
+    def told():
+        (row, _), left = export.filled(where, NAME, path)
+        (ours,) = export.plain(where, [NAME])
+        return row["Grade"], ours["max_score"], left[-1].partition(": left empty, ")[2]
+
+    assert told() == ("", 1, "it was handed in, and not graded yet: run autograder grade")
+    for is_entered in (False, True):
+        judge(where, "ada", is_entered=is_entered)
+        assert told() == ("", 1, "a person still has to mark it")
+    mark_words(where, "ada", 1)
+    assert told() == ("100", 1, "")
+
+
 def test_the_formgrader_shows_what_people_are_called(where):
     def names():
         late.apply(where)
@@ -459,12 +486,28 @@ def test_a_mark_given_by_hand_waits_for_a_person_only_where_the_work_below_it_ch
         assert (marks(where, "cem").score, marks(where, "cem").unmarked) == (5, waiting)
 
 
+def test_work_handed_in_again_as_it_was_before_counts_when_the_formgrader_grades_it_too(where):
+    """Right, wrong, and the first again."""
+    right = tiny_course.solved(tiny_course.released(where))
+    wrong = tiny_course.answered(right, total="def total(t):\n    return t")
+    tiny_course.hand_in(where, "ada", wrong)
+    judge(where, "ada", DOUBLE, failed(TOTAL, "rank 0: got 1"), when="2026-03-09T09:00:00+00:00")
+    assert marks(where, "ada").score == 2
+    tiny_course.hand_in(where, "ada", right)
+    with Grader(where, sandboxed=False) as grader:
+        for _ in range(2):
+            record(grader, "ada", NAME)
+    ada = export.plain(where, [NAME])[0]
+    assert (ada["student"], ada["score"], ada["no_mark"]) == ("ada", 5, "")
+    assert len(where.journal.read_bytes().splitlines()) == 4 + 2
+
+
 def test_a_judgement_that_the_gradebook_has_not_yet_is_not_mixed_with_its_older_marks(where):
     """Grading ended between the two."""
     tiny_course.hand_in(where, "cem", tiny_course.solved(tiny_course.released(where)))
     judge(where, "cem", DOUBLE, TOTAL, when="2026-03-09T09:00:00+00:00", is_entered=False)
     rows = {row["student"]: row for row in export.plain(where, [NAME])}
-    assert rows["cem"]["score"] is None
+    assert (rows["cem"]["score"], rows["cem"]["max_score"]) == (None, 6)
     assert "not in the gradebook yet: run autograder grade" in rows["cem"]["no_mark"]
     assert rows["dee"]["score"] == 2
     [page] = write_feedback(where, [NAME], ["cem"])

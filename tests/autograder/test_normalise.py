@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from test_jobs import full_disk
 
 from autograder.release.normalise import is_readable, main, normalised
 
@@ -31,8 +32,9 @@ def test_normalising_removes_what_a_run_leaves_and_names_the_cells():
     assert sorted(book["metadata"]) == ["kernelspec", "language_info"]
 
 
-def test_normalising_twice_changes_nothing_more():
-    once = normalised(messy())
+@pytest.mark.parametrize("source", ["run", "x = 1\n    ", "\n  \ny = 2", "\n \n", ""])
+def test_normalising_twice_changes_nothing_more(source):
+    once = normalised(messy(source=source))
     assert normalised(once) == once
 
 
@@ -73,3 +75,25 @@ def test_the_command_says_what_is_not_normal_and_mends_it(tmp_path, capsys):
     assert main([str(tmp_path)]) == 1
     assert main([str(tmp_path)]) == 0
     assert "book.ipynb: normalised" in capsys.readouterr().out
+
+
+def test_the_command_names_what_is_no_notebook_and_goes_on(tmp_path, capsys):
+    bad = {"conflict": b"<<<<<<< HEAD", "latin": "é".encode("latin-1"), "old": b'{"nbformat": 3}'}
+    for name, data in bad.items():
+        (tmp_path / f"{name}.ipynb").write_bytes(data)
+    (tmp_path / "whole.ipynb").write_text(messy())
+    assert main([str(tmp_path / "gone.ipynb"), str(tmp_path)]) == 1
+    *left, last = capsys.readouterr().out.splitlines()
+    for name, said in zip(("gone", *bad), left, strict=True):
+        assert f"{name}.ipynb: left as it is: " in said
+    assert last.endswith("whole.ipynb: normalised")
+    assert all((tmp_path / f"{name}.ipynb").read_bytes() == data for name, data in bad.items())
+
+
+def test_a_disk_too_full_for_a_notebook_leaves_it_as_it_was(tmp_path, capsys):
+    path = tmp_path / "book.ipynb"
+    path.write_text(messy())
+    with full_disk(100):
+        assert main([str(path)]) == 1
+    assert "book.ipynb: left as it is: " in capsys.readouterr().out
+    assert path.read_text() == messy()

@@ -5,9 +5,10 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import graded_class
 import pytest
 import tiny_course
-from graded_class import DOUBLE, TOTAL, failed
+from graded_class import DOUBLE, TOTAL, failed, judge
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from autograder import serve
@@ -99,6 +100,14 @@ def test_the_page_says_which_wrong_answer_recurs_and_shows_its_code(page):
 def test_the_page_counts_tasks_and_parts(page):
     assert "Task 2 · Total 1 of 5 two ranks: 3 three ranks: 1" in text_of(page).replace(" :", ":")
     assert "Task 1 · Double 4 of 5 two ranks: 1" in text_of(page)
+
+
+def test_an_exercise_of_words_alone_has_a_page_without_tasks(tmp_path):
+    where = graded_class.of_words(tmp_path)
+    judge(where, "ada")
+    page = text_of(write_report(where, where.class_dir / "grades.html").read_text())
+    assert "ada 0 + ?" in page
+    assert "How each task ended" not in page
 
 
 def test_tests_below_one_heading_are_told_apart():

@@ -14,8 +14,10 @@ from test_jobs import full_disk
 from test_run import notebook
 
 from autograder import course, samples
+from autograder.batch.notebooks import run_notebooks
 from autograder.batch.queue import Report, here
 from autograder.batch.running import Running
+from autograder.book import build as book
 from autograder.grade.journal import Journal, Judgement
 from autograder.places import COURSE, Places
 
@@ -59,9 +61,12 @@ def where(tmp_path_factory):
     return where
 
 
+READ_TO_INSTALL = "Makefile", "pyproject.toml", "constraints.txt"
+
+
 def told_by_make(folder, python, *more, terminal=False):
     """What make says that cannot install with this Python; `folder` has what installing reads."""
-    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+    for name in READ_TO_INSTALL:
         shutil.copyfile(COURSE / name, folder / name)
     command = ["make", "exercises", f"PYTHON={python}", *more]
     if not terminal:
@@ -91,6 +96,15 @@ NO_INDEX = """'-m venv'*) mkdir -p .venv/bin; cp "$0" .venv/bin/python; exit;;
 '-m pip'*) echo Retrying; echo '  ERROR: No matching distribution for torch'; exit 1;;"""
 
 
+INSTALLS = """'-m venv'*) mkdir -p .venv/bin; cp "$0" .venv/bin/python; exit;;
+'-m pip'*) exit;;"""
+ON_ITS_PATH = {
+    "bench": "benchmarks/one.py",
+    "mutants": "answers/mutants.py",
+    "soak": "autograder/soak.py",
+}
+
+
 @pytest.mark.parametrize("python", ["no-python", "ls"])
 def test_make_says_which_python_it_looked_for(tmp_path, python):
     said = told_by_make(tmp_path, python)
@@ -118,6 +132,22 @@ def test_on_a_terminal_pip_speaks_for_itself_and_torch_may_be_small(tmp_path):
     assert "1 of 3: pip itself\nRetrying\n  ERROR: No matching" in said
     assert "pip could not install the course, see above." in said
     assert "torch+cpu is not everywhere: PIP_EXTRA_INDEX_URL=" in said
+
+
+def test_make_works_in_a_folder_whose_name_has_a_space(tmp_path):
+    folder = tmp_path / "my course"
+    for target, name in ON_ITS_PATH.items():
+        (folder / "tests" / name).parent.mkdir(parents=True)
+        (folder / "tests" / name).write_text(f"import beside; print('{target} runs')")
+    (folder / "tests" / "beside.py").touch()
+    for name in READ_TO_INSTALL:
+        shutil.copyfile(COURSE / name, folder / name)
+    acts(folder / "own-python", INSTALLS)
+    path = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    command = ["make", *ON_ITS_PATH, "PYTHON=own-python", "-o", "sandbox", "-o", "network"]
+    done = subprocess.run(command, cwd=folder, env=path, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-3:] == [f"{target} runs" for target in ON_ITS_PATH]
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_make_help_says_what_can_be_chosen_as_readme_promises():
@@ -152,6 +182,30 @@ def test_a_lecture_that_ran_beside_others_runs_again_for_the_book_and_not_the_ot
     assert course.run_lectures(folder, build).what == "lectures run: 1 of 1"
     assert course.Lectures(folder, build, alone=True).items == []
     assert course.Lectures(folder, build).items == []
+
+
+def test_of_a_book_that_is_not_whole_only_what_is_wrong_is_said(tmp_path, monkeypatch, capsys):
+    """Pages of an earlier one may lie there, and were counted."""
+    (tmp_path / "lectures").mkdir()
+    notebook(tmp_path / "lectures" / "01_tiny.ipynb", "1 / 0")
+    monkeypatch.setattr(book, "COURSE", tmp_path)
+    assert book.main() == 1
+    said = capsys.readouterr()
+    assert '01_tiny.ipynb: code cell 1 "cell-1" raised ZeroDivisionError' in said.err
+    assert "index.html" not in said.out
+
+
+def test_a_page_that_another_run_wrote_is_not_taken_for_the_lectures(where):
+    """With other parameters, as CONTRIBUTING shows it: the book would have shown that run."""
+    folder, build = where.course / "lectures", where.course / "build"
+    notebook(folder / "01_tiny.ipynb", "print('size is', size)", parameters="size = 4")
+    course.run_lectures(folder, build)
+    assert course.Lectures(folder, build).items == []
+    run_notebooks([folder / "01_tiny.ipynb"], build, Running({"size": 2}))
+    (page,) = build.rglob("01_tiny.html")
+    assert "size is 2" in page.read_text()
+    assert course.run_lectures(folder, build).what == "lectures run: 1 of 1"
+    assert "size is 4" in page.read_text()
 
 
 def test_a_torn_record_of_lectures_is_written_anew_and_a_full_disk_tears_none(where):
