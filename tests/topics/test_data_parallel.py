@@ -243,6 +243,21 @@ def test_every_rank_gets_the_roots_parameters():
         assert_close(parameters, build(1).parameters(), rtol=0, atol=0)
 
 
+def test_what_can_be_walked_only_once_is_sent_and_filled_as_a_list_is():
+    def drive(rank, world_size):
+        module = nn.Linear(2, 1)
+        with torch.no_grad():
+            module.bias.fill_(5.0 * rank)
+            broadcast_parameters(module.parameters(), root=1)
+        module(torch.full((3, 2), 1.0 + rank)).sum().backward()
+        all_reduce_gradients_flat(parameter.grad for parameter in module.parameters())
+        once = module.bias.grad.item()
+        all_reduce_gradients(parameter.grad for parameter in module.parameters())
+        return module.bias.item(), once, module.bias.grad.item()
+
+    assert launch(drive, 3).results == [(5.0, 9.0, 27.0)] * 3
+
+
 @given(st.integers(0, 30), st.integers(1, 9), st.integers(0, 3))
 def test_the_batches_of_an_epoch_hold_every_sample_once(num_samples, batch_rows, epoch):
     found = batches(num_samples, batch_rows, epoch)

@@ -25,6 +25,7 @@ from byhand.zero import (
     ShardedParameters,
     bytes_held,
     bytes_sent,
+    clip,
     flatten,
     lab,
     units,
@@ -175,6 +176,17 @@ def test_any_shapes_and_micro_batches_equal_one_device(sizes, rows, micro_batche
     close(sum(result[0] for result in run.results), wanted[0])
     for result in run.results:
         close(result[2], wanted[1])
+
+
+@pytest.mark.parametrize("kind", [list, iter])
+def test_clipped_shards_have_the_norm_that_is_asked_for(kind):
+    def drive(rank, world_size):
+        shards = [torch.full((2,), 3.0 + rank), torch.zeros(1)]
+        return clip(kind(shards), max_norm=1.0).item(), shards[0].square().sum().item()
+
+    norms, squares = zip(*launch(drive, 2).results, strict=True)
+    assert norms == (50**0.5, 50**0.5)
+    assert sum(squares) == pytest.approx(1)
 
 
 # The flat parameter
