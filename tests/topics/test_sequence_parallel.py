@@ -24,6 +24,7 @@ from byhand.sequence_parallel import (
     SequenceParallelAttention,
     SequenceParallelMLP,
     SequenceParallelNorm,
+    VocabularyParallelEmbedding,
     gather,
     generators,
     reduce_scatter,
@@ -223,6 +224,28 @@ def test_the_split_loss_equals_the_whole(world_size):
         loss, grad = softmax_cross_entropy(*case)
         for rank, mine in enumerate(by_rank):
             assert_close(mine, [loss, grad.tensor_split(world_size, 1)[rank]])
+
+
+@pytest.mark.parametrize("world_size", WORLDS)
+def test_tokens_that_may_not_come_leave_the_split_loss_finite(world_size):
+    logits, targets = random(3, 8), torch.tensor([1, 4, 7])
+    for barred in (0, 2, 3, 6):  # the first columns of two, three or four ranks, and another
+        logits[:, barred] = -torch.inf
+    loss, grad = softmax_cross_entropy(logits, targets)
+    assert loss.isfinite()
+    for rank, mine in enumerate(launch(loss_of, world_size, (logits, targets)).results):
+        assert_close(mine, [loss, grad.tensor_split(world_size, 1)[rank]])
+
+
+def test_a_row_that_no_token_asks_for_is_not_in_the_sum_of_the_ranks():
+    table = random(4, 3)
+    table[::2] = torch.nan  # the first row of each of two ranks
+
+    def look_up(rank, world_size):
+        embedding = VocabularyParallelEmbedding(table, torch.zeros(2, 3, **FLOAT64))
+        return embedding.forward(torch.tensor([[3, 1]]))[0]
+
+    assert_close([torch.cat(launch(look_up, 2).results, 1)[0]], [table[[3, 1]]])
 
 
 @pytest.mark.parametrize("vocabulary", [None, 10])

@@ -50,7 +50,7 @@ class VocabularyParallelEmbedding(Layer):
         Sends (n-1)/n · T·D elements per rank: one reduce-scatter.
         """
         rows, found = _within(tokens - self.first, len(self.table))
-        y = reduce_scatter(self.table[rows] * found.unsqueeze(-1), self.group)
+        y = reduce_scatter(self.table[rows].where(found.unsqueeze(-1), 0), self.group)
         return y + shard(self.positions[: tokens.shape[1]], 0, self.group), tokens
 
     def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[None, Pair]:
@@ -128,7 +128,7 @@ def vocabulary_parallel_cross_entropy(
     shifted = logits - largest[:, None]
     column, found = _within(targets - first, logits.shape[1])
     rows = torch.arange(len(targets), device=logits.device)
-    answer = shifted[rows, column] * found  # 0 where another rank has it
+    answer = shifted[rows, column].where(found, 0)  # 0 where another rank has it; not 0 · -inf
     exponentials = shifted.exp_()
     sums = torch.stack([exponentials.sum(dim=1), answer])
     dist.all_reduce(sums, group=group)
