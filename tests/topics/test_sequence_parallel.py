@@ -403,20 +403,21 @@ def test_lecture_12_sums_and_counts_its_gradients_by_their_placements(world_size
 # Overlap
 
 
-def products(rank, world_size, weight, x, hidden):
+def products(rank, world_size, weight, x, hidden, by_column):
     def multiply(shard):
-        return shard @ weight.T
+        return (weight @ shard.mT).mT if by_column else shard @ weight.T
 
     mine = shard(x, -2)
     rings = [gather_while(mine, multiply), scatter_while(hidden[rank], multiply)]
     return rings, [multiply(gather(mine)), reduce_scatter(multiply(hidden[rank]))]
 
 
+@pytest.mark.parametrize("by_column", [False, True])  # how a product's result lies in memory
 @pytest.mark.parametrize("world_size", WORLDS)
-def test_a_ring_of_products_equals_the_collective_and_the_product(world_size):
+def test_a_ring_of_products_equals_the_collective_and_the_product(world_size, by_column):
     ((weight, _),) = random_weights([6, 6], **FLOAT64)
     x, hidden = random(2, 12, 6), random(world_size, 2, 12, 6, seed=1)
-    run = launch(products, world_size, (weight, x, hidden))
+    run = launch(products, world_size, (weight, x, hidden, by_column))
     for rings, plain in run.results:
         assert_close(rings, plain)
     shard = x.nbytes // world_size
