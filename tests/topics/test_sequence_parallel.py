@@ -462,6 +462,8 @@ def test_the_formula_is_the_papers():
         assert found == pytest.approx(s * h * factor)
     with pytest.raises(ValueError, match="no way is called 'both'"):
         activation_bytes("both", s, h, t)
+    with pytest.raises(ValueError, match=r"'sequence, gathered 2x'; .*'sequence, gathered twice'$"):
+        run_layer("sequence, gathered 2x", 2)
 
 
 def test_the_scores_are_not_saved_where_they_are_computed_again():

@@ -31,7 +31,7 @@ from byhand.zero import (
     units,
 )
 from byhand.zero.exchange import exchange
-from byhand.zero.paper import GATHER, REDUCE, step_on_paper
+from byhand.zero.paper import GATHER, REDUCE, WATCHED, step_on_paper
 
 WORLD_SIZES = (1, 2, 3, 4)
 STAGES = {1: ShardedOptimizer, 2: ShardedGradients, 3: ShardedParameters}
@@ -550,6 +550,13 @@ def test_on_paper_a_step_takes_what_the_lecture_adds_up(variant, seconds):
     gathers = {"data parallel": 0, "stage 3": 12, "stage 3, no prefetch": 12}.get(variant, 6)
     assert [kind for kind, *_ in spans].count("all_gather") == gathers
     assert lab.LAYER_BYTES / LINK == GATHER + REDUCE
+
+
+@pytest.mark.parametrize("how", [lab.watch, step_on_paper])
+def test_a_variant_that_there_is_not_is_no_other_one(how):
+    assert set(WATCHED) == {"data parallel", *lab.VARIANTS}
+    with pytest.raises(ValueError, match=r"no variant is called 'stage3'; .* 'stage 3, kept'$"):
+        how("stage3")
 
 
 def test_the_table_adds_up_to_sixteen_bytes_a_parameter():
