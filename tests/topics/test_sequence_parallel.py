@@ -612,8 +612,20 @@ def test_loss_parallel_computes_the_same_and_sends_the_same_bytes():
             lambda: vocabulary_parallel_cross_entropy(torch.ones(1, 2), torch.tensor([4])),
             "a target of 4: a vocabulary of 4 has 0 to 3",
         ),
+        (
+            lambda: sequence_parallel_gpt(random_gpt(10, 4, 4, 2, 1)).forward(
+                torch.tensor([[1, 2, 3, 10]])
+            ),
+            "a token of 10: a vocabulary of 10 has 0 to 9",
+        ),
+        (
+            lambda: sequence_parallel_gpt(random_gpt(10, 4, 4, 2, 1)).forward(
+                torch.tensor([[1, 2, 3, -1]])
+            ),
+            "a token of -1: a vocabulary of 10 has 0 to 9",
+        ),
     ],
-    ids=["sum", "vocabulary", "dropout", "targets", "cut", "target"],
+    ids="sum vocabulary dropout targets cut target token negative".split(),
 )
 def test_what_does_not_fit_is_refused_with_its_numbers(attempt, sentence):
     def on_rank(rank, world_size):

@@ -48,7 +48,11 @@ class VocabularyParallelEmbedding(Layer):
 
         Each rank looks up its own rows and has 0 for the others: their sum over ranks is E[tokens].
         Sends (n-1)/n · T·D elements per rank: one reduce-scatter.
+
+        Raises:
+            ValueError: a number is no token of the vocabulary.
         """
+        _check_tokens(tokens, "token", self.vocabulary)
         rows, found = _within(tokens - self.first, len(self.table))
         y = reduce_scatter(self.table[rows].where(found.unsqueeze(-1), 0), self.group)
         return y + shard(self.positions[: tokens.shape[1]], 0, self.group), tokens
@@ -166,9 +170,13 @@ def _check_columns(logits: Tensor, targets: Tensor, vocabulary: int, group: Grou
             f"logits {list(logits.shape)} and targets {list(targets.shape)} do not fit: this rank "
             f"has {last - first} of {vocabulary} columns, as tensor_split cuts, and a target a row"
         )
-    if targets.min() < 0 or targets.max() >= vocabulary:
-        wrong = int(targets.min()) if targets.min() < 0 else int(targets.max())
-        raise ValueError(
-            f"a target of {wrong}: a vocabulary of {vocabulary} has 0 to {vocabulary - 1}"
-        )
+    _check_tokens(targets, "target", vocabulary)
     return first
+
+
+def _check_tokens(tokens: Tensor, what: str, vocabulary: int) -> None:
+    wrong = tokens[(tokens < 0) | (tokens >= vocabulary)]
+    if len(wrong):
+        raise ValueError(
+            f"a {what} of {wrong[0]}: a vocabulary of {vocabulary} has 0 to {vocabulary - 1}"
+        )
