@@ -213,6 +213,16 @@ def test_a_send_that_takes_time_delays_only_the_receiver():
     assert timeline.seconds == pytest.approx(6 + 2 * 0.5)
 
 
+def test_a_link_that_is_shared_carries_first_what_was_sent_first_whoever_waits_for_it():
+    forwards = [Action("forward", i) for i in (0, 1)]
+    backwards = [Action("backward", i) for i in (0, 1)]
+    late = [forwards[1], backwards[1], forwards[0], backwards[0]]
+    timeline = simulate([[*forwards, *reversed(backwards)], late], send=4, shared_links=True)
+    starts = {(span.stage, span.action): span.start for span in timeline.spans}
+    assert starts[1, forwards[1]] == 1 + 4 + 4  # behind 0, which is taken later
+    assert starts[0, backwards[0]] == 12 + 4 + 4
+
+
 # Where the parts of the model are
 
 
