@@ -525,6 +525,21 @@ def test_a_parameter_without_a_gradient_is_named_and_nobody_hangs():
         launch(leaves_a_parameter_out, 2)
 
 
+def test_after_a_backward_that_left_a_parameter_out_a_whole_one_is_summed():
+    def drive(rank, world_size):
+        module = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])
+        hooks = GradientHooks(module, bucket_bytes=1)
+        module[1](torch.ones(3, 2)).sum().backward()
+        with pytest.raises(RuntimeError, match="bucket 2 of 4 never left: 1 of its"):
+            hooks.finish()
+        module.zero_grad()
+        module[1](module[0](torch.ones(3, 2))).sum().backward()
+        hooks.finish()
+        return module[1].bias.grad
+
+    assert_close(launch(drive, 2).results, [torch.full((2,), 6.0)] * 2)
+
+
 # What the lecture shows
 
 
