@@ -95,7 +95,7 @@ def run(
     \b
     autograder run lectures/
     autograder run lectures/02_collectives.ipynb -p world_size 2
-    autograder run lectures/ --slurm --nodes 2 --gpus 4 -p world_size 8
+    autograder run lectures/ --slurm --nodes 2 --gpus 2 -p world_size 4
     """
     from autograder.batch.notebooks import find_notebooks, run_notebooks
     from autograder.batch.running import Running

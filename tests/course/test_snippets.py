@@ -7,12 +7,14 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Sequence
 
 import answers
 import nbformat
 import pytest
 
 from autograder import cli
+from autograder.batch.notebooks import find_notebooks
 from autograder.places import COURSE
 from byhand.runtime.walls.isolation import why_no_sandbox
 
@@ -31,6 +33,8 @@ LINES = [
 TEACHING = [line for name, line in LINES if name == "README.md" and "autograder" in line]
 CLASS = [line for line in TEACHING if "--slurm" not in line and "--backend" not in line]
 CLUSTER = [line for line in TEACHING if line not in CLASS]
+HELP = re.findall(r"autograder run .*", cli.main.commands["run"].help)
+RUNS = [*HELP, *(line for line in CLUSTER if line.startswith("autograder run"))]
 MAKE = [line for _, line in LINES if line.startswith("make")]
 PROGRAM = [line for _, line in LINES if line.startswith("python -m byhand")]
 PAGE = (COURSE / "autograder" / "README.md").read_text()
@@ -108,6 +112,25 @@ def test_the_commands_for_a_cluster_are_understood(line):
     """The tests of Slurm run their like on a cluster."""
     _, name, *arguments = shlex.split(line)
     cli.main.commands[name].make_context(name, arguments)
+
+
+def allowed(comment: str) -> Sequence[int]:
+    """What a parameter may be, as its comment says: "at least 2", "2 to 8", or "2, 4 or 8"."""
+    words = comment.partition(";")[0]
+    numbers = list(map(int, re.findall(r"\d+", words)))
+    if "at least" in words:
+        return range(numbers[0], 1000)
+    return range(numbers[0], numbers[-1] + 1) if " to " in words else numbers
+
+
+@pytest.mark.parametrize("line", RUNS)
+def test_a_printed_run_gives_parameters_that_all_its_lectures_allow(line):
+    given = cli.main.commands["run"].make_context("run", shlex.split(line)[2:]).params
+    for lecture in find_notebooks(COURSE / path for path in given["paths"]):
+        source = "\n".join(cell.source for cell in nbformat.read(lecture, as_version=4).cells)
+        for name, value in given["parameters"].items():
+            if told := re.search(rf"^{name} = .*#(.*)$", source, re.MULTILINE):
+                assert value in allowed(told[1]), f"{lecture.name}: {told[0]}, not {value}"
 
 
 @pytest.mark.parametrize("line", TOLD)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byhand import PerRank, collectives, launch
-from byhand.collectives.lab import NAMES, ROOTED, busiest, demonstrate, matrix
+from byhand.collectives.lab import NAMES, ROOTED, busiest, demonstrate, links, matrix
 
 WORLD_SIZES = (1, 2, 3, 4)
 ROW = 3  # elements
@@ -311,3 +311,14 @@ def test_the_busiest_rank_sends_or_receives_the_most():
 
     run = launch(to_rank_0, 3)
     assert run.ledger.sent_bytes("send") == busiest(run) == 2 * 5 * 8
+
+
+def test_links_are_counted_in_the_tensor_that_rank_0_returned_and_in_nothing_else():
+    def drive(rank, world_size):
+        return collectives.gather(torch.ones(2), root=rank_of_root)
+
+    rank_of_root = 0
+    assert links(launch(drive, 3)) == {(1, 0): 1 / 3, (2, 0): 1 / 3}
+    rank_of_root = 1
+    with pytest.raises(ValueError, match=r"rank 0 returned a NoneType, .*: let each rank return"):
+        links(launch(drive, 3))

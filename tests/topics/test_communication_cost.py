@@ -298,9 +298,11 @@ def test_every_collective_can_be_swept(collective):
     assert len(found.points()) == 3
 
 
-def test_an_unknown_collective_is_refused():
+def test_an_unknown_collective_and_a_send_on_one_rank_are_refused():
     with pytest.raises(ValueError, match="unknown collective 'sum'"):
         sweep("sum")
+    with pytest.raises(ValueError, match="world_size is 1, but a send goes from the first rank to"):
+        sweep("send", 1)
 
 
 @pytest.mark.gpu

@@ -243,6 +243,21 @@ def test_every_rank_gets_the_roots_parameters():
         assert_close(parameters, build(1).parameters(), rtol=0, atol=0)
 
 
+def test_what_can_be_walked_only_once_is_sent_and_filled_as_a_list_is():
+    def drive(rank, world_size):
+        module = nn.Linear(2, 1)
+        with torch.no_grad():
+            module.bias.fill_(5.0 * rank)
+            broadcast_parameters(module.parameters(), root=1)
+        module(torch.full((3, 2), 1.0 + rank)).sum().backward()
+        all_reduce_gradients_flat(parameter.grad for parameter in module.parameters())
+        once = module.bias.grad.item()
+        all_reduce_gradients(parameter.grad for parameter in module.parameters())
+        return module.bias.item(), once, module.bias.grad.item()
+
+    assert launch(drive, 3).results == [(5.0, 9.0, 27.0)] * 3
+
+
 @given(st.integers(0, 30), st.integers(1, 9), st.integers(0, 3))
 def test_the_batches_of_an_epoch_hold_every_sample_once(num_samples, batch_rows, epoch):
     found = batches(num_samples, batch_rows, epoch)
@@ -508,6 +523,21 @@ def leaves_a_parameter_out(rank, world_size):
 def test_a_parameter_without_a_gradient_is_named_and_nobody_hangs():
     with pytest.raises(RankError, match="bucket 1 of 2 never left: 1 of its parameters"):
         launch(leaves_a_parameter_out, 2)
+
+
+def test_after_a_backward_that_left_a_parameter_out_a_whole_one_is_summed():
+    def drive(rank, world_size):
+        module = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2)])
+        hooks = GradientHooks(module, bucket_bytes=1)
+        module[1](torch.ones(3, 2)).sum().backward()
+        with pytest.raises(RuntimeError, match="bucket 2 of 4 never left: 1 of its"):
+            hooks.finish()
+        module.zero_grad()
+        module[1](module[0](torch.ones(3, 2))).sum().backward()
+        hooks.finish()
+        return module[1].bias.grad
+
+    assert_close(launch(drive, 2).results, [torch.full((2,), 6.0)] * 2)
 
 
 # What the lecture shows

@@ -185,6 +185,23 @@ def test_a_stage_told_its_shape_gives_the_unsplit_models_loss_and_gradients(make
     assert got.peak_in_flight == simulate(schedule).peak_in_flight
 
 
+def test_a_stage_sends_what_its_layers_make_however_that_lies_in_memory():
+    weights, _, labels = digits_like([3, 3], 4)
+    x = torch.randn(3, 4, dtype=torch.float64).T  # and a GELU of it lies by column, too
+
+    def step(rank, world_size):
+        layers = MLP.from_weights(weights) if rank else GELU()
+        stage = Stage(layers, [x], [labels], softmax_cross_entropy, (4, 3))
+        stage.forward(0)
+        stage.backward(0)
+        return stage.finish()
+
+    loss, _ = softmax_cross_entropy(
+        MLP.from_weights(weights).forward(GELU().forward(x)[0])[0], labels
+    )
+    torch.testing.assert_close(launch(step, 2).results[1], loss)
+
+
 def train(rank, world_size, weights, x, labels, schedule):
     chunks = chunks_of(weights, rank, schedule)
     pipeline = Pipeline(chunks, schedule, *boundary(weights))

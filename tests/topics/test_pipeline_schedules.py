@@ -74,12 +74,12 @@ def test_interleaving_divides_the_idle_time_by_the_chunks(p, groups, v):
 
 @given(stages, batches, costs)
 @many
-def test_zero_bubble_h1_idles_f_plus_b_minus_w_and_holds_p(p, m, cost):
-    forward, backward_input, backward_weight = cost
+def test_zero_bubble_h1_idles_f_plus_b_minus_what_w_fills_and_holds_p(p, m, cost):
+    forward, backward_input, _ = cost
     timeline = simulate(zero_bubble_h1(p, m), *cost)
     assert max(timeline.peak_in_flight) <= p
-    if m >= p and backward_weight <= min(forward, backward_input):
-        expected = (p - 1) * (forward + backward_input - backward_weight)
+    if m >= p:
+        expected = (p - 1) * (forward + backward_input - min(cost))
         assert timeline.idle_seconds == pytest.approx([expected] * p)
 
 
@@ -211,6 +211,16 @@ def test_counts_that_make_no_pipeline_are_refused():
 def test_a_send_that_takes_time_delays_only_the_receiver():
     timeline = simulate(gpipe(2, 1), send=0.5)
     assert timeline.seconds == pytest.approx(6 + 2 * 0.5)
+
+
+def test_a_link_that_is_shared_carries_first_what_was_sent_first_whoever_waits_for_it():
+    forwards = [Action("forward", i) for i in (0, 1)]
+    backwards = [Action("backward", i) for i in (0, 1)]
+    late = [forwards[1], backwards[1], forwards[0], backwards[0]]
+    timeline = simulate([[*forwards, *reversed(backwards)], late], send=4, shared_links=True)
+    starts = {(span.stage, span.action): span.start for span in timeline.spans}
+    assert starts[1, forwards[1]] == 1 + 4 + 4  # behind 0, which is taken later
+    assert starts[0, backwards[0]] == 12 + 4 + 4
 
 
 # Where the parts of the model are

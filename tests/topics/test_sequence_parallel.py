@@ -24,6 +24,7 @@ from byhand.sequence_parallel import (
     SequenceParallelAttention,
     SequenceParallelMLP,
     SequenceParallelNorm,
+    VocabularyParallelEmbedding,
     gather,
     generators,
     reduce_scatter,
@@ -225,6 +226,28 @@ def test_the_split_loss_equals_the_whole(world_size):
             assert_close(mine, [loss, grad.tensor_split(world_size, 1)[rank]])
 
 
+@pytest.mark.parametrize("world_size", WORLDS)
+def test_tokens_that_may_not_come_leave_the_split_loss_finite(world_size):
+    logits, targets = random(3, 8), torch.tensor([1, 4, 7])
+    for barred in (0, 2, 3, 6):  # the first columns of two, three or four ranks, and another
+        logits[:, barred] = -torch.inf
+    loss, grad = softmax_cross_entropy(logits, targets)
+    assert loss.isfinite()
+    for rank, mine in enumerate(launch(loss_of, world_size, (logits, targets)).results):
+        assert_close(mine, [loss, grad.tensor_split(world_size, 1)[rank]])
+
+
+def test_a_row_that_no_token_asks_for_is_not_in_the_sum_of_the_ranks():
+    table = random(4, 3)
+    table[::2] = torch.nan  # the first row of each of two ranks
+
+    def look_up(rank, world_size):
+        embedding = VocabularyParallelEmbedding(table, torch.zeros(2, 3, **FLOAT64))
+        return embedding.forward(torch.tensor([[3, 1]]))[0]
+
+    assert_close([torch.cat(launch(look_up, 2).results, 1)[0]], [table[[3, 1]]])
+
+
 @pytest.mark.parametrize("vocabulary", [None, 10])
 def test_three_numbers_a_token_cross(vocabulary):
     logits, targets = random(6, 10), torch.arange(6)
@@ -380,20 +403,21 @@ def test_lecture_12_sums_and_counts_its_gradients_by_their_placements(world_size
 # Overlap
 
 
-def products(rank, world_size, weight, x, hidden):
+def products(rank, world_size, weight, x, hidden, by_column):
     def multiply(shard):
-        return shard @ weight.T
+        return (weight @ shard.mT).mT if by_column else shard @ weight.T
 
     mine = shard(x, -2)
     rings = [gather_while(mine, multiply), scatter_while(hidden[rank], multiply)]
     return rings, [multiply(gather(mine)), reduce_scatter(multiply(hidden[rank]))]
 
 
+@pytest.mark.parametrize("by_column", [False, True])  # how a product's result lies in memory
 @pytest.mark.parametrize("world_size", WORLDS)
-def test_a_ring_of_products_equals_the_collective_and_the_product(world_size):
+def test_a_ring_of_products_equals_the_collective_and_the_product(world_size, by_column):
     ((weight, _),) = random_weights([6, 6], **FLOAT64)
     x, hidden = random(2, 12, 6), random(world_size, 2, 12, 6, seed=1)
-    run = launch(products, world_size, (weight, x, hidden))
+    run = launch(products, world_size, (weight, x, hidden, by_column))
     for rings, plain in run.results:
         assert_close(rings, plain)
     shard = x.nbytes // world_size
@@ -438,6 +462,8 @@ def test_the_formula_is_the_papers():
         assert found == pytest.approx(s * h * factor)
     with pytest.raises(ValueError, match="no way is called 'both'"):
         activation_bytes("both", s, h, t)
+    with pytest.raises(ValueError, match=r"'sequence, gathered 2x'; .*'sequence, gathered twice'$"):
+        run_layer("sequence, gathered 2x", 2)
 
 
 def test_the_scores_are_not_saved_where_they_are_computed_again():
@@ -586,8 +612,20 @@ def test_loss_parallel_computes_the_same_and_sends_the_same_bytes():
             lambda: vocabulary_parallel_cross_entropy(torch.ones(1, 2), torch.tensor([4])),
             "a target of 4: a vocabulary of 4 has 0 to 3",
         ),
+        (
+            lambda: sequence_parallel_gpt(random_gpt(10, 4, 4, 2, 1)).forward(
+                torch.tensor([[1, 2, 3, 10]])
+            ),
+            "a token of 10: a vocabulary of 10 has 0 to 9",
+        ),
+        (
+            lambda: sequence_parallel_gpt(random_gpt(10, 4, 4, 2, 1)).forward(
+                torch.tensor([[1, 2, 3, -1]])
+            ),
+            "a token of -1: a vocabulary of 10 has 0 to 9",
+        ),
     ],
-    ids=["sum", "vocabulary", "dropout", "targets", "cut", "target"],
+    ids="sum vocabulary dropout targets cut target token negative".split(),
 )
 def test_what_does_not_fit_is_refused_with_its_numbers(attempt, sentence):
     def on_rank(rank, world_size):

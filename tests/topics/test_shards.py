@@ -52,6 +52,6 @@ def test_tensors_lie_in_a_flat_one_and_come_back():
     flat[0] = 7
     assert (first[0, 0], second) == (7, 6)
     copies = [torch.zeros(2, 3, dtype=torch.int64), torch.zeros((), dtype=torch.int64)]
-    copy_back(flat, copies)
+    copy_back(flat, iter(copies))
     assert torch.equal(copies[0], first)
     assert copies[1] == 6

@@ -25,12 +25,13 @@ from byhand.zero import (
     ShardedParameters,
     bytes_held,
     bytes_sent,
+    clip,
     flatten,
     lab,
     units,
 )
 from byhand.zero.exchange import exchange
-from byhand.zero.paper import GATHER, REDUCE, step_on_paper
+from byhand.zero.paper import GATHER, REDUCE, WATCHED, step_on_paper
 
 WORLD_SIZES = (1, 2, 3, 4)
 STAGES = {1: ShardedOptimizer, 2: ShardedGradients, 3: ShardedParameters}
@@ -175,6 +176,17 @@ def test_any_shapes_and_micro_batches_equal_one_device(sizes, rows, micro_batche
     close(sum(result[0] for result in run.results), wanted[0])
     for result in run.results:
         close(result[2], wanted[1])
+
+
+@pytest.mark.parametrize("kind", [list, iter])
+def test_clipped_shards_have_the_norm_that_is_asked_for(kind):
+    def drive(rank, world_size):
+        shards = [torch.full((2,), 3.0 + rank), torch.zeros(1)]
+        return clip(kind(shards), max_norm=1.0).item(), shards[0].square().sum().item()
+
+    norms, squares = zip(*launch(drive, 2).results, strict=True)
+    assert norms == (50**0.5, 50**0.5)
+    assert sum(squares) == pytest.approx(1)
 
 
 # The flat parameter
@@ -538,6 +550,13 @@ def test_on_paper_a_step_takes_what_the_lecture_adds_up(variant, seconds):
     gathers = {"data parallel": 0, "stage 3": 12, "stage 3, no prefetch": 12}.get(variant, 6)
     assert [kind for kind, *_ in spans].count("all_gather") == gathers
     assert lab.LAYER_BYTES / LINK == GATHER + REDUCE
+
+
+@pytest.mark.parametrize("how", [lab.watch, step_on_paper])
+def test_a_variant_that_there_is_not_is_no_other_one(how):
+    assert set(WATCHED) == {"data parallel", *lab.VARIANTS}
+    with pytest.raises(ValueError, match=r"no variant is called 'stage3'; .* 'stage 3, kept'$"):
+        how("stage3")
 
 
 def test_the_table_adds_up_to_sixteen_bytes_a_parameter():

@@ -17,6 +17,7 @@ from torch import Tensor
 from byhand.collectives import algorithms as collectives
 from byhand.collectives.with_torch import WITH_TORCH
 from byhand.runtime import Run, launch
+from byhand.words import an
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
     from ipywidgets import VBox
@@ -183,10 +184,19 @@ def busiest(run: Run) -> int:
 
 
 def links(run: Run) -> dict[tuple[int, int], float]:
-    """By (sender, receiver): what was sent, in tensors of the size that rank 0 returned."""
-    sent = Counter()
+    """By (sender, receiver): what was sent, in tensors of the size that rank 0 returned.
+
+    Raises:
+        ValueError: rank 0 returned no tensor.
+    """
+    sent, whole = Counter(), run.results[0]
+    if not isinstance(whole, Tensor):
+        raise ValueError(
+            f"rank 0 returned {an(type(whole).__name__)}, but links are counted in tensors of the "
+            "size that rank 0 returned: let each rank return its tensor"
+        )
     for event in run.ledger.select("send"):
-        sent[event.rank, event.peer] += event.sent_bytes / run.results[0].nbytes
+        sent[event.rank, event.peer] += event.sent_bytes / whole.nbytes
     return dict(sent)
 
 

@@ -66,13 +66,15 @@ class GradientHooks:
         Raises:
             RuntimeError: a parameter had no gradient, so its bucket never left.
         """
-        if self.next < len(self.buckets):
+        left, missing = self.next, [bucket.missing for bucket in self.buckets]
+        self.next = 0  # the next backward begins anew, whether this one was whole or not
+        for bucket in self.buckets:
+            bucket.missing = len(bucket.parameters)
+        if left < len(self.buckets):
             raise RuntimeError(
-                f"bucket {self.next} of {len(self.buckets)} never left: "
-                f"{self.buckets[self.next].missing} of its parameters had no gradient"
+                f"bucket {left} of {len(self.buckets)} never left: {missing[left]} of its "
+                "parameters had no gradient"
             )
         for bucket in self.buckets:
             bucket.pending.wait()
             copy_back(bucket.flat, [parameter.grad for parameter in bucket.parameters])
-            bucket.missing = len(bucket.parameters)
-        self.next = 0

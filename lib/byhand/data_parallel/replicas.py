@@ -11,7 +11,7 @@ Source: Li et al. 2020, arXiv:2006.15704 (PyTorch Distributed), sections 3.2 and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -24,7 +24,7 @@ from byhand.model.shards import copy_back, shard, views
 
 
 def broadcast_parameters(
-    parameters: Sequence[Tensor], root: int = 0, group: dist.ProcessGroup | None = None
+    parameters: Iterable[Tensor], root: int = 0, group: dist.ProcessGroup | None = None
 ) -> None:
     """Set every rank's parameters to those of `root`, a rank within `group`, in place.
 
@@ -37,13 +37,14 @@ def broadcast_parameters(
     >>> launch(begin, 3).results
     [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
     """
+    parameters = list(parameters)  # walked twice; `nn.Module.parameters()` can be walked once
     flat = torch.cat([parameter.flatten() for parameter in parameters])
     dist.broadcast(flat, group=group, group_src=root)
     copy_back(flat, parameters)
 
 
 def all_reduce_gradients(
-    gradients: Sequence[Tensor], group: dist.ProcessGroup | None = None
+    gradients: Iterable[Tensor], group: dist.ProcessGroup | None = None
 ) -> None:
     """Sum each gradient over the ranks, in place: partial -> replicated. One all-reduce each.
 
@@ -60,7 +61,7 @@ def all_reduce_gradients(
 
 
 def all_reduce_gradients_flat(
-    gradients: Sequence[Tensor], group: dist.ProcessGroup | None = None
+    gradients: Iterable[Tensor], group: dist.ProcessGroup | None = None
 ) -> None:
     """The same by one all-reduce of them all; costs a second copy of the gradients.
 
@@ -69,6 +70,7 @@ def all_reduce_gradients_flat(
     >>> launch(total, 2).ledger.count("all_reduce", rank=0)
     1
     """
+    gradients = list(gradients)
     flat = torch.cat([gradient.flatten() for gradient in gradients])
     dist.all_reduce(flat, group=group)
     copy_back(flat, gradients)

@@ -34,8 +34,8 @@ class Neighbour:
     puts that in, too. A replacement makes its own, of new tensors.
     """
 
-    def __init__(self, tensors: list[Tensor], group: Group = None, distance: int = 1):
-        self.tensors, self.group, self.distance = tensors, group, distance
+    def __init__(self, tensors: Iterable[Tensor], group: Group = None, distance: int = 1):
+        self.tensors, self.group, self.distance = list(tensors), group, distance
         self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
         if distance % self.size == 0:
             raise ValueError(

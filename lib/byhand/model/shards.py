@@ -10,7 +10,7 @@ None of them sends anything.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import torch
 import torch.distributed as dist
@@ -71,7 +71,8 @@ def views(flat: Tensor, shapes: Iterable[torch.Size]) -> Iterator[Tensor]:
         begin += shape.numel()
 
 
-def copy_back(flat: Tensor, tensors: Sequence[Tensor]) -> None:
+def copy_back(flat: Tensor, tensors: Iterable[Tensor]) -> None:
     """Fill the tensors, in place, with what lies in `flat` end to end."""
+    tensors = list(tensors)
     for tensor, view in zip(tensors, views(flat, [t.shape for t in tensors]), strict=True):
         tensor.copy_(view)

@@ -78,6 +78,7 @@ class Stage:
 
     def send(self, tensor: Tensor, peer: int) -> None:
         """Begin to send, and go on; the tensor must stay as it is until it has left."""
+        tensor = tensor.contiguous()  # a message's numbers lie row by row
         self.sends.append((dist.isend(tensor, peer), tensor))
 
     def finish(self) -> Tensor | None:

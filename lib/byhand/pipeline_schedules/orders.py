@@ -9,14 +9,15 @@ checked (`check`), timed on paper (`simulate`), drawn (`figures.schedule`) and e
     1F1B              (p-1)(F + B)               min(p - r, m)
     interleaved       (p-1)(F + B) / v           min(2(p-r-1) + (v-1)p + 1, v·m) chunks
     breadth_first     (p-1)(F + B) / v           v·m chunks
-    zero_bubble_h1    (p-1)(F + B_input - W)     p
+    zero_bubble_h1    (p-1)(F + B_input - W) †   p
     zero_bubble_h2    (p-1)F, or 0 *             2p - 1
     zero_bubble_v     (p-1)F / 2, or 0 *         2p chunks
     dual_pipe_v       (p-1)F / 2                 2p + 1 chunks
 
 p stages, m micro-batches, v chunks per stage; F one forward of a whole stage, B = B_input + W one
 backward; the last three for F = B_input = W and m of 2p or more. * 0 where no stage waits at the
-end of a step for the others (`Timeline.period`).
+end of a step for the others (`Timeline.period`). † for m of p or more, and a W that is no longer
+than F and B_input: of a longer one only as much as the shorter of these fills idle time.
 Sources: Huang et al. 2019 (GPipe); Narayanan et al. 2021 (1F1B, interleaved); Lamy-Poirier 2022
 (breadth-first, arXiv:2211.05953); Qi et al. 2023 (zero bubble, arXiv:2401.10241), sections 2 and 6;
 DeepSeek-AI 2024 (DualPipe, arXiv:2412.19437), its V form as torch orders it.

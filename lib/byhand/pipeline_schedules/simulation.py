@@ -17,6 +17,7 @@ from byhand.pipeline_schedules.actions import (
     in_order,
     makes,
     needs,
+    receiver,
     route_of,
 )
 
@@ -106,7 +107,7 @@ def simulate(
     the last or the first one longer. A whole backward takes backward_input + backward_weight; what
     crosses to another stage arrives `send` seconds after it was made, or send(sender, receiver)
     seconds where boundaries differ; stages do not wait for their sends. With `shared_links` a
-    message waits for those before it on the link between the two stages.
+    message waits for those sent before it on the link between the two stages.
 
     Raises:
         ScheduleError: see `check`; or not one number for each global stage.
@@ -120,20 +121,20 @@ def simulate(
     check(schedule)
     route = route_of(schedule)
     seconds = seconds_by_kind(len(route), forward, backward_input, backward_weight)
-    made: dict[Product | None, float] = {}
+    there: list[dict[Product | None, float]] = [{} for _ in schedule]  # when a stage has a product
     free, link_free = [0.0] * len(schedule), dict[tuple[int, int], float]()
     spans = []
     for stage, action in in_order(schedule):
-        start = free[stage]
-        for product in needs(action, stage, route):
-            ready, link = made[product], (route[product.place], stage)
-            if link[0] != stage:
-                begin = max(ready, link_free.get(link, 0.0)) if shared_links else ready
-                ready = link_free[link] = begin + (send(*link) if callable(send) else send)
-            start = max(start, ready)
+        start = max([free[stage], *(there[stage][need] for need in needs(action, stage, route))])
         free[stage] = end = start + seconds[action.kind][route.place[stage, action.chunk]]
-        made[makes(action, stage, route)] = end
         spans.append(Span(stage, action, start, end))
+        product = makes(action, stage, route)
+        there[stage][product] = end
+        to = receiver(product, route) if product else None
+        if to is not None and to != stage:  # it leaves at once, behind what left before it
+            begin = max(end, link_free.get((stage, to), 0.0)) if shared_links else end
+            arrival = begin + (send(stage, to) if callable(send) else send)
+            there[to][product] = link_free[stage, to] = arrival
     return Timeline(spans, len(schedule))
 
 

@@ -67,9 +67,18 @@ def sent_bytes(
     return found
 
 
+def check_way(way: str) -> None:
+    """Accept one of WAYS.
+
+    Raises:
+        ValueError: it is none of them.
+    """
+    if way not in WAYS:
+        raise ValueError(f"no way is called {way!r}; there are {', '.join(map(repr, WAYS))}")
+
+
 def _layer(way: str, num_features: int, itemsize: int) -> tuple[Part, Part]:
     """Attention and MLP, whatever the heads and positions: neither counts but in the scores."""
-    if way not in WAYS:
-        raise ValueError(f"no way is called {way!r}; there are {', '.join(WAYS)}")
+    check_way(way)
     _, attention, mlp, *_ = gpt(1, num_features, 1, 1, 1, itemsize=itemsize).parts
     return attention, mlp

@@ -52,10 +52,10 @@ def scatter_while(x: Tensor, product: Product, group: Group = None) -> Tensor:
     """
     rank, world_size = dist.get_rank(group), dist.get_world_size(group)
     shards = x.split(equal_shards(x.shape[-2], "token", group), dim=-2)
-    total = product(shards[rank - 1])
+    total = product(shards[rank - 1]).contiguous()
     for distance in range(2, world_size + 1):
         arriving = torch.empty_like(total)
-        works = _pass(total.contiguous(), rank + 1, arriving, rank - 1, group)
+        works = _pass(total, rank + 1, arriving, rank - 1, group)
         term = product(shards[rank - distance])
         for work in works:
             work.wait()

@@ -48,9 +48,13 @@ class VocabularyParallelEmbedding(Layer):
 
         Each rank looks up its own rows and has 0 for the others: their sum over ranks is E[tokens].
         Sends (n-1)/n · T·D elements per rank: one reduce-scatter.
+
+        Raises:
+            ValueError: a number is no token of the vocabulary.
         """
+        _check_tokens(tokens, "token", self.vocabulary)
         rows, found = _within(tokens - self.first, len(self.table))
-        y = reduce_scatter(self.table[rows] * found.unsqueeze(-1), self.group)
+        y = reduce_scatter(self.table[rows].where(found.unsqueeze(-1), 0), self.group)
         return y + shard(self.positions[: tokens.shape[1]], 0, self.group), tokens
 
     def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[None, Pair]:
@@ -128,7 +132,7 @@ def vocabulary_parallel_cross_entropy(
     shifted = logits - largest[:, None]
     column, found = _within(targets - first, logits.shape[1])
     rows = torch.arange(len(targets), device=logits.device)
-    answer = shifted[rows, column] * found  # 0 where another rank has it
+    answer = shifted[rows, column].where(found, 0)  # 0 where another rank has it; not 0 · -inf
     exponentials = shifted.exp_()
     sums = torch.stack([exponentials.sum(dim=1), answer])
     dist.all_reduce(sums, group=group)
@@ -166,9 +170,13 @@ def _check_columns(logits: Tensor, targets: Tensor, vocabulary: int, group: Grou
             f"logits {list(logits.shape)} and targets {list(targets.shape)} do not fit: this rank "
             f"has {last - first} of {vocabulary} columns, as tensor_split cuts, and a target a row"
         )
-    if targets.min() < 0 or targets.max() >= vocabulary:
-        wrong = int(targets.min()) if targets.min() < 0 else int(targets.max())
-        raise ValueError(
-            f"a target of {wrong}: a vocabulary of {vocabulary} has 0 to {vocabulary - 1}"
-        )
+    _check_tokens(targets, "target", vocabulary)
     return first
+
+
+def _check_tokens(tokens: Tensor, what: str, vocabulary: int) -> None:
+    wrong = tokens[(tokens < 0) | (tokens >= vocabulary)]
+    if len(wrong):
+        raise ValueError(
+            f"a {what} of {wrong[0]}: a vocabulary of {vocabulary} has 0 to {vocabulary - 1}"
+        )

@@ -27,7 +27,7 @@ from byhand.model.optimizers import SGD, AdamW
 from byhand.runtime import Event, Run, VirtualNetwork, launch
 from byhand.tools.asleep import LAYER_BYTES, Sleep, stretches
 from byhand.zero.exchange import exchange
-from byhand.zero.paper import BACKWARD, FORWARD, NUM_LAYERS
+from byhand.zero.paper import BACKWARD, FORWARD, NUM_LAYERS, check_variant
 from byhand.zero.stages import ShardedGradients, ShardedOptimizer, ShardedParameters
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
@@ -186,7 +186,11 @@ def watch(
     sends half of what an all-reduce does, and gloo's own as much.
     The step of the optimizer is left out of stage 3, for it sends nothing; stages 1 and 2 end
     with it.
+
+    Raises:
+        ValueError: there is no such variant.
     """
+    check_variant(variant)
 
     def on_rank(rank: int, world_size: int) -> list[list[tuple]]:
         """The diary of each step, whose moments count from the barrier at its start."""

@@ -8,6 +8,14 @@ from __future__ import annotations
 
 NUM_LAYERS, FORWARD, BACKWARD = 6, 0.015, 0.04  # seconds a layer
 GATHER, REDUCE = 0.01, 0.01  # seconds of the link a layer
+WATCHED = (
+    "data parallel",
+    "stage 1",
+    "stage 2",
+    "stage 3",
+    "stage 3, no prefetch",
+    "stage 3, kept",  # its weights stay for backward
+)
 
 
 def step_on_paper(
@@ -15,10 +23,12 @@ def step_on_paper(
 ) -> list[tuple[str, int, float, float]]:
     """What one rank computes, and what travels: the fields of `byhand.figures.Span`.
 
-    variant: "data parallel", "stage 1", "stage 2", "stage 3", "stage 3, no prefetch", or "stage 3,
-    kept", whose weights stay for backward. gather, reduce: seconds of the link a layer; an
-    all-reduce takes both.
+    variant: one of WATCHED. gather, reduce: seconds of the link a layer; an all-reduce takes both.
+
+    Raises:
+        ValueError: there is no such variant.
     """
+    check_variant(variant)
     ahead, spans = 1 if variant == "stage 3, no prefetch" else 2, []
     whole = not variant.startswith("stage 3")  # the weights, all the time
     summing = "all_reduce" if variant == "data parallel" else "reduce_scatter"
@@ -39,6 +49,17 @@ def step_on_paper(
                 link = max(clock, link) + reducing
                 spans.append((summing, layer, link - reducing, link))
     return spans + _after_backward(variant, max(clock, link), gather, reduce)
+
+
+def check_variant(variant: str) -> None:
+    """Accept one of WATCHED.
+
+    Raises:
+        ValueError: it is none of them.
+    """
+    if variant not in WATCHED:
+        there = ", ".join(map(repr, WATCHED))
+        raise ValueError(f"no variant is called {variant!r}; there are {there}")
 
 
 def _after_backward(

@@ -254,7 +254,7 @@ class ShardedParameters(ShardedGradients):
                 flat.free()
 
 
-def clip(gradients: list[Tensor], max_norm: float, group: Group = None) -> Tensor:
+def clip(gradients: Iterable[Tensor], max_norm: float, group: Group = None) -> Tensor:
     """Scale the ranks' shards, in place, so that their norm together is at most max_norm.
 
     Returns the norm before, the same on all ranks. One all-reduce of 8 bytes.
@@ -266,6 +266,7 @@ def clip(gradients: list[Tensor], max_norm: float, group: Group = None) -> Tenso
     [(tensor(5., dtype=torch.float64), tensor([0.6000])),
      (tensor(5., dtype=torch.float64), tensor([0.8000]))]
     """
+    gradients = list(gradients)
     norms = [torch.linalg.vector_norm(gradient, dtype=torch.float64) for gradient in gradients]
     square = torch.stack(norms).square().sum()
     dist.all_reduce(square, group=group)

@@ -75,10 +75,15 @@ def sweep(
     sizes: in bytes as nccl-tests counts them; rounded up to whole elements for every rank.
 
     Raises:
-        ValueError: a collective not in CALLS.
+        ValueError: a collective not in CALLS, or a send on one rank.
     """
     if collective not in CALLS:
         raise ValueError(f"unknown collective {collective!r}; known are {', '.join(CALLS)}")
+    if collective == "send" and world_size < 2:
+        raise ValueError(
+            f"world_size is {world_size}, but a send goes from the first rank to the last: give "
+            "two ranks or more"
+        )
     step = 1 if collective in ("send", "broadcast", "all_reduce") else world_size
     counts = [-(-num_bytes // (ELEMENT_BYTES * step)) * step for num_bytes in sizes]
 

@@ -27,7 +27,7 @@ from byhand.model.text import text_batches
 from byhand.model.training import train_alone
 from byhand.model.transformer import Residual
 from byhand.runtime import Run, launch
-from byhand.sequence_parallel.formulas import activation_bytes
+from byhand.sequence_parallel.formulas import activation_bytes, check_way
 from byhand.sequence_parallel.gpt import sequence_parallel_gpt, sequence_parallel_parts
 from byhand.sequence_parallel.layers import Dropout, SequenceColumnLinear, generators
 from byhand.tensor_parallel.gpt import tensor_parallel_parts
@@ -86,7 +86,11 @@ def run_layer(
     """One layer forward and backward on fresh ranks; results[rank] is what forward saved.
 
     That is a list of (what it is, bytes, digest of their content), one for each storage.
+
+    Raises:
+        ValueError: `way` is not one of formulas.WAYS.
     """
+    check_way(way)
 
     def on_rank(rank: int, world_size: int) -> list[tuple[str, int, str]]:
         """What is saved here."""
