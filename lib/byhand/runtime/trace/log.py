@@ -10,7 +10,7 @@ BEGIN   the rank entered the function
 FORM    calls that name form `index` look like this
 CALL    it made its next communication call, of form `index`; value WAIT or ASIDE: and waits for it
 WAIT    it stands still for call number `index`; value 1: it computed since the call
-ASIDE   a thread stands still for it beside another, which may go on
+ASIDE   a thread stands still for it up to a time-out of its own, or beside another: one may go on
 AWAKE   it goes on
 DONE    the call completed (only where the backend tells, and the rank did not wait at once)
 END     it left the function; value: the most bytes it held, or NOT_FOLLOWED
@@ -200,7 +200,7 @@ class RankLog:
     def outstanding(self) -> Event | None:
         """The first call that the rank made, has not waited for, and whose partners are missing.
 
-        None where a thread stands still for one aside: another may go on.
+        None where a thread stands still for one aside: it, or another, may go on.
         """
         left = [c for c in self.calls.values() if not c.matched and c.wait_end is None]
         stands_aside = any(c.wait_start is not None and c is not self.waiting for c in left)
