@@ -19,7 +19,7 @@ from byhand.runtime.process.place import OPEN, Place
 from byhand.runtime.process.whereabouts import whereabouts
 from byhand.runtime.run import Options, Run
 from byhand.runtime.system import RANK_FILES, check_room
-from byhand.runtime.trace.log import LONG_CAPACITY
+from byhand.runtime.trace.log import long_capacity
 from byhand.runtime.watch.supervise import Supervisor
 from byhand.words import counted
 
@@ -83,7 +83,7 @@ class Launcher:
                 "backend": self.place.backend(asked.backend, world_size) if asked.setup else "",
             }
             if asked.older is not None:
-                spec["log_bytes"] = LONG_CAPACITY
+                spec["log_bytes"] = long_capacity()
             seconds = asked.deadline
             if self.left is not None:
                 seconds = max(0.0, min(seconds, self.left))

@@ -23,6 +23,7 @@ import json
 import math
 import mmap
 import os
+import resource
 import struct
 import threading
 from dataclasses import dataclass, field, fields
@@ -113,6 +114,17 @@ def _fits(name: str, kind: str, value: Any) -> bool:
 
 def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < 1 << 63
+
+
+def long_capacity() -> int:
+    """LONG_CAPACITY, or less where this process's address space is limited (ulimit -v).
+
+    A rank, whose limit is the same, maps its log whole: that gets a quarter, and all else the rest.
+    """
+    space = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if space == resource.RLIM_INFINITY:
+        return LONG_CAPACITY
+    return min(LONG_CAPACITY, max(CAPACITY, space // 4))
 
 
 def log_file(name: str, capacity: int = CAPACITY) -> int:
