@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -213,6 +214,17 @@ def test_the_ranks_end_with_the_process_that_launched_them(launcher, tmp_path):
     process.wait()
     pids = [path.name for path in tmp_path.iterdir()]
     wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids))
+
+
+def test_where_open_files_run_out_a_sentence_names_the_limit_and_none_stays_open(launcher):
+    before, limits = os.listdir("/proc/self/fd"), resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
+    try:
+        with pytest.raises(LaunchError, match=r"64 ranks need more .* its 256 \(ulimit -n\)"):
+            launch_on(launcher, sleeps, 64)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert os.listdir("/proc/self/fd") == before
 
 
 def test_a_virtual_network_belongs_to_one_machine(launcher):

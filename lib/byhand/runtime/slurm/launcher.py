@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import pickle
 import shutil
@@ -26,6 +27,7 @@ from byhand.runtime.process.team import Team
 from byhand.runtime.process.whereabouts import whereabouts
 from byhand.runtime.run import Options, Run
 from byhand.runtime.slurm import epoch, placement
+from byhand.runtime.system import no_files_left
 from byhand.runtime.trace.log import append_log
 from byhand.runtime.watch.supervise import Supervisor
 
@@ -82,14 +84,32 @@ class Step(Team):
         nodes = os.environ.get("SLURM_JOB_NUM_NODES") or os.environ.get("SLURM_NNODES") or "1"
         self.folder = folder
         self.num_nodes = min(int(nodes), world_size)
-        pairs = [Member.create(rank) for rank in range(world_size)]
-        self.members = [member for member, _ in pairs]
-        self.theirs = [theirs for _, (theirs, *_) in pairs]  # which a rank here would have
+        self.members: list[Member] = []
+        self.theirs: list[socket.socket] = []  # which a rank here would have
         self._exits: dict[int, int] = {}
         self.answers: dict[str, list[Any]] = defaultdict(list)
-        self.news, self.wake = socket.socketpair()
+        with contextlib.ExitStack() as opened:
+            try:
+                self._open(world_size, opened)
+            except OSError as error:
+                if error.errno != errno.EMFILE:
+                    raise
+                raise LaunchError(no_files_left(world_size)) from None
+            self.opened = opened.pop_all()
+        self.closing = threading.Event()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _open(self, world_size: int, opened: contextlib.ExitStack) -> None:
+        """Open all that a step needs, and start srun; `opened` closes it."""
+        for rank in range(world_size):
+            member, (theirs, *_) = Member.create(rank)
+            opened.callback(member.close)
+            self.members.append(member)
+            self.theirs.append(opened.enter_context(theirs))
+        self.news, self.wake = map(opened.enter_context, socket.socketpair())
         self.news.setblocking(False)
-        self.srun_output = tempfile.TemporaryFile()
+        self.srun_output = opened.enter_context(tempfile.TemporaryFile())
         self.process = subprocess.Popen(
             self._command(),
             start_new_session=True,
@@ -99,9 +119,6 @@ class Step(Team):
             env=environment(),
         )
         self.stdin: Any = self.process.stdin
-        self.closing = threading.Event()
-        self.reader = threading.Thread(target=self._read, daemon=True)
-        self.reader.start()
 
     def _command(self) -> list[str]:
         number = str(self.num_nodes)
@@ -198,8 +215,5 @@ class Step(Team):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(CLOSE_SECONDS)
                 break
-        for member in self.members:
-            member.close()
-        for one in (*self.theirs, self.news, self.wake, self.srun_output):
-            one.close()
+        self.opened.close()
         self.reader.join()
