@@ -44,7 +44,8 @@ class SlurmLauncher:
         """As Launcher.run. The deadline begins when the ranks have been forked.
 
         Raises:
-            LaunchError: this process is in no allocation, or a node did not come, or was lost.
+            LaunchError: this process is in no allocation, no folder can be made where its nodes
+                meet, or a node did not come, or was lost.
         """
         if asked.network is not None:
             raise ValueError(
@@ -61,8 +62,7 @@ class SlurmLauncher:
         header: dict[str, Any] = {"alone": asked.alone, "memory": bool(asked.memory)}
         header["there"] = whereabouts(os.environ)  # srun takes the environment along
         calls = pickled()
-        shared = os.environ.get("BYHAND_SHARED", os.getcwd())
-        with tempfile.TemporaryDirectory(prefix=".byhand-", dir=shared) as folder:
+        with _shared_folder() as folder:
             Path(folder, "request").write_bytes(pickle.dumps((spec, header, calls)))
             step = Step(Path(folder), world_size)
             try:
@@ -75,6 +75,23 @@ class SlurmLauncher:
         """Nothing waits between launches."""
 
     close = leave = start
+
+
+def _shared_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder in which the nodes meet.
+
+    Raises:
+        LaunchError: none can be made there.
+    """
+    where = os.environ.get("BYHAND_SHARED") or "."
+    try:
+        return tempfile.TemporaryDirectory(prefix=".byhand-", dir=os.path.abspath(where))
+    except OSError as error:
+        named = "the current directory" if where == "." else f"BYHAND_SHARED={where}"
+        raise LaunchError(
+            f"no folder in which the nodes meet can be made in {named}: {error.strerror}. Set"
+            " BYHAND_SHARED to a folder that exists, that all nodes see, and that you may write to"
+        ) from None
 
 
 class Step(Team):
@@ -201,7 +218,7 @@ class Step(Team):
         elif kind == "wake":
             self.theirs[rank].sendall(value)
         elif kind == "exit":
-            self._exits[rank] = value
+            self.members[rank].has_its_call, self._exits[rank] = value
             self.wake.send(b".")
         else:
             os.write(getattr(self.members[rank], f"{kind}_fd"), value)
