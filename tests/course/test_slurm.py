@@ -3,7 +3,7 @@
 import contextlib
 import json
 import os
-import socket
+import resource
 import subprocess
 import sys
 import threading
@@ -31,6 +31,7 @@ from autograder.cli import main
 from autograder.places import CourseError
 from byhand.runtime import DeadlineError, LaunchError, VirtualNetwork
 from byhand.runtime.launching import launch_on
+from byhand.runtime.process.member import Member
 from byhand.runtime.slurm import placement
 from byhand.runtime.slurm.launcher import SlurmLauncher
 from byhand.runtime.slurm.node import received
@@ -137,11 +138,12 @@ def test_neighbouring_ranks_share_a_node():
 
 
 def test_a_rank_that_ends_before_it_reads_its_call_has_nothing_to_say():
-    here, rank = socket.socketpair()
-    here.send(b"the call")
+    member, (rank, *_) = Member.create(0)
+    member.control.send(b"the call")
     rank.close()
-    with here:
-        assert received(here) == b""
+    assert received(member) == b""
+    assert not member.started(), "and what was seen once is known"
+    member.close()
 
 
 def test_outside_an_allocation_the_error_says_how_to_get_one(monkeypatch):
@@ -182,6 +184,20 @@ def test_an_error_on_another_node_names_rank_and_line(launcher):
         launch_on(launcher, dies, 4)
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_why_a_rank_on_a_node_could_not_start_is_told(launcher):
+    with pytest.raises(LaunchError, match=r'rank \d could not start: ValueError: backend "nccl"'):
+        launch_on(launcher, add, 4, args=(torch.ones(1),), backend="nccl")
+
+
+def test_a_shared_folder_that_is_not_there_is_told_with_what_to_do(launcher, monkeypatch, tmp_path):
+    monkeypatch.setenv("BYHAND_SHARED", str(tmp_path / "nowhere"))
+    with pytest.raises(
+        LaunchError, match=r"BYHAND_SHARED=.*/nowhere: No such file .*\. Set BYHAND"
+    ):
+        launch_on(launcher, sleeps, 4)
+
+
 def test_a_deadlock_across_nodes_is_named_as_on_one(launcher):
     with pytest.raises(byhand.DeadlockError) as error:
         launch_on(launcher, one_call_fewer, 4)
@@ -213,6 +229,17 @@ def test_the_ranks_end_with_the_process_that_launched_them(launcher, tmp_path):
     process.wait()
     pids = [path.name for path in tmp_path.iterdir()]
     wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids))
+
+
+def test_where_open_files_run_out_a_sentence_names_the_limit_and_none_stays_open(launcher):
+    before, limits = os.listdir("/proc/self/fd"), resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, limits[1]))
+    try:
+        with pytest.raises(LaunchError, match=r"64 ranks need more .* its 256 \(ulimit -n\)"):
+            launch_on(launcher, sleeps, 64)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert os.listdir("/proc/self/fd") == before
 
 
 def test_a_virtual_network_belongs_to_one_machine(launcher):

@@ -447,6 +447,13 @@ def test_launch_inside_a_rank_is_refused():
         launch(lambda rank, world_size: byhand.launch(add_up, 2), 1)
 
 
+def test_what_the_reader_set_in_the_environment_ranks_have(monkeypatch):
+    monkeypatch.setenv("TORCH_CPP_LOG_LEVEL", "INFO")
+    with Launcher() as fresh:
+        run = launch_on(fresh, lambda rank, world_size: os.environ["TORCH_CPP_LOG_LEVEL"], 1)
+    assert run.results == ["INFO"]
+
+
 def main(rank, world_size):
     """The literature's form: the function sets itself up and cleans up."""
     setup(rank, world_size)

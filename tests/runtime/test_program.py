@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -523,6 +524,17 @@ def test_more_calls_than_are_kept_are_counted_all_the_same(run, tmp_path, monkey
     assert calls(done.stderr) == {"all_reduce": 12_000}
     events = json.loads((tmp_path / "run.json").read_text())["traceEvents"]
     assert 1000 <= len(events) < 12_000
+
+
+def _limit_address_space() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (48 << 30, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+def test_a_program_runs_where_the_shell_limits_its_address_space() -> None:
+    words = command("-n", 2, PROGRAMS / "many_calls.py", 10)
+    how = {"stderr": subprocess.PIPE, "text": True, "env": environment()}
+    done = subprocess.run(words, check=False, preexec_fn=_limit_address_space, **how)
+    assert (done.returncode, calls(done.stderr)) == (0, {"all_reduce": 20}), done.stderr
 
 
 @pytest.mark.parametrize("number", ["many", "0"])

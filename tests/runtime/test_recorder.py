@@ -165,6 +165,42 @@ def test_a_rank_that_goes_on_after_a_time_out_does_not_wait_in_the_call():
     assert late.wait_start > sent.wait_end  # the last of its two waits
 
 
+def helps_when_nobody_comes(rank, world_size, seconds):
+    if rank == 1:
+        dist.recv(torch.empty(3), 0)
+        dist.all_reduce(torch.ones(3))
+        return None
+    work = dist.all_reduce(torch.ones(3), async_op=True)
+    with pytest.raises(RuntimeError):
+        work.wait(seconds)
+    dist.send(torch.ones(3), 1)
+    return work.wait()
+
+
+@pytest.mark.parametrize("second", [timedelta(seconds=1), 1.0])  # longer than to find a deadlock
+def test_a_rank_that_waits_with_a_time_out_of_its_own_may_go_on(second):
+    run = launch(helps_when_nobody_comes, 2, (second,))
+    assert words(run) == ["all_reduce sum", "send"]
+
+
+def calls_the_roll(rank, world_size, limit):
+    if rank == 0:
+        with pytest.raises(RuntimeError, match="Rank 1 failed to pass monitoredBarrier"):
+            dist.monitored_barrier(timeout=limit)
+        return "rank 1 has left"
+    return None
+
+
+def test_a_monitored_barrier_with_a_time_out_of_its_own_may_find_who_has_left():
+    run = launch(calls_the_roll, 2, (timedelta(seconds=1),))
+    assert run.results[0] == "rank 1 has left"
+
+
+def test_the_default_time_out_of_a_monitored_barrier_only_ends_a_hang():
+    with pytest.raises(DeadlockError, match=r"rank 0 waits in barrier .* rank 1 returned"):
+        launch(calls_the_roll, 2, (None,))
+
+
 def functional_calls(rank, world_size):
     group = dist.group.WORLD
     functional.all_reduce(torch.ones(3), "sum", group).wait()

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from byhand.runtime.errors import TamperedError
-from byhand.runtime.ledger import Call
+from byhand.runtime.ledger import Call, Event
 from byhand.runtime.process.member import LOOK_BYTES, Member
 from byhand.runtime.trace import log as trace
 from byhand.runtime.trace.log import (
@@ -202,6 +202,43 @@ def test_receives_from_anyone_cost_no_more_when_many_messages_wait():
     for call in log.feed(b"".join([*sends, *receives])):
         matcher.add(call)
     assert time.thread_time() - began < 10
+
+
+class Counted(tuple):
+    """A tuple that knows how often one looked into it."""
+
+    looks = 0
+
+    def __getitem__(self, at):
+        self.looks += 1
+        return super().__getitem__(at)
+
+
+def all_to_all(num_ranks, sends=None, receives=None):
+    """The calls of one all-to-all, in which each rank sends one element to each."""
+    ones, group = (1,) * num_ranks, tuple(range(num_ranks))
+    sends, receives = sends or [ones] * num_ranks, receives or [ones] * num_ranks
+    how = {"op": "all_to_all", "group_name": "0", "group": group, "start": 0.0}
+    return [Event(rank=r, sends=sends[r], receives=receives[r], **how) for r in group]
+
+
+def test_an_all_to_all_is_compared_once_for_each_pair_of_ranks():
+    matcher, sends = Matcher(), [Counted((1,) * 30) for _ in range(30)]
+    for call in all_to_all(30, sends):
+        matcher.add(call)
+    assert matcher.problem is None
+    assert sum(row.looks for row in sends) <= 2 * 30 * 30
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+@pytest.mark.parametrize(("sender", "receiver"), [(0, 2), (2, 0), (1, 1)])
+def test_splits_that_do_not_fit_are_told_in_whatever_order_ranks_call(order, sender, receiver):
+    matcher, sends = Matcher(), [[1, 1, 1] for _ in range(3)]
+    sends[sender][receiver] = 2
+    calls = all_to_all(3, [tuple(row) for row in sends])
+    for rank in order:
+        matcher.add(calls[rank])
+    assert f"rank {sender} sends 2 elements to rank {receiver}, which" in matcher.problem
 
 
 def test_a_stack_of_endless_words_is_read_at_once(member):

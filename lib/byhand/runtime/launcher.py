@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import resource
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,10 +17,9 @@ from byhand.runtime.process.member import Deadline, send_calls
 from byhand.runtime.process.place import OPEN, Place
 from byhand.runtime.process.whereabouts import whereabouts
 from byhand.runtime.run import Options, Run
-from byhand.runtime.system import RANK_FILES, check_room
-from byhand.runtime.trace.log import LONG_CAPACITY
+from byhand.runtime.system import check_room, no_files_left
+from byhand.runtime.trace.log import long_capacity
 from byhand.runtime.watch.supervise import Supervisor
-from byhand.words import counted
 
 if TYPE_CHECKING:
     from byhand.runtime.network.virtual import VirtualNetwork
@@ -83,7 +81,7 @@ class Launcher:
                 "backend": self.place.backend(asked.backend, world_size) if asked.setup else "",
             }
             if asked.older is not None:
-                spec["log_bytes"] = LONG_CAPACITY
+                spec["log_bytes"] = long_capacity()
             seconds = asked.deadline
             if self.left is not None:
                 seconds = max(0.0, min(seconds, self.left))
@@ -245,7 +243,7 @@ class Launcher:
                 if error.errno != errno.EMFILE:
                     raise
                 if not self._warm:
-                    raise LaunchError(_no_files_left(spec["world_size"])) from None
+                    raise LaunchError(no_files_left(spec["world_size"])) from None
             while self._warm:  # who waits gives up the files that are open for it
                 self._warm.popitem()[1].end()
 
@@ -267,14 +265,6 @@ class Launcher:
     def _waiting(self, spec: dict[str, Any]) -> int:
         """How many ranks wait, with those that one more team adds."""
         return spec["world_size"] + sum(len(team.members) for team in self._warm.values())
-
-
-def _no_files_left(world_size: int) -> str:
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return (
-        f"{counted(world_size, 'rank')} need more open files than this process has left of its"
-        f" {most} (ulimit -n), {RANK_FILES} a rank. Ask for fewer ranks, close files, or raise it"
-    )
 
 
 def _key(spec: dict[str, Any]) -> tuple:

@@ -130,6 +130,15 @@ def check_room(world_size: int) -> None:
     )
 
 
+def no_files_left(world_size: int) -> str:
+    """Why so many ranks could not be started: a sentence for where files cannot be opened."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return (
+        f"{counted(world_size, 'rank')} need more open files than this process has left of its"
+        f" {most} (ulimit -n), {RANK_FILES} a rank. Ask for fewer ranks, close files, or raise it"
+    )
+
+
 def check_backend(backend: str) -> None:
     """Refuse a word that names no backend; whether one can run here, torch knows.
 

@@ -46,10 +46,10 @@ ENVIRON = {
 
 
 def environment() -> dict[str, str]:
-    """This process's environment, as a fork server needs it."""
+    """This process's environment, as a fork server needs it; what the reader has set is his."""
     package = str(Path(__file__).parents[3])
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
-    return {**os.environ, **ENVIRON, **new_mark(), "PYTHONPATH": path}
+    return {**ENVIRON, **os.environ, **new_mark(), "PYTHONPATH": path}
 
 
 class ForkClient:

@@ -84,7 +84,7 @@ def main(fds: list[int], spec: dict[str, Any], place: Place) -> None:
     control = socket.socket(fileno=os.dup(control_fd))
     if spec["setup"]:
         process_group.setup(rank, world_size, spec["backend"])
-        if spec["backend"] == "gloo":
+        if dist.get_backend() == "gloo":  # then none begins before all are connected
             rehearse()
     header, call = receive(control)  # from here on what goes wrong is the function's own
     known = len(sys.modules)

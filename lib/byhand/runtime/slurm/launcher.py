@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import pickle
 import shutil
@@ -26,6 +27,7 @@ from byhand.runtime.process.team import Team
 from byhand.runtime.process.whereabouts import whereabouts
 from byhand.runtime.run import Options, Run
 from byhand.runtime.slurm import epoch, placement
+from byhand.runtime.system import no_files_left
 from byhand.runtime.trace.log import append_log
 from byhand.runtime.watch.supervise import Supervisor
 
@@ -42,7 +44,8 @@ class SlurmLauncher:
         """As Launcher.run. The deadline begins when the ranks have been forked.
 
         Raises:
-            LaunchError: this process is in no allocation, or a node did not come, or was lost.
+            LaunchError: this process is in no allocation, no folder can be made where its nodes
+                meet, or a node did not come, or was lost.
         """
         if asked.network is not None:
             raise ValueError(
@@ -59,8 +62,7 @@ class SlurmLauncher:
         header: dict[str, Any] = {"alone": asked.alone, "memory": bool(asked.memory)}
         header["there"] = whereabouts(os.environ)  # srun takes the environment along
         calls = pickled()
-        shared = os.environ.get("BYHAND_SHARED", os.getcwd())
-        with tempfile.TemporaryDirectory(prefix=".byhand-", dir=shared) as folder:
+        with _shared_folder() as folder:
             Path(folder, "request").write_bytes(pickle.dumps((spec, header, calls)))
             step = Step(Path(folder), world_size)
             try:
@@ -75,6 +77,23 @@ class SlurmLauncher:
     close = leave = start
 
 
+def _shared_folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder in which the nodes meet.
+
+    Raises:
+        LaunchError: none can be made there.
+    """
+    where = os.environ.get("BYHAND_SHARED") or "."
+    try:
+        return tempfile.TemporaryDirectory(prefix=".byhand-", dir=os.path.abspath(where))
+    except OSError as error:
+        named = "the current directory" if where == "." else f"BYHAND_SHARED={where}"
+        raise LaunchError(
+            f"no folder in which the nodes meet can be made in {named}: {error.strerror}. Set"
+            " BYHAND_SHARED to a folder that exists, that all nodes see, and that you may write to"
+        ) from None
+
+
 class Step(Team):
     """One srun: the nodes' programs, and a thread that takes in what they write of their ranks."""
 
@@ -82,14 +101,32 @@ class Step(Team):
         nodes = os.environ.get("SLURM_JOB_NUM_NODES") or os.environ.get("SLURM_NNODES") or "1"
         self.folder = folder
         self.num_nodes = min(int(nodes), world_size)
-        pairs = [Member.create(rank) for rank in range(world_size)]
-        self.members = [member for member, _ in pairs]
-        self.theirs = [theirs for _, (theirs, *_) in pairs]  # which a rank here would have
+        self.members: list[Member] = []
+        self.theirs: list[socket.socket] = []  # which a rank here would have
         self._exits: dict[int, int] = {}
         self.answers: dict[str, list[Any]] = defaultdict(list)
-        self.news, self.wake = socket.socketpair()
+        with contextlib.ExitStack() as opened:
+            try:
+                self._open(world_size, opened)
+            except OSError as error:
+                if error.errno != errno.EMFILE:
+                    raise
+                raise LaunchError(no_files_left(world_size)) from None
+            self.opened = opened.pop_all()
+        self.closing = threading.Event()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _open(self, world_size: int, opened: contextlib.ExitStack) -> None:
+        """Open all that a step needs, and start srun; `opened` closes it."""
+        for rank in range(world_size):
+            member, (theirs, *_) = Member.create(rank)
+            opened.callback(member.close)
+            self.members.append(member)
+            self.theirs.append(opened.enter_context(theirs))
+        self.news, self.wake = map(opened.enter_context, socket.socketpair())
         self.news.setblocking(False)
-        self.srun_output = tempfile.TemporaryFile()
+        self.srun_output = opened.enter_context(tempfile.TemporaryFile())
         self.process = subprocess.Popen(
             self._command(),
             start_new_session=True,
@@ -99,9 +136,6 @@ class Step(Team):
             env=environment(),
         )
         self.stdin: Any = self.process.stdin
-        self.closing = threading.Event()
-        self.reader = threading.Thread(target=self._read, daemon=True)
-        self.reader.start()
 
     def _command(self) -> list[str]:
         number = str(self.num_nodes)
@@ -184,7 +218,7 @@ class Step(Team):
         elif kind == "wake":
             self.theirs[rank].sendall(value)
         elif kind == "exit":
-            self._exits[rank] = value
+            self.members[rank].has_its_call, self._exits[rank] = value
             self.wake.send(b".")
         else:
             os.write(getattr(self.members[rank], f"{kind}_fd"), value)
@@ -198,8 +232,5 @@ class Step(Team):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(CLOSE_SECONDS)
                 break
-        for member in self.members:
-            member.close()
-        for one in (*self.theirs, self.news, self.wake, self.srun_output):
-            one.close()
+        self.opened.close()
         self.reader.join()

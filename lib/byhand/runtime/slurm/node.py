@@ -73,7 +73,7 @@ class Node:
         """What the ranks wrote since the last look, and which of them ended."""
         exits = self.team.exits()
         for member in self.members:
-            wake = received(member.control)
+            wake = received(member)
             for name in (
                 ("log", "output", "stack", "result") if wake else ("log", "output", "stack")
             ):
@@ -82,8 +82,9 @@ class Node:
                 )  # the result when it is whole, and all before the wake
             if wake:
                 self.say("wake", member.rank, wake)
-        for rank in exits.keys() - self.exits.keys():
-            self.say("exit", rank, exits[rank])
+        for member in self.members:
+            if member.rank in exits.keys() - self.exits.keys():
+                self.say("exit", member.rank, (member.started(), exits[member.rank]))
         self.exits = exits
 
     def pass_on_file(self, member: Member, name: str) -> None:
@@ -106,11 +107,14 @@ class Node:
             file.write(message(pickle.dumps((kind, rank, value))))
 
 
-def received(control: socket.socket) -> bytes:
+def received(member: Member) -> bytes:
     """What a rank woke this process with, if it did, whatever it left unread."""
     try:
-        return control.recv(1 << 10, socket.MSG_DONTWAIT)
-    except (BlockingIOError, ConnectionError):
+        return member.control.recv(1 << 10, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return b""
+    except ConnectionError:
+        member.has_its_call = False
         return b""
 
 

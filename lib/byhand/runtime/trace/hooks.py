@@ -13,6 +13,7 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -30,6 +31,7 @@ _REDUCED = ("all_reduce", "reduce", "reduce_scatter")
 _REDUCING = (*_REDUCED, "all_reduce_coalesced", "reduce_scatter_tensor", "reduce_scatter_single")
 _PLAIN = {int, bool, str, type(None)}
 _BOXED = torch.ScriptObject
+_NO_TIMEOUT = timedelta(0)  # as torch writes it
 _libraries: list[torch.library.Library] = []  # kernels live as long as their library
 
 
@@ -39,7 +41,7 @@ def install() -> None:
     functional = [name.split("::") for name in known if name.startswith("_c10d_functional::")]
     _register("c10d", [name for name in READERS if f"c10d::{name}" in known], _communicating)
     _register("_c10d_functional", [name for _, name in functional], _functional)
-    dist.Work.wait = _recorded(dist.Work.wait, "wait")
+    dist.Work.wait = _awaiting(dist.Work.wait)
     dist.Work.get_future = _recorded(dist.Work.get_future, "follow")
     torch._C.Future.wait = _recorded(torch._C.Future.wait, "wait_for_future")
     torch._C.Future.then = _recorded(torch._C.Future.then, "follow")
@@ -64,6 +66,7 @@ def _communicating(op: Any) -> Any:
     names = [argument.name for argument in op._schema.arguments]
     group_at = names.index("process_group")
     async_at = names.index("async_op") if "async_op" in names else len(names)
+    timeout_at = names.index("timeout") if name == "monitored_barrier_" else None
 
     def kernel(keyset: Any, *args: Any) -> Any:
         active, below = recorder.active, keyset & BELOW
@@ -75,11 +78,12 @@ def _communicating(op: Any) -> Any:
         told = tuple(map(_told, args))
         form = _packed(name, told, named, active.thread.reduce_op, recorder.caller())
         blocks = async_at < len(args) and not args[async_at]
-        blocks = blocks or name == "monitored_barrier_"
+        blocks = blocks or timeout_at is not None
+        limited = timeout_at is not None and _is_its_own(args[timeout_at] / 1000)
         if name in sizes.AT_ONCE and (why := sizes.misfit(name, told, len(ranks))):
             raise RuntimeError(why)
         try:
-            return active.communicate(name, form, blocks, make, below, *args)
+            return active.communicate(name, form, blocks, make, below, *args, limited=limited)
         except RuntimeError:
             if why := sizes.misfit(name, told, len(ranks)):
                 raise RuntimeError(why) from None
@@ -121,6 +125,27 @@ def _recorded(original: Any, method: str) -> Any:
         return getattr(recorder.active, method)(self, lambda: original(self, *args, **kwargs))
 
     return made
+
+
+def _awaiting(original: Any) -> Any:
+    """A work's wait, which the active Recorder is told of with whether it has its own time-out."""
+
+    @functools.wraps(original)
+    def wait(self: Any, timeout: Any = _NO_TIMEOUT) -> Any:
+        if recorder.active is None:
+            return original(self, timeout)
+        seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        return recorder.active.wait(self, lambda: original(self, timeout), _is_its_own(seconds))
+
+    return wait
+
+
+def _is_its_own(seconds: Any) -> bool:
+    """Whether a wait's time-out, as torch has it, is its own: it may catch that, and go on.
+
+    The default only ends a hang, as a group's time-out does: gloo then closes the connection.
+    """
+    return isinstance(seconds, float) and 0 < seconds < c10d.default_pg_timeout.total_seconds()
 
 
 def _reducing(original: Any) -> Any:

@@ -10,7 +10,7 @@ BEGIN   the rank entered the function
 FORM    calls that name form `index` look like this
 CALL    it made its next communication call, of form `index`; value WAIT or ASIDE: and waits for it
 WAIT    it stands still for call number `index`; value 1: it computed since the call
-ASIDE   a thread stands still for it beside another, which may go on
+ASIDE   a thread stands still for it up to a time-out of its own, or beside another: one may go on
 AWAKE   it goes on
 DONE    the call completed (only where the backend tells, and the rank did not wait at once)
 END     it left the function; value: the most bytes it held, or NOT_FOLLOWED
@@ -23,6 +23,7 @@ import json
 import math
 import mmap
 import os
+import resource
 import struct
 import threading
 from dataclasses import dataclass, field, fields
@@ -115,6 +116,17 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < 1 << 63
 
 
+def long_capacity() -> int:
+    """LONG_CAPACITY, or less where this process's address space is limited (ulimit -v).
+
+    A rank, whose limit is the same, maps its log whole: that gets a quarter, and all else the rest.
+    """
+    space = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if space == resource.RLIM_INFINITY:
+        return LONG_CAPACITY
+    return min(LONG_CAPACITY, max(CAPACITY, space // 4))
+
+
 def log_file(name: str, capacity: int = CAPACITY) -> int:
     """The descriptor of a new, empty log."""
     fd = new_file(name)
@@ -200,7 +212,7 @@ class RankLog:
     def outstanding(self) -> Event | None:
         """The first call that the rank made, has not waited for, and whose partners are missing.
 
-        None where a thread stands still for one aside: another may go on.
+        None where a thread stands still for one aside: it, or another, may go on.
         """
         left = [c for c in self.calls.values() if not c.matched and c.wait_end is None]
         stands_aside = any(c.wait_start is not None and c is not self.waiting for c in left)

@@ -134,22 +134,29 @@ class Recorder:
         self.log.write(END, 0, monotonic(), peak)
 
     def communicate(
-        self, name: str, form: bytes, blocks: bool, make: Callable[..., Any], *args: Any
+        self,
+        name: str,
+        form: bytes,
+        blocks: bool,
+        make: Callable[..., Any],
+        *args: Any,
+        limited: bool = False,
     ) -> Any:
         """Make the c10d operation of this name as make(*args), and log it as a call of this form.
 
-        blocks: whether who makes it waits for it at once.
+        blocks: whether who makes it waits for it at once. limited: up to a time-out of its own.
         """
         self._note_computing()
         thread = self.thread
         thread.work = None
         self._forget_completed()
-        thread.latest = self.log.call(form, monotonic(), self._waiting() if blocks else 0)
+        thread.latest = self.log.call(form, monotonic(), self._waiting(limited) if blocks else 0)
         thread.blocked = thread.latest if blocks else None
         try:
             out = make(*args)
         except Exception:
-            if name != "monitored_barrier_":  # refused before it waited
+            # refused before it waited, or waited as long as it was to
+            if limited or name != "monitored_barrier_":
                 self.go_on(thread.latest)
             raise
         if not blocks:
@@ -190,8 +197,11 @@ class Recorder:
         made = self._functional.pop(tensor.untyped_storage()._cdata, None)
         return wait() if made is None else self._wait(*made, wait)
 
-    def wait(self, awaited: Any, wait: Callable[[], Any]) -> Any:
-        """Stand still for a work, or a future of one, by calling `wait`, and log it."""
+    def wait(self, awaited: Any, wait: Callable[[], Any], limited: bool = False) -> Any:
+        """Stand still for a work, or a future of one, by calling `wait`, and log it.
+
+        limited: only up to a time-out of its own.
+        """
         index = self.thread.blocked
         if index is not None:
             out = wait()
@@ -203,11 +213,12 @@ class Recorder:
             return wait()
         sent.waited = True
         try:
-            out = self._wait(sent.index, sent.stretches, wait)
+            out = self._wait(sent.index, sent.stretches, wait, limited)
         except Exception:
             sent.waited = False  # it may be waited for again
             work = self._works.get(sent.index)
-            if work is not None and not _is_completed(work):  # a time-out: it is still under way
+            # a time-out: it may be still under way
+            if limited or (work is not None and not _is_completed(work)):
                 self.go_on(sent.index)
             raise
         self._works.pop(sent.index, None)
@@ -226,8 +237,11 @@ class Recorder:
         """Stand still for the work of `future`, if it is of one, by calling `wait`."""
         return self.wait(future, wait) if future in self._sent else wait()
 
-    def _wait(self, index: int, stretches_before: int, wait: Callable[[], Any]) -> Any:
-        self.log.write(self._waiting(), index, monotonic(), self._stretches > stretches_before)
+    def _wait(
+        self, index: int, stretches_before: int, wait: Callable[[], Any], limited: bool = False
+    ) -> Any:
+        computed = self._stretches > stretches_before
+        self.log.write(self._waiting(limited), index, monotonic(), computed)
         out = wait()  # when it raises, the log goes on saying what this rank waited in
         self.go_on(index)
         return out
@@ -263,9 +277,11 @@ class Recorder:
         if self._sent:
             self.thread.left_call = thread_time()
 
-    def _waiting(self) -> int:
-        """How this thread stands still: beside another that the rank would wait for, aside."""
-        if threading.get_ident() != self._own_thread:
+    def _waiting(self, limited: bool = False) -> int:
+        """How this thread stands still: up to a time-out of its own, or beside another thread that
+        the rank would wait for, aside.
+        """
+        if limited or threading.get_ident() != self._own_thread:
             return ASIDE
         others = (t for t in threading.enumerate() if t.ident != self._own_thread)
         return WAIT if all(t.daemon for t in others) else ASIDE

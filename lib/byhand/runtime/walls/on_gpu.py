@@ -139,11 +139,17 @@ class Staging(Recorder):
         return tensor.is_cuda
 
     def communicate(
-        self, name: str, form: bytes, blocks: bool, make: Callable[..., Any], *args: Any
+        self,
+        name: str,
+        form: bytes,
+        blocks: bool,
+        make: Callable[..., Any],
+        *args: Any,
+        limited: bool = False,
     ) -> Any:
         """As a recorder does, with tensors of main memory in the place of staged ones."""
         if name not in (*_SENDS, *_RECEIVES) or not self.stages(args[1][0]):
-            return super().communicate(name, form, blocks, make, *args)
+            return super().communicate(name, form, blocks, make, *args, limited=limited)
         _, [tensor], *rest = args
         if name in _SENDS:
             host = tensor.to("cpu", copy=True)
@@ -156,9 +162,9 @@ class Staging(Recorder):
             self._arriving[id(work)] = (work, tensor, host)
         return out
 
-    def wait(self, work: Any, wait: Any) -> Any:
+    def wait(self, work: Any, wait: Any, limited: bool = False) -> Any:
         """As a recorder does; what was received is then where it belongs."""
-        out = super().wait(work, wait)
+        out = super().wait(work, wait, limited)
         if arriving := self._arriving.pop(id(work), None):
             _, tensor, host = arriving
             tensor.detach().copy_(host)

@@ -55,7 +55,8 @@ class Matcher:
         calls = self._rounds.setdefault((call.group_name, number), {})
         calls[call.rank] = call
         first = next(iter(calls.values()))
-        suspicious = call.sends or call.declared not in (None, len(call.group))
+        suspicious = call.declared not in (None, len(call.group))
+        suspicious = suspicious or _unfit_splits(call, calls) is not None
         suspicious = suspicious or (call is not first and _must_agree(call) != _must_agree(first))
         if self._clash is None and suspicious and disagreement(calls, ""):
             self._clash = lambda: disagreement(calls, self.where(call, number + 1))
@@ -209,17 +210,29 @@ def _verb(verb: str, ranks: list[int]) -> str:
 
 
 def _split_disagreement(calls: dict[int, Event], where: str) -> str | None:
-    for a in calls.values():
-        for b in calls.values():
-            if not len(a.sends) == len(b.receives) == len(a.group):
+    for call in calls.values():
+        if unfit := _unfit_splits(call, calls):
+            sender, receiver, sent, expected = unfit
+            return (
+                f"in all_to_all, rank {sender} sends {counted(sent, 'element')} to rank "
+                f"{receiver}, which expects {expected} ({where}). What one rank's input splits "
+                "send, the other's output splits must expect; a row counts all of its elements."
+            )
+    return None
+
+
+def _unfit_splits(call: Event, calls: dict[int, Event]) -> tuple[int, int, int, int] | None:
+    """Sender, receiver, what is sent and what expected, where `call` and another do not fit."""
+    if not call.sends and not call.receives:
+        return None
+    at = {rank: position for position, rank in enumerate(call.group)}
+    for other in calls.values():
+        for a, b in ((call, other), (other, call)):
+            if a.group != b.group or not len(a.sends) == len(b.receives) == len(at):
                 continue  # torch refuses what is not one number for each rank
-            sent, expected = a.sends[b.group.index(b.rank)], b.receives[a.group.index(a.rank)]
+            sent, expected = a.sends[at[b.rank]], b.receives[at[a.rank]]
             if sent != expected:
-                return (
-                    f"in all_to_all, rank {a.rank} sends {counted(sent, 'element')} to rank "
-                    f"{b.rank}, which expects {expected} ({where}). What one rank's input splits "
-                    "send, the other's output splits must expect; a row counts all of its elements."
-                )
+                return a.rank, b.rank, sent, expected
     return None
 
 

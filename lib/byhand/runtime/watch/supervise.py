@@ -20,7 +20,7 @@ from byhand.runtime.process.member import Deadline, Member, read_all
 from byhand.runtime.process.place import Place
 from byhand.runtime.process.team import Team
 from byhand.runtime.run import Run
-from byhand.runtime.trace.log import CAPACITY, LONG_CAPACITY, RankLog
+from byhand.runtime.trace.log import CAPACITY, RankLog, long_capacity
 from byhand.runtime.watch.explain import explain, unmet
 from byhand.runtime.watch.matching import Matcher
 from byhand.runtime.watch.post_mortem import PostMortem
@@ -57,7 +57,7 @@ class Supervisor:
         self.output_bytes = place.limits.get("output_bytes", OUTPUT_BYTES)
         self.older = older
         self.may_leave = may_leave
-        most = CAPACITY if older is None else LONG_CAPACITY
+        most = CAPACITY if older is None else long_capacity()
         self.log_bytes = min(place.limits.get("log_bytes", most), most)
         self.reply_bytes = place.limits.get("reply_bytes", REPLY_BYTES * len(self.members))
         self.matcher = Matcher()
