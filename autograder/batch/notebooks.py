@@ -5,7 +5,7 @@ course. One notebook is running.py's, the command line is in commands.py.
 """
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,8 +92,8 @@ def run_notebooks(
     When this call is interrupted, every kernel is ended before the interrupt goes on.
 
     Raises:
-        CourseError: a file is not a notebook, two would go to one place, or no notebook has a
-            parameter of a given name.
+        CourseError: a file is not a notebook, two would go to one place, one would go where one
+            that is to be run stands, or no notebook has a parameter of a given name.
     """
     results = prepare(notebooks, out)
     _check_parameters(results, work.parameters)
@@ -108,14 +108,21 @@ def run_notebooks(
     return results
 
 
-def prepare(notebooks: Iterable[Path], out: Path) -> list[Ran]:
+def prepare(notebooks: Collection[Path], out: Path) -> list[Ran]:
     """What is to be run, and where in `out` it goes.
 
     Raises:
-        CourseError: a file is not a notebook, or two would go to one place.
+        CourseError: a file is not a notebook, two would go to one place, or one would go where one
+            that is to be run stands.
     """
+    sources = {notebook.resolve() for notebook in notebooks}
     by_output: dict[Path, Ran] = {}
     for ran in (_prepared(notebook, out) for notebook in notebooks):
+        if (source := ran.output.resolve()) in sources:
+            raise CourseError(
+                f"{ran.notebook} would be run into --out {out}, and so written over {source}, which"
+                " is itself to be run: give --out a folder of its own, such as --out results"
+            )
         if (other := by_output.setdefault(ran.output, ran)) is not ran:
             raise CourseError(
                 f"{other.notebook} and {ran.notebook} would both be written to {ran.output}: run"
