@@ -61,8 +61,10 @@ def course_of(notebook: Path) -> Path | None:
     return next(filter(is_course, notebook.parents), None)
 
 
-def find_notebooks(paths: Iterable[Path | str]) -> list[Path]:
+def find_notebooks(paths: Iterable[Path | str], out: Path | None = None) -> list[Path]:
     """The notebooks among `paths` and in the folders among them, each once, sorted in a folder.
+
+    out: where they will be written to. In a folder that this lies in, what lies in it is left out.
 
     Raises:
         CourseError: a path that does not exist, or nothing to run.
@@ -71,13 +73,21 @@ def find_notebooks(paths: Iterable[Path | str]) -> list[Path]:
     for path in map(Path, paths):
         if not path.exists():
             raise CourseError(f"{path} does not exist")
-        inside = sorted(path.rglob("*.ipynb")) if path.is_dir() else [path]
+        inside = _inside(path, out) if path.is_dir() else [path]
         found.update(
             dict.fromkeys(p.resolve() for p in inside if ".ipynb_checkpoints" not in str(p))
         )
     if not found:
         raise CourseError(f"no notebook in {', '.join(map(str, paths))}")
     return list(found)
+
+
+def _inside(folder: Path, out: Path | None) -> list[Path]:
+    """The notebooks in a folder, but for what lies in `out`, where that is a part of it."""
+    found = sorted(folder.rglob("*.ipynb"))
+    if out is None or folder.resolve() not in out.resolve().parents:
+        return found
+    return [path for path in found if out.resolve() not in path.resolve().parents]
 
 
 def run_notebooks(

@@ -208,6 +208,18 @@ def test_two_notebooks_that_would_be_written_to_one_place_are_refused_by_name(tm
     assert not out.exists()
 
 
+def test_a_folder_runs_twice_though_it_holds_its_own_results(tmp_path, monkeypatch):
+    (tmp_path / "lectures").mkdir()
+    notebook(tmp_path / "lectures" / "01_tiny.ipynb", "1")
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        result = CliRunner().invoke(run, [".", "--out", "build", "--no-html"])
+        assert "1 of 1 notebooks ran" in result.output, result.output
+    (written,) = Path("build").rglob("*.ipynb")
+    assert find_notebooks([written], Path("build")) == [written.resolve()], "it is named"
+    assert find_notebooks(["build"], Path("build")) == [written.resolve()], "its folder is"
+
+
 def test_a_notebook_is_never_written_over_one_that_is_to_be_run(tmp_path, monkeypatch):
     (tmp_path / "hw").mkdir()
     path = notebook(tmp_path / "hw" / "tiny.ipynb", "1", parameters="n = 4")
