@@ -19,6 +19,7 @@ import pickle
 import socket
 import sys
 import traceback
+from traceback import TracebackException
 from typing import Any
 
 import torch
@@ -200,13 +201,36 @@ def _error(error: BaseException) -> dict[str, Any]:
     stack = traceback.extract_tb(error.__traceback__)
     theirs = [f for f in stack if not f.filename.startswith(("<frozen", _RUNTIME))]
     frames = [[f.filename, f.lineno or 0, f.name] for f in theirs]
-    try:
-        message = "".join(traceback.format_exception_only(error)).strip()
-    except Exception:
-        message = f"{type(error).__name__} (its message could not be read)"
     return {
         "kind": "error",
         "exception": type(error).__name__,
-        "message": message[:MAX_TEXT],
+        "message": _message(error)[:MAX_TEXT],
         "frames": frames[-50:],
     }
+
+
+def _message(error: BaseException) -> str:
+    """What an exception says, and below it, what those say that it came of."""
+    try:
+        told = TracebackException(type(error), error, None, limit=0, compact=True)
+        text, behind = _said(told), _behind(told)
+        if isinstance(error, SystemExit):  # a program's last words: Python shows nothing with them
+            behind = []
+        while behind and len(text) < MAX_TEXT:
+            how, told = behind.pop()
+            text += f"\n{how}: {_said(told)}"
+            behind += _behind(told)
+        return text
+    except Exception:
+        return f"{type(error).__name__} (its message could not be read)"
+
+
+def _said(told: TracebackException) -> str:
+    return "".join(told.format_exception_only()).strip()
+
+
+def _behind(told: TracebackException) -> list[tuple[str, TracebackException]]:
+    """What Python too would show an exception with, and how it came of that; the first is last."""
+    members = [("because of", member) for member in told.exceptions or []]
+    chained = [("because of", told.__cause__), ("while handling", told.__context__)]
+    return [(how, one) for how, one in [*members, *chained] if one is not None][::-1]
