@@ -491,6 +491,27 @@ def test_requests_that_are_waited_for_in_any_way_pass():
         assert [result.tolist() for result in launch(ended, 2).results] == [[5.0, 5.0]] * 2
 
 
+def sent_on(rank, world_size, dtype, changed):
+    x = torch.tensor([1.0, float("nan"), 0.0]).to(dtype)
+    arrived = torch.empty_like(x)
+    work = dist.isend(x, (rank + 1) % world_size)
+    dist.recv(arrived, (rank - 1) % world_size)
+    if changed:
+        x.copy_(torch.tensor([1.0, 0.0, 0.0]).to(dtype))
+    work.wait()
+    return arrived.float().tolist()
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2, torch.bfloat16])
+def test_what_is_sent_is_compared_in_every_dtype_and_where_there_is_a_nan(dtype):
+    with check.part("p"):
+        for one, other, last in launch(sent_on, 2, (dtype, False)).results:
+            assert (one, other != other, last) == (1.0, True, 0.0)
+    with pytest.raises(RankError) as failure, check.part("p"):
+        launch(sent_on, 2, (dtype, True))
+    assert failure.value.exception == "ChangedError"
+
+
 def read_early(rank, world_size, how):
     x, arrived = torch.ones(2), torch.empty(2)
     after, before = (rank + 1) % world_size, (rank - 1) % world_size
