@@ -114,6 +114,21 @@ def test_a_difference_deep_in_lists_is_told_by_its_path_and_without_the_whole():
     assert len(text) < 300
 
 
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (torch.Tensor.to_sparse, "a tensor of layout torch.sparse_coo"),
+        (lambda x: torch.nested.nested_tensor([x]), "a nested tensor"),
+        (lambda x: x.to("meta"), "a tensor of the meta device, which holds no numbers"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_a_tensor_that_is_no_ordinary_one_is_named_also_in_a_list(make, what):
+    got = make(torch.eye(2))
+    assert f"got {what}, expected an ordinary" in message(check.equal, got, torch.eye(2))
+    assert f"got      [<{what}>]" in message(check.equal, [got], [torch.eye(2)])
+
+
 def test_the_first_different_element_is_named():
     text = message(
         check.equal, torch.arange(20.0), torch.arange(20.0).index_fill(0, floats(11).long(), 99)
