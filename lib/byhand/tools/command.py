@@ -180,9 +180,11 @@ def _understood(asked: argparse.Namespace) -> VirtualNetwork | None:
         raise ValueError(f"there is no file {asked.program}")
     if asked.is_module and not _is_there(asked.program.partition(".")[0]):
         raise ValueError(f"there is no module {asked.program}")
-    for path in (asked.trace, asked.timeline):
+    for path, name in ((asked.trace, "run.json"), (asked.timeline, "run.svg")):
         if path is not None and not path.absolute().parent.is_dir():
             raise ValueError(f"there is no folder {path.parent}")
+        if path is not None and path.is_dir():
+            raise ValueError(f"{path} is a folder: name a file to write, such as {path / name}")
     if asked.timeline is not None and asked.timeline.suffix != ".svg":
         raise ValueError(f"--timeline writes an SVG: call it run.svg, not {asked.timeline}")
     if asked.rate is not None and asked.hosts is None:
