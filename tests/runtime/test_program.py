@@ -363,6 +363,20 @@ def test_a_full_disk_is_told_with_the_file_that_found_it_so(run, tmp_path) -> No
         assert (done.returncode, done.stderr.endswith(sentence)) == (1, True), done.stderr
 
 
+@pytest.mark.parametrize("more", [(), ("and never ends",)])
+def test_the_exit_functions_of_a_rank_that_raises_run_once_it_has_told_why(
+    run, tmp_path, monkeypatch, more
+) -> None:
+    if more:
+        monkeypatch.setattr(supervise, "LEAVE_SECONDS", 1.0)
+    done = run("-n", 3, "failing.py", "raises_and_leaves", "gloo", tmp_path, *more)
+    assert done.returncode == 1
+    assert "byhand: rank 2 raised ValueError at failing.py" in done.stderr
+    assert by_rank(done.stdout)[2] == ["at the exit True"]
+    if not more:
+        assert len(list(tmp_path.iterdir())) < 3, "the rank that raised left its folder"
+
+
 @pytest.mark.parametrize(("how", "status"), [("exits", 3), ("dies", 128 + signal.SIGSEGV)])
 def test_the_exit_status_is_that_of_the_rank_that_failed(run, how, status) -> None:
     done = run("-n", 3, "failing.py", how, "gloo")

@@ -5,9 +5,9 @@
 
 The program is not changed. Each rank has what torchrun gives it (RANK, WORLD_SIZE, LOCAL_RANK,
 MASTER_ADDR, ...); what it prints comes at once, behind its number. A hang ends in a sentence that
-names rank, call and line, a rank that raises in its traceback and where the others waited. At the
-end: which calls there were, what they sent, and who waited for whom. Rank 0 reads the command's
-standard input; the others have none.
+names rank, call and line, a rank that raises in its traceback and where the others waited; its exit
+functions then have 5 s. At the end: which calls there were, what they sent, and who waited for
+whom. Rank 0 reads the command's standard input; the others have none.
 """
 
 from __future__ import annotations

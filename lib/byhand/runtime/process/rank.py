@@ -4,7 +4,8 @@ Descriptors it is given: control, a socket to the launching process, and four fi
 (see trace). output: what it prints. stack: its Python stacks, on demand or at a crash. result: what
 the function returned or raised. By control it gets its call, a JSON header and a file in memory
 with the pickled function and its arguments (and, at times, other descriptors for its output), and
-with one byte it says that its result is written.
+with one byte it says that its result is written; a program's rank, with another, that its exit
+functions have run.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from byhand.runtime.messages import headed, receive_message
 from byhand.runtime.process import world as process_group
 from byhand.runtime.process.place import Place
 from byhand.runtime.process.whereabouts import go_there
+from byhand.runtime.program import run_exit_functions
 from byhand.runtime.system import STACK_SIGNAL, new_file, rewrite
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
@@ -88,7 +90,7 @@ def main(fds: list[int], spec: dict[str, Any], place: Place) -> None:
         if spec["backend"] == "gloo":
             rehearse()
     header, call = receive(control)  # from here on what goes wrong is the function's own
-    known = len(sys.modules)
+    known, may_leave = len(sys.modules), header.get("may_leave")
     try:
         value = _run(rank, world_size, log_fd, header, call, place)
         backend = dist.get_backend() if dist.is_initialized() else None
@@ -99,6 +101,9 @@ def main(fds: list[int], spec: dict[str, Any], place: Place) -> None:
         rewrite(result_fd, headed(_error(error)))
     with contextlib.suppress(ConnectionError):  # the team is ended already
         control.sendall(WAKE)
+        if may_leave:  # after it was told what went wrong, for this may take long, or for ever
+            run_exit_functions()
+            control.sendall(WAKE)
         control.recv(1)  # stay until it is, so that no connection closes on the others
 
 
