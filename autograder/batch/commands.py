@@ -92,6 +92,8 @@ def run(
 ) -> None:
     """Execute notebooks, or all notebooks in folders, and check that every cell ran.
 
+    In a folder, what lies below --out is left out: an earlier run wrote it.
+
     \b
     autograder run lectures/
     autograder run lectures/02_collectives.ipynb -p world_size 2
@@ -106,7 +108,7 @@ def run(
         nodes = request.nodes if request else 1
         work = Running(parameters, cell_seconds, html, over_nodes=nodes > 1)
         do = on_slurm(request, out.resolve() / "slurm") if request else queue.here(jobs)
-        results = run_notebooks(find_notebooks(paths), out, work, do, progress=True)
+        results = run_notebooks(find_notebooks(paths, out), out, work, do, progress=True)
     except CourseError as error:
         raise click.ClickException(str(error)) from error
     wide = max(len(ran.node) for ran in results)

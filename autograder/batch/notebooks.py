@@ -5,7 +5,7 @@ course. One notebook is running.py's, the command line is in commands.py.
 """
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,8 +61,10 @@ def course_of(notebook: Path) -> Path | None:
     return next(filter(is_course, notebook.parents), None)
 
 
-def find_notebooks(paths: Iterable[Path | str]) -> list[Path]:
+def find_notebooks(paths: Iterable[Path | str], out: Path | None = None) -> list[Path]:
     """The notebooks among `paths` and in the folders among them, each once, sorted in a folder.
+
+    out: where they will be written to. In a folder that this lies in, what lies in it is left out.
 
     Raises:
         CourseError: a path that does not exist, or nothing to run.
@@ -71,13 +73,21 @@ def find_notebooks(paths: Iterable[Path | str]) -> list[Path]:
     for path in map(Path, paths):
         if not path.exists():
             raise CourseError(f"{path} does not exist")
-        inside = sorted(path.rglob("*.ipynb")) if path.is_dir() else [path]
+        inside = _inside(path, out) if path.is_dir() else [path]
         found.update(
             dict.fromkeys(p.resolve() for p in inside if ".ipynb_checkpoints" not in str(p))
         )
     if not found:
         raise CourseError(f"no notebook in {', '.join(map(str, paths))}")
     return list(found)
+
+
+def _inside(folder: Path, out: Path | None) -> list[Path]:
+    """The notebooks in a folder, but for what lies in `out`, where that is a part of it."""
+    found = sorted(folder.rglob("*.ipynb"))
+    if out is None or folder.resolve() not in out.resolve().parents:
+        return found
+    return [path for path in found if out.resolve() not in path.resolve().parents]
 
 
 def run_notebooks(
@@ -92,8 +102,8 @@ def run_notebooks(
     When this call is interrupted, every kernel is ended before the interrupt goes on.
 
     Raises:
-        CourseError: a file is not a notebook, two would go to one place, or no notebook has a
-            parameter of a given name.
+        CourseError: a file is not a notebook, two would go to one place, one would go where one
+            that is to be run stands, or no notebook has a parameter of a given name.
     """
     results = prepare(notebooks, out)
     _check_parameters(results, work.parameters)
@@ -108,14 +118,21 @@ def run_notebooks(
     return results
 
 
-def prepare(notebooks: Iterable[Path], out: Path) -> list[Ran]:
+def prepare(notebooks: Collection[Path], out: Path) -> list[Ran]:
     """What is to be run, and where in `out` it goes.
 
     Raises:
-        CourseError: a file is not a notebook, or two would go to one place.
+        CourseError: a file is not a notebook, two would go to one place, or one would go where one
+            that is to be run stands.
     """
+    sources = {notebook.resolve() for notebook in notebooks}
     by_output: dict[Path, Ran] = {}
     for ran in (_prepared(notebook, out) for notebook in notebooks):
+        if (source := ran.output.resolve()) in sources:
+            raise CourseError(
+                f"{ran.notebook} would be run into --out {out}, and so written over {source}, which"
+                " is itself to be run: give --out a folder of its own, such as --out results"
+            )
         if (other := by_output.setdefault(ran.output, ran)) is not ran:
             raise CourseError(
                 f"{other.notebook} and {ran.notebook} would both be written to {ran.output}: run"

@@ -208,6 +208,31 @@ def test_two_notebooks_that_would_be_written_to_one_place_are_refused_by_name(tm
     assert not out.exists()
 
 
+def test_a_folder_runs_twice_though_it_holds_its_own_results(tmp_path, monkeypatch):
+    (tmp_path / "lectures").mkdir()
+    notebook(tmp_path / "lectures" / "01_tiny.ipynb", "1")
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        result = CliRunner().invoke(run, [".", "--out", "build", "--no-html"])
+        assert "1 of 1 notebooks ran" in result.output, result.output
+    (written,) = Path("build").rglob("*.ipynb")
+    assert find_notebooks([written], Path("build")) == [written.resolve()], "it is named"
+    assert find_notebooks(["build"], Path("build")) == [written.resolve()], "its folder is"
+
+
+def test_a_notebook_is_never_written_over_one_that_is_to_be_run(tmp_path, monkeypatch):
+    (tmp_path / "hw").mkdir()
+    path = notebook(tmp_path / "hw" / "tiny.ipynb", "1", parameters="n = 4")
+    path.with_suffix(".html").write_text("somebody's page")
+    before = path.read_text()
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(run, ["hw", "-p", "n", "8", "--out", "."])
+    assert path.read_text() == before
+    assert path.with_suffix(".html").exists()
+    assert result.exit_code == 1
+    assert f"written over {path}, which is itself to be run: give --out a" in result.output
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_run_leaves_no_kernel(tmp_path, how, monkeypatch):
     started = tmp_path / "started"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import importlib.metadata
 import os
@@ -295,6 +296,55 @@ def test_a_call_inside_the_function_is_no_matter_of_what_launch_passes():
     with pytest.raises(RankError, match="positional argument") as raised:
         launch(lambda rank, world_size: (lambda x: x)(), 2)
     assert "launch passes" not in str(raised.value)
+
+
+def in_a_task_group(rank, world_size):
+    async def bad():
+        raise ValueError("the rate is negative")
+
+    async def together():
+        async with asyncio.TaskGroup() as group:
+            group.create_task(bad())
+
+    asyncio.run(together())
+
+
+def from_another(rank, world_size):
+    try:
+        {}["rate"]
+    except KeyError as error:
+        raise RuntimeError("the step failed") from error
+
+
+def beside_another(rank, world_size):
+    try:
+        {}["rate"]
+    except KeyError:
+        raise RuntimeError("the step failed")  # noqa: B904  # as a student may
+
+
+def in_a_ring(rank, world_size):
+    first, second = ValueError("first"), ValueError("second")
+    first.__cause__, second.__cause__ = second, first
+    raise first
+
+
+@pytest.mark.parametrize(
+    ("fn", "first", "behind"),
+    [
+        (in_a_task_group, "1 sub-exception)", ["because of: ValueError: the rate is negative"]),
+        (from_another, "the step failed", ["because of: KeyError: 'rate'"]),
+        (beside_another, "the step failed", ["while handling: KeyError: 'rate'"]),
+        (in_a_ring, "first", ["because of: ValueError: second"]),
+    ],
+)
+def test_what_an_error_came_of_stands_below_it(fn, first, behind):
+    with pytest.raises(RankError) as raised:
+        launch(fn, 1)
+    *_, header, below = raised.value.traceback.splitlines()
+    assert raised.value.sentence.endswith(first), "the sentence is of the error itself"
+    assert header.endswith(first)
+    assert [below] == behind
 
 
 def test_a_rank_that_asks_somebody_is_told_that_nobody_is_there():

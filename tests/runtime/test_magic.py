@@ -56,10 +56,64 @@ def test_what_the_cell_assigns_first_need_not_travel(shell):
     assert shell.user_ns["kept"].results == [([2], 6)]
 
 
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ("with open('/dev/null') as g:\n    text = g.read()\ntext", ""),
+        ("for g in range(3):\n    if g == 1:\n        break\n    last = g\nlast", 0),
+        ("[g for g in range(2)], {g: 1 for g in 'a'}", ([0, 1], {"a": 1})),
+        ("def double(g):\n    return 2 * g\ndouble(2), (lambda g: g)(1)", (4, 1)),
+        (
+            "try:\n    1 / 0\nexcept ZeroDivisionError as g:\n    what = str(g)\nwhat",
+            "division by zero",
+        ),
+        ("match [1, 2]:\n    case [1, g] if g > 1:\n        pair = g\npair", 2),
+        ("import math as g\ng.floor(1.5)", 1),
+    ],
+)
+def test_a_name_that_the_cell_binds_in_any_way_need_not_travel(shell, cell, value):
+    shell.run_cell("g = (i for i in range(3))")
+    with capture_output():
+        shell.run_cell_magic("ranks", "1 --to kept", cell)
+    assert shell.user_ns["kept"].results == [value]
+
+
+def test_what_the_cell_may_have_left_as_it_was_travels(shell):
+    shell.run_cell("x, y, count = 'old', 'old', 1")
+    cell = "if rank == 0:\n    x = 'new'\nfor _ in range(rank):\n    y = 'new'\n"
+    cell += "def more():\n    global count\n    count += 1\nmore()\n"
+    cell += "class Both:\n    x = x\nBoth.x, y, count"
+    with capture_output():
+        shell.run_cell_magic("ranks", "2 --to kept", cell)
+    assert shell.user_ns["kept"].results == [("new", "old", 2), ("old", "new", 2)]
+
+
+def test_a_name_that_cannot_travel_is_named(shell):
+    shell.run_cell("g = (i for i in range(3))\ndef all_of_it():\n    return list(g)")
+    for cell, words in (
+        ("x = 1\nlist(g)", "the cell reads g, a generator, which cannot travel"),
+        (
+            "all_of_it()",
+            r"the cell reads all_of_it, a function, .*: it uses g, a generator: cannot",
+        ),
+    ):
+        with pytest.raises(UsageError, match=words):
+            shell.run_cell_magic("ranks", "2", cell)
+
+
 def test_an_error_names_the_line_of_the_cell(shell):
     with pytest.raises(RankError, match=r"%%ranks cell \[\d+\] line 2: division by zero") as caught:
         shell.run_cell_magic("ranks", "2", "a = 1\n1 / 0")
     assert "1 / 0" in caught.value.traceback
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [("0", "world_size .*0"), ("2 --backend mpi", "mpi"), ("2 --deadline 0", "0")],
+)
+def test_what_launch_refuses_is_told_in_its_sentence_alone(shell, line, words):
+    with pytest.raises(UsageError, match=f"%%ranks: .*{words}"):
+        shell.run_cell_magic("ranks", line, "rank")
 
 
 @pytest.mark.parametrize("line", ["", "four", "2 --colour red"])

@@ -345,10 +345,13 @@ def test_a_module_that_raises_is_told_without_the_frames_of_who_ran_it(run) -> N
 
 
 def test_what_cannot_be_written_is_told_behind_the_summary(run, tmp_path) -> None:
-    done = run("-n", 2, "--trace", tmp_path, "tensor.py")
+    trace = tmp_path / "run.json"
+    trace.symlink_to(tmp_path / "gone" / "run.json")
+    done = run("-n", 2, "--trace", trace, "tensor.py")
     assert done.returncode == 1
     assert "sent by all ranks together" in done.stderr
-    assert done.stderr.endswith(f"{tmp_path} could not be written: Is a directory\n"), done.stderr
+    sentence = f"{trace} could not be written: No such file or directory\n"
+    assert done.stderr.endswith(sentence), done.stderr
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no disk that is always full")
@@ -359,6 +362,20 @@ def test_a_full_disk_is_told_with_the_file_that_found_it_so(run, tmp_path) -> No
         done = run("-n", 2, option, path, "tensor.py")
         sentence = f"byhand: {path} could not be written: No space left on device\n"
         assert (done.returncode, done.stderr.endswith(sentence)) == (1, True), done.stderr
+
+
+@pytest.mark.parametrize("more", [(), ("and never ends",)])
+def test_the_exit_functions_of_a_rank_that_raises_run_once_it_has_told_why(
+    run, tmp_path, monkeypatch, more
+) -> None:
+    if more:
+        monkeypatch.setattr(supervise, "LEAVE_SECONDS", 1.0)
+    done = run("-n", 3, "failing.py", "raises_and_leaves", "gloo", tmp_path, *more)
+    assert done.returncode == 1
+    assert "byhand: rank 2 raised ValueError at failing.py" in done.stderr
+    assert by_rank(done.stdout)[2] == ["at the exit True"]
+    if not more:
+        assert len(list(tmp_path.iterdir())) < 3, "the rank that raised left its folder"
 
 
 @pytest.mark.parametrize(("how", "status"), [("exits", 3), ("dies", 128 + signal.SIGSEGV)])
@@ -578,6 +595,11 @@ def test_where_nobody_reads_what_it_says_of_itself_it_says_nothing_else(word) ->
         (("-n", 2, "--rate", "1MB/s", "ddp.py"), "say how many hosts there are"),
         (("-n", 3, "--hosts", 2, "ddp.py"), "3 ranks do not divide among 2 hosts"),
         (("-n", 2, "--trace", "no/where.json", "ddp.py"), "there is no folder no"),
+        (
+            ("-n", 2, "--trace", ".", "ddp.py"),
+            ". is a folder: name a file to write, such as run.json",
+        ),
+        (("-n", 2, "--timeline", "..", "ddp.py"), "such as ../run.svg"),
         (("-n", 2, "--timeline", "run.png", "ddp.py"), "--timeline writes an SVG"),
         (("-n", 1_000_000, "ddp.py"), "1000000 ranks are more than there is room for"),
         (("-n", 2, "--deadline", -1, "ddp.py"), "a positive number of seconds"),

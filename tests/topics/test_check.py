@@ -114,6 +114,21 @@ def test_a_difference_deep_in_lists_is_told_by_its_path_and_without_the_whole():
     assert len(text) < 300
 
 
+@pytest.mark.parametrize(
+    ("make", "what"),
+    [
+        (torch.Tensor.to_sparse, "a tensor of layout torch.sparse_coo"),
+        (lambda x: torch.nested.nested_tensor([x]), "a nested tensor"),
+        (lambda x: x.to("meta"), "a tensor of the meta device, which holds no numbers"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_a_tensor_that_is_no_ordinary_one_is_named_also_in_a_list(make, what):
+    got = make(torch.eye(2))
+    assert f"got {what}, expected an ordinary" in message(check.equal, got, torch.eye(2))
+    assert f"got      [<{what}>]" in message(check.equal, [got], [torch.eye(2)])
+
+
 def test_the_first_different_element_is_named():
     text = message(
         check.equal, torch.arange(20.0), torch.arange(20.0).index_fill(0, floats(11).long(), 99)
@@ -489,6 +504,27 @@ def ended(rank, world_size):
 def test_requests_that_are_waited_for_in_any_way_pass():
     with check.part("p"):
         assert [result.tolist() for result in launch(ended, 2).results] == [[5.0, 5.0]] * 2
+
+
+def sent_on(rank, world_size, dtype, changed):
+    x = torch.tensor([1.0, float("nan"), 0.0]).to(dtype)
+    arrived = torch.empty_like(x)
+    work = dist.isend(x, (rank + 1) % world_size)
+    dist.recv(arrived, (rank - 1) % world_size)
+    if changed:
+        x.copy_(torch.tensor([1.0, 0.0, 0.0]).to(dtype))
+    work.wait()
+    return arrived.float().tolist()
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2, torch.bfloat16])
+def test_what_is_sent_is_compared_in_every_dtype_and_where_there_is_a_nan(dtype):
+    with check.part("p"):
+        for one, other, last in launch(sent_on, 2, (dtype, False)).results:
+            assert (one, other != other, last) == (1.0, True, 0.0)
+    with pytest.raises(RankError) as failure, check.part("p"):
+        launch(sent_on, 2, (dtype, True))
+    assert failure.value.exception == "ChangedError"
 
 
 def read_early(rank, world_size, how):

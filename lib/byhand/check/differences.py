@@ -97,6 +97,8 @@ def _both(got: object, expected: object, got_more: str = "", expected_more: str 
 
 def describe(value: Any) -> str:
     """A value in one short line: a tensor's first elements, the shape where it is not a row."""
+    if type(value) is Tensor and (unusual := _unusual(value)):
+        return f"<{unusual}>"
     if type(value) is Tensor:
         flat = value.detach().flatten()
         shown = ", ".join(_number(element) for element in flat[:MOST_SHOWN].tolist())
@@ -111,6 +113,17 @@ def describe(value: Any) -> str:
         return f"[{shown}{rest}]" if type(value) is list else f"({shown}{rest})"
     text = repr(value) if type(value) in PLAIN_TYPES else f"<{type(value).__name__}>"
     return text if len(text) <= 10 * MOST_SHOWN else text[: 10 * MOST_SHOWN] + "…"
+
+
+def _unusual(tensor: Tensor) -> str:
+    """What a tensor is whose elements nobody can list; "" for an ordinary dense one."""
+    if tensor.is_nested:
+        return "a nested tensor"
+    if tensor.is_quantized:
+        return "a quantized tensor"
+    if tensor.is_meta:
+        return "a tensor of the meta device, which holds no numbers"
+    return "" if tensor.layout is torch.strided else f"a tensor of layout {tensor.layout}"
 
 
 def _foreign(value: object) -> str:
@@ -136,8 +149,8 @@ def _number(element: object) -> str:
 def _tensors_differ(
     got: Tensor, expected: Tensor, tolerance: float, world_size: int | None
 ) -> list[str]:
-    if got.layout is not torch.strided or got.is_quantized:
-        return [f"got a tensor of layout {got.layout}, expected an ordinary dense one"]
+    if unusual := _unusual(got):
+        return [f"got {unusual}, expected an ordinary dense one"]
     got, expected = got.detach().cpu(), expected.detach().cpu()
     lines = _both(got, expected)
     if got.shape != expected.shape:

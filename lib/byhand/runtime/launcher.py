@@ -87,6 +87,7 @@ class Launcher:
                 seconds = max(0.0, min(seconds, self.left))
             deadline = Deadline(seconds)
             how = {"alone": asked.alone, "memory": bool(asked.memory)}
+            how["may_leave"] = asked.may_leave
             return self._launch(spec, calls, deadline, how, asked)
 
     def client_in(self, place: Place) -> ForkClient:

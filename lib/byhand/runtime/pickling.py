@@ -241,9 +241,13 @@ def _pickle(fn: Any, args: tuple) -> bytes:
                 what = f"argument {position}, {an(type(arg).__name__)},"
                 raise ValueError(f"{what} cannot travel to another process: {why}") from None
         name = getattr(fn, "__name__", repr(fn))
-        raise ValueError(
-            f"the function {name} cannot travel to another process: {_cause(fn, whole)}"
-        ) from None
+        why = _cause(fn) or str(whole)
+        raise ValueError(f"the function {name} cannot travel to another process: {why}") from None
+
+
+def why_not(value: Any) -> str | None:
+    """Why a value cannot travel, and of a function, what that it names; None where it can."""
+    return None if _why_not(value) is None else _cause(value)
 
 
 def _why_not(value: Any) -> str | None:
@@ -260,7 +264,7 @@ def _why_not(value: Any) -> str | None:
     return None
 
 
-def _cause(fn: Any, whole: Exception) -> str:
+def _cause(fn: Any) -> str | None:
     """What a function names that keeps it from travelling, and what to do."""
     for name, value in _named(fn, set()):
         if (why := _why_not(value)) is not None:
@@ -269,7 +273,7 @@ def _cause(fn: Any, whole: Exception) -> str:
                 f" names of the notebook that it uses: make {name} inside the function, or pass it"
                 " plain data"
             )
-    return _why_not(fn) or str(whole)
+    return _why_not(fn)
 
 
 def _named(fn: Any, seen: set[int]) -> Iterator[tuple[str, Any]]:

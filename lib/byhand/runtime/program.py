@@ -35,6 +35,9 @@ class Program:
     def __call__(self, rank: int, world_size: int) -> None:
         """Run it; where it does not raise, to the end of its threads and of its exit functions.
 
+        The exit functions of a rank that raises run once it has told what went wrong, for 5 s at
+        most (watch.supervise.LEAVE_SECONDS); those of the others, which are then killed, do not.
+
         Raises:
             SystemExit: it asked to end with a status that is not 0. Whatever else it raised.
         """
@@ -95,6 +98,11 @@ def _run_module(name: str) -> None:
 def _leave() -> None:
     """What Python does at the end of a program, which a rank outlives by a little."""
     threading._shutdown()  # type: ignore[attr-defined]  # waits for threads, as multiprocessing has its children do
+    run_exit_functions()
+
+
+def run_exit_functions() -> None:
+    """What the program registered for its end, each once, and what is still to be printed."""
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the program may have put anything in its place

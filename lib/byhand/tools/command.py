@@ -5,9 +5,9 @@
 
 The program is not changed. Each rank has what torchrun gives it (RANK, WORLD_SIZE, LOCAL_RANK,
 MASTER_ADDR, ...); what it prints comes at once, behind its number. A hang ends in a sentence that
-names rank, call and line, a rank that raises in its traceback and where the others waited. At the
-end: which calls there were, what they sent, and who waited for whom. Rank 0 reads the command's
-standard input; the others have none.
+names rank, call and line, a rank that raises in its traceback and where the others waited; its exit
+functions then have 5 s. At the end: which calls there were, what they sent, and who waited for
+whom. Rank 0 reads the command's standard input; the others have none.
 """
 
 from __future__ import annotations
@@ -180,9 +180,11 @@ def _understood(asked: argparse.Namespace) -> VirtualNetwork | None:
         raise ValueError(f"there is no file {asked.program}")
     if asked.is_module and not _is_there(asked.program.partition(".")[0]):
         raise ValueError(f"there is no module {asked.program}")
-    for path in (asked.trace, asked.timeline):
+    for path, name in ((asked.trace, "run.json"), (asked.timeline, "run.svg")):
         if path is not None and not path.absolute().parent.is_dir():
             raise ValueError(f"there is no folder {path.parent}")
+        if path is not None and path.is_dir():
+            raise ValueError(f"{path} is a folder: name a file to write, such as {path / name}")
     if asked.timeline is not None and asked.timeline.suffix != ".svg":
         raise ValueError(f"--timeline writes an SVG: call it run.svg, not {asked.timeline}")
     if asked.rate is not None and asked.hosts is None:

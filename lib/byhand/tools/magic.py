@@ -16,6 +16,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
+import dis
+import warnings
+from types import CodeType
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -24,10 +28,14 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 from IPython.display import display
 
 from byhand.runtime import default_launcher, launch
+from byhand.runtime.pickling import why_not
 from byhand.runtime.run import blocks_html, blocks_text
 from byhand.runtime.trace import sources
+from byhand.words import an
 
 _GIVEN = ("rank", "world_size", "dist", "torch")
+_LOOK_UP = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "DELETE_NAME"}
+_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # the rank says that there is none
 
 
 def run_cell(rank: int, world_size: int, source: str, names: dict[str, Any], filename: str) -> Any:
@@ -51,27 +59,65 @@ def names_used(source: str, namespace: dict[str, Any], hidden: dict[str, Any]) -
 
     hidden: what IPython put there; its own `open`, say, is not the notebook's.
     """
-    read: set[str] = set()
-    assigned = set(_GIVEN)
-    for statement in ast.parse(source).body:
-        nodes = list(ast.walk(statement))
-        changed = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
-        names = [node for node in nodes if isinstance(node, ast.Name)]
-        read |= {n.id for n in names if n in changed or not isinstance(n.ctx, ast.Store)} - assigned
-        assigned |= _assigned(statement)
+    with warnings.catch_warnings(action="ignore"):  # of what is compiled: the ranks give them
+        read = _read(ast.parse(source).body, {*_GIVEN, "__name__", "__annotations__"})
     own = {name: namespace[name] for name in read if name in namespace}
     theirs = {name: value for name, value in hidden.items() if hasattr(builtins, name)}
     return {name: value for name, value in own.items() if theirs.get(name, namespace) is not value}
 
 
-def _assigned(statement: ast.stmt) -> set[str]:
-    """The names that have another value after a statement of a cell, whatever happens in it."""
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        return {statement.name}
-    if not isinstance(statement, ast.Assign):
-        return set()
-    nodes = [node for target in statement.targets for node in ast.walk(target)]
-    return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+def _read(body: list[ast.stmt], assigned: set[str]) -> set[str]:
+    """The names that statements look up before they, or those before them, assign them.
+
+    assigned: gets those that have another value after the statements, whichever way they went.
+    """
+    read: set[str] = set()
+    for statement in body:
+        if isinstance(statement, ast.Break | ast.Continue):  # which name nothing
+            continue
+        head, blocks = _apart(statement)
+        looked_up, stored = _names(compile(ast.Module([head], []), "<cell>", "exec", _FLAGS, True))
+        read |= looked_up - assigned
+        is_certain = isinstance(statement, ast.With | ast.AsyncWith)
+        if is_certain or not blocks:
+            assigned |= stored
+        for block in blocks:
+            read |= _read(block, assigned if is_certain else assigned | stored)
+    return read
+
+
+def _apart(statement: ast.stmt) -> tuple[ast.stmt, list[list[ast.stmt]]]:
+    """A statement without its blocks, and these; a function or a class stays whole."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return statement, []
+    head, blocks = copy.copy(statement), []
+    parts: list[ast.AST] = [head]
+    for name in ("handlers", "cases"):
+        if hasattr(head, name):
+            setattr(head, name, [copy.copy(part) for part in getattr(head, name)])
+            parts += getattr(head, name)
+    for part in parts:
+        for name in ("body", "orelse", "finalbody"):
+            if block := getattr(part, name, None):
+                blocks.append(block)
+                setattr(part, name, [ast.Raise()])
+    return ast.fix_missing_locations(head), blocks
+
+
+def _names(code: CodeType) -> tuple[set[str], set[str]]:
+    """The names that code looks up beyond its own, before it stores them; and those that it stores.
+
+    The compiler knows them: what is a parameter, or a comprehension's, is none of them.
+    """
+    looked_up: set[str] = set()
+    stored: set[str] = set()
+    for step in dis.get_instructions(code):
+        if step.opname == "STORE_NAME":
+            stored.add(step.argval)
+        elif step.opname in _LOOK_UP and step.argval not in stored:
+            looked_up.add(step.argval)
+    inner = [_names(part)[0] for part in code.co_consts if isinstance(part, CodeType)]
+    return looked_up.union(*inner), stored
 
 
 @magics_class
@@ -95,17 +141,27 @@ class RanksMagic(Magics):
         label = f"%%ranks cell [{count}]"
         sources.remember(label, cell)
         names = names_used(cell, shell.user_ns, shell.user_ns_hidden)
-        run = launch(
-            run_cell,
-            options.world_size,
-            (cell, names, f"<{label}>"),
-            backend=options.backend,
-            deadline=options.deadline,
-        )
+        arguments = cell, names, f"<{label}>"
+        how = {"backend": options.backend, "deadline": options.deadline}
+        try:
+            run = launch(run_cell, options.world_size, arguments, **how)
+        except ValueError as error:
+            raise UsageError(f"%%ranks: {_that_stays(names) or error}") from None
         if options.to:
             shell.user_ns[options.to] = run
         shown = {"text/plain": blocks_text(run), "text/html": blocks_html(run)}
         display(shown, raw=True)
+
+
+def _that_stays(names: dict[str, Any]) -> str | None:
+    """A sentence on the first of these names that cannot travel; None where all can."""
+    for name, value in names.items():
+        if (why := why_not(value)) is not None:
+            return (
+                f"the cell reads {name}, {an(type(value).__name__)}, which cannot travel to another"
+                f" process: {why}. Make {name} in the cell, or let it read plain data"
+            )
+    return None
 
 
 def load(shell: Any) -> None:

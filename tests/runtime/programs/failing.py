@@ -1,9 +1,11 @@
 """Fails as its first argument says."""
 
+import atexit
 import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 import time
 
 import psutil
@@ -34,6 +36,15 @@ def raises(rank):
     if rank == 2:
         raise ValueError("a bad batch")
     dist.barrier()
+
+
+def raises_and_leaves(rank):
+    """Rank 2's exit functions run backwards: the first that is registered never ends."""
+    folder = tempfile.TemporaryDirectory(prefix="left-", dir=sys.argv[3])
+    atexit.register(time.sleep, 1000 if len(sys.argv) > 4 else 0)
+    atexit.register(dist.destroy_process_group)
+    atexit.register(lambda: print("at the exit", os.path.isdir(folder.name)))
+    raises(rank)
 
 
 def raises_with_a_lock(rank):

@@ -22,7 +22,7 @@ from byhand.runtime.trace.log import CAPACITY, RankLog, log_file, logged, read_l
 from byhand.words import plain_text
 
 MAX_HEADER = 1 << 20
-MOST_WAKES = 1 << 16  # of a student's notebook, that answers often; a rank wakes once
+MOST_WAKES = 1 << 16  # of a student's notebook, that answers often; a rank wakes once or twice
 MOST_WAITED = 3
 LOOK_BYTES = 1 << 18
 MAX_FRAMES, MAX_FRAME = 200, 5000  # of a stack: faulthandler writes 100
@@ -90,6 +90,7 @@ class Member:
     has_input: bool = False  # somebody may answer it
     has_its_call: bool = True  # False once it is known to have ended before it took its call
     header: dict[str, Any] | None = None  # of its result, when that is written
+    has_left: bool = False  # it ended, or a program's exit functions have run
     log_bytes: int = 0  # read so far
     _value_at: int = 0  # where in its result the value begins
     _wakes: int = 0
@@ -125,7 +126,7 @@ class Member:
             os.close(fd)
 
     def receive(self) -> bool:
-        """Be woken: the rank has written its result. False when it will wake nobody any more.
+        """Be woken: the rank has written its result, or left. False when it will wake nobody more.
 
         Raises:
             TamperedError: the result is none.
@@ -134,8 +135,10 @@ class Member:
             wakes = len(self.control.recv(1 << 16))
         except ConnectionError:
             self.has_its_call = False
+            self.has_left = True
             return False
         self._wakes += wakes
+        self.has_left = not wakes or self._wakes > 1
         if self._wakes > MOST_WAKES:
             raise TamperedError(f"rank {self.rank} says more than any rank does")
         if wakes and self.header is None:

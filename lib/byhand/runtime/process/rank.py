@@ -4,7 +4,8 @@ Descriptors it is given: control, a socket to the launching process, and four fi
 (see trace). output: what it prints. stack: its Python stacks, on demand or at a crash. result: what
 the function returned or raised. By control it gets its call, a JSON header and a file in memory
 with the pickled function and its arguments (and, at times, other descriptors for its output), and
-with one byte it says that its result is written.
+with one byte it says that its result is written; a program's rank, with another, that its exit
+functions have run.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import pickle
 import socket
 import sys
 import traceback
+from traceback import TracebackException
 from typing import Any
 
 import torch
@@ -29,6 +31,7 @@ from byhand.runtime.messages import headed, receive_message
 from byhand.runtime.process import world as process_group
 from byhand.runtime.process.place import Place
 from byhand.runtime.process.whereabouts import go_there
+from byhand.runtime.program import run_exit_functions
 from byhand.runtime.system import STACK_SIGNAL, new_file, rewrite
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
@@ -87,7 +90,7 @@ def main(fds: list[int], spec: dict[str, Any], place: Place) -> None:
         if dist.get_backend() == "gloo":  # then none begins before all are connected
             rehearse()
     header, call = receive(control)  # from here on what goes wrong is the function's own
-    known = len(sys.modules)
+    known, may_leave = len(sys.modules), header.get("may_leave")
     try:
         value = _run(rank, world_size, log_fd, header, call, place)
         backend = dist.get_backend() if dist.is_initialized() else None
@@ -98,6 +101,9 @@ def main(fds: list[int], spec: dict[str, Any], place: Place) -> None:
         rewrite(result_fd, headed(_error(error)))
     with contextlib.suppress(ConnectionError):  # the team is ended already
         control.sendall(WAKE)
+        if may_leave:  # after it was told what went wrong, for this may take long, or for ever
+            run_exit_functions()
+            control.sendall(WAKE)
         control.recv(1)  # stay until it is, so that no connection closes on the others
 
 
@@ -200,13 +206,36 @@ def _error(error: BaseException) -> dict[str, Any]:
     stack = traceback.extract_tb(error.__traceback__)
     theirs = [f for f in stack if not f.filename.startswith(("<frozen", _RUNTIME))]
     frames = [[f.filename, f.lineno or 0, f.name] for f in theirs]
-    try:
-        message = "".join(traceback.format_exception_only(error)).strip()
-    except Exception:
-        message = f"{type(error).__name__} (its message could not be read)"
     return {
         "kind": "error",
         "exception": type(error).__name__,
-        "message": message[:MAX_TEXT],
+        "message": _message(error)[:MAX_TEXT],
         "frames": frames[-50:],
     }
+
+
+def _message(error: BaseException) -> str:
+    """What an exception says, and below it, what those say that it came of."""
+    try:
+        told = TracebackException(type(error), error, None, limit=0, compact=True)
+        text, behind = _said(told), _behind(told)
+        if isinstance(error, SystemExit):  # a program's last words: Python shows nothing with them
+            behind = []
+        while behind and len(text) < MAX_TEXT:
+            how, told = behind.pop()
+            text += f"\n{how}: {_said(told)}"
+            behind += _behind(told)
+        return text
+    except Exception:
+        return f"{type(error).__name__} (its message could not be read)"
+
+
+def _said(told: TracebackException) -> str:
+    return "".join(told.format_exception_only()).strip()
+
+
+def _behind(told: TracebackException) -> list[tuple[str, TracebackException]]:
+    """What Python too would show an exception with, and how it came of that; the first is last."""
+    members = [("because of", member) for member in told.exceptions or []]
+    chained = [("because of", told.__cause__), ("while handling", told.__context__)]
+    return [(how, one) for how, one in [*members, *chained] if one is not None][::-1]

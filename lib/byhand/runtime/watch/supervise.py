@@ -27,6 +27,7 @@ from byhand.runtime.watch.post_mortem import PostMortem
 from byhand.words import plain_text
 
 TICK = 0.05
+LEAVE_SECONDS = 5.0  # in which the exit functions of a program's rank that raised have run
 GRACE = 0.2  # how long the first failure waits for those that it caused, or that caused it
 MEET_SECONDS = 60.0  # in which ranks that all want to meet have met, if they ever will
 QUIET = 0.5  # silence after which ranks are asked where they are
@@ -187,11 +188,22 @@ class Supervisor:
         self.failures[member.rank] = Failure(member.rank, moment, "OutputLimit", words)
 
     def _settle(self, selector: selectors.BaseSelector) -> None:
-        """Give the other ranks a moment to fail or clash too, so that the cause can be told."""
-        until = time.monotonic() + GRACE
-        while time.monotonic() < until and len(self.failures) < len(self.members):
+        """Give the other ranks a moment to fail or clash too, so that the cause can be told.
+
+        And a program that raised the time to run its exit functions, unless somebody stops it.
+        """
+        began = time.monotonic()
+        while time.monotonic() < began + GRACE and len(self.failures) < len(self.members):
             self._wait(selector, 0.02)
         self._read_logs()
+        with contextlib.suppress(KeyboardInterrupt):
+            while time.monotonic() < began + LEAVE_SECONDS and self._some_leave():
+                self._wait(selector, 0.02)
+
+    def _some_leave(self) -> bool:
+        """Whether exit functions still run, of a rank that has told what it raised."""
+        told = [self.members[rank] for rank in self.failures if self.members[rank].header]
+        return self.may_leave and not all(member.has_left for member in told)
 
     def _stuck(self, news: bool) -> str | None:
         """Why no rank can ever go on; None when one still can."""
