@@ -50,15 +50,15 @@ TEST_TOTAL = """def drive_total(rank, world_size, tensor):
 
 
 with check.part("two ranks"):
-    tensors = [check.whole_numbers(3) for rank in range(2)]
-    run = launch(drive_total, 2, args=(PerRank(tensors),))
-    check.results(run, [sum(tensors)] * 2, what="total")
-    check.communication(run, all_reduce=1)
+    _tensors = [check.whole_numbers(3) for rank in range(2)]
+    _run = launch(drive_total, 2, args=(PerRank(_tensors),))
+    check.results(_run, [sum(_tensors)] * 2, what="total")
+    check.communication(_run, all_reduce=1)
 ### BEGIN HIDDEN TESTS
 with check.part("three ranks"):
-    tensors = [check.whole_numbers(5) for rank in range(3)]
-    run = launch(drive_total, 3, args=(PerRank(tensors),))
-    check.results(run, [sum(tensors)] * 3, what="total")
+    _tensors = [check.whole_numbers(5) for rank in range(3)]
+    _run = launch(drive_total, 3, args=(PerRank(_tensors),))
+    check.results(_run, [sum(_tensors)] * 3, what="total")
 ### END HIDDEN TESTS"""
 WORDS = "Because every rank then holds the same sum."
 

@@ -49,7 +49,8 @@ def of_run(run: Run) -> str:
         expected += event.sent_bytes * (
             1 + 1 / n if event.op == "reduce" else WIRE.get(event.op, 1)
         )
-        messages += 1 if event.peer is not None else n - 1
+        shards = n if event.op == "reduce_scatter" else 1  # of lists, it does an all-reduce each
+        messages += 1 if event.peer is not None else shards * (n - 1)
     slack = max(TOLERANCE * expected, SLACK_BYTES) + MESSAGE_BYTES * messages
     if abs(carried - expected) <= slack:
         return ""

@@ -7,6 +7,7 @@ here, and the mistake then shows up as a wrong mark months later.
 from __future__ import annotations
 
 import re
+import symtable
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,7 @@ _HEADER = re.compile(
     r"^Time: about \d+ minutes · Points: (\d+) · Needs: .+? · Difficulty: [123] of 3\s*$",
     re.MULTILINE,
 )
+TEST_NAMES = ("check_", "drive_", "_")  # what a test cell's own names begin with
 _EXAMPLE = "Time: about 45 minutes · Points: 6 · Needs: lecture 3 · Difficulty: 2 of 3"
 
 
@@ -49,7 +51,8 @@ def problems(notebook: NotebookNode) -> list[str]:
     if found := list(_ids(notebook.cells)):
         return found
     for cell in notebook.cells:
-        found += [f"cell {cell.id}: {what}" for what in (*_settings(cell), *_markers(cell))]
+        rules = _settings(cell), _markers(cell), _names(cell)
+        found += [f"cell {cell.id}: {what}" for broken in rules for what in broken]
     return [*found, *_pairs(notebook.cells), *_total(notebook.cells)]
 
 
@@ -97,6 +100,24 @@ def _markers(cell: NotebookNode) -> Iterator[str]:
         yield (
             f"something comes after its first {END_HIDDEN!r}: hidden tests stand last, in one"
             " block, or what their ranks leave behind is told by a visible one"
+        )
+
+
+def _names(cell: NotebookNode) -> Iterator[str]:
+    """What a test binds at its top level, loops' variables and imports too: no student's names."""
+    if cell.cell_type != "code" or is_solution(cell) or not is_grade(cell):
+        return
+    try:
+        symbols = symtable.symtable(cell.source, cell.id, "exec").get_symbols()
+    except SyntaxError as error:
+        yield f"it is not Python: {error}"
+        return
+    bound = sorted(s.get_name() for s in symbols if s.is_assigned() or s.is_imported())
+    if taken := [name for name in bound if not name.startswith(TEST_NAMES)]:
+        yield (
+            f"it defines {', '.join(taken)}: in JupyterLab a student's helper of such a name would"
+            f" be overwritten. A test's own names begin with {', '.join(TEST_NAMES[:-1])} or"
+            f" {TEST_NAMES[-1]}, and what it imports stands in the first code cell or in a function"
         )
 
 

@@ -118,6 +118,17 @@ def spoil_test_name(cells):
     cells["test-total"].id = cells["test-total"].metadata.nbgrader.grade_id = "total-test"
 
 
+def spoil_name_of_a_helper(cells):
+    cells["test-total"].source = cells["test-total"].source.replace("_run", "run")
+
+
+def spoil_names_of_loops_and_imports(cells):
+    cells["test-double"].source = f"import math, os as _os\nfor size in ():\n    pass\n{DOUBLED}"
+
+
+DOUBLED = "(_doubled := double(21))\nassert _doubled == 42"
+
+
 @pytest.mark.parametrize(
     ("spoil", "sentence"),
     [
@@ -131,6 +142,8 @@ def spoil_test_name(cells):
         (spoil_markers, "cell test-double: 1 time '### BEGIN HIDDEN TESTS' but 0 times"),
         (spoil_place_of_hidden_tests, "cell test-double: something comes after its first"),
         (spoil_place_of_solution, "cell imports: it holds a solution but is not a solution cell"),
+        (spoil_name_of_a_helper, "cell test-total: it defines run: in JupyterLab a student's"),
+        (spoil_names_of_loops_and_imports, "cell test-double: it defines math, size: in"),
         (spoil_test_name, "cell total-test: the name of a test cell begins with test-"),
     ],
 )

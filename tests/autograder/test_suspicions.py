@@ -50,6 +50,13 @@ def test_many_small_messages_are_no_surprise():
     assert suspicions.of_run(run(2_500_000, *small)) == ""
 
 
+def test_a_reduce_scatter_of_lists_is_no_surprise():
+    """Of 8 ranks and 520 floats a shard it took 841 kB a call, where one of a tensor took 311."""
+    calls = [event("reduce_scatter", 16640, 8, rank) for rank in range(8) for _ in range(100)]
+    assert suspicions.of_run(run(84_100_000, *calls)) == ""
+    assert suspicions.of_run(run(31_100_000, *calls)) == ""
+
+
 def test_nothing_is_said_where_nothing_was_counted():
     assert suspicions.of_run(run(None, *all_reduce(10_000_000))) == ""
     assert suspicions.of_run(run(0, *all_reduce(10_000_000), backend="nccl")) == ""

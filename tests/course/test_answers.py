@@ -179,6 +179,7 @@ def test_a_nan_is_a_symptom_too(judged):
 def test_an_unusual_right_answer_keeps_its_task(judged, answer):
     verdict = judged[answer]
     assert verdict.points == verdict.max_points, verdict
+    assert not verdict.suspicion, verdict
 
 
 NAMED = [answer for answer in ALL if answer.right and 'BOARD_NAME = "' in answer.path.read_text()]

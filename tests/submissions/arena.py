@@ -64,14 +64,14 @@ with check.part("two ranks, the number 21"):
     check.results(launch(drive_double, 2, args=(21,)), [42, 42], what="double")
 ### BEGIN HIDDEN TESTS
 with check.part("a hidden number"):  # {CANARY}
-    hidden = launch(drive_double, 1, args=(-987654,))
-    check.results(hidden, [-1975308], what="{CANARY}")
+    _hidden = launch(drive_double, 1, args=(-987654,))
+    check.results(_hidden, [-1975308], what="{CANARY}")
 ### END HIDDEN TESTS"""
 TEST_TOTAL = f"""def drive_total(rank, world_size, tensor):
     return total(tensor)
 
 
-def try_total(ranks, items):
+def check_total(ranks, items):
     tensors = [check.whole_numbers(items) for rank in range(ranks)]
     run = launch(drive_total, ranks, args=(PerRank(tensors),))
     check.results(run, [sum(tensors)] * ranks, what="total")
@@ -79,16 +79,16 @@ def try_total(ranks, items):
 
 
 with check.part("two ranks"):
-    try_total(2, 3)
+    check_total(2, 3)
 ### BEGIN HIDDEN TESTS
 with check.part("three ranks"):  # {CANARY}
-    try_total(3, 5)
+    check_total(3, 5)
 ### END HIDDEN TESTS"""
 TEST_SHIFT = f"""def drive_shift(rank, world_size, tensor):
     return shift(tensor)
 
 
-def try_shift(ranks, items):
+def check_shift(ranks, items):
     tensors = [check.random(items) for rank in range(ranks)]
     run = launch(drive_shift, ranks, args=(PerRank(tensors),))
     check.results(run, [tensors[rank - 1] for rank in range(ranks)], what="shift")
@@ -97,10 +97,10 @@ def try_shift(ranks, items):
 
 
 with check.part("two ranks"):
-    try_shift(2, 4)
+    check_shift(2, 4)
 ### BEGIN HIDDEN TESTS
 with check.part("three ranks"):  # {CANARY}
-    try_shift(3, 1000)
+    check_shift(3, 1000)
 ### END HIDDEN TESTS"""
 
 

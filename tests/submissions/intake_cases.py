@@ -75,7 +75,7 @@ def swap_names(notebook, cells):
 
 def own_tests(notebook, cells):
     own = "def drive_double(rank, world_size, number):\n    return 2 * number\n"
-    own += "check.results = launch = lambda *a, **k: None\ndef try_total(*a): pass"
+    own += "check.results = launch = lambda *a, **k: None\ndef check_total(*a): pass"
     notebook["cells"].insert(2, {**copy.deepcopy(cells["double"]), "metadata": {}, "id": "mine",
                                  "source": own})
 
