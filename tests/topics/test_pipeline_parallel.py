@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import time
 from functools import partial
 
 import pytest
@@ -37,6 +38,7 @@ from byhand.pipeline_schedules import (
     zero_bubble_v,
 )
 from byhand.pipeline_schedules.actions import ScheduleError, incoming, makes, receiver, route_of
+from byhand.tools import asleep
 
 SIZES = [6, *[9] * 7, 5]  # 8 linear layers and 7 activations, as wide wherever one may cut
 SPLIT = {
@@ -536,6 +538,16 @@ def test_a_pipeline_that_cannot_run_is_refused(drive, words):
 def test_what_crosses_a_boundary_has_the_shape_and_dtype_that_the_pipeline_was_told(drive, words):
     with pytest.raises(RankError, match=words):
         launch(drive, 2)
+
+
+def test_a_sleep_of_no_seconds_shortens_none_that_follows(monkeypatch):
+    """A lab's first step sleeps so, and a busy machine makes long ones of that."""
+    pause, asked = time.sleep, []
+    monkeypatch.setattr(asleep.time, "sleep", lambda seconds: asked.append(seconds) or pause(0.01))
+    asleep._last[:] = 0.0, 0.0
+    asleep.sleep(0.0)
+    asleep.sleep(0.002)
+    assert asked == [pytest.approx(0.002)]
 
 
 # On a GPU

@@ -26,7 +26,12 @@ _last = [0.0, 0.0]  # when this process's last sleep ended, and by how much it w
 
 
 def sleep(seconds: float) -> None:
-    """Sleep, and make good what a sleep just before took too long: in a row, they add up."""
+    """Sleep, and make good what a sleep just before took too long: in a row, they add up.
+
+    One of no seconds is none: what a busy machine makes of it shortens no other.
+    """
+    if not seconds:
+        return
     ended, late = _last
     begin = time.monotonic()
     due = begin + seconds - late * (begin - ended < 0.005)
