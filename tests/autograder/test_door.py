@@ -170,7 +170,7 @@ def test_what_was_not_graded_yet_is_on_every_list(where):
     tiny_course.hand_in(where, "ada", right(where))
     assert "1 page" in run(where, "feedback").output
     page = text_of(next((where.feedback / "ada").rglob("*.html")).read_text())
-    assert "No mark yet of 5 points" in page
+    assert "No mark yet of 6 points" in page
     run(where, "report")
     page = text_of((where.class_dir / "grades.html").read_text())
     assert "no mark ada : it was handed in, and not graded yet" in page
