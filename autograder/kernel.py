@@ -148,7 +148,12 @@ class Kernel(contextlib.AbstractContextManager):
             log = logging.Logger(ENGINE, logging.INFO)
             log.addHandler(logging.StreamHandler(file))
             client = PapermillNotebookClient(
-                nb_man, km=self._manager, timeout=seconds, log=log, log_output=True
+                nb_man,
+                km=self._manager,
+                timeout=seconds,
+                log=log,
+                log_output=True,
+                coalesce_streams=True,  # a table printed slowly is one table on its page
             )
             try:
                 if self._is_killed:

@@ -67,6 +67,15 @@ def test_a_notebook_runs_to_the_end_and_its_page_shows_what_it_printed(tmp_path)
     assert nbformat.read(path, as_version=4).cells[1].outputs == [], "the source stays as it was"
 
 
+def test_a_table_whose_lines_come_one_after_the_other_is_one_output(tmp_path):
+    slow = "import time\nfor number in range(3):\n    print(number)\n    time.sleep(0.5)"
+    (ran,) = run_notebooks(
+        [notebook(tmp_path / "b.ipynb", slow)], tmp_path / "out", Running(html=False)
+    )
+    (output,) = nbformat.read(ran.output, as_version=4).cells[0].outputs
+    assert output.text == "0\n1\n2\n"
+
+
 def test_a_page_folds_what_jupyter_folds_and_asks_no_other_host(tmp_path):
     path = notebook(tmp_path / "book.ipynb", "1", "print('the answer')", "print('in sight')")
     book = nbformat.read(path, as_version=4)
