@@ -61,8 +61,11 @@ def raises_beside_ddp(rank):
     if rank == 2:
         others = [psutil.Process(int(store.get(f"process of {rank}"))) for rank in (0, 1)]
         used = None
-        while used != (used := [other.cpu_times()[:2] for other in others]):
-            time.sleep(0.5)  # until they stand still
+        # until they stand still, and neither only waits for a processor
+        while used != (used := [other.cpu_times()[:2] for other in others]) or any(
+            other.status() == psutil.STATUS_RUNNING for other in others
+        ):
+            time.sleep(0.5)
         raise ValueError("a bad batch")
     model(torch.ones(2, 8)).sum().backward()
 
