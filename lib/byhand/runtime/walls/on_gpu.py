@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
@@ -139,17 +139,11 @@ class Staging(Recorder):
         return tensor.is_cuda
 
     def communicate(
-        self,
-        name: str,
-        form: bytes,
-        blocks: bool,
-        make: Callable[..., Any],
-        *args: Any,
-        limited: bool = False,
+        self, name: str, form: bytes, blocks: bool, make: Any, *args: Any, **how: bool
     ) -> Any:
         """As a recorder does, with tensors of main memory in the place of staged ones."""
         if name not in (*_SENDS, *_RECEIVES) or not self.stages(args[1][0]):
-            return super().communicate(name, form, blocks, make, *args, limited=limited)
+            return super().communicate(name, form, blocks, make, *args, **how)
         _, [tensor], *rest = args
         if name in _SENDS:
             host = tensor.to("cpu", copy=True)
