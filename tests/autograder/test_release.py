@@ -4,6 +4,7 @@ import graded_class
 import nbformat
 import pytest
 import tiny_course
+from benchmarks import grading as benchmark
 
 from autograder.places import CourseError, chosen_assignments, places
 from autograder.release import generate as release
@@ -32,6 +33,10 @@ def test_a_released_notebook_keeps_its_cells_and_has_no_outputs(course):
     before, after = tiny_course.source(), tiny_course.released(course)
     assert [cell.id for cell in after.cells] == [cell.id for cell in before.cells]
     assert all(not c.outputs and c.execution_count is None for c in after.cells if "outputs" in c)
+
+
+def test_the_exercise_of_the_grading_benchmark_can_be_released(tmp_path):
+    assert benchmark.make_class(tmp_path, 1).released(tiny_course.ASSIGNMENT).exists()
 
 
 def test_release_touches_no_gradebook(course):

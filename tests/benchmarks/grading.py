@@ -46,15 +46,15 @@ TOTAL = """def drive_total(rank, world_size, tensor):
 
 
 with check.part("four ranks"):
-    tensors = [check.whole_numbers(3) for rank in range(4)]
-    run = launch(drive_total, 4, args=(PerRank(tensors),))
-    check.results(run, [sum(tensors)] * 4, what="total")
-    check.communication(run, all_reduce=1)
+    _tensors = [check.whole_numbers(3) for rank in range(4)]
+    _run = launch(drive_total, 4, args=(PerRank(_tensors),))
+    check.results(_run, [sum(_tensors)] * 4, what="total")
+    check.communication(_run, all_reduce=1)
 ### BEGIN HIDDEN TESTS
 with check.part("other numbers"):
-    tensors = [check.whole_numbers(5) for rank in range(4)]
-    run = launch(drive_total, 4, args=(PerRank(tensors),))
-    check.results(run, [sum(tensors)] * 4, what="total")
+    _tensors = [check.whole_numbers(5) for rank in range(4)]
+    _run = launch(drive_total, 4, args=(PerRank(_tensors),))
+    check.results(_run, [sum(_tensors)] * 4, what="total")
 ### END HIDDEN TESTS"""
 OURS = """
 import json, sys

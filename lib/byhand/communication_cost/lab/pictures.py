@@ -159,7 +159,8 @@ def draw_ways(
     """A library's times by size, on the line through both ends and on those of two algorithms.
 
     ends, ways: of whole calls, the seconds of a start and of a byte. An arrow stands at the size
-    that is the most times above `ends`. The inset's axes are linear: there lines are straight.
+    that is the most times above `ends`. The large picture has linear axes, on which each of these
+    is a straight line, up to 50 MB; the inset has all sizes, on logarithmic ones.
     """
     from matplotlib.ticker import FuncFormatter
 
@@ -173,42 +174,38 @@ def draw_ways(
         return f"{style.seconds_text(line.alpha)}, then {1e-9 / line.beta:.0f} GB/s"
 
     measured = {size: each for size, each in measured.items() if size >= 64}
-    least, most = min(measured), max(measured)
+    least, most, wide = min(measured), max(measured), 5e7
     worst = max(measured, key=lambda size: measured[size] / seconds(ends, size))
     low, high = seconds(ends, worst), measured[worst]
     size, times = num_bytes_text(worst), f"{high / low:.1f} times"
     title = f"{size} take {times} what one line through both ends says"
-    grey, (blue, orange) = "#7f7f7f", COLOURS[:2]
-    drawn = [least * (most / least) ** (step / 200) for step in range(201)]
+    looks = ("both ends", "#7f7f7f"), ("one way", COLOURS[0]), ("another", COLOURS[1])
     with style.plot(3.6, title) as (figure, axes):
-        axes.set(xscale="log", yscale="log", xlim=(least / 1.8, most * 1.8), ylim=(6e-5, 0.12))
-        axes.set_xlabel("bytes of the tensor")
+        axes.set(xlim=(0, wide), ylim=(0, 1.5e-3), xlabel="bytes of the tensor")
         axes.grid(color=style.FAINT, linewidth=0.5)
-        for line, colour, wide in ((ends, grey, 2.6), (ways[0], blue, 1.6), (ways[1], orange, 1.6)):
-            axes.plot(drawn, [seconds(line, size) for size in drawn], color=colour, lw=wide)
-        axes.plot(list(measured), list(measured.values()), "o", color=style.INK, markersize=3.5)
+        inset = axes.inset_axes((0.55, 0.36, 0.42, 0.21))
+        inset.set(xscale="log", yscale="log", xlim=(least / 1.8, most * 1.8), ylim=(6e-5, 0.15))
+        inset.set_title("all sizes, logarithmic axes", loc="left", fontsize=8, weight="normal")
+        drawn = [least * (most / least) ** (step / 200) for step in range(201)]
+        for line, (name, colour) in zip((ends, *ways), looks, strict=True):
+            for panel in (axes, inset):
+                panel.plot(drawn, [seconds(line, size) for size in drawn], color=colour, lw=1.8)
+            end = min(wide, (1.35e-3 - line.alpha) / line.beta)  # where the line leaves the picture
+            text, look = f"{name}:\n{told(line)}", {"color": style.legible(colour)}
+            pen.beside(axes, (end, seconds(line, end)), text, 14, **look)
+        for panel, points in ((axes, 4), (inset, 2)):
+            dots = list(measured), list(measured.values())
+            panel.plot(*dots, "o", color=style.INK, markersize=points)
         pen.arrow(axes, (worst, low), (worst, high))
-        for x, y, text, colour, side in (
-            (worst, 8.5e-5, f"{size}: {times}", style.INK, "center"),
-            (least, 2.2e-4, "NCCL, measured", style.INK, "left"),
-            (6e8, 5e-2, told(ways[0]), blue, "right"),
-            (least, 1.3e-3, told(ways[1]), orange, "left"),
-            (most, 1.55e-4, f"both ends: {told(ends)}", grey, "right"),
-        ):
-            pen.beside(axes, (x, y), text, 0, ha=side, color=style.legible(colour))
-        axes.set_xticks([1e2, 1e4, 1e6, 1e8, 1e10])
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: num_bytes_text(size)))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda one, _: style.seconds_text(one)))
-        axes.minorticks_off()
-        within = {size: each for size, each in measured.items() if size <= 5e7}
-        inset = axes.inset_axes((0.09, 0.56, 0.4, 0.36))
-        inset.set(xlim=(0, 5e7), ylim=(0, 1.6e-3), xticks=[0, 5e7], yticks=[0, 1e-3])
-        inset.set_title("the same, linear axes", loc="left", fontsize=8, weight="normal")
-        for line, colour in ((ends, grey), (ways[0], blue), (ways[1], orange)):
-            inset.plot([0, 5e7], [seconds(line, 0), seconds(line, 5e7)], color=colour, lw=1.4)
-        inset.plot(list(within), list(within.values()), "o", color=style.INK, markersize=3)
-        inset.set_xticklabels(["0", "50 MB"], fontsize=8)
-        inset.set_yticklabels(["0", "1 ms"], fontsize=8)
+        pen.beside(axes, (worst, (low + high) / 2), times, -5, ha="right", color=style.INK)
+        axes.set_xticks([0, 1e7, 2e7, 3e7, 4e7, 5e7])
+        inset.set_xticks([1e2, 1e6, 1e10])
+        inset.set_yticks([1e-4, 1e-1])
+        for panel in (axes, inset):
+            panel.xaxis.set_major_formatter(FuncFormatter(lambda size, _: num_bytes_text(size)))
+            panel.yaxis.set_major_formatter(FuncFormatter(lambda one, _: style.seconds_text(one)))
+            panel.minorticks_off()
+        inset.tick_params(labelsize=8)
     return figure
 
 
