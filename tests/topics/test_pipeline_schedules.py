@@ -38,7 +38,15 @@ from byhand.pipeline_schedules import (
     zero_bubble_v,
 )
 from byhand.pipeline_schedules.drafts import Draft
-from byhand.pipeline_schedules.lab import NAMED, as_short, bill, on_paper, schedule_explorer, words
+from byhand.pipeline_schedules.lab import (
+    NAMED,
+    as_short,
+    bill,
+    on_paper,
+    routes_picture,
+    schedule_explorer,
+    words,
+)
 
 stages, batches = st.integers(1, 7), st.integers(1, 16)
 costs = st.tuples(st.floats(0.5, 2), st.floats(0.5, 2), st.floats(0.5, 2))
@@ -456,6 +464,12 @@ def test_a_search_that_cannot_succeed_is_refused():
 
 
 # What is drawn
+
+
+def test_each_part_of_the_model_is_drawn_once_on_every_route():
+    told = [text.get_text() for text in routes_picture(3).axes[0].texts]
+    assert [told.count(str(part)) for part in range(6)] == [3, 3, 3, 2, 2, 2]
+    assert {"stage 0", "stage 2", "a line", "a loop", "a V"} < set(told)
 
 
 def test_the_explorer_draws_what_is_chosen_and_says_what_cannot_be():

@@ -217,3 +217,28 @@ def draw_schedule(
         f"The step takes {timeline.seconds:.4g} turns. A stage holds up to {least:g} micro-batches."
     )
     return schedule_timeline(timeline, unit="turns"), text
+
+
+def routes_picture(num_stages: int) -> CourseFigure:
+    """A line, a loop of two chunks, and a V: which stage has which part of the model."""
+    from byhand.figures import pen, style
+
+    wide, tall = 0.27, 0.32  # inches from part to part, and from stage to stage
+    title = "Which stage has which part of the model"
+    with style.drawing(0.7 + tall * num_stages, title) as (figure, axes):
+        for stage in range(num_stages):
+            pen.small(axes, (0.1, 0.85 + tall * stage), f"stage {stage}", ha="left")
+        start = 0.95
+        for name, make in ROUTES.items():
+            route = make(num_stages)
+            across = [start + wide * part for part in range(len(route))]
+            down = [0.85 + tall * stage for stage in route]
+            axes.plot(across, down, color=style.COMMUNICATION, lw=2, zorder=0)
+            for part, middle in enumerate(zip(across, down, strict=True)):
+                colour = style.COMPUTE if part < num_stages else style.tint(style.COMPUTE, 0.4)
+                corner = middle[0] - 0.11, middle[1] - 0.11
+                pen.box(axes, corner, (0.22, 0.22), colour)
+                pen.small(axes, middle, str(part), color=style.readable_on(colour))
+            pen.small(axes, (start - 0.11, 0.55), name.removesuffix(" of 2"), ha="left")
+            start = across[-1] + 0.65
+    return figure
