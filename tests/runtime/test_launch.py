@@ -249,6 +249,12 @@ def test_what_cannot_travel_is_named():
         launch(add_up, 3, args=(PerRank([1, 2]),))
 
 
+@pytest.mark.parametrize(("items", "told"), [({0: "a"}, "a dict"), ({1}, "a set"), (5, "an int")])
+def test_items_by_rank_have_an_order(items, told):
+    with pytest.raises(ValueError, match=f"a list, one item for each rank, not {told}"):
+        PerRank(items)
+
+
 def test_a_lock_travels_as_a_lock_of_each_ranks_own():
     lock = threading.Lock()
 

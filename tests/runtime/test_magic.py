@@ -120,3 +120,31 @@ def test_what_launch_refuses_is_told_in_its_sentence_alone(shell, line, words):
 def test_a_line_that_is_none_is_answered_with_one(shell, line):
     with pytest.raises(UsageError, match="for example, %%ranks 4"):
         shell.run_cell_magic("ranks", line, "rank")
+
+
+def test_what_the_cell_assigns_the_notebooks_functions_read(shell):
+    shell.run_cell("rate = 0.1\ndef step(w):\n    return w - rate * w\n")
+    shell.run_cell("count = 0\ndef more():\n    global count\n    count += 1\n")
+    with capture_output():
+        shell.run_cell_magic("ranks", "1 --to kept", "rate = 0.5\nmore(); more()\nstep(1), count\n")
+    assert shell.user_ns["kept"].results == [(0.5, 2)]
+    assert (shell.user_ns["rate"], shell.user_ns["count"]) == (0.1, 0)
+
+
+@pytest.mark.parametrize(
+    ("cell", "told"),
+    [
+        ("a = 1\nx = (1\n", "line 2, x = (1: '(' was never closed"),
+        ("%time x = 1\n", "line 1, %time x = 1: invalid syntax"),
+        ("await f()\n", "line 1, await f(): 'await' outside function"),
+    ],
+)
+def test_a_cell_that_is_not_python_is_told_with_its_line_before_any_rank_starts(shell, cell, told):
+    with pytest.raises(UsageError) as refused:
+        shell.run_cell_magic("ranks", "2", cell)
+    assert told in str(refused.value)
+
+
+def test_a_run_is_kept_under_a_name_that_can_be_written(shell):
+    with pytest.raises(UsageError, match="--to names a variable, such as run, not my-run"):
+        shell.run_cell_magic("ranks", "2 --to my-run", "rank\n")

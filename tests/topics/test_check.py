@@ -240,6 +240,16 @@ def test_one_member_of_every_result_can_be_checked():
     assert "expected 'c'" in message(check.results, run, ["a", "c"], member=1)
 
 
+@pytest.mark.parametrize("expected", [[0], [0, 1, 2]])
+def test_what_is_expected_by_rank_has_one_for_each(expected):
+    run = launch(lambda rank, world_size: rank, 2)
+    told = "for 2 ranks: what is expected by rank has one for each"
+    with pytest.raises(ValueError, match=told):
+        check.results(run, expected)
+    with pytest.raises(ValueError, match=told):
+        check.communication(run, all_reduce=expected)
+
+
 def test_right_ranks_are_shown_as_right():
     text = message(check.results, run_of([1, 5]), [1, 2])
     assert "  rank 0: right\n  rank 1: got      5\n          expected 2" in text

@@ -1,11 +1,11 @@
 """Which ranks a check speaks of, in words."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from byhand.check.parts import fail
 from byhand.runtime.run import Run
-from byhand.words import ranks_text
+from byhand.words import counted, ranks_text
 
 
 def fail_on(
@@ -33,6 +33,20 @@ def fail_on(
     fail(f"{sentence} {ranks_text(wrong)}.", [*told, *lines], of)
 
 
-def at(value: Any, rank: int) -> Any:
+def at(value: Any, rank: int, run: Run) -> Any:
     """A rank's own member of a list; what is no list holds for every rank."""
-    return value[rank] if isinstance(value, list | tuple) else value
+    return one_each(value, run)[rank] if isinstance(value, list | tuple) else value
+
+
+def one_each(expected: Sequence, run: Run) -> Sequence:
+    """What is expected, by rank.
+
+    Raises:
+        ValueError: it is of more or fewer ranks than ran.
+    """
+    if len(expected) != run.world_size:
+        raise ValueError(
+            f"{counted(len(expected), 'member')} for {counted(run.world_size, 'rank')}: what is"
+            " expected by rank has one for each"
+        )
+    return expected

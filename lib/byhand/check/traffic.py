@@ -29,7 +29,7 @@ def communication(run: Run, **counts: int | Sequence[int]) -> None:
         for event in run.ledger.events:
             if event.rank == rank:
                 made[event.op].append(event.source)
-        asked = {op: at(counts.get(op, 0), rank) for op in OPS}
+        asked = {op: at(counts.get(op, 0), rank, run) for op in OPS}
         if lines := [_count(op, made[op], asked[op]) for op in OPS if len(made[op]) != asked[op]]:
             wrong[rank] = lines
     fail_on(run, wrong, "the number of communication calls is wrong on", of="calls")
@@ -166,7 +166,7 @@ def _at_most(
 ) -> None:
     wrong = {}
     for rank in range(run.world_size):
-        if (found := got[rank]) > (limit := at(limits, rank)):
+        if (found := got[rank]) > (limit := at(limits, rank, run)):
             wrong[rank] = [f"{done} {found} {unit}, {limit} are enough{_times(found, limit)}"]
     fail_on(run, wrong, f"too many {unit} {done} by", lines, of)
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from byhand.check.differences import difference
 from byhand.check.errors import KINDS
 from byhand.check.parts import fail
-from byhand.check.ranks import fail_on
+from byhand.check.ranks import fail_on, one_each
 from byhand.runtime.run import Run
 
 
@@ -90,8 +90,8 @@ def results(
     """
     got = run.results if member is None else [result[member] for result in run.results]
     wrong = {}
-    for rank in range(run.world_size):
-        if lines := difference(got[rank], expected[rank], tolerance, run.world_size):
+    for rank, right in enumerate(one_each(expected, run)):
+        if lines := difference(got[rank], right, tolerance, run.world_size):
             wrong[rank] = lines + _belongs_to(got[rank], expected, tolerance)
     fail_on(run, wrong, f"{what} is wrong on")
 

@@ -16,7 +16,7 @@ import pickle
 import struct
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,16 @@ class PerRank:
     ['a', 'b']
     """
 
-    def __init__(self, items: Sequence[Any]):
+    def __init__(self, items: Iterable[Any]):
+        """items: in the order of the ranks.
+
+        Raises:
+            ValueError: they have no order, or there are none.
+        """
+        if not isinstance(items, Iterable) or isinstance(items, Mapping | Set):
+            raise ValueError(
+                f"PerRank takes a list, one item for each rank, not {an(type(items).__name__)}"
+            )
         self.items = list(items)
 
 

@@ -19,7 +19,7 @@ import builtins
 import copy
 import dis
 import warnings
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -35,16 +35,27 @@ from byhand.words import an
 
 _GIVEN = ("rank", "world_size", "dist", "torch")
 _LOOK_UP = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS", "DELETE_NAME"}
-_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # the rank says that there is none
 
 
-def run_cell(rank: int, world_size: int, source: str, names: dict[str, Any], filename: str) -> Any:
-    """On a rank: execute a cell's source in a fresh namespace; the value of its last expression."""
+def run_cell(
+    rank: int,
+    world_size: int,
+    source: str,
+    names: dict[str, Any],
+    notebooks: FunctionType,
+    filename: str,
+) -> Any:
+    """On a rank: execute a cell's source; the value of its last expression.
+
+    notebooks: a function of the notebook's. Its globals are those of all others that came along, so
+    what the cell assigns there, they read, as in a cell of the notebook.
+    """
     import torch
     import torch.distributed as dist
 
     given = {"rank": rank, "world_size": world_size, "dist": dist, "torch": torch}
-    namespace = {"__name__": "__main__", **names, **given}
+    namespace = notebooks.__globals__
+    namespace |= {"__name__": "__main__", **names, **given}
     tree = ast.parse(source)
     shown = None
     if tree.body and isinstance(last := tree.body[-1], ast.Expr):
@@ -76,7 +87,9 @@ def _read(body: list[ast.stmt], assigned: set[str]) -> set[str]:
         if isinstance(statement, ast.Break | ast.Continue):  # which name nothing
             continue
         head, blocks = _apart(statement)
-        looked_up, stored = _names(compile(ast.Module([head], []), "<cell>", "exec", _FLAGS, True))
+        looked_up, stored = _names(
+            compile(ast.Module([head], []), "<cell>", "exec", dont_inherit=True)
+        )
         read |= looked_up - assigned
         is_certain = isinstance(statement, ast.With | ast.AsyncWith)
         if is_certain or not blocks:
@@ -140,8 +153,12 @@ class RanksMagic(Magics):
         count = shell.execution_count
         label = f"%%ranks cell [{count}]"
         sources.remember(label, cell)
+        _check_cell(cell)
+        if options.to and not options.to.isidentifier():
+            raise UsageError(f"%%ranks: --to names a variable, such as run, not {options.to}")
         names = names_used(cell, shell.user_ns, shell.user_ns_hidden)
-        arguments = cell, names, f"<{label}>"
+        notebooks = FunctionType((lambda: None).__code__, shell.user_ns)
+        arguments = cell, names, notebooks, f"<{label}>"
         how = {"backend": options.backend, "deadline": options.deadline}
         try:
             run = launch(run_cell, options.world_size, arguments, **how)
@@ -151,6 +168,19 @@ class RanksMagic(Magics):
             shell.user_ns[options.to] = run
         shown = {"text/plain": blocks_text(run), "text/html": blocks_html(run)}
         display(shown, raw=True)
+
+
+def _check_cell(cell: str) -> None:
+    """Refuse a cell that is not Python, before any rank starts."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # the ranks give them
+            compile(cell, "<cell>", "exec", dont_inherit=True)
+    except SyntaxError as error:
+        number, lines = error.lineno or 1, ["", *cell.splitlines(), ""]
+        raise UsageError(
+            f"%%ranks: line {number}, {lines[number].strip()}: {error.msg}. A rank runs plain"
+            " Python: no magics (%), no commands (!), and no await outside a function"
+        ) from None
 
 
 def _that_stays(names: dict[str, Any]) -> str | None:

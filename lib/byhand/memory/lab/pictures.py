@@ -68,13 +68,13 @@ def _costs(one: Technique, paper: float, operations: int) -> tuple[Bar, ...]:
 
 
 def fits_picture(held: Mapping[str, Mapping[str, float]], limit: float, title: str) -> Figure:
-    """A bar a row: bytes of a rank by kind; dashed: a GPU's memory."""
+    """A bar a row: bytes of a rank by kind; dashed: what may be filled."""
     rows = {}
     for name, kinds in held.items():
         bars = [("", each / 1e9, style.STATE_COLOURS[kind]) for kind, each in kinds.items()]
         rows[name] = [Line(bars, f"{sum(kinds.values()) / 1e9:.0f} GB")]
     key = {kind: style.STATE_COLOURS[kind] for kind in next(iter(held.values()))}
-    figure = stacked({"": rows}, title, "GB of a rank (dashed: a GPU's memory)", key)
+    figure = stacked({"": rows}, title, "GB of a rank (dashed: what may be filled)", key)
     (axes,) = figure.axes
     axes.axvline(limit / 1e9, color=style.INK, linewidth=1.2, linestyle=(0, (3, 2)))
     for text in axes.texts:
