@@ -1,12 +1,19 @@
 """`autograder`, and `python -m autograder`: the command line, or what to install for it."""
 
+import signal
 import sys
 
 OURS = ("autograder", "byhand")
 
 
 def main() -> None:
-    """Run the command line; a package that `byhand` alone does without is named in a sentence."""
+    """Run the command line; a package that `byhand` alone does without is named in a sentence.
+
+    Who is told to end, or whose terminal closes, ends what it started, as after Ctrl-C.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # and not nohup's
+            signal.signal(number, signal.default_int_handler)
     try:
         from autograder.cli import main as commands
 

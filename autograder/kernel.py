@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import logging
+import math
 import os
 import shutil
 import tempfile
@@ -125,6 +126,7 @@ class Kernel(contextlib.AbstractContextManager):
             dict(parameters or {}),
             engine_name=ENGINE,
             language="python",
+            kernel_name=KERNELSPEC["name"],  # whatever a notebook names, or leaves out
             progress_bar=False,
             kernel=self,
             folder=str(cwd),
@@ -150,7 +152,7 @@ class Kernel(contextlib.AbstractContextManager):
             client = PapermillNotebookClient(
                 nb_man,
                 km=self._manager,
-                timeout=seconds,
+                timeout=math.ceil(seconds),  # nbclient takes whole ones alone
                 log=log,
                 log_output=True,
                 coalesce_streams=True,  # a table printed slowly is one table on its page

@@ -1,5 +1,7 @@
 """`autograder run`, and the options for work on Slurm that `autograder grade` has too."""
 
+import ast
+import contextlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,14 +43,15 @@ def asked_of_slurm(slurm: bool, **asked: Any) -> Request | None:
 
 
 def _parameter(_: Any, option: Any, pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """-p world_size 2 is a number, -p backend gloo a word: what JSON reads is what it is."""
-    parameters = {}
-    for name, text in pairs:
-        try:
-            parameters[name] = json.loads(text)
-        except ValueError:
-            parameters[name] = text
-    return parameters
+    """-p world_size 2 is a number, -p backend gloo a word: as JSON or Python reads it."""
+    return {name: _value(text) for name, text in pairs}
+
+
+def _value(text: str) -> Any:
+    for read in (json.loads, ast.literal_eval):  # true, and 16_384 or True
+        with contextlib.suppress(ValueError, SyntaxError):
+            return read(text)
+    return text
 
 
 @click.command("run")
@@ -72,7 +75,13 @@ def _parameter(_: Any, option: Any, pairs: Sequence[tuple[str, str]]) -> dict[st
     help="Where the executed notebooks go (default: build in the course directory).",
 )
 @click.option("--html/--no-html", default=True, help="Write a page for each notebook.")
-@click.option("--cell-seconds", default=600.0, show_default=True, help="Limit for one cell.")
+@click.option(
+    "--cell-seconds",
+    type=click.FloatRange(min=1),
+    default=600.0,
+    show_default=True,
+    help="Limit for one cell.",
+)
 @click.option(
     "--nodes",
     type=COUNT,
@@ -115,7 +124,11 @@ def run(
     for ran in results:
         ended, node = "failed" if ran.error else "ran", f"{ran.node:{wide}}  " if wide else ""
         click.echo(f"{ended:6} {ran.seconds:7.1f} s  {node}{ran.name}")
-    failed = [f"{ran.error} (see {ran.log})" for ran in results if ran.error]
+    failed = [
+        f"{ran.error} (see {ran.log})" if Path(ran.log).exists() else ran.error
+        for ran in results
+        if ran.error
+    ]
     total = sum(ran.seconds for ran in results)
     good = len(results) - len(failed)
     click.echo(f"{good} of {len(results)} notebooks ran, {total:.1f} s in all")

@@ -48,10 +48,10 @@ class Running:
         """Execute one notebook, with its log, and its page if it ran to the end."""
         name, notebook, output = item[0], item[1], Path(item[2])
         began = time.monotonic()
-        output.parent.mkdir(parents=True, exist_ok=True)
-        for left in (output.with_suffix(".html"), output.with_suffix(".log")):
-            left.unlink(missing_ok=True)
         try:
+            output.parent.mkdir(parents=True, exist_ok=True)
+            for left in (output.with_suffix(".html"), output.with_suffix(".log")):
+                left.unlink(missing_ok=True)
             error = self._execute(kernel, notebook, output)
             if error is None and self.html:
                 from autograder.batch.page import write_html  # seconds of imports

@@ -50,7 +50,7 @@ def failing(tmp_path_factory):
     skips = nbformat.read(folder / "skips.ipynb", as_version=4)
     skips.cells[1].metadata["tags"] = ["skip-execution"]
     nbformat.write(skips, folder / "skips.ipynb")
-    work = Running(html=False, cell_seconds=4.0)
+    work = Running(html=False, cell_seconds=3.5)
     return {ran.notebook.stem: ran for ran in run_notebooks(paths, folder / "out", work, here(3))}
 
 
@@ -125,6 +125,41 @@ def test_parameters_reach_the_notebook_with_their_types(tmp_path):
     assert "3 GLOO" in output.read_text()
 
 
+@pytest.mark.parametrize(
+    ("text", "value"), [("16_384", 16384), ("True", True), ("true", True), ("1e-3", 1e-3)]
+)
+def test_a_value_written_as_python_or_json_is_what_it_says(tmp_path, text, value):
+    path = notebook(tmp_path / "book.ipynb", f"assert n == {value!r}", parameters="n = 4")
+    arguments = [str(path), "--out", str(tmp_path / "out"), "--no-html", "-p", "n", text]
+    result = CliRunner().invoke(run, arguments)
+    assert result.exit_code == 0, result.output
+
+
+def test_a_notebook_that_names_no_kernel_runs_all_the_same(tmp_path):
+    path = notebook(tmp_path / "book.ipynb", "print(6 * 7)")
+    book = nbformat.read(path, as_version=4)
+    del book.metadata["kernelspec"]
+    nbformat.write(book, path)
+    (ran,) = run_notebooks([path], tmp_path / "out", Running(html=False))
+    assert ran.error is None
+    assert text_of(ran) == "42\n"
+
+
+def test_where_nothing_can_be_written_is_told_by_notebook_and_without_a_log(tmp_path):
+    path, out = notebook(tmp_path / "book.ipynb", "1"), tmp_path / "file"
+    out.write_text("")
+    result = CliRunner().invoke(run, [str(path), "--out", str(out)])
+    assert "book.ipynb: could not be run: NotADirectoryError" in result.output, result.output
+    assert "(see" not in result.output
+
+
+def test_a_limit_below_a_second_is_refused(tmp_path):
+    path = notebook(tmp_path / "book.ipynb", "1")
+    result = CliRunner().invoke(run, [str(path), "--cell-seconds", "0"])
+    assert result.exit_code == 2
+    assert "0.0 is not in the range x>=1" in result.output
+
+
 def test_a_parameter_no_notebook_has_is_refused_before_anything_runs(tmp_path):
     path = notebook(tmp_path / "book.ipynb", "1", parameters="world_size = 4")
     result = CliRunner().invoke(run, [str(path), "-p", "wordl_size", "2"])
@@ -165,7 +200,7 @@ def test_a_kernel_that_dies_is_named_with_the_cell_that_ran(failing):
 
 
 def test_an_endless_cell_ends_at_its_limit(failing):
-    assert 'code cell 2 "cell-2" ran longer than 4 s' in failing["endless"].error
+    assert 'code cell 2 "cell-2" ran longer than 3.5 s' in failing["endless"].error
 
 
 def test_a_failing_notebook_stops_neither_its_neighbours_nor_the_sentence(tmp_path):
@@ -242,10 +277,12 @@ def test_a_notebook_is_never_written_over_one_that_is_to_be_run(tmp_path, monkey
     assert f"written over {path}, which is itself to be run: give --out a" in result.output
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_an_interrupted_run_leaves_no_kernel(tmp_path, how, monkeypatch):
+@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM", "SIGHUP", "SIGKILL"])
+def test_an_interrupted_run_leaves_no_kernel_nor_what_a_cell_started(tmp_path, how):
     started = tmp_path / "started"
-    path = notebook(tmp_path / "book.ipynb", f"open({str(started)!r}, 'w')\nwhile True: pass")
+    child = "" if how == "SIGKILL" else "__import__('subprocess').Popen(['sleep', '600'])\n"
+    source = f"{child}open({str(started)!r}, 'w')\nwhile True: pass"
+    path = notebook(tmp_path / "book.ipynb", source)
     mark = f"interrupted-{how}"
     command = [sys.executable, "-m", "autograder", "run", str(path), "--out", str(tmp_path)]
     process = subprocess.Popen(
@@ -257,6 +294,6 @@ def test_an_interrupted_run_leaves_no_kernel(tmp_path, how, monkeypatch):
     )
     wait_until(lambda: started.exists() or process.poll() is not None)
     assert process.poll() is None, "it ended before the cell ran"
-    process.send_signal(how)
+    process.send_signal(getattr(signal, how))
     assert process.wait() != 0
     wait_until(lambda: not leftovers.processes(mark, patience=0))

@@ -15,7 +15,15 @@ import torch
 from byhand.check.requests import finished_requests
 
 # What differentiates by itself, for `locked`. Under torch.inference_mode() it records nothing, too.
-AUTOGRAD = "torch.autograd.backward", "torch.autograd.grad", "torch.func.grad", "torch.func.vjp"
+AUTOGRAD = (
+    "torch.autograd.backward",
+    "torch.autograd.grad",
+    "torch.autograd.forward_ad.make_dual",
+    "torch.func.grad",
+    "torch.func.vjp",
+    "torch.func.jvp",
+    "torch.func.jacfwd",
+)
 
 finished_sends = finished_requests  # which every part watches; a driver adds on_send
 

@@ -1,4 +1,4 @@
-"""Builds it from the library's layers."""
+"""Lets the backward of the library's layers do it."""
 
 
 def mlp_backward(weights, x, labels, global_batch):
