@@ -34,7 +34,7 @@ from byhand.expert_parallel.router import Router
 from byhand.expert_parallel.training import ExpertParallelTraining, random_experts, with_mixtures
 from byhand.hybrid_parallel import HybridParallel, chunks_of
 from byhand.memory.recompute import Recomputed
-from byhand.model.gpt import costs_of, gpt_layers, random_gpt
+from byhand.model.gpt import costs_of, gpt_layers, next_token_loss, random_gpt
 from byhand.model.mlp import MLP, mean_squared_error, random_weights
 from byhand.model.optimizers import AdamW
 from byhand.model.transformer import Residual
@@ -181,13 +181,22 @@ def mlp_model() -> Model:
 def zero(layout: Layout, _: None) -> dict[str, int]:
     """A stage of ZeRO on an MLP, on real ranks."""
     layers = MLP.from_weights(random_weights(WIDTHS)).layers
+    return zero_step(layout, layers, torch.ones(BATCH // layout.dp, D), mean_squared_error)
+
+
+def zero_tied(layout: Layout, _: None) -> dict[str, int]:
+    """The same on a GPT, whose embedding and head are two units with one table."""
+    tokens = torch.arange(BATCH // layout.dp * S).view(-1, S) % V
+    return zero_step(layout, gpt_layers(random_gpt(V, S, D, H, BLOCKS)), tokens, next_token_loss)
+
+
+def zero_step(layout: Layout, layers: list[Any], x: Tensor, loss: Any) -> dict[str, int]:
     model = zero_lab.VARIANTS[f"stage {layout.zero}"](layers, AdamW)
-    x = torch.ones(BATCH // layout.dp, D)
     dist.barrier()
     for rows in map(torch.clone, x.tensor_split(layout.num_micro_batches(BATCH))):
         y, saved = model.forward(rows)
         found = {"activations": num_bytes(saved)}
-        model.backward(mean_squared_error(y, rows, BATCH)[1], saved)
+        model.backward(loss(y, rows, BATCH)[1], saved)
     found |= zero_lab.held(model)
     if layout.zero == 3:  # the shards are the weights
         shards = nbytes([flat.shard for flat in model.flats])
@@ -278,7 +287,8 @@ for tp, rows in (2, 16), (4, 4), (8, 16):
     CASES.append((by_token, plain(vocabulary_parallel=True), layout, None, FULL))
 for stage in 1, 2, 3:
     for dp, rows in (2, 8), (4, 2):
-        CASES.append((zero, mlp_model(), Layout(dp, zero=stage, rows=rows), None, FULL))
+        for program, model in (zero, mlp_model()), (zero_tied, plain()):
+            CASES.append((program, model, Layout(dp, zero=stage, rows=rows), None, FULL))
 for dp in 2, 4, 8:
     CASES.append((experts, experts_model(), Layout(dp, ep=dp, rows=BATCH // dp), None, FULL))
 

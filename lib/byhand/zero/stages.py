@@ -185,8 +185,9 @@ class ShardedGradients(ShardedOptimizer):
     def backward(self, grad_y: Tensor, saved: list[Any], synchronise: bool = True) -> None:
         """Add to the shards of the gradients: S bytes, reduce-scattered unit by unit.
 
-        One unit's travel while the next one's are made, so two are whole at most. With
-        synchronise=False all of them stay whole, and nothing is sent: the bytes of stage 1 for
+        One unit's travel while the next one's are made, so two are whole at most. A tied table's
+        are sent once, so they are whole beside these from the head's backward to the table's own.
+        With synchronise=False all of them stay whole, and nothing is sent: the bytes of stage 1 for
         micro-batches, and its memory.
         """
         sending = None
@@ -194,7 +195,7 @@ class ShardedGradients(ShardedOptimizer):
             flat = self.flat_of[number]
             flat.make_grad()  # room for the unit's whole gradient
             grad_y = self.backward_of(number, grad_y, saved)
-            if synchronise:
+            if synchronise and flat not in self.flat_of[:number]:  # none to come adds to it
                 if sending is not None:
                     sending.finish_reduce()  # of the unit before: its whole gradient goes
                 flat.start_reduce()  # travels while backward goes on
@@ -240,9 +241,12 @@ class ShardedParameters(ShardedGradients):
     def in_use(self, numbers: Iterable[int], last: bool = True) -> Iterator[int]:
         """These units, in this order, each while its weights are whole: one, two with prefetch.
 
+        A tied table stays whole from the first unit that uses it to the last.
+
         last: whether this is their last use before the optimizer's step.
         """
         numbers = list(numbers)
+        until = {self.flat_of[number]: number for number in numbers}  # the last use of each
         for number, following in zip_longest(numbers, numbers[1:]):
             flat = self.flat_of[number]
             flat.fetch()  # begin the unit's all-gather, unless it is under way
@@ -250,7 +254,7 @@ class ShardedParameters(ShardedGradients):
             if self.prefetch and following is not None:
                 self.flat_of[following].fetch()  # travels while this unit computes
             yield number  # the unit computes
-            if last or self.reshard:
+            if number == until[flat] and (last or self.reshard):
                 flat.free()
 
 
