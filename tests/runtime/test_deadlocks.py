@@ -318,6 +318,22 @@ def test_sizes_that_a_collective_cannot_take_are_told_in_our_words(how):
     assert "at test_deadlocks.py:" in failure.value.sentence
 
 
+def ends_by_a_refusal(rank, world_size, how):
+    dist.barrier()
+    try:
+        dist.all_gather([torch.empty(2)] * world_size, torch.ones(2 + rank))
+    except RuntimeError:
+        if how == "raises":
+            raise
+        raise SystemExit(1) from None
+
+
+@pytest.mark.parametrize("how", ["raises", "exits"])
+def test_a_refusal_that_ends_a_rank_is_told_by_what_the_others_pass(how):
+    with pytest.raises(DeadlockError, match="The shape must be the same on all"):
+        launch(ends_by_a_refusal, 2, (how,))
+
+
 def names_nobody(rank, world_size, op, named, is_in_pair):
     x, make = torch.ones(2), getattr(dist, op)
     if not is_in_pair:

@@ -113,7 +113,7 @@ def calls_on_next_to_nothing(rank, world_size):
 
 
 def test_calls_on_a_number_or_on_no_tensors_are_left_to_torch():
-    assert words(launch(calls_on_next_to_nothing, 2)) == ["all_to_all", "all_reduce sum"]
+    assert words(launch(calls_on_next_to_nothing, 2)) == ["all_to_all"]
 
 
 def groups_of_any_numbers(rank, world_size):
@@ -142,7 +142,28 @@ def goes_on_after_a_refused_call(rank, world_size):
 
 def test_a_rank_that_goes_on_after_a_refused_call_does_not_wait_in_it():
     run = launch(goes_on_after_a_refused_call, 2)
-    assert words(run) == ["reduce_scatter sum", "barrier"]
+    assert words(run) == ["barrier"]
+
+
+def falls_back(rank, world_size, how):
+    outputs = [torch.empty(r + 1) for r in range(world_size)]
+    with contextlib.suppress(RuntimeError):
+        if how == "all of unequal shapes" or (how == "a probe of one rank" and rank == 0):
+            dist.all_gather(outputs, torch.ones(rank + 1))
+        elif how == "a message" and rank == 0:
+            dist.send(torch.ones(4).to_sparse(), 1)
+    if rank == 0:
+        time.sleep(1)  # longer than a deadlock takes to be found
+    dist.all_reduce(torch.ones(1000))
+    dist.send(torch.ones(2), 1) if rank == 0 else dist.recv(torch.empty(2), 0)
+
+
+@pytest.mark.parametrize("how", ["all of unequal shapes", "a probe of one rank", "a message"])
+def test_a_call_that_is_refused_and_caught_was_never_made(how):
+    run = launch(falls_back, 2, (how,))
+    assert words(run) == ["all_reduce sum", "send"]
+    assert words(run, rank=1) == ["all_reduce sum", "recv"]
+    assert run.ledger.sent_bytes() == 2 * 4000 + 8
 
 
 def helps_while_a_call_is_late(rank, world_size):

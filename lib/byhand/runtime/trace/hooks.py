@@ -80,16 +80,23 @@ def _communicating(op: Any) -> Any:
         blocks = async_at < len(args) and not args[async_at]
         blocks = blocks or timeout_at is not None
         limited = timeout_at is not None and _is_its_own(args[timeout_at] / 1000)
+        how = {"limited": limited, "at_once": timeout_at is None and _is_gloo(group)}
         if name in sizes.AT_ONCE and (why := sizes.misfit(name, told, len(ranks))):
             raise RuntimeError(why)
         try:
-            return active.communicate(name, form, blocks, make, below, *args, limited=limited)
+            return active.communicate(name, form, blocks, make, below, *args, **how)
         except RuntimeError:
             if why := sizes.misfit(name, told, len(ranks)):
                 raise RuntimeError(why) from None
             raise
 
     return kernel
+
+
+def _is_gloo(group: dist.ProcessGroup) -> bool:
+    """Whether all of its calls are gloo's own: torch's debug mode wraps them, and waits in them."""
+    kinds = {type(group._get_backend(device)) for device in group._device_types}
+    return kinds == {dist.ProcessGroupGloo}
 
 
 def _functional(op: Any) -> Any:

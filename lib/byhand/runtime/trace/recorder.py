@@ -4,6 +4,12 @@ hooks.py tells it of every c10d operation, whoever makes it and in whatever thre
 FSDP, DTensor, batch_isend_irecv), and of what dispatch does not show. What a rank computes is not
 watched; it has computed between two calls when its thread used COMPUTED_SECONDS of CPU time there.
 
+A call counts from when its backend has taken it. Gloo refuses a wrong one at once: nothing of it
+was sent, and the rank may try another instead. So it is written only if the rank then fails,
+perhaps by it. What gloo refuses under way (a dtype, say) has taken its place among the calls, and
+counts; so does what others refuse (NCCL, torch's debug mode DETAIL): they may wait for other ranks
+before.
+
 With NCCL a wait ends when the work is queued, so times there are those of the queueing.
 """
 
@@ -111,6 +117,7 @@ class Recorder:
         self.thread = _Thread()
         self._own_thread = threading.get_ident()
         self._stretches = 0  # of computing, in all threads
+        self._refused: tuple[bytes, float] | None = None  # form and moment, of the latest call
         # by work, and by future of one: no longer than somebody else keeps them and their tensors
         self._sent: WeakKeyDictionary[Any, _Sent] = WeakKeyDictionary()
         self._works: dict[int, dist.Work] = {}  # by call: until it is complete or waited for
@@ -131,6 +138,10 @@ class Recorder:
         if self.memory is not None:
             self.memory.__exit__(*exception)
             peak = self.memory.peak_bytes
+        # sys.exit(0) is no failure
+        failed = exception[1] is not None and getattr(exception[1], "code", True)
+        if failed and self._refused is not None:
+            self.log.call(*self._refused)
         self.log.write(END, 0, monotonic(), peak)
 
     def communicate(
@@ -141,29 +152,42 @@ class Recorder:
         make: Callable[..., Any],
         *args: Any,
         limited: bool = False,
+        at_once: bool = False,
     ) -> Any:
         """Make the c10d operation of this name as make(*args), and log it as a call of this form.
 
         blocks: whether who makes it waits for it at once. limited: up to a time-out of its own.
+        at_once: whether it is taken, or refused, before it waits for another rank.
         """
         self._note_computing()
         thread = self.thread
         thread.work = None
         self._forget_completed()
-        thread.latest = self.log.call(form, monotonic(), self._waiting(limited) if blocks else 0)
-        thread.blocked = thread.latest if blocks else None
+        call = form, monotonic(), blocks, limited
+        if not at_once:
+            self._log_call(*call)
         try:
             out = make(*args)
         except Exception:
+            if at_once:
+                self._refused = call[:2]
             # refused before it waited, or waited as long as it was to
-            if limited or name != "monitored_barrier_":
+            elif limited or name != "monitored_barrier_":
                 self.go_on(thread.latest)
             raise
+        if at_once:
+            self._log_call(*call)
         if not blocks:
             self._send_off(out, name)
         elif out is None:  # a monitored barrier is over
             self.go_on(thread.latest)
         return out
+
+    def _log_call(self, form: bytes, began: float, blocks: bool, limited: bool) -> None:
+        """Write a call, which is this thread's latest from now on."""
+        thread, self._refused = self.thread, None
+        thread.latest = self.log.call(form, began, self._waiting(limited) if blocks else 0)
+        thread.blocked = thread.latest if blocks else None
 
     def _send_off(self, out: Any, name: str) -> None:
         """A call is under way: keep its work, to know it when it is waited for."""
@@ -268,6 +292,7 @@ class Recorder:
     def stand_still(self, call: Call) -> int:
         """Log a call that no dispatch shows, for which this thread waits; its number."""
         call.file, call.line = caller()
+        self._refused = None
         return self.log.call(packed_call(call), monotonic(), self._waiting())
 
     def go_on(self, index: int) -> None:

@@ -150,7 +150,7 @@ class Staging(Recorder):
         else:
             host = torch.empty_like(tensor, device="cpu")
         there = torch._C._dispatch_keys(host) & BELOW, [host], *rest
-        out = super().communicate(name, form, blocks, make, *there)
+        out = super().communicate(name, form, blocks, make, *there, **how)
         if name in _RECEIVES:
             work = dist.Work.unbox(out)
             self._arriving[id(work)] = (work, tensor, host)
