@@ -1143,6 +1143,26 @@ def test_sparse_tensors_are_counted_with_what_they_hold():
     assert 3 * 8000 <= run.peak_bytes[0] <= 4 * 8000 + 100
 
 
+@pytest.mark.parametrize(
+    ("layout", "block", "places"),
+    [
+        (torch.sparse_csr, None, ("crow_indices", "col_indices")),
+        (torch.sparse_csc, None, ("ccol_indices", "row_indices")),
+        (torch.sparse_bsr, (2, 2), ("crow_indices", "col_indices")),
+        (torch.sparse_bsc, (2, 2), ("ccol_indices", "row_indices")),
+    ],
+)
+def test_a_compressed_sparse_tensor_holds_its_values_and_their_places(layout, block, places):
+    def hold(rank, world_size):
+        sparse = torch.eye(1000).to_sparse(layout=layout, blocksize=block)
+        held = held_bytes()  # before its parts are asked for, which would count them
+        parts = [getattr(sparse, name)().untyped_storage() for name in ("values", *places)]
+        return held, sum(part.nbytes() for part in parts)
+
+    [(held, num_bytes)] = launch(hold, 1, memory=True).results
+    assert held == num_bytes > 4 * 1000 + 8 * 1000
+
+
 def test_a_message_is_sent_though_its_reader_has_read_it_and_gone(monkeypatch):
     """A rank that ends at once took its call all the same: its end is its own."""
     ours, theirs = socket.socketpair()

@@ -16,6 +16,16 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode_stack
 
+_BY_ROW = "crow_indices", "col_indices", "values"
+_BY_COLUMN = "ccol_indices", "row_indices", "values"
+_PARTS = {  # what a sparse tensor is made of, by layout
+    torch.sparse_coo: ("_indices", "_values"),
+    torch.sparse_csr: _BY_ROW,
+    torch.sparse_bsr: _BY_ROW,
+    torch.sparse_csc: _BY_COLUMN,
+    torch.sparse_bsc: _BY_COLUMN,
+}
+
 
 class _Held(weakref.ref):
     """A weak reference to a storage that knows which storage, and how many bytes, it was."""
@@ -88,8 +98,8 @@ class HeldBytes(TorchDispatchMode):
         elif type(value) in (torch.Tensor, torch.nn.Parameter):
             if value.layout is torch.strided:
                 self._hold(value.untyped_storage())
-            elif value.layout is torch.sparse_coo:
-                self.track([value._indices(), value._values()])
+            else:
+                self.track([getattr(value, name)() for name in _PARTS.get(value.layout, ())])
 
     def _hold(self, storage: torch.UntypedStorage) -> None:
         key, num_bytes = storage._cdata, storage.nbytes()
