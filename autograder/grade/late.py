@@ -41,7 +41,9 @@ grace_minutes = 15
 [extension.01_ranks]     # days for one student
 ada = 2
 """
+NO_POLICY = ValueError, TypeError, AttributeError, OverflowError  # of TOML, UTF-8 and dates, too
 RATES = "percent_per_day", "most_percent", "grace_minutes"
+MOST = 1_000_000  # of any number there: what is longer, or no number, no date can hold
 _SECONDS_PER_DAY = 86_400
 
 
@@ -81,7 +83,7 @@ def class_policy(where: Places) -> Policy:
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         policy = _policy(tomllib.loads(text))
-    except (ValueError, TypeError, AttributeError) as error:  # of TOML and UTF-8, too
+    except NO_POLICY as error:
         sentence = f"{path} is no description of due dates: {error}. One looks like this:"
         raise CourseError(f"{sentence}\n\n{EXAMPLE}") from None
     if unknown := {*policy.due, *policy.extension} - {*known}:
@@ -91,7 +93,7 @@ def class_policy(where: Places) -> Policy:
 
 
 def _policy(data: dict[str, Any]) -> Policy:
-    """The policy that a file says; raises ValueError, TypeError or AttributeError if none."""
+    """The policy that a file says; raises one of NO_POLICY if none."""
     tables = {"late": {}, "due": {}, "extension": {}}
     for name, table in data.items():
         if name not in tables or not isinstance(table, dict):
@@ -101,7 +103,7 @@ def _policy(data: dict[str, Any]) -> Policy:
         if name == "extension" and not all(isinstance(one, dict) for one in table.values()):
             raise ValueError("[extension] needs an assignment behind a dot: [extension.01_ranks]")
     late, due, extension = (tables | data).values()
-    return Policy(
+    policy = Policy(
         **{name: _number(name, value) for name, value in late.items()},
         due={name: _moment(name, value) for name, value in due.items()},
         extension={
@@ -109,6 +111,11 @@ def _policy(data: dict[str, Any]) -> Policy:
             for name, students in extension.items()
         },
     )
+    for name, students in policy.extension.items():
+        most, due = max(students.values(), default=0), policy.due.get(name, datetime.min)
+        if timedelta(most) > datetime.max - due:
+            raise ValueError(f"{name} is due on {due} UTC: {most:g} days later is after year 9999")
+    return policy
 
 
 def apply(where: Places) -> list[str]:
@@ -150,7 +157,7 @@ def lateness(policy: Policy, submission: SubmittedAssignment) -> str:
 
 def _applied_before(where: Places) -> Policy:
     """The policy that was applied last."""
-    with suppress(OSError, ValueError, TypeError, AttributeError):
+    with suppress(OSError, *NO_POLICY):
         return _policy(tomllib.loads((where.class_dir / APPLIED).read_text(encoding="utf-8")))
     return Policy()
 
@@ -216,8 +223,8 @@ def _apply_to(assignment: Assignment, policy: Policy, where: Places) -> list[str
 
 
 def _number(name: str, value: Any) -> float:
-    if not isinstance(value, (int, float)) or value < 0:
-        raise ValueError(f"{name} has to be a number that is not negative, and is {value!r}")
+    if not isinstance(value, (int, float)) or not 0 <= value <= MOST:
+        raise ValueError(f"{name} has to be a number from 0 to {MOST:,}, and is {value!r}")
     return value
 
 

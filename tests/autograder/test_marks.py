@@ -199,7 +199,12 @@ def test_nbgraders_own_feedback_is_our_page_with_lateness_and_the_classs_board(w
     ("text", "sentence"),
     [
         ("[late", r"no description of due dates: Expected ']' at the end"),
-        ("[late]\npercent_per_day = -1", "percent_per_day has to be a number that is not"),
+        ("[late]\npercent_per_day = -1", "percent_per_day has to be a number from 0 to 1,000,000"),
+        ("[late]\ngrace_minutes = inf", "grace_minutes has to be a number from 0 .*, and is inf"),
+        ("[late]\nmost_percent = nan", "most_percent has to be a number from 0 .*, and is nan"),
+        ("[extension.01_tiny]\nada = 1e12", "ada has to be a number from 0 .*, and is 1000000000"),
+        ("[due]\n01_tiny = 9999-12-31T23:59:59-01:00", "due dates: date value out of range"),
+        ("[due]\n01_tiny = 9999-12-30\n[extension.01_tiny]\nada = 9", "later is after year 9999"),
         ("[late]\npercent = 1", r"\[late\] has percent_per_day, .*, and no percent\."),
         ("[due]\n01_tiny = 'tomorrow'", "01_tiny has to be a date or a time"),
         ("due = 2026-03-01", r"due is none of the tables \[late\], \[due\], \[extension"),
