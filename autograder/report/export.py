@@ -75,8 +75,8 @@ def filled(
     left = [f"scaled from {ours:g} to {theirs:g} points, as there"] if theirs != ours else []
     for student, one in judgements.items():
         mark = marks[assignment, student]
-        if why := _why_empty(one, mark, rows[student]):
-            left.append(f"{student}: left empty, {why}")
+        if why := _why_left(one, mark, rows[student]):
+            left.append(f"{student}: left as it was, {why}")
         else:
             points = max(0, mark.score or 0) * theirs / (mark.max_score or 1)
             rows[student][0][place] = f"{round(points, 2):g}"
@@ -103,7 +103,7 @@ def _points_possible(sheet: list[dict[str, str]], place: str) -> float | None:
     return None
 
 
-def _why_empty(one: Judgement, mark: Marks, rows: list[dict[str, str]]) -> str:
+def _why_left(one: Judgement, mark: Marks, rows: list[dict[str, str]]) -> str:
     if not one.complete or mark.waiting:
         return one.why_incomplete or "a person still has to mark it"
     if len(rows) != 1:

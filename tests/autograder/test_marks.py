@@ -306,6 +306,7 @@ Manual Posting,,,,,,,
     Points Possible,,,,,10,12,(read only)
 "Lovelace, Ada",1234,s1,al@x,A,9,,90
 "B, Ben",55,s2,ben,A,3,4,30
+"D, Dee",56,s4,dee,A,3,3,30
 "Stranger, The",77,s3,zz,A,3,1,30
 """
 
@@ -322,11 +323,11 @@ def test_a_canvas_export_is_filled_in_and_nothing_else_changes(where):
     students(where, canvas={"1234": "ada"})
     sheet, left = filled(where, CANVAS)
     want = CANVAS.replace("A,9,,90", "A,9,12,90").replace("3,4,30", "3,10,30")
-    assert as_csv(sheet) == want.removeprefix("\ufeff")
+    assert as_csv(sheet) == want.removeprefix("\ufeff"), "what is left keeps Canvas's own points"
     assert left == [
         "scaled from 6 to 12 points, as there",
-        "cem: left empty, no row is theirs",
-        "dee: left empty, a person still has to mark it",
+        "cem: left as it was, no row is theirs",
+        "dee: left as it was, a person still has to mark it",
     ]
 
 
@@ -334,7 +335,7 @@ def test_a_number_that_is_known_counts_more_than_a_name(where):
     """The row with the login ben is another person's: ours has the number 77."""
     students(where, canvas={"77": "ben"})
     sheet, _ = filled(where, CANVAS)
-    assert [row["Tiny (8)"] for row in sheet[2:]] == ["", "4", "10"]
+    assert [row["Tiny (8)"] for row in sheet[2:]] == ["", "4", "3", "10"]
 
 
 def test_a_column_that_cannot_be_found_is_asked_for(where):
@@ -357,7 +358,7 @@ def test_a_moodle_worksheet_is_filled_in(where):
     students(where, **{f"moodle {NAME}": {"12": "ada"}, "moodle 02_other": {"13": "cem"}})
     (ada, ben), left = filled(where, MOODLE.replace("Ben,b@x", "Ben,ben"))
     assert (ada["Grade"], ben["Grade"]) == ("100", "")
-    assert "ben: left empty, Moodle says that the grade cannot be changed" in left
+    assert "ben: left as it was, Moodle says that the grade cannot be changed" in left
 
 
 def test_an_answer_in_words_that_nobody_marked_is_no_zero(tmp_path):
@@ -369,7 +370,7 @@ def test_an_answer_in_words_that_nobody_marked_is_no_zero(tmp_path):
     def told():
         (row, _), left = export.filled(where, NAME, path)
         (ours,) = export.plain(where, [NAME])
-        return row["Grade"], ours["max_score"], left[-1].partition(": left empty, ")[2]
+        return row["Grade"], ours["max_score"], left[-1].partition(": left as it was, ")[2]
 
     assert told() == ("", 1, "it was handed in, and not graded yet: run autograder grade")
     for is_entered in (False, True):
@@ -412,7 +413,7 @@ def test_of_two_rows_with_a_students_name_none_is_filled_in(where):
     """Nothing says which of the two handed in."""
     sheet, left = filled(where, MOODLE.replace("Ada Lovelace", "ada").replace("Ben,b@x", "ada,b@x"))
     assert [row["Grade"] for row in sheet] == ["", ""]
-    assert "ada: left empty, several rows have their name" in left
+    assert "ada: left as it was, several rows have their name" in left
 
 
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "Identifier,Grade\n1,2\n"])
