@@ -7,6 +7,8 @@ decided elsewhere.
 import os
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
 
@@ -50,7 +52,14 @@ def _in_zip(inbox: Path) -> Iterator[File]:
         path = PurePosixPath(printable(info.filename.replace("\\", "/")))
         path = PurePosixPath(*(part for part in path.parts if part not in ("/", "..")))
         if path.name and not info.is_dir() and not _is_clutter(path):
-            yield File(path, partial(archive.open, info))
+            yield File(path, partial(archive.open, info), _when_changed(info))
+
+
+def _when_changed(info: zipfile.ZipInfo) -> float:
+    """The second in which the file was changed, as its zip says; 0 where that is no date."""
+    with suppress(ValueError, OverflowError):
+        return datetime(*info.date_time).timestamp()
+    return 0
 
 
 def _is_clutter(path: PurePosixPath) -> bool:

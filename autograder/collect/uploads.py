@@ -21,8 +21,8 @@ MAX_CELLS = 50_000
 class File:
     """One file, read only when asked for. `path` is where it lies in what was handed in.
 
-    Of one person's files, the one with the greatest `newness` is the newest: of a file on the disk,
-    the second in which it was changed.
+    Of one person's files, the one with the greatest `newness` is the newest: of a file on the disk
+    or in a zip, the second in which it was changed.
     """
 
     path: PurePosixPath

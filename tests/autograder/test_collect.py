@@ -218,6 +218,19 @@ def test_of_two_files_in_a_students_folder_the_newer_is_taken(course, where, tmp
     assert answer(where, "ada") == "new"
 
 
+def test_of_two_attempts_in_a_zip_the_newer_is_taken_also_beside_an_impossible_date(
+    course, where, tmp_path
+):
+    """Browsers call the second file (1), which comes first by name; some zips hold no date."""
+    days = {"tiny.ipynb": ("old", 2), "tiny (1).ipynb": ("new", 3), "tiny (2).ipynb": ("none", 0)}
+    with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
+        for name, (text, day) in days.items():
+            info = zipfile.ZipInfo(f"ada/{name}", (2026, 2, day, 12, 0, 0))
+            archive.writestr(info, work(course, text))
+    collect(where, NAME, tmp_path / "class.zip")
+    assert answer(where, "ada") == "new"
+
+
 @pytest.mark.parametrize("beside", ["tiny.ipynb - Colab.pdf", "tiny.ipynb:Zone.Identifier"])
 def test_what_is_no_notebook_takes_the_place_of_none_however_new(course, where, tmp_path, beside):
     inbox = tmp_path / "inbox"
