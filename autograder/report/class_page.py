@@ -9,6 +9,7 @@ same verdict and the same first paragraph of the message, whatever numbers stand
 is no answer (a blank, another assignment's notebook) is no wrong one.
 """
 
+import math
 import os
 import re
 from collections import Counter
@@ -70,8 +71,9 @@ def _sheet(
 ) -> dict[str, Any]:
     """One assignment, as the template reads it."""
     source = nbformat.read(where.source(name), as_version=4)
-    points = [j.points for j in judgements if j.complete]
-    best = max(j.max_points for j in judgements)
+    of_all = [marks[name, j.student] for j in judgements]
+    points = [one.score for one in of_all if one.score is not None]
+    best = max(one.max_score for one in of_all)
     standings = Counter(judgement.standing for judgement in judgements)
     given: dict[str, list[Verdict]] = {}
     for verdict in (verdict for judgement in judgements for verdict in judgement.verdicts):
@@ -83,12 +85,12 @@ def _sheet(
     return {
         "assignment": name,
         "title": title_of(source),
-        "points": points,
         "max_points": best,
+        "have_all": sum(number >= best for number in points),
         "median": median(points or [0]),
         "no_answer": {kind: standings[kind] for kind in NO_ANSWER if standings[kind]},
         "in_the_way": in_the_way(judgements),
-        "counts": {number: points.count(number) for number in range(best + 1)},
+        "counts": _whole(points, best),
         "tasks": sorted(tasks, key=lambda task: task["passed"]),
         "boards": boards(judgements, titles),
         "questions": titles,
@@ -100,6 +102,13 @@ def _sheet(
         ],
         "num_alone": sum(len(students) == 1 for students, _ in alike),
     }
+
+
+def _whole(points: list[float], best: float) -> dict[int, int]:
+    """How many have each number of points, rounded down; who has extra ones has all."""
+    most = int(best)
+    counts = Counter(min(max(math.floor(number), 0), most) for number in points)
+    return {number: counts[number] for number in range(most + 1)}
 
 
 def _row(where: Places, judgement: Judgement, marks: Marks, path: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 import tiny_course
 from graded_class import DOUBLE, TOTAL, failed, judge
 from nbformat.v4 import new_code_cell, new_markdown_cell
+from test_marks import hand_in_at, mark_words, policy
 
 from autograder import serve
 from autograder.grade.journal import Journal, Judgement
@@ -140,9 +141,25 @@ def test_the_page_stands_alone_and_runs_nothing(page):
 
 def test_each_picture_says_in_words_what_it_shows(page):
     assert 'aria-label="Submissions by points. 5: 1, 2: 3, 0: 1."' in page
-    assert "half have 2 or more of 5" in text_of(page)
+    assert "half have 2 or more of 6" in text_of(page)
     assert "hardest: Task 2 · Total, passed by 1 of 5" in text_of(page)
     assert "Task 2 · Total: 1 passed, 3 failed, 1 deadlock 1 3 1" in text_of(page)
+
+
+def test_the_overview_counts_what_the_table_and_the_export_count(tmp_path):
+    """Marks by hand, answers in words and lateness, not the points of tests alone."""
+    where = graded_class.make(tmp_path)
+    for student in ("ada", "ben", "cem"):
+        mark_words(where, student, 1)
+    mark_words(where, "cem", 3, "test-total")
+    hand_in_at(where, "ben", "2026-03-02T12:00:00")
+    policy(where, f"[late]\npercent_per_day = 10\n[due]\n{NAME} = 2026-03-01\n")
+    page = write_report(where, where.class_dir / "grades.html").read_text()
+    table = text_of(page).partition("Every verdict")[2]
+    assert all(row in table for row in ("ada 6 ", "ben 5.4 ", "cem 6 ", "dee 2 + ? "))
+    assert "Tiny 4 5.7 / 6 2 0" in text_of(page), "handed in, median, all points, no mark"
+    assert 'aria-label="Submissions by points. 6: 2, 5: 1, 2: 1."' in page
+    assert "median 5.7 of 6 points" in text_of(page)
 
 
 def test_notes_to_the_instructor_are_on_the_page_and_cost_no_point(where):
