@@ -62,6 +62,9 @@ def opened(where: Places, student: str, assignment: str) -> tuple[list[Cell], st
     names = {name for cell in cells for name in cell.names}
     sources = {one: where.source(one) for one in where.assignments()}
     given = {one: _names(path, path.stat().st_mtime_ns) for one, path in sources.items()}
+    if not any(cell.settings for cell in cells):  # lectures have nothing of nbgrader's
+        for path in sorted((where.course / "lectures").glob("*.ipynb")):
+            given[f"the lecture {path.stem}"] = _names(path, path.stat().st_mtime_ns)
     other = max(given, key=lambda one: (len(names & given[one]), one == assignment))
     if other != assignment:
         why = f"This is the notebook of {other}, not of {assignment}: it was not graded."

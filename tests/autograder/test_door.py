@@ -20,7 +20,7 @@ from autograder import cli, commands
 from autograder.collect.door import FOREIGN, UNREADABLE, hand_ins, opened, strays
 from autograder.collect.names import MAX_BYTES, STUDENT, student_name
 from autograder.grade.journal import Journal, Judgement
-from autograder.places import Places
+from autograder.places import COURSE, Places
 from autograder.release import generate as release
 
 NAME, OTHER = tiny_course.ASSIGNMENT, "02_other"
@@ -206,6 +206,22 @@ def test_the_notebook_named_after_the_assignment_counts_whatever_lies_beside(whe
     assert standing(where, ("tiny (1).ipynb", right(where)), ("z.ipynb", other)) == ""
     (where.submitted / "ada" / NAME / "tiny (1).ipynb").unlink()
     assert standing(where) == FOREIGN
+
+
+def test_a_lecture_is_told_from_the_exercises_and_an_exercise_with_cells_of_one_is_judged(where):
+    lecture = nbformat.read(COURSE / "lectures" / "01_ranks.ipynb", as_version=4)
+    theirs = Places(COURSE, where.class_dir)
+    path = theirs.submitted / "ada" / "01_ranks" / "ranks.ipynb"
+    path.parent.mkdir(parents=True)
+    nbformat.write(lecture, path)
+    assert opened(theirs, "ada", "01_ranks")[1:] == (
+        FOREIGN,
+        "This is the notebook of the lecture 01_ranks, not of 01_ranks: it was not graded."
+        " Hand in ranks.ipynb of 01_ranks.",
+    )
+    lecture.cells += nbformat.read(theirs.released("01_ranks"), as_version=4).cells
+    path.write_bytes(tiny_course.as_bytes(lecture))
+    assert opened(theirs, "ada", "01_ranks")[1] == ""
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"{}", b'{"cells": []}', b"\xff\xfe\x00"])
