@@ -132,7 +132,7 @@ def grade(
     strangers = late.apply(where)
     for line in [*summary(outcome), *strangers]:
         click.echo(plain_text(line, None))
-    if changed := list(changes(before, outcome.judgements)):
+    if changed := list(changes(where, before, outcome.judgements)):
         click.echo(told(changed))
     if outcome.failures:
         raise click.ClickException(told(outcome.failures))

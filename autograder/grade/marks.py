@@ -24,7 +24,7 @@ _NOT_ENTERED = "it was judged, and is not in the gradebook yet: run autograder g
 class Marks:
     """Scores of one submission. `by_cell` and `comments` are by grade_id.
 
-    `score` is None where there is no mark.
+    `score` is None where there is no mark. A person typed the points of the cells `by_hand`.
     """
 
     score: float | None
@@ -33,6 +33,7 @@ class Marks:
     lateness: str = ""  # when it was due and came, and the rule
     waiting: bool = False
     by_cell: dict[str, float] = field(default_factory=dict)
+    by_hand: frozenset[str] = frozenset()
     unmarked: frozenset[str] = frozenset()
     comments: dict[str, str] = field(default_factory=dict)
 
@@ -153,6 +154,9 @@ def _marks(
         lateness=late.lateness(policy, submission),
         waiting=bool(submission.needs_manual_grade),
         by_cell={grade.name: _plain(grade.score) for grade in notebook.grades},
+        by_hand=frozenset(
+            grade.name for grade in notebook.grades if grade.manual_score is not None
+        ),
         unmarked=frozenset(grade.name for grade in notebook.grades if grade.needs_manual_grade),
         comments={c.name: c.comment for c in notebook.comments if c.comment},
     )

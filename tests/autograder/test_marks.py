@@ -441,7 +441,7 @@ def judged(*verdicts, **more) -> Judgement:
 
 LOST = failed(TOTAL, "rank 0: got 1\n\nTraceback")
 CHANCE = "nothing else changed: the answer itself depends on chance or on time"
-TESTS = "the tests, their limits or the library changed since"
+TESTS = "the tests, their limits, the seed or the library changed since"
 TASK = "  test-total: failed in “two ranks” (0 of 3): rank 0: got 1 -> passed (3 of 3)"
 
 
@@ -449,26 +449,37 @@ TASK = "  test-total: failed in “two ranks” (0 of 3): rank 0: got 1 -> passe
     ("more", "why"),
     [
         ({"cells": [("total", "code", "")], "key": "other"}, "the submission changed, in total"),
-        ({"seed": 2, "key": "other"}, "seed: 2 instead of 1"),
+        ({"seed": 2, "key": "other"}, TESTS),  # it is made from the tests, too
         ({"key": "other"}, TESTS),
         ({}, CHANCE),
     ],
 )
-def test_grading_again_says_which_points_changed_and_why(more, why):
-    (said,) = again.changes([judged(DOUBLE, LOST)], [judged(DOUBLE, TOTAL, **more)])
-    assert said.splitlines() == [f"cem, 01_tiny: 2 -> 5 points; {why}", TASK]
+def test_grading_again_says_which_points_changed_and_why(where, more, why):
+    (said,) = again.changes(where, [judged(DOUBLE, LOST)], [judged(DOUBLE, TOTAL, **more)])
+    assert said.splitlines() == [f"cem, 01_tiny: 2 -> 5 points from tests; {why}", TASK]
 
 
-def test_what_a_terminal_would_obey_is_not_said_to_it():
+def test_grading_again_says_where_a_mark_by_hand_stays(where):
+    mark_words(where, "cem", 2, "test-total")
+    before = Journal(where.journal).latest()
+    judge(where, "cem", DOUBLE, TOTAL, when="2026-03-09T09:00:00+00:00")
+    (said,) = again.changes(where, before, Journal(where.journal).latest())
+    first = "cem, 01_tiny: 2 -> 5 points from tests, and the mark by hand stays; "
+    assert said.startswith(first)
+    assert marks(where, "cem").score == 4
+
+
+def test_what_a_terminal_would_obey_is_not_said_to_it(where):
     obeyed = failed(TOTAL, "\x1b[2K\x1b[1A\x1b]0;owned\x07 \u202e")
-    said = told([*again.changes([judged(DOUBLE, TOTAL)], [judged(DOUBLE, obeyed)])])
+    said = told([*again.changes(where, [judged(DOUBLE, TOTAL)], [judged(DOUBLE, obeyed)])])
     assert r"\x1b[2K\x1b[1A\x1b]0;owned\x07 \u202e" in said
     assert said.replace("\n", "").isprintable()
 
 
-def test_the_same_points_and_what_is_new_or_could_not_be_judged_are_not_told():
+def test_the_same_points_and_what_is_new_or_could_not_be_judged_are_not_told(where):
     others = [judged(DOUBLE, LOST), judged(infrastructure("test-total", 3, "no kernel"))]
-    assert not [*again.changes(others[:1], others), *again.changes([], [judged(DOUBLE)])]
+    assert not [*again.changes(where, others[:1], others)]
+    assert not [*again.changes(where, [], [judged(DOUBLE)])]
 
 
 def test_a_mark_given_by_hand_survives_grading_again(where):
