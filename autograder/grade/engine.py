@@ -160,7 +160,8 @@ class Grader(contextlib.AbstractContextManager):
     def _judgement(
         self, submission: Submission, verdicts: list[Verdict], notes: list[str], began: float
     ) -> Judgement:
-        cells = students_cells(submission.intake.notebook)
+        notebook = submission.intake.notebook
+        cells, released = students_cells(notebook), self.read(self.released(submission.assignment))
         of_runs = [f"{v.question}: {v.suspicion}" for v in verdicts if v.suspicion]
         return Judgement(
             key=submission.key,
@@ -175,6 +176,7 @@ class Grader(contextlib.AbstractContextManager):
             cells=cells,
             devices=str(self.gpus),
             suspicions=suspicions.in_cells(cells) + of_runs,
+            in_words=intake.answered_in_words(notebook, released),
         )
 
 

@@ -98,6 +98,13 @@ def unanswered(
     }
 
 
+def answered_in_words(notebook: NotebookNode, released: NotebookNode) -> list[str]:
+    """The answers that a person marks, where they are not as they were given out."""
+    given = {cell.id: cell.source for cell in released.cells}
+    answers = [cell for cell in notebook.cells if is_grade(cell) and is_solution(cell)]
+    return [cell.id for cell in answers if cell.source != given.get(cell.id)]
+
+
 def name_in(cell: Cell, released: dict[str, NotebookNode]) -> str | None:
     """The released cell that `cell` is a copy of, by grade_id, cell id or unchanged text."""
     for name in cell.names:

@@ -19,7 +19,7 @@ from typing import Any, Self
 from nbformat import NotebookNode
 
 from autograder.collect.names import student_name
-from autograder.grade.verdicts import INFRASTRUCTURE, NO_ANSWER, Verdict
+from autograder.grade.verdicts import BLANK, INFRASTRUCTURE, NO_ANSWER, Verdict
 from autograder.places import Places
 from byhand.runtime.walls.gpus import NO_GPUS
 
@@ -32,6 +32,7 @@ class Judgement:
 
     `notes` are for the student, `suspicions` for the instructor alone. `sandbox` and `devices` say
     what it ran in and on. `not_judged`: why there is none, of what only stands for a judgement.
+    `in_words`: the answers that a person marks and that are not as they were given out.
     """
 
     key: str
@@ -47,6 +48,7 @@ class Judgement:
     devices: str = str(NO_GPUS)
     suspicions: list[str] = field(default_factory=list)
     not_judged: str = ""
+    in_words: list[str] = field(default_factory=list)
 
     @property
     def points(self) -> int:
@@ -71,9 +73,10 @@ class Judgement:
 
     @property
     def standing(self) -> str:
-        """One of NO_ANSWER where every question ended so; else ""."""
+        """One of NO_ANSWER where every question ended so; else "". Words are an answer, too."""
         kinds = {verdict.verdict for verdict in self.verdicts}
-        return kinds.pop() if len(kinds) == 1 and kinds <= set(NO_ANSWER) else ""
+        standing = kinds.pop() if len(kinds) == 1 and kinds <= set(NO_ANSWER) else ""
+        return "" if standing == BLANK and self.in_words else standing
 
     @property
     def stamp(self) -> dict[str, Any]:

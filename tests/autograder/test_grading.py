@@ -16,7 +16,7 @@ from nbconvert.exporters import HTMLExporter
 from nbgrader.api import Gradebook
 
 from autograder import cli
-from autograder.batch.grading import GradeOptions, grade
+from autograder.batch.grading import GradeOptions, grade, summary
 from autograder.collect.tables import as_csv
 from autograder.database import opened_gradebook
 from autograder.grade import engine as grader
@@ -161,6 +161,17 @@ def test_export_gives_a_row_for_each_submission(graded):
     ben = next(row for row in rows if row["student"] == "ben")
     assert (ben["score"], ben["max_score"], ben["needs_manual_grade"]) == ("2", "6", "yes")
     assert ben["verdicts"] == "test-double=passed test-total=deadlock"
+
+
+def test_a_hand_in_in_which_words_alone_were_written_is_not_called_blank(tmp_path):
+    where = tiny_course.make_course(tmp_path)
+    blank = tiny_course.released(where)
+    tiny_course.hand_in(where, "gil", blank)
+    tiny_course.hand_in(where, "hal", tiny_course.answered(blank, why=tiny_course.WORDS))
+    outcome = grade(where, NAME, [], OPTIONS)
+    assert {v.verdict for one in outcome.judgements for v in one.verdicts} == {"blank"}
+    assert {one.student: one.standing for one in outcome.judgements} == {"gil": "blank", "hal": ""}
+    assert [*summary(outcome)][1:] == ["  1 blank, 01_tiny: gil."]
 
 
 # nbgrader's own command reaches the same engine
