@@ -11,11 +11,14 @@ from the released blank is the answer, and changed copies before it run before i
 in a notebook. Where changed copies stand above the cell's test and below it, the answer is one of
 those above, and what stands below (a first try that was kept) runs there, too late for the test. A
 deleted one becomes empty, so that the same function written in another cell still counts.
+
+Of an answer in words, which a person reads, all changed copies count. Where there is none, what
+stands in Markdown cells of the student's own right below it does.
 """
 
 import copy
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import nbformat
 from nbformat import NotebookNode
@@ -32,6 +35,7 @@ _TOO_LATE = (
     "The cell {} was changed above its test and again below it. The last change above counts; what"
     " stands below ran after the test, as in a notebook that runs from the top."
 )
+_BELOW = "The cell {} was as it was given out: what stands right below it counts as your answer."
 _TOO_LONG = f"Cells beyond {MAX_CHARACTERS:,} characters were left out: your work is too long."
 
 
@@ -49,13 +53,15 @@ def rebuild(cells: list[Cell], released: NotebookNode) -> Intake:
     mine = {cell.id: cell for cell in notebook.cells}
     copies: dict[str, list[Cell]] = {name: [] for name in mine}
     own: dict[str, list[str]] = {name: [] for name in ("", *mine)}  # by the cell that they follow
+    below: dict[str, list[str]] = {name: [] for name in mine if _is_in_words(mine[name])}
     names = [name_in(cell, mine) for cell in cells]
     too_late = _below_their_test(cells, names, released)
     notes = [_TOO_LATE.format(name) for name in dict.fromkeys(too_late.values())]
     anchor, room = "", MAX_CHARACTERS
     for place, cell in enumerate(cells):
         name = None if place in too_late else names[place]
-        if name or (cell.cell_type == "code" and cell.source.strip()):
+        is_own = cell.cell_type == "code" or (cell.cell_type == "markdown" and anchor in below)
+        if name or (is_own and cell.source.strip()):
             cost, anchor = len(cell.source) + A_CELL, name or anchor
             if cost > room:
                 notes += [] if _TOO_LONG in notes else [_TOO_LONG]
@@ -64,7 +70,7 @@ def rebuild(cells: list[Cell], released: NotebookNode) -> Intake:
             if name:
                 copies[name].append(cell)
             else:
-                own[anchor].append(cell.source)
+                (own if cell.cell_type == "code" else below)[anchor].append(cell.source)
     previous = ""
     for name, cell in mine.items() if cells else ():
         edits = [c.source for c in _edited(cell, copies[name])] if cell.cell_type == "code" else []
@@ -72,6 +78,11 @@ def rebuild(cells: list[Cell], released: NotebookNode) -> Intake:
             own[previous] += edits[:-1]  # the last is the answer
         elif "nbgrader" in cell.metadata and not is_grade(cell):
             own[name] = edits + own[name]
+        if name in below:
+            changed = [one.source for one in _edited(cell, copies[name])]
+            if said := "\n\n".join(dict.fromkeys(changed or below[name])):
+                copies[name] = [replace(one, source=said) for one in copies[name]]
+                notes += [] if changed else [_BELOW.format(name)]
         notes += _put_back(cell, copies[name])
         previous = name
     _add_own_cells(notebook, own)
@@ -103,6 +114,11 @@ def answered_in_words(notebook: NotebookNode, released: NotebookNode) -> list[st
     given = {cell.id: cell.source for cell in released.cells}
     answers = [cell for cell in notebook.cells if is_grade(cell) and is_solution(cell)]
     return [cell.id for cell in answers if cell.source != given.get(cell.id)]
+
+
+def _is_in_words(cell: NotebookNode) -> bool:
+    """Whether the cell is an answer that no code is."""
+    return is_solution(cell) and cell.cell_type == "markdown"
 
 
 def name_in(cell: Cell, released: dict[str, NotebookNode]) -> str | None:

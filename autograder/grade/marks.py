@@ -158,7 +158,7 @@ def _marks(
             grade.name for grade in notebook.grades if grade.manual_score is not None
         ),
         unmarked=frozenset(grade.name for grade in notebook.grades if grade.needs_manual_grade),
-        comments={c.name: c.comment for c in notebook.comments if c.comment},
+        comments={c.name: c.manual_comment for c in notebook.comments if c.manual_comment},
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 import tiny_course
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nbformat.v4 import new_code_cell
+from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from autograder.collect.uploads import File, found_cells, notebook_of, read_file
 
@@ -184,6 +184,36 @@ def test_a_deleted_answer_leaves_room_for_the_same_function_in_another_cell(blan
         "The cell double was not as it was given out (missing). Your last change to it counts,"
         " and so do your other cells."
     ]
+
+
+def words_below(notebook, cells):
+    """In two new cells, with code of the student's own between them; its own cell is untouched."""
+    cells["why"].source = "YOUR ANSWER HERE"
+    notebook.cells += [new_markdown_cell("Because."), new_code_cell("1 + 1")]
+    notebook.cells += [new_markdown_cell("And so.")]
+
+
+def words_split(notebook, cells):
+    """As JupyterLab splits a cell, which leaves both halves its marks."""
+    cells["why"].source = "Because."
+    paste(notebook, cells["why"], "And so.")
+
+
+def words_with_a_note(notebook, cells):
+    """What is below an answer, or anywhere else, is nobody's answer."""
+    cells["why"].source = "Because.\n\nAnd so."
+    notebook.cells.append(new_markdown_cell("To do: ask about this."))
+    notebook.cells.insert(4, new_markdown_cell("To do: test with 3."))
+
+
+@pytest.mark.parametrize("write", [words_below, words_split, words_with_a_note])
+def test_an_answer_in_words_is_all_that_was_written_in_its_cell_or_else_below_it(blank, write):
+    assert cells(blank)["why"].source == "YOUR ANSWER HERE"
+    intake = changed(blank, write)
+    assert cells(intake.notebook)["why"].source == "Because.\n\nAnd so."
+    below = "The cell why was as it was given out: what stands right below it counts"
+    assert [note for note in intake.notes if below in note] or write != words_below
+    assert_as_released(intake, blank)
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,12 @@ import graded_class
 import pytest
 import tiny_course
 from graded_class import DOUBLE, TOTAL, failed, judge
-from nbformat.v4 import new_code_cell, new_markdown_cell
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from test_marks import hand_in_at, mark_words, policy
 
 from autograder import serve
 from autograder.grade.journal import Journal, Judgement
+from autograder.grade.verdicts import UNREADABLE, no_answer
 from autograder.pages import task_titles
 from autograder.places import CourseError, Places
 from autograder.report.class_page import groups, masked, write_report
@@ -160,6 +161,25 @@ def test_the_overview_counts_what_the_table_and_the_export_count(tmp_path):
     assert "Tiny 4 5.7 / 6 2 0" in text_of(page), "handed in, median, all points, no mark"
     assert 'aria-label="Submissions by points. 6: 2, 5: 1, 2: 1."' in page
     assert "median 5.7 of 6 points" in text_of(page)
+
+
+def test_a_page_calls_an_answer_in_words_marked_only_where_a_person_marked_it(tmp_path):
+    where = graded_class.make(tmp_path)
+    right = tiny_course.solved(tiny_course.released(where))
+    blank = tiny_course.answered(right, why="YOUR ANSWER HERE")
+    below = new_notebook(cells=[*blank.cells, new_markdown_cell("Because of the sum.")])
+    nothing = [no_answer(one.question, one.max_points, UNREADABLE, "") for one in (DOUBLE, TOTAL)]
+    for student, sent in {"eva": blank, "fay": below, "gus": b""}.items():
+        tiny_course.hand_in(where, student, sent)
+        judge(where, student, *(nothing if student == "gus" else (DOUBLE, TOTAL)))
+    mark_words(where, "ada", 1)
+    pages = {page.parts[-3]: page.read_text() for page in write_feedback(where, [NAME], [])}
+    of = {name: text_of(page.partition(' id="why">')[2]) for name, page in pages.items()}
+    assert of["ada"].startswith(f"Task 2 · Total: why marked {tiny_course.WORDS}")
+    assert of["eva"].startswith("Task 2 · Total: why blank YOUR ANSWER HERE")
+    assert of["fay"].startswith("Task 2 · Total: why waits for a mark Because of the sum.")
+    assert of["gus"].startswith("Task 2 · Total: why unreadable")
+    assert not any("No response" in page for page in pages.values())
 
 
 def test_notes_to_the_instructor_are_on_the_page_and_cost_no_point(where):
