@@ -3,20 +3,25 @@
 import contextlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import nbformat
 from nbformat import NotebookNode
 
 from autograder.cells import is_grade, is_solution
-from autograder.collect.door import hand_ins
+from autograder.collect.door import hand_ins, opened
 from autograder.database import Gradebook, MissingEntry, opened_gradebook
 from autograder.grade import late
+from autograder.grade.engine import students_cells
+from autograder.grade.intake import rebuild
 from autograder.grade.journal import Journal, Judgement
 from autograder.grade.verdicts import BLANK, infrastructure
 from autograder.places import CourseError, Places
 
 NO_MARK = "no mark"
+CLOCKS = 60  # seconds that those of a cluster and of its disk may differ
 _NOT_YET = "it was handed in, and not graded yet: run autograder grade"
+_NEWER = "it was handed in again, and not graded yet: run autograder grade"
 _NOT_ENTERED = "it was judged, and is not in the gradebook yet: run autograder grade"
 
 
@@ -42,7 +47,8 @@ def everyone(where: Places, assignments: Collection[str] = ()) -> list[Judgement
     """Of each hand-in the latest judgement, by assignment and student; of all for none named.
 
     Whatever could not be judged, or was not yet, has one that is not complete and says why; so has
-    what a run that was ended judged last, where the gradebook holds marks of an earlier judgement.
+    newer work than was judged, whose time is in submitted/ already, and what a run that was ended
+    judged last, where the gradebook holds marks of an earlier judgement.
     Due dates may have moved, and marks been given, since the class was graded: penalties follow.
 
     Raises:
@@ -53,8 +59,9 @@ def everyone(where: Places, assignments: Collection[str] = ()) -> list[Judgement
     found: dict[tuple[str, str], Judgement | str]  # or why there is none
     found = {(assignment, student): _NOT_YET for student, assignment in hand_ins(where, names)}
     judged = {(j.assignment, j.student): j for j in Journal(where.journal).latest()}
-    found |= judged
-    for place in _entered(where, names) & {*judged}:
+    newer = {place for place in {*found} & {*judged} if _is_newer(where, judged[place])}
+    found |= judged | dict.fromkeys(newer, _NEWER)
+    for place in _entered(where, names) & {*judged} - newer:
         if not judged[place].is_recorded(where):
             found[place] = _NOT_ENTERED
     return [
@@ -103,6 +110,22 @@ def in_the_way(judgements: Iterable[Judgement]) -> list[tuple[str, str, list[str
             why = one.why_incomplete or ("" if kind == BLANK else one.verdicts[0].message)
             found.setdefault((kind, one.assignment, why), []).append(one.student)
     return [(kind, name, students, why) for (kind, name, why), students in sorted(found.items())]
+
+
+def _is_newer(where: Places, judgement: Judgement) -> bool:
+    """Whether the work in submitted/ is other than what was judged.
+
+    Only what changed on the disk since then is read: a course of 500 has 9,000 hand-ins.
+    """
+    place, name = (judgement.student, judgement.assignment), judgement.assignment
+    folder, released = where.submitted.joinpath(*place), where.released(name)
+    began = datetime.fromisoformat(judgement.when).timestamp() - judgement.seconds
+    changed = max(path.lstat().st_ctime for path in [folder, *folder.glob("*")])
+    if changed < began - CLOCKS or not released.exists():
+        return False
+    cells, _, _ = opened(where, *place)
+    now = students_cells(rebuild(cells, nbformat.read(released, as_version=4)).notebook)
+    return now != judgement.cells
 
 
 def _entered(where: Places, assignments: Collection[str]) -> set[tuple[str, str]]:

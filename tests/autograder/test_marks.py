@@ -172,6 +172,26 @@ def test_a_second_hand_in_whose_time_is_not_known_is_not_late_like_the_first(whe
     assert (now.late_penalty, now.score, now.lateness) == (0, 5, "")
 
 
+def test_newer_work_waits_for_its_grade_and_older_work_is_not_fined_for_it(where, tmp_path):
+    policy(where, f"[late]\npercent_per_day = 10\n[due]\n{NAME} = 2026-03-01T12:00:00Z\n")
+    mark_words(where, "ada", 1)
+
+    def rows():
+        return {row["student"]: row for row in export.plain(where, [NAME])}
+
+    assert (rows()["ada"]["score"], rows()["ada"]["no_mark"]) == (6, "")
+    tiny_course.hand_in(where, "ada", tiny_course.released(where))
+    hand_in_at(where, "ada", "2026-03-03 12:00:00 UTC")
+    assert (rows()["ada"]["score"], rows()["ada"]["late_penalty"]) == (None, 0)
+    assert "handed in again, and not graded yet: run autograder" in rows()["ada"]["no_mark"]
+    [page] = write_feedback(where, [NAME], ["ada"])
+    assert "No mark yet" in page.read_text()
+    assert "for lateness" not in page.read_text()
+    assert rows()["cem"]["score"] == 2
+    tiny_course.hand_in(where, "ada", tiny_course.solved(tiny_course.released(where)))
+    assert (rows()["ada"]["score"], rows()["ada"]["late_penalty"]) == (4.8, 1.2), "the same work"
+
+
 def test_nbgraders_own_feedback_is_our_page_with_lateness_and_the_classs_board(where):
     from nbgrader.converters import GenerateFeedback
     from nbgrader.coursedir import CourseDirectory
