@@ -10,6 +10,7 @@ import click
 
 from autograder.commands import (
     A_FILE,
+    A_PATH,
     assignments_argument,
     command,
     course_option,
@@ -24,14 +25,30 @@ from byhand.words import counted
 
 @command
 @which_submissions
-def feedback(where: Places, assignments: tuple[str, ...], students: tuple[str, ...]) -> None:
+@click.option(
+    "--moodle",
+    type=A_PATH,
+    metavar="ZIP",
+    help="The zip that Moodle gave: also pack the pages for it, in the folders that it had.",
+)
+def feedback(
+    where: Places, assignments: tuple[str, ...], students: tuple[str, ...], moodle: Path | None
+) -> None:
     """Write a page for each student: verdicts, messages, and their code."""
-    from autograder.report.feedback import write_feedback
+    from autograder.report.feedback import for_moodle, write_feedback
 
-    pages = write_feedback(where, chosen_assignments(where, assignments), list(students))
+    names = chosen_assignments(where, assignments)
+    if moodle and len(names) != 1:
+        raise CourseError("a zip of Moodle's is of one assignment: name it")
+    pages = write_feedback(where, names, list(students))
     if not pages:
         raise CourseError("there is nothing to return yet: run autograder grade first")
     click.echo(f"{counted(len(pages), 'page')} in {where.feedback}")
+    if moodle:
+        path, left = for_moodle(where, names[0], moodle, pages)
+        click.echo(f"{path} is for Moodle to take")
+        if left:
+            click.echo(told([f"  {sentence}" for sentence in left]))
 
 
 @command

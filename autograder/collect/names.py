@@ -15,14 +15,17 @@ Anything else is plain:    ada/tiny.ipynb, ada_tiny.ipynb, ada.ipynb
 
 import hashlib
 import re
+import unicodedata
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 CANVAS, MOODLE = "canvas", "moodle"
 ANONYMOUS = "Participant"  # to Moodle in English
 MAX_BYTES = 200  # of a student's name in the class: a folder's name holds 255
-STUDENT = re.compile(r"[^\W_][\w .@~:,='()+-]*")
-_MOODLE = re.compile(r"(?P<name>[^_/]+)_(?P<number>\d+)_assignsubmission_[a-z].*")
+_STUDENT = re.compile(r"[^\W_][\w .@~:,='()+-]*")
+_MARKS = "Mn", "Mc"  # Unicode's accents and vowel signs: parts of a letter, and no letters to re
+SENT = "_assignsubmission_"  # to Moodle, between who it is from and what it is
+_MOODLE = re.compile(rf"(?P<name>[^_/]+)_(?P<number>\d+){SENT}[a-z].*")
 _CANVAS = re.compile(
     r"(LATE_)?(?P<name>[^\W_]\w*?)(_LATE)?_(?P<number>\d+|(?<=anon_)\w{5})_(?P<order>\d+)_.+"
 )
@@ -65,13 +68,19 @@ def sender_of(path: PurePosixPath, assignment: str) -> Sender | None:
     return Sender(student_name(first)) if first else None
 
 
+def is_name(raw: str) -> bool:
+    """Whether a file and every page can hold it: letters with their marks, digits, some signs."""
+    bare = [one for one in raw[1:] if unicodedata.category(one) not in _MARKS]
+    return bool(_STUDENT.fullmatch("".join([raw[:1], *bare])))
+
+
 def student_name(raw: str) -> str:
     """What the class calls the one whose folder has this name: the same, if every page can hold it.
 
     Else what can be kept of it, and six digits that tell it from others that look like it.
     """
     data = raw.encode("utf-8", "surrogatepass")
-    if STUDENT.fullmatch(raw) and len(data) <= MAX_BYTES:
+    if is_name(raw) and len(data) <= MAX_BYTES:
         return raw
     kept = re.sub(r"[^\w.@~:,='()+-]+", "-", raw[:25]).lstrip("_.@~:,='()+-").rstrip("-")
     return f"{kept or 'student'}-{hashlib.sha256(data).hexdigest()[:6]}"

@@ -1,5 +1,7 @@
 """A page for each student and assignment: verdicts first, then each task with its message."""
 
+import io
+import zipfile
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
@@ -8,6 +10,9 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.cells import is_grade, is_solution
+from autograder.collect.hand_ins import who_is_who
+from autograder.collect.inbox import files
+from autograder.collect.names import MOODLE, SENT, sender_of
 from autograder.grade.journal import Judgement
 from autograder.grade.marks import Marks, everyone, read_marks
 from autograder.grade.verdicts import FOREIGN, INFRASTRUCTURE, NO_ANSWER, UNREADABLE
@@ -51,6 +56,36 @@ def write_feedback(where: Places, assignments: list[str], students: list[str]) -
             html = page(one, source, marks[name, one.student], seen)
             pages.append(write_page(page_path(where, one), html))
     return pages
+
+
+def for_moodle(
+    where: Places, assignment: str, download: Path, pages: list[Path]
+) -> tuple[Path, list[str]]:
+    """A zip of these pages, each in the folder that Moodle's own download had for the student.
+
+    Also a sentence for each folder and page that has none. Moodle's number says whose page is
+    whose: two people may have one name, and the class may spell one otherwise.
+
+    Raises:
+        CourseError: nothing in the download is called as Moodle calls it.
+    """
+    lms, left, packed = f"{MOODLE} {assignment}", [], io.BytesIO()
+    known, of = who_is_who(where).get(lms, {}), {page.parts[-3]: page for page in pages}
+    senders = {file.path.parts[0]: sender_of(file.path, assignment) for file in files(download)}
+    folders = {one.number: first for first, one in senders.items() if one and one.lms == lms}
+    if not folders:
+        raise CourseError(
+            f"{download} is no download of Moodle's: it has no NAME_NUMBER{SENT}file_"
+        )
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number, first in folders.items():
+            if page := of.pop(known.get(number, ""), None):
+                folder = f"{first.partition(SENT)[0]}{SENT}file_"
+                archive.write(page, f"{folder}/{page.name}")
+            else:
+                left.append(f"{first}: there is no page for number {number}")
+    left += [f"{student}: there is no folder for this page" for student in of]
+    return write_page(where.feedback / f"{assignment}.zip", packed.getvalue()), left
 
 
 def page_path(where: Places, judgement: Judgement) -> Path:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+import zipfile
 from dataclasses import replace
 
 import graded_class
@@ -449,6 +450,29 @@ def test_a_file_is_filled_in_for_one_assignment(where, monkeypatch):
     assert "name it with --assignment" in CliRunner().invoke(cli.main, arguments).output
     said = CliRunner().invoke(cli.main, [*arguments, "--assignment", NAME])
     assert "Lovelace, Ada" in said.output
+
+
+def test_pages_go_into_moodles_folders_by_number(where, monkeypatch, tmp_path):
+    """Two have one name, of whom collect left out the second; one the class calls otherwise."""
+    monkeypatch.setattr(commands, "places", lambda *_: where)
+    students(where, **{f"moodle {NAME}": {"12": "ada", "7": "ben", "15": "cem"}})
+    folders = ["Wei Z_12", "Wei Z_99", "Ben O’B_7", "Participant_15"]
+    with zipfile.ZipFile(tmp_path / "m.zip", "w") as archive:
+        for name in folders:
+            archive.writestr(f"{name}_assignsubmission_file_/tiny.ipynb", b"{}")
+            archive.writestr(f"{name}_assignsubmission_onlinetext_/onlinetext.html", b"")
+    given = ["feedback", NAME, "--moodle", str(tmp_path / "m.zip")]
+    said = CliRunner().invoke(cli.main, given).output
+    assert "\n  Wei Z_99_assignsubmission_onlinetext_: there is no page for number 99" in said
+    assert "\n  dee: there is no folder for this page" in said
+    with zipfile.ZipFile(where.feedback / f"{NAME}.zip") as archive:
+        found = {name: archive.read(name).decode() for name in archive.namelist()}
+    whose = {"Wei Z_12": "ada", "Ben O’B_7": "ben", "Participant_15": "cem"}
+    want = {f"{name}_assignsubmission_file_/tiny.html": whose[name] for name in whose}
+    pages = {who: where.feedback / who / NAME / "tiny.html" for who in whose.values()}
+    assert found == {name: pages[who].read_text() for name, who in want.items()}
+    given[-1] = str(where.submitted)
+    assert "is no download of Moodle's" in CliRunner().invoke(cli.main, given).output
 
 
 # Again
