@@ -13,10 +13,10 @@ import json
 from collections import defaultdict
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from autograder.collect.inbox import files
-from autograder.collect.names import Sender, sender_of
+from autograder.collect.names import MOODLE, Sender, sender_of
 from autograder.collect.tables import hand_in_times
 from autograder.collect.uploads import File, notebook_of
 from autograder.pages import write_page
@@ -45,12 +45,13 @@ def collect(
     `worksheet` is Moodle's grading worksheet, which knows when each participant handed in.
 
     Raises:
-        CourseError: the inbox is neither a folder nor a zip, or the worksheet is none.
+        CourseError: the inbox is neither a folder nor a zip, or holds a whole download in one
+            folder; or the worksheet is none.
     """
     stem, times = where.source(assignment).stem, hand_in_times(worksheet) if worksheet else {}
     sent: dict[Sender, list[File]] = defaultdict(list)
     found, left, late, everyone = [], [], [], who_is_who(where)
-    for file in files(inbox):
+    for file in _not_in_one_folder(files(inbox), assignment):
         sender = sender_of(file.path, assignment)
         if sender is None or sender == Sender(stem):
             left.append(f"{file.path}: {NOBODYS}")
@@ -75,6 +76,29 @@ def collect(
     if everyone:
         write_page(where.students, json.dumps(everyone, indent=1))
     return found, left, late
+
+
+def _not_in_one_folder(found: list[File], assignment: str) -> list[File]:
+    """The same files, unless all lie in one folder that Moodle's download was unpacked to.
+
+    What is deeper tells nobody's name, as that one student chose it. So it is not looked into, but
+    that folder would be taken for one student, and all others be lost.
+
+    Raises:
+        CourseError: they do.
+    """
+    inside = [PurePosixPath(*one.path.parts[1:]) for one in found if len(one.path.parts) > 1]
+    of_moodle = f"{MOODLE} {assignment}"
+    senders = {sender_of(path, assignment) for path in inside}
+    people = [one for one in senders if one and one.lms == of_moodle]
+    folders = {one.path.parts[0]: sender_of(one.path, assignment) for one in found}
+    is_moodles = any(one and one.lms == of_moodle for one in folders.values())
+    if len(folders) == 1 < len(people) and not is_moodles:
+        raise CourseError(
+            f"everything lies in one folder, {min(folders)}, and in it what {len(people)} people"
+            " sent: give that folder, unpacked, or a zip of what is in it"
+        )
+    return found
 
 
 def who_is_who(where: Places) -> dict[str, dict[str, str]]:

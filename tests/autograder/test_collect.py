@@ -200,6 +200,17 @@ def test_all_of_an_anonymous_moodle_zip_are_collected(course, where, tmp_path):
     assert who_is_who(where)[MOODLE] == {"12": "Participant 12", "13": "Participant 13"}
 
 
+def test_a_download_in_a_folder_of_its_own_is_not_one_students(course, where, tmp_path):
+    names = [f"Ada_{number}_assignsubmission_file_/tiny.ipynb" for number in (12, 13)]
+    entries = {f"CS101-Tiny-4711/{name}": work(course) for name in names}
+    path = zip_of(tmp_path / "again.zip", **entries)
+    with pytest.raises(CourseError, match="one folder, CS101-Tiny-4711, and in it what 2 people"):
+        collect(where, NAME, path)
+    assert not where.submitted.exists()
+    one = {name: data for name, data in entries.items() if "12" in name}
+    assert collect(where, NAME, zip_of(path, **one))[0] == ["CS101-Tiny-4711"]
+
+
 def test_a_number_stays_a_students_whatever_they_are_called_now(course, where, tmp_path):
     names = ("lovelaceada_12_5_tiny.ipynb", "kingada_12_6_tiny.ipynb", "kingada_99_7_tiny.ipynb")
     for name in names:
