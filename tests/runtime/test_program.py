@@ -461,10 +461,10 @@ def _heed_control_c() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def asleep(*before: str) -> tuple[subprocess.Popen, list[psutil.Process]]:
+def asleep(*before: str, how_long: str = "sleeps") -> tuple[subprocess.Popen, list[psutil.Process]]:
     """A command in a session of its own, and its two ranks, which sleep."""
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    words = command("-n", 2, *before, "failing.py", "sleeps", "gloo")
+    words = command("-n", 2, *before, "failing.py", how_long, "gloo")
     how |= {"env": environment(), "cwd": PROGRAMS, "start_new_session": True}
     # where tests run in the background, SIGINT is ignored, and so it were here
     running = subprocess.Popen(words, preexec_fn=_heed_control_c, **how)
@@ -479,6 +479,25 @@ def test_control_c_ends_all_and_says_where_each_rank_was(tmp_path) -> None:
     assert running.returncode == 130
     assert len(re.findall(r"running +failing\.py:\d+", errors)) == 2, errors
     assert errors.endswith("run.json has 0 calls\n"), errors
+    assert not any(rank.is_running() for rank in ranks)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_program_that_is_stopped_saves_and_leaves_though_a_rank_waits_for_another(number) -> None:
+    running, ranks = asleep(how_long="saves")
+    os.kill(ranks[0].ppid(), number)  # a stopped job's every process is told
+    os.killpg(running.pid, number)
+    printed, errors = running.communicate()
+    assert running.returncode == 130
+    assert {"cleaned up", "at the exit"} <= set(by_rank(printed)[1]), printed + errors
+    assert by_rank(printed)[0] == ["saved", "cleaned up", "at the exit"], printed + errors
+
+
+def test_a_program_that_heeds_no_stop_is_ended_all_the_same() -> None:
+    running, ranks = asleep(how_long="heeds_nothing")
+    os.killpg(running.pid, signal.SIGINT)
+    _, errors = running.communicate(timeout=60)
+    assert (running.returncode, "Each rank was here" in errors) == (130, True), errors
     assert not any(rank.is_running() for rank in ranks)
 
 

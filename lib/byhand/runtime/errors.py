@@ -184,6 +184,10 @@ class Interrupted(KeyboardInterrupt):
         return [f"KeyboardInterrupt: {self}"]
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came, and not the SIGINT of Ctrl-C: a program's ranks are then sent the same."""
+
+
 class TamperedError(LaunchError):
     """A rank sent something that this library does not write."""
 

@@ -12,6 +12,7 @@ import ctypes
 import io
 import os
 import runpy
+import signal
 import sys
 import threading
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ class Program:
 
         The exit functions of a rank that raises run once it has told what went wrong, for 5 s at
         most (watch.supervise.LEAVE_SECONDS); those of the others, which are then killed, do not.
+        Where somebody stops the command, each rank is sent the signal, and has as long to leave.
 
         Raises:
             SystemExit: it asked to end with a status that is not 0. Whatever else it raised.
@@ -48,11 +50,16 @@ class Program:
         prepare(rank, world_size, self.backend)
         sys.argv[:] = [self.name, *self.arguments]
         ended: SystemExit | None = None
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            _run_module(self.name) if self.is_module else _run_file(self.name)
-        except SystemExit as error:
-            ended = error
-        _leave()
+            try:
+                _run_module(self.name) if self.is_module else _run_file(self.name)
+            except SystemExit as error:
+                ended = error
+            _leave()
+        finally:  # who has ended is not there to be told
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
         if ended is not None and ended.code:
             raise ended
 

@@ -6,8 +6,9 @@
 The program is not changed. Each rank has what torchrun gives it (RANK, WORLD_SIZE, LOCAL_RANK,
 MASTER_ADDR, ...); what it prints comes at once, behind its number. A hang ends in a sentence that
 names rank, call and line, a rank that raises in its traceback and where the others waited; its exit
-functions then have 5 s. At the end: which calls there were, what they sent, and who waited for
-whom. Rank 0 reads the command's standard input; the others have none.
+functions then have 5 s. Ctrl-C and SIGTERM reach every rank, which then has 5 s to save what it
+will; a second one ends all at once. At the end: which calls there were, what they sent, and who
+waited for whom. Rank 0 reads the command's standard input; the others have none.
 """
 
 from __future__ import annotations
@@ -211,7 +212,7 @@ def _is_there(module: str) -> bool:
 
 def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     """Launch the program, say how it ended, and write what is asked for; the exit status."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _terminated)
     from byhand.runtime import ForkClient
     from byhand.runtime.system import check_room
 
@@ -253,6 +254,12 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     if output.unread is None or isinstance(output.unread, BrokenPipeError):
         return status  # who has read enough has the program's own end
     return _unread(output.unread)
+
+
+def _terminated(*_: object) -> NoReturn:
+    from byhand.runtime.errors import Terminated
+
+    raise Terminated
 
 
 def _threads() -> int:

@@ -87,6 +87,30 @@ def sleeps(rank):
     time.sleep(1000)
 
 
+def saves(rank):
+    """Rank 0 is in no call when it is stopped, and rank 1 waits for it."""
+
+    def save(*_):
+        print("saved", flush=True)
+        sys.exit()
+
+    atexit.register(print, "at the exit")
+    signal.signal(signal.SIGTERM, save)
+    print("asleep", os.getpid(), flush=True)
+    try:
+        time.sleep(1000 * (1 - rank))
+        dist.barrier()
+    except KeyboardInterrupt:
+        save()
+    finally:
+        print("cleaned up")
+
+
+def heeds_nothing(rank):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sleeps(rank)
+
+
 def asks(rank):
     if rank == int(sys.argv[3]):
         input("go on? ")

@@ -349,9 +349,9 @@ class ForkedTeam(Team):
         """The most seconds that a rank waited for a processor."""
         return max((waited for _, waited in self._signal(0).values()), default=0.0)
 
-    def interrupt(self) -> None:
-        """Press the stop button."""
-        self._signal(signal.SIGINT)
+    def interrupt(self, number: int = signal.SIGINT) -> None:
+        """As Team says."""
+        self._signal(number)
 
     def _signal(self, number: int) -> dict[int, list[float]]:
         """Signal the ranks, or with 0 do not; the seconds that each computed, and waited to."""

@@ -125,6 +125,11 @@ class Member:
         for fd in (self.log_fd, self.output_fd, self.stack_fd, self.result_fd):
             os.close(fd)
 
+    def dismiss(self) -> None:
+        """Have a rank that has left end its process, and so its connections to the others."""
+        with contextlib.suppress(OSError):  # it has ended already
+            self.control.shutdown(socket.SHUT_WR)
+
     def receive(self) -> bool:
         """Be woken: the rank has written its result, or left. False when it will wake nobody more.
 

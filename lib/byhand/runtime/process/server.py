@@ -88,7 +88,8 @@ class Server:
             os.set_blocking(end, False)
         signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for number in (signal.SIGINT, signal.SIGTERM):  # Slurm sends it to all that are in a job
+            signal.signal(number, signal.SIG_IGN)
         system.adopt_orphans()
 
     def serve(self) -> None:
@@ -216,7 +217,7 @@ class Server:
         status = 1
         try:
             signal.set_wakeup_fd(-1)
-            for number in (signal.SIGCHLD, signal.SIGINT):
+            for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
             self.connection.close()
             for end in (self.wake_read, self.wake_write, self.life_write):

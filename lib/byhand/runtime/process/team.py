@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from typing import Protocol
 
@@ -32,6 +33,9 @@ class Team(Protocol):
 
         Returns when all have written, or after STACK_SECONDS: one that is stopped never does.
         """
+
+    def interrupt(self, number: int = signal.SIGINT) -> None:
+        """Send the ranks a signal; SIGINT is the stop button."""
 
     def end(self) -> None:
         """Kill the ranks and everything they started; return when it is gone."""

@@ -7,6 +7,7 @@ import errno
 import os
 import pickle
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -173,6 +174,9 @@ class Step(Team):
             self.stdin.write(b"\n")
             self.stdin.flush()
         return {rank: used for some in self._ask("stacks", 15.0) for rank, used in some.items()}
+
+    def interrupt(self, number: int = signal.SIGINT) -> None:
+        """Nothing: it is asked for a program's ranks, and those live on one machine."""
 
     def _ask(self, kind: str, seconds: float) -> list[Any]:
         """What each node says of this kind, when all have said it."""

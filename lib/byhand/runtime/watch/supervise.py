@@ -10,11 +10,12 @@ import contextlib
 import math
 import os
 import selectors
+import signal
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from byhand.runtime.errors import Failure, Interrupted, LaunchError, TamperedError
+from byhand.runtime.errors import Failure, Interrupted, LaunchError, TamperedError, Terminated
 from byhand.runtime.ledger import OPS, SETUP_OPS, Event, Ledger
 from byhand.runtime.process.member import Deadline, Member, read_all
 from byhand.runtime.process.place import Place
@@ -27,7 +28,7 @@ from byhand.runtime.watch.post_mortem import PostMortem
 from byhand.words import plain_text
 
 TICK = 0.05
-LEAVE_SECONDS = 5.0  # in which the exit functions of a program's rank that raised have run
+LEAVE_SECONDS = 5.0  # in which a program's rank that raised, or was stopped, has left
 GRACE = 0.2  # how long the first failure waits for those that it caused, or that caused it
 MEET_SECONDS = 60.0  # in which ranks that all want to meet have met, if they ever will
 QUIET = 0.5  # silence after which ranks are asked where they are
@@ -80,21 +81,20 @@ class Supervisor:
         except LaunchError as error:
             error.run = self._recorded()
             raise
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stop:
             with contextlib.suppress(LaunchError):  # a record may have been read by half
                 self._read_logs()
             stopped = Interrupted(self._post_mortem().reports())
             stopped.run = self._recorded()
+            if self.may_leave:
+                self._let_leave(signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT)
             raise stopped from None
 
     def _run(self, deadline: Deadline) -> Run:
         suspected: str | None = None
         if deadline.seconds < math.inf:  # who gives more waits for more
             self.patience = max(self.patience, deadline.seconds)
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.team.news, selectors.EVENT_READ)
-            for member in self.members:
-                selector.register(member.control, selectors.EVENT_READ, member)
+        with self._listening() as selector:
             while len(self.values) < len(self.members):
                 self._wait(selector, min(TICK, deadline.left))
                 news = self._read_logs()
@@ -114,6 +114,14 @@ class Supervisor:
         if self.matcher.problem or self.failures:
             raise self._post_mortem().failure()
         return self._result()
+
+    @contextlib.contextmanager
+    def _listening(self) -> Iterator[selectors.BaseSelector]:
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.team.news, selectors.EVENT_READ)
+            for member in self.members:
+                selector.register(member.control, selectors.EVENT_READ, member)
+            yield selector
 
     def _wait(self, selector: selectors.BaseSelector, seconds: float) -> None:
         """Sleep until something is to be read, and read it."""
@@ -199,6 +207,21 @@ class Supervisor:
         with contextlib.suppress(KeyboardInterrupt):
             while time.monotonic() < began + LEAVE_SECONDS and self._some_leave():
                 self._wait(selector, 0.02)
+
+    def _let_leave(self, number: int) -> None:
+        """Send a program's ranks the signal that came, and give them time to save and to leave.
+
+        One that has left ends, as under torchrun: another that waits for it is then told so, and
+        can leave, too. Who signals a second time will not wait.
+        """
+        until = time.monotonic() + LEAVE_SECONDS
+        with contextlib.suppress(KeyboardInterrupt, LaunchError), self._listening() as selector:
+            self.team.interrupt(number)
+            while time.monotonic() < until and len(gone := self.team.exits()) < len(self.members):
+                for member in self.members:
+                    if member.has_left and member.rank not in gone:
+                        member.dismiss()
+                self._wait(selector, TICK)
 
     def _some_leave(self) -> bool:
         """Whether exit functions still run, of a rank that has told what it raised."""
