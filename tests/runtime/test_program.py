@@ -26,7 +26,7 @@ from waiting import wait_until
 import byhand
 from byhand.runtime import ForkClient
 from byhand.runtime.process.place import OPEN
-from byhand.runtime.system import PORTABLE
+from byhand.runtime.system import PORTABLE, loopback
 from byhand.runtime.watch import supervise
 from byhand.tools import live
 from byhand.tools.command import main
@@ -551,6 +551,15 @@ def test_hosts_have_slow_links_and_their_ranks_local_numbers(run, tmp_path) -> N
     events = json.loads(trace.read_text())["traceEvents"]
     assert sum(event["name"] == "all_reduce" for event in events) == 2 * 2
     assert "<svg" in drawing.read_text()
+
+
+@pytest.mark.network
+def test_ranks_call_functions_on_other_hosts_whatever_links_the_notebook_has(
+    run, monkeypatch
+) -> None:
+    monkeypatch.setenv("TP_SOCKET_IFNAME", loopback())
+    done = run("-n", 2, "--hosts", 2, "remote.py")
+    assert by_rank(done.stdout) == {0: ["1024"], 1: ["1024"]}, done.stderr
 
 
 def test_more_calls_than_are_kept_are_counted_all_the_same(run, tmp_path, monkeypatch) -> None:

@@ -86,7 +86,7 @@ class Wires(Place):
     def close_in(self, rank: int, world_size: int) -> None:
         """On a rank: move to its host, for good and without privileges."""
         namespaces.set_network(self.hosts[self.network.host(rank)])
-        os.environ["GLOO_SOCKET_IFNAME"] = "eth0"
+        os.environ.update(GLOO_SOCKET_IFNAME="eth0", TP_SOCKET_IFNAME="eth0")  # TP: for RPC
         for descriptor in (self.switch, *self.hosts):
             os.close(descriptor)
         namespaces.drop_privileges()

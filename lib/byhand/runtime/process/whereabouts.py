@@ -11,7 +11,7 @@ from typing import Any
 # What a rank has of its own, or its fork server; not even a notebook that sets it changes it.
 OWN = (
     *("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"),
-    "GLOO_SOCKET_IFNAME",  # which `setup` sets in a notebook, too
+    *("GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"),  # `setup` sets the first in a notebook, too
 )
 _OURS = "BYHAND_"
 
