@@ -560,6 +560,7 @@ def test_ranks_call_functions_on_other_hosts_whatever_links_the_notebook_has(
     monkeypatch.setenv("TP_SOCKET_IFNAME", loopback())
     done = run("-n", 2, "--hosts", 2, "remote.py")
     assert by_rank(done.stdout) == {0: ["1024"], 1: ["1024"]}, done.stderr
+    assert re.search(r" s, no call on a group\nsent over the links, by host: ", done.stderr)
 
 
 def test_more_calls_than_are_kept_are_counted_all_the_same(run, tmp_path, monkeypatch) -> None:

@@ -236,7 +236,7 @@ class Ledger:
         ]
 
     def __str__(self) -> str:
-        return table(HEADER, self.rows()) if self.events else "no communication"
+        return table(HEADER, self.rows()) if self.events else "no call on a group"
 
     def _repr_html_(self) -> str:
         """The first rows as a table, for a notebook."""

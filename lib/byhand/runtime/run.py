@@ -88,7 +88,7 @@ class Run:
     def summary(self) -> str:
         """One line: ranks, time, calls and bytes."""
         calls = [f"{self.ledger.count(op)} × {op}" for op in OPS if self.ledger.count(op)]
-        sent = f"{self.ledger.sent_bytes():,} bytes sent" if calls else "no communication"
+        sent = f"{self.ledger.sent_bytes():,} bytes sent" if calls else "no call on a group"
         parts = [counted(self.world_size, "rank"), f"{1e3 * self.seconds:.1f} ms", *calls, sent]
         return " · ".join(parts)
 

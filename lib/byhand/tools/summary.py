@@ -54,7 +54,7 @@ def summary(tally: Tally, spans: Sequence[tuple[float, float]]) -> str:
     seconds = max(end for _, end in spans) - min(start for start, _ in spans)
     head = f"{counted(len(spans), 'rank')}, {seconds:.2f} s"
     if not tally.rows:
-        return f"{head}, no communication"
+        return f"{head}, no call on a group"
     total = sum(row.sent_bytes for row in tally.rows.values())
     rows = [_cells(op, row, len(spans)) for op, row in sorted(tally.rows.items(), key=_most_bytes)]
     lines = [f"{head}, {num_bytes_text(total)} sent by all ranks together", table(HEADER, rows)]
