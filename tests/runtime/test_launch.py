@@ -7,6 +7,7 @@ import fcntl
 import importlib.metadata
 import os
 import pickle
+import re
 import signal
 import socket
 import subprocess
@@ -24,6 +25,7 @@ import torch
 import torch.distributed as dist
 from jupyter_client.manager import start_new_kernel
 from torch.distributed._functional_collectives import all_gather_tensor
+from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 from torch.nn.parallel import DistributedDataParallel
 from waiting import wait_until
 
@@ -585,6 +587,20 @@ def test_the_ledger_tells_overlapped_calls_from_others():
 def by_old_names(rank, world_size):
     dist.all_gather_into_tensor(torch.zeros(world_size), torch.zeros(1))
     dist.reduce_scatter_tensor(torch.zeros(1), torch.zeros(world_size))
+
+
+def orthogonalizes_a_wide_matrix(rank, world_size):
+    powerSGD_hook._orthogonalize(torch.ones(1, 2, 3))
+
+
+def test_an_error_without_words_inside_torch_shows_where_it_was_raised():
+    with pytest.raises(RankError) as raised:
+        launch(orthogonalizes_a_wide_matrix, 1)
+    first = orthogonalizes_a_wide_matrix.__code__.co_firstlineno
+    assert f"raised AssertionError at test_launch.py:{first + 1}" in raised.value.sentence
+    *_, where, code, message = raised.value.traceback.splitlines()
+    assert re.fullmatch(r"  powerSGD_hook\.py:\d+, in _orthogonalize", where)
+    assert (code[:4], message) == ("    ", "AssertionError")
 
 
 def test_a_call_that_torch_has_renamed_is_told_by_the_readers_line():

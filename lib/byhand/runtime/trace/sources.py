@@ -81,9 +81,13 @@ def code_line(filename: str, line: int, cells: dict[str, str] | None) -> str:
 def traceback_text(
     frames: list[tuple[str, int, str]], message: str, cells: dict[str, str] | None = None
 ) -> str:
-    """The reader's frames (all, if none is) and the message, with code as `code_line` has it."""
-    lines = []
-    for filename, line, name in [f for f in frames if is_readers(f[0])] or frames:
+    """The reader's frames (all, if none is) and the message, with code as `code_line` has it.
+
+    Where torch raised, its own innermost line, too: the message alone may be empty.
+    """
+    lines, theirs = [], [frame for frame in frames if is_readers(frame[0])]
+    raised = [frame for frame in frames[-1:] if is_torch(frame[0])]
+    for filename, line, name in theirs + raised if theirs else frames:
         lines.append(f"  {line_name(filename, line)}, in {name}")
         code = code_line(filename, line, cells)
         if code:
