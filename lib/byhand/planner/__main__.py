@@ -73,7 +73,7 @@ def understood(asked: argparse.Namespace) -> Question:
     """
     for name in ("ranks", "batch", "sequence", "memory"):
         value = getattr(asked, name)
-        if value is not None and value < 1:
+        if value is not None and not value >= 1:  # nan is not, either
             raise ValueError(f"--{name} is {value:g}: it must be at least 1")
     model, memory = named(asked.model, asked.sequence), asked.memory and asked.memory * 2**30
     machine = find(asked.machine, MACHINES, "machine")

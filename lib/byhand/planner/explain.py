@@ -113,8 +113,9 @@ def changes(question: Question, found: Found) -> Iterator[tuple[str, str]]:
         "twice the memory": lambda: replace(question, memory=2 * limit),
         "half the memory": lambda: replace(question, memory=limit / 2),
         "twice the batch": lambda: replace(question, num_sequences=2 * batch),
-        "half the batch": lambda: replace(question, num_sequences=batch // 2),
     }
+    if batch > 1:
+        others["half the batch"] = lambda: replace(question, num_sequences=batch // 2)
     for what, ask in others.items():
         yield what, _verdict(found, ask)
 
