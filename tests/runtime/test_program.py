@@ -26,7 +26,7 @@ from waiting import wait_until
 import byhand
 from byhand.runtime import ForkClient
 from byhand.runtime.process.place import OPEN
-from byhand.runtime.system import PORTABLE, loopback
+from byhand.runtime.system import PORTABLE, free_port, loopback
 from byhand.runtime.watch import supervise
 from byhand.tools import live
 from byhand.tools.command import main
@@ -252,6 +252,15 @@ def test_a_rank_that_raises_has_beside_it_the_calls_in_which_ddp_waits(run) -> N
     assert "ValueError: a bad batch" in done.stderr
     rows = re.findall(r"^[01] +waiting +all_reduce .*failing\.py:\d+$", done.stderr, re.M)
     assert len(rows) == 2, done.stderr
+
+
+@pytest.mark.parametrize("how", ["env", "tcp"])
+def test_ranks_meet_at_a_port_of_the_programs_and_hear_that_torchruns_would_not(run, how) -> None:
+    with free_port() as reserved:
+        port = reserved.getsockname()[1]
+        done = run("-n", 2, "--deadline", 30, "elsewhere.py", how, port)
+    assert by_rank(done.stdout) == {0: ["2.0"], 1: ["2.0"]}, done.stderr
+    assert done.stderr.count(f"meet at port {port}, which the program names itself") == 1
 
 
 def test_ranks_that_never_meet_are_told_after_a_while(run, monkeypatch) -> None:

@@ -5,13 +5,16 @@ It is a file of its own because who launches a Program needs no torch.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
 import itertools
 import os
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import torch
 import torch.distributed as dist
@@ -23,6 +26,12 @@ from byhand.runtime.trace import recorder
 rendezvous: Any = importlib.import_module(
     "torch.distributed.rendezvous"
 )  # dist has a function so named
+_AGENT = "TORCHELASTIC_USE_AGENT_STORE"  # whether ranks find the store that they meet in open
+_OWN_PORT = (
+    "byhand: the ranks meet at port {}, which the program names itself. Here rank 0 opens it; under"
+    " torchrun nobody does, and all wait in vain. For both, leave MASTER_ADDR and MASTER_PORT as"
+    " they come, and give init_process_group no init_method."
+)
 _held: list[dist.Store] = []  # until this rank is ended
 
 
@@ -44,20 +53,47 @@ def _meet_as_under_torchrun(rank: int, world_size: int) -> None:
     """Have the ranks meet in a store that outlives every process group.
 
     torchrun's agent has one; here it is rank 0's. A program may leave its group and make another:
-    each has a part of the store to itself.
+    each has a part of the store to itself. Where it names a port of its own, it has its own store.
     """
+    port = os.environ["MASTER_PORT"]
     if rank == 0:
-        address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        address = os.environ["MASTER_ADDR"], int(port)
         _held.append(dist.TCPStore(*address, world_size, is_master=True, wait_for_workers=False))
-    os.environ["TORCHELASTIC_USE_AGENT_STORE"] = "True"
+    os.environ[_AGENT] = "True"
     handlers, numbers = rendezvous._rendezvous_handlers, itertools.count()
-    join = handlers["env"]
 
-    def join_afresh(*args: Any, **kwargs: Any) -> Iterator[tuple[dist.Store, int, int]]:
-        store, *numbered = next(join(*args, **kwargs))
-        yield (dist.PrefixStore(f"group {next(numbers)}", store), *numbered)
+    def join_afresh(
+        join: Callable[..., Any], url: str, *args: Any, **kwargs: Any
+    ) -> Iterator[tuple[dist.Store, int, int]]:
+        asked = str(urlsplit(url).port or os.environ.get("MASTER_PORT"))
+        if asked == port:
+            store, *numbered = next(join(url, *args, **kwargs))
+            yield (dist.PrefixStore(f"group {next(numbers)}", store), *numbered)
+            return
+        with _no_agent(rank, asked):
+            joined = next(join(url, *args, **kwargs))
+        yield joined
 
-    handlers["env"] = join_afresh
+    for scheme in ("env", "tcp"):
+        handlers[scheme] = functools.partial(join_afresh, handlers[scheme])
+
+
+@contextlib.contextmanager
+def _no_agent(rank: int, port: str) -> Iterator[None]:
+    """Have torch's rank 0 open the store at a port of the program's, and say that it does.
+
+    Programs for mp.spawn name one. Under torchrun each rank would wait for an agent to open it.
+    """
+    if os.environ.get(_AGENT) != "True":  # the program knows
+        yield
+        return
+    if rank == 0:
+        print(_OWN_PORT.format(port), file=sys.stderr)
+    os.environ[_AGENT] = "False"
+    try:
+        yield
+    finally:
+        os.environ[_AGENT] = "True"
 
 
 def _with_a_backend(make: Callable[..., Any], stand_in: str | None) -> Callable[..., Any]:
