@@ -240,5 +240,5 @@ def routes_picture(num_stages: int) -> CourseFigure:
                 pen.box(axes, corner, (0.22, 0.22), colour)
                 pen.small(axes, middle, str(part), color=style.readable_on(colour))
             pen.small(axes, (start - 0.11, 0.55), name.removesuffix(" of 2"), ha="left")
-            start = across[-1] + 0.65
+            start = across[-1] + 0.55
     return figure
