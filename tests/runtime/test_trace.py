@@ -248,6 +248,16 @@ def test_a_stack_of_endless_words_is_read_at_once(member):
     assert time.thread_time() - began < 1
 
 
+@pytest.mark.parametrize("last", [b" in _run_module_as_main", b"\n  ..."])
+def test_a_stack_is_whole_with_its_outermost_frame_and_not_before(member, last):
+    for part in (b"Stack (most recent call first):\n", b'  File "a.py", line 7 in f', last):
+        os.write(member.stack_fd, part)
+        assert not member.has_told_its_stack(0)
+    os.write(member.stack_fd, b"\n")
+    assert member.has_told_its_stack(0)
+    assert not member.has_told_its_stack(member.stack_bytes)  # it is of an earlier asking
+
+
 def test_a_strangers_traceback_shows_its_own_cells_and_no_file(tmp_path):
     secret = tmp_path / "secret.py"
     secret.write_text("expected = 42\n")

@@ -207,6 +207,18 @@ def _prctl(option: int, value: int) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
 
 
+def signal_main_thread(pid: int, number: int) -> None:
+    """Send process `pid` a signal that its main thread is to take, where a thread can be named.
+
+    The kernel gives a busy process's signal to whichever of its threads is at hand. One of torch's
+    own takes it in vain: it has no Python stack to tell.
+    """
+    if not PORTABLE and hasattr(libc := ctypes.CDLL(None), "tgkill"):  # glibc has since 2.30
+        libc.tgkill(pid, pid, number)
+    else:
+        os.kill(pid, number)
+
+
 def adopt_orphans() -> None:
     """Have what this process's descendants leave behind become its children."""
     if not PORTABLE:

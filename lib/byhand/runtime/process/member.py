@@ -28,6 +28,9 @@ LOOK_BYTES = 1 << 18
 MAX_FRAMES, MAX_FRAME = 200, 5000  # of a stack: faulthandler writes 100
 MAX_STACK = 1 << 20  # the end of a rank's file of stacks that is looked at
 _FRAME = re.compile(r'  File "(.+)", line (\d{1,9}) in ')
+# A stack is written in many pieces: its last line is a process's or a thread's outermost frame, or
+# says that there are more.
+_OUTERMOST = re.compile(rb"( in (_run_module_as_main|_bootstrap)|\n  \.\.\.)\n\Z")
 _ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U(000[0-9a-f]{5}))")  # by faulthandler
 
 
@@ -235,6 +238,12 @@ class Member:
     def stack_bytes(self) -> int:
         """Bytes in the file of the stacks."""
         return os.fstat(self.stack_fd).st_size
+
+    def has_told_its_stack(self, since: int) -> bool:
+        """Whether a stack was written to its end, after the file had `since` bytes."""
+        end = self.stack_bytes
+        last = read_all(self.stack_fd, end, max(0, end - 100))
+        return end > since and bool(_OUTERMOST.search(last))
 
     def stack(self) -> list[tuple[str, int]]:
         """File and line of each frame that the rank last wrote, innermost first."""

@@ -201,7 +201,7 @@ class Server:
         times = {}
         for pid, rank in team.ranks.items():
             times[rank] = system.cpu_seconds(pid), system.waited_seconds(names.get(pid, pid))
-            os.kill(pid, message["signal"])
+            system.signal_main_thread(pid, message["signal"])
         self.send({"times": times, "team": message["team"]})
 
     def do_count(self, message: dict[str, Any], _: list[int]) -> None:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from byhand.runtime.process.member import Member
 
-STACK_SECONDS = 2.0
+STACK_SECONDS = 10.0  # a busy machine was seen to let one wait for two
 
 
 class Team(Protocol):
