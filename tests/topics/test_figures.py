@@ -581,14 +581,19 @@ def test_names_stand_before_what_each_timeline_shows():
     assert told <= set(shown)
 
 
-def test_brackets_part_the_warm_up_from_the_steady_state_and_from_the_cool_down():
-    timelines = [simulate(make(3, 6)) for make in (gpipe, one_forward_one_backward)]
-    look = {"names": ("GPipe", "1F1B"), "unit": "forwards", "phases_of": ["1F1B"]}
+@pytest.mark.parametrize(("unit", "scale"), [("forwards", 1), (None, 1000)])
+def test_brackets_part_the_warm_up_from_the_steady_state_and_from_the_cool_down(unit, scale):
+    each = 1 if unit else 0.01
+    makes = gpipe, one_forward_one_backward
+    timelines = [simulate(make(3, 6), each, each, each) for make in makes]
+    look = {"names": ("GPipe", "1F1B"), "unit": unit, "phases_of": ["1F1B"]}
     first, axes = figures.schedule_timeline(*timelines, **look).axes
     named = [text.get_text() for text in axes.texts]
     assert {"warm-up", "steady state", "cool-down"} <= set(named)
     assert not first.lines
     assert len(axes.lines) == 3, "only stage 0's are named, and brackets need names"
+    ends = max(max(line.get_xdata()) for line in axes.lines)
+    assert ends == pytest.approx(scale * timelines[1].seconds)
 
 
 def test_eighty_steps_have_a_tick_every_twenty():

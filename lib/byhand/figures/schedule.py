@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.typing import ColorType
 
 from byhand.figures import pen, style
-from byhand.figures.lanes import Bar, Panel, over_time
+from byhand.figures.lanes import Bar, Panel, over_time, time_unit
 
 COLOURS = {
     "forward": style.COMPUTE,
@@ -49,12 +49,16 @@ def schedule_timeline(
     figure = over_time(panels, titles[0], _key(timelines), unit, named=NAMED_SHARE)
     for axes, name, timeline in zip(figure.axes, names or (), timelines, strict=False):
         if name in phases_of:
-            _bracket_phases(axes, timeline)
+            end = max(span.end for each in timelines for span in each.spans)
+            _bracket_phases(axes, timeline, 1.0 if unit else time_unit(end)[0])
     return figure
 
 
-def _bracket_phases(axes: Axes, timeline: Any) -> None:
-    """Over stage 0, in a row of their own: its warm-up, its steady state and its cool-down."""
+def _bracket_phases(axes: Axes, timeline: Any, factor: float) -> None:
+    """Over stage 0, in a row of their own: its warm-up, its steady state and its cool-down.
+
+    factor: what times are multiplied by where they are drawn.
+    """
     axes.set_ylim(timeline.num_stages - 0.5, -1.2)
     spans = [span for span in timeline.spans if span.stage == 0]
     spans.sort(key=lambda span: span.start)
@@ -62,7 +66,7 @@ def _bracket_phases(axes: Axes, timeline: Any) -> None:
     ends = 0, warm_up, len(spans) - warm_up, len(spans)
     for name, first, end in zip(PHASES, ends, ends[1:], strict=False):
         if first < end:
-            left, right = spans[first].start, spans[end - 1].end
+            left, right = factor * spans[first].start, factor * spans[end - 1].end
             pen.bracket(axes, (left, right), -0.44, -0.08)
             pen.small(axes, ((left + right) / 2, -0.85), name)
 

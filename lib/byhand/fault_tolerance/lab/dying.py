@@ -72,7 +72,7 @@ class Death:
         return {name: end - start for name, (start, end) in zip(PARTS, pairs, strict=True)}
 
 
-PARTS = "restarting", "importing torch", "joining and loading", "lost steps again"
+PARTS = "restarting", "importing torch", "joining, loading, first step", "lost steps again"
 
 
 def kill_one(

@@ -57,7 +57,7 @@ def downtime(death: Death, title: str, before: float = 1.0, after: float = 1.0) 
     for rank in ranks:
         for restart in (0, 1):
             mine = [e for e in death.entries if (e["rank"], e["restart"]) == (rank, restart)]
-            mine = [e for e in mine if e["what"] != "joined"]  # joining and loading are one bar
+            mine = [e for e in mine if e["what"] != "joined"]  # no bar of its own
             mine = [{"what": "death", "when": death.when}, *mine] if restart else mine
             for one, other in pairwise(mine):
                 kind = _kind(one, other, restart, death.lost)
