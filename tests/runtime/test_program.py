@@ -629,6 +629,7 @@ def test_where_nobody_reads_what_it_says_of_itself_it_says_nothing_else(word) ->
         (("-n", 2, "nowhere.py"), "there is no file nowhere.py"),
         (("-n", 2, "-m", "nowhere.at_all"), "there is no module nowhere.at_all"),
         (("-n", 2, "--hosts", 2, "--rate", "fast", "ddp.py"), "a rate is such as 25MB/s"),
+        (("-n", 2, "--hosts", 2, "--rate", "200Mb/s", "ddp.py"), "a rate is such as 25MB/s"),
         (("-n", 2, "--hosts", 2, "--rate", "1.2.3MB/s", "ddp.py"), "a rate is such as 25MB/s"),
         (("-n", 2, "--rate", "1MB/s", "ddp.py"), "say how many hosts there are"),
         (("-n", 3, "--hosts", 2, "ddp.py"), "3 ranks do not divide among 2 hosts"),

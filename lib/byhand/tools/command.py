@@ -36,7 +36,7 @@ USAGE = """python -m byhand -n RANKS [options] script.py [arguments of its own]
 EXIT = "exit status: that of the first rank that failed; 0 if none did; 2 if nothing was started"
 DRAWN_CALLS = 120  # of a rank, the last ones: more are no picture
 BAD, STOPPED, UNREAD = 2, 130, 128 + signal.SIGPIPE
-_RATE = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:e\d+)?) *([kmg]?)(b|bit)/s", re.IGNORECASE)
+_RATE = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:[eE]\d+)?) *([kKmMgG]?)(B|[Bb]it)/s")  # Mb/s may be bits or bytes
 _CUDA = re.compile(r": .*(CUDA|NVIDIA)", re.DOTALL)  # in the message, as torch spells them
 _TORCHRUNS = re.compile(
     "--(nproc|nnodes|node|rdzv|master|standalone|max|monitor|start|role|local|tee|log|redirect|no.py)"
@@ -168,7 +168,7 @@ def _rate(text: str) -> float:
         raise argparse.ArgumentTypeError(f"a rate is such as 25MB/s or 1Gbit/s, not {text!r}")
     number, scale, unit = found.groups()
     power = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}[scale.lower()]
-    return float(number) * power / (8 if unit.lower() == "bit" else 1)
+    return float(number) * power / (1 if unit == "B" else 8)
 
 
 def _understood(asked: argparse.Namespace) -> VirtualNetwork | None:
