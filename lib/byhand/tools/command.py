@@ -36,7 +36,8 @@ USAGE = """python -m byhand -n RANKS [options] script.py [arguments of its own]
 EXIT = "exit status: that of the first rank that failed; 0 if none did; 2 if nothing was started"
 DRAWN_CALLS = 120  # of a rank, the last ones: more are no picture
 BAD, STOPPED, UNREAD = 2, 130, 128 + signal.SIGPIPE
-_RATE = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:[eE]\d+)?) *([kKmMgG]?)(B|[Bb]it)/s")  # Mb/s may be bits or bytes
+# Not Mb/s, which may be bits or bytes.
+_RATE = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:[eE]\d+)?) *([kKmMgG]?)(B|[Bb]it)/s")
 _CUDA = re.compile(r": .*(CUDA|NVIDIA)", re.DOTALL)  # in the message, as torch spells them
 _TORCHRUNS = re.compile(
     "--(nproc|nnodes|node|rdzv|master|standalone|max|monitor|start|role|local|tee|log|redirect|no.py)"
