@@ -51,6 +51,8 @@ def test_views_and_special_values_come_back():
     assert torch.equal(back["x"].isnan(), x.isnan())
     assert torch.equal(back["x"][1:], x[1:])
     assert back["inf"] == -math.inf
+    lone = torch.arange(6.0).view(2, 3)[:1, 1]  # contiguous, with a stride of 3
+    assert codec.decode(codec.encode(lone)).tolist() == [1.0]
 
 
 class Impostor(int):

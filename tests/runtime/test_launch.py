@@ -434,6 +434,7 @@ def returned(rank: int, world_size: int) -> dict:
         "history": layer.weight.sum(),
         "view": table.t()[:2, :2],
         "odd": [torch.empty(0, 3), torch.tensor(2.5), torch.ones(2, dtype=torch.bfloat16)],
+        "lone": table[:1, 3],  # contiguous, with a stride of 100,000
         "sparse": torch.eye(2).to_sparse(),
         "on its way": [all_gather_tensor(torch.ones(1), 0, dist.group.WORLD)],
     }
@@ -449,6 +450,7 @@ def test_tensors_come_back_as_numbers_alone_and_layers_as_layers():
     assert back["view"].tolist() == [[0.0, 1e5], [1.0, 100_001.0]]
     assert [list(one.shape) for one in back["odd"]] == [[0, 3], [], [2]]
     assert [one.dtype for one in back["odd"]] == [torch.float32, torch.float32, torch.bfloat16]
+    assert back["lone"].tolist() == [3.0]
     assert back["sparse"].to_dense().tolist() == [[1, 0], [0, 1]]
     assert type(back["on its way"][0]) is torch.Tensor
 

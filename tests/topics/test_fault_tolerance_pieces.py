@@ -113,6 +113,7 @@ def test_a_fingerprint_depends_on_order_shape_and_dtype_and_not_on_strides():
     assert [fingerprint(one) == fingerprint(TENSORS) for one in others] == [False] * 3 + [True]
     assert fingerprint([first.t().contiguous().t(), second]) == fingerprint(TENSORS)
     assert fingerprint([second.int()]) != fingerprint([second])
+    assert fingerprint([torch.ones(2, 3)[:1, 1]]) == fingerprint([torch.ones(1)])
     for dtype in (torch.bfloat16, torch.bool, torch.complex64):
         assert fingerprint([torch.ones((), dtype=dtype)])
 

@@ -8,6 +8,7 @@ object can claim to be equal to everything.
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -46,6 +47,8 @@ def _first_difference(
 ) -> tuple[list, list[str]]:
     """The keys on the way to the first member that differs, and how it does."""
     pairs: Iterable[tuple[Any, tuple[Any, Any]]]  # key, and both members
+    if isinstance(got, np.generic):  # a judged answer's travel as plain numbers, too
+        got = got.item()
     if type(got) not in PLAIN_TYPES:
         return [], [_foreign(got)]
     if isinstance(expected, list | tuple) and type(got) in (list, tuple):

@@ -15,6 +15,7 @@ from torch.distributed import distributed_c10d as c10d
 from torch.utils._python_dispatch import _disable_current_modes
 
 from byhand.check.errors import CheckError
+from byhand.runtime.pickling import as_bytes
 from byhand.runtime.trace.recorder import calling_frame
 
 _CALLS = {  # by the method of a group that makes it, what a reader knows the request as
@@ -214,16 +215,11 @@ def _request(
 def _compare(request: _Request) -> None:
     with _disable_current_modes():
         pairs = list(zip(request.tensors, request.before, strict=True))
-        same = all(torch.equal(_bytes(now), _bytes(was)) for now, was in pairs)
+        # as bytes: they can be compared in every dtype, and where there is a nan
+        same = all(torch.equal(as_bytes(now), as_bytes(was)) for now, was in pairs)
     if not same:
         to = f"a tensor on its way to rank {request.peer}"
         raise ChangedError(f"{to} was changed before wait() ended.")
-
-
-def _bytes(tensor: Tensor) -> Tensor:
-    """What is sent of a tensor: that can be compared in every dtype, and where there is a nan."""
-    plain = tensor.detach().resolve_conj().resolve_neg()
-    return plain.flatten().view(torch.uint8)
 
 
 def _refuse(requests: list[_Request]) -> None:

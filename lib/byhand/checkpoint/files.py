@@ -14,11 +14,21 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+import torch
+from torch import Tensor
+
 BLOCK = 1 << 20
 
 
 class CheckpointError(Exception):
     """Why a checkpoint was not written or cannot be read, and what to do."""
+
+
+def bytes_of(tensor: Tensor) -> memoryview:
+    """A strided tensor's numbers, row by row, from the CPU."""
+    plain = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    # Of a lone number any stride is contiguous; the stride of a dimension put last is always 1.
+    return plain.flatten().unsqueeze(-1).view(torch.uint8).flatten().numpy().data
 
 
 def write(file: IO[Any], parts: Iterable[memoryview]) -> list[int]:

@@ -26,7 +26,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from byhand.checkpoint.boxes import Box, check_cover, overlap, place_in, span, writers
-from byhand.checkpoint.files import CheckpointError, write
+from byhand.checkpoint.files import CheckpointError, bytes_of, write
 from byhand.checkpoint.folder import EXTRA, Checkpoint, Partial, keep_last, next_number, wholes
 
 ALIGNED = 64  # a box begins at a multiple of so many bytes
@@ -73,10 +73,6 @@ class Shard:
     def copied(self) -> Shard:
         """The same, of a copy on the CPU."""
         return replace(self, tensor=self.tensor.detach().to("cpu", copy=True))
-
-    def numbers(self) -> Tensor:
-        """Its numbers row by row, on the CPU."""
-        return self.tensor.detach().cpu().resolve_conj().resolve_neg().contiguous().view(-1)
 
 
 def save(
@@ -199,7 +195,7 @@ class Saving:
         try:
             for name, shard in self.mine.items():
                 places.append([name, at, *shard.box])
-                numbers = shard.numbers().view(torch.uint8).numpy().data
+                numbers = bytes_of(shard.tensor)
                 parts += [numbers, memoryview(bytes(-len(numbers) % ALIGNED))]
                 at += sum(map(len, parts[-2:]))
             checksums = write(self.file, parts)

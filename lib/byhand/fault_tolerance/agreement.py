@@ -18,6 +18,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from byhand.checkpoint.files import bytes_of
+
 Group = dist.ProcessGroup | None
 
 
@@ -37,8 +39,7 @@ def fingerprint(tensors: Iterable[Tensor]) -> int:
     found = 0
     for tensor in tensors:
         found = zlib.crc32(f"{tensor.dtype} {list(tensor.shape)}".encode(), found)
-        numbers = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous().view(-1)
-        found = zlib.crc32(numbers.view(torch.uint8).numpy().data, found)
+        found = zlib.crc32(bytes_of(tensor), found)
     return found
 
 

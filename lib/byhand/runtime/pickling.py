@@ -185,6 +185,15 @@ class _CallPickler(cloudpickle.Pickler):
         return super().reducer_override(value)
 
 
+def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    """A strided tensor's numbers, row by row: uint8 [numel * itemsize], a view if it can be."""
+    import torch
+
+    plain = tensor.detach().resolve_conj().resolve_neg().contiguous()
+    # Of a lone number any stride is contiguous; the stride of a dimension put last is always 1.
+    return plain.flatten().unsqueeze(-1).view(torch.uint8).flatten()
+
+
 def _plain(value: Any) -> Any:
     """A result with plain tensors in its lists and dicts, also where parameters stood."""
     import torch
@@ -206,8 +215,8 @@ class _ResultPickler(cloudpickle.Pickler):
 
         if type(value) is not torch.Tensor or value.layout is not torch.strided or value.is_nested:
             return super().reducer_override(value)
-        plain = _plain(value).contiguous().resolve_conj().resolve_neg()
-        numbers = plain.flatten().view(torch.uint8).numpy() if plain.numel() else None
+        plain = _plain(value)
+        numbers: Any = as_bytes(plain).numpy() if plain.numel() else None
         data = None if numbers is None else pickle.PickleBuffer(numbers)
         return _tensor, (data, str(plain.dtype).removeprefix("torch."), tuple(plain.shape))
 

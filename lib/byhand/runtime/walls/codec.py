@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from byhand.runtime.pickling import as_bytes
+
 MAX_DEPTH = 32
 MAX_BYTES = 1 << 30
 MAX_HEADER = 4 << 20  # parsed, it takes some fifty times that
@@ -123,8 +125,7 @@ def _pack_tensor(value: torch.Tensor, blobs: list[bytes], where: str) -> list:
     if value.dim() > MAX_DIMENSIONS:
         raise CodecError(f"{where} is a tensor of {value.dim()} dimensions")
     with torch.inference_mode():  # what a functional collective still waits for may be inference's
-        plain = value.detach().cpu().contiguous().resolve_conj().resolve_neg()
-        blobs.append(plain.flatten().view(torch.uint8).numpy().tobytes() if plain.numel() else b"")
+        blobs.append(as_bytes(value.cpu()).numpy().tobytes() if value.numel() else b"")
     return ["tensor", name, list(value.shape)]
 
 
