@@ -452,6 +452,22 @@ def test_the_deadline_names_the_late_rank_and_its_line():
     assert isinstance(caught.value, TimeoutError)
 
 
+def returns_without_a_wait(rank, world_size):
+    if rank == 0:
+        dist.isend(torch.ones(1 << 21), 1)
+    else:
+        time.sleep(1)  # gloo sends only when somebody receives
+        dist.recv(torch.empty(1 << 21), 0)
+
+
+def test_the_deadline_names_a_send_whose_rank_returned_without_waiting_for_it():
+    line = returns_without_a_wait.__code__.co_firstlineno + 2
+    with pytest.raises(DeadlineError, match="rank 1 did not return") as caught:
+        launch(returns_without_a_wait, 2, deadline=3)
+    words = f"its isend to rank 1 (test_deadlocks.py:{line}), so what it sent may be lost. Call"
+    assert f"rank 0 returned without waiting for {words} wait()" in caught.value.sentence
+
+
 def answers_late(rank, world_size):
     signal.pthread_sigmask(signal.SIG_BLOCK, {STACK_SIGNAL})
     while STACK_SIGNAL not in signal.sigpending():
