@@ -154,9 +154,19 @@ def _matched(calls: Collection[Event]) -> None:
         call.matched, call.ready, call.awaited = True, last.start, last.rank
 
 
+def _after_others(call: Event) -> str:
+    """What torch's name for a group depends on, by which the members that create it alone meet."""
+    return "" if call.others is None else f"{call.detail} after {counted(call.others, 'other')}"
+
+
+_EQUALLY_MANY = (
+    "Either all ranks create the group, without use_local_synchronization, or its members must be"
+    " in equally many others by then, because torch names it by their number."
+)
 _ASPECTS: tuple[tuple[str, str, Callable[[Event], object], str], ...] = (
     ("", "call", lambda c: c.op, "All ranks of a group must make the same calls, in one order."),
     ("", "create", lambda c: c.detail, "All ranks must create all groups, in the same order."),
+    ("", "create", _after_others, _EQUALLY_MANY),
     ("shape ", "pass", lambda c: list(c.shape), "The shape must be the same on all."),
     ("dtype ", "pass", lambda c: c.dtype, "The dtype must be the same on all ranks."),
     ("root ", "name", lambda c: c.root, "All ranks must name the same root."),
