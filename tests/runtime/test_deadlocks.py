@@ -13,6 +13,8 @@ import time
 import pytest
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.testing._internal.distributed import fake_pg  # noqa: F401  # registers its backend
 
 from byhand import DeadlockError, RankError, launch
 from byhand.runtime import DeadlineError
@@ -134,6 +136,11 @@ def groups_that_their_members_alone_make(rank, world_size):
         dist.all_reduce(torch.ones(1), group=groups[[2, 4][rank]])
 
 
+def groups_that_members_make_who_are_in_unequal_numbers_of_them(rank, world_size):
+    dist.new_group([0, 1])  # rank 2 makes it too, and is not in it
+    dist.new_group([0, 1, 2], use_local_synchronization=True)
+
+
 def receive_of_nothing(rank, world_size):
     if rank == 0:
         dist.recv(torch.ones(1), 1)
@@ -237,6 +244,14 @@ CASES = [
         ),
     ),
     (
+        groups_that_members_make_who_are_in_unequal_numbers_of_them,
+        3,
+        (
+            "rank 2 creates group [0, 1, 2] after 0 others where ranks 0 and 1 create group "
+            "[0, 1, 2] after 1 other (call 1 on group [0, 1, 2]). Either all ranks create",
+        ),
+    ),
+    (
         receive_of_nothing,
         2,
         ("0 → 1 → 0", "Nothing is on its way from rank 1 to rank 0. Every send and every receive"),
@@ -264,6 +279,24 @@ def test_a_deadlock_is_named_by_rank_call_line_and_reason(program, world_size, w
     lines = [report.source for report in error.reports if report.call]
     assert lines, error
     assert all(line.startswith("test_deadlocks.py:") for line in lines), error
+
+
+def groups_of_many_kinds(rank, world_size):
+    alone = {"use_local_synchronization": True}
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("a", "b"))
+    mesh["a", "b"]._flatten("ab")
+    groups = [dist.new_subgroups(2)[0], dist.new_group([3, 2, 1, 0], **alone)]
+    dist.new_group([0, 1, 3])
+    if rank != 2:
+        groups.append(dist.new_group([0, 1, 3], **alone))
+    dist.new_group([0, 1, 2, 3], backend="fake", **alone)  # as with NCCL, nobody waits here
+    for group in groups:
+        dist.all_reduce(torch.ones(1), group=group)
+    dist.barrier()
+
+
+def test_groups_that_meet_are_no_deadlock():
+    launch(groups_of_many_kinds, 4, deadline=30)
 
 
 def unfit(rank, world_size, how):
@@ -450,6 +483,22 @@ def test_the_deadline_names_the_late_rank_and_its_line():
         launch(loops_for_ever, 2, deadline=1)
     assert caught.value.reports[1].source.startswith("test_deadlocks.py:")
     assert isinstance(caught.value, TimeoutError)
+
+
+def returns_without_a_wait(rank, world_size):
+    if rank == 0:
+        dist.isend(torch.ones(1 << 21), 1)
+    else:
+        time.sleep(1)  # gloo sends only when somebody receives
+        dist.recv(torch.empty(1 << 21), 0)
+
+
+def test_the_deadline_names_a_send_whose_rank_returned_without_waiting_for_it():
+    line = returns_without_a_wait.__code__.co_firstlineno + 2
+    with pytest.raises(DeadlineError, match="rank 1 did not return") as caught:
+        launch(returns_without_a_wait, 2, deadline=3)
+    words = f"its isend to rank 1 (test_deadlocks.py:{line}), so what it sent may be lost. Call"
+    assert f"rank 0 returned without waiting for {words} wait()" in caught.value.sentence
 
 
 def answers_late(rank, world_size):

@@ -73,6 +73,7 @@ class Call:
     receives: tuple[int, ...] = ()
     detail: str = ""  # what else all ranks must agree on: of set-up calls, of a monitored barrier
     made: str = ""  # new_group: torch's name for what it makes
+    others: int | None = None  # new_group by its members alone: how many others this rank is in
     declared: int | None = None  # init_process_group: the world size it was given
 
 

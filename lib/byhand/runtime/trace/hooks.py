@@ -190,7 +190,12 @@ def _setting_up(original: Any, describe: Callable[..., Call | None]) -> Any:
 
 
 def _new_group(
-    ranks: Any = None, *_: Any, use_local_synchronization: bool = False, **__: Any
+    ranks: Any = None,
+    _timeout: Any = None,
+    backend: Any = None,
+    *_: Any,
+    use_local_synchronization: bool = False,
+    **__: Any,
 ) -> Call | None:
     if not dist.is_initialized():
         return None
@@ -198,14 +203,17 @@ def _new_group(
     members = tuple(sorted(map(int, ranks))) if ranks is not None else everyone
     if len(set(members)) < len(members) or not set(members) <= set(everyone):
         return None  # torch refuses it
-    callers, name, made = everyone, "new groups", str(c10d._world.group_count)
+    callers, name, made, others = everyone, "new groups", str(c10d._world.group_count), None
     if use_local_synchronization:  # the members alone call, and wait for each other
         callers, name = members, f"group {list(members)}"
         made = c10d._hash_ranks_to_str(list(members))
+        meets_now = "gloo" in str(backend or dist.get_backend_config()).lower()  # NCCL's do later
+        others = len(c10d._world.pg_names) - 1 if meets_now else None  # but for the default one
     if dist.get_rank() not in callers:
         return None
-    detail = f"group {list(members)}"
-    return Call(op="new_group", group=callers, group_name=name, detail=detail, made=made)
+    call = Call(op="new_group", group=callers, group_name=name, made=made, others=others)
+    call.detail = f"group {list(members)}"
+    return call
 
 
 def _init(backend: Any = None, *args: Any, world_size: int = -1, rank: int = -1, **_: Any) -> Call:

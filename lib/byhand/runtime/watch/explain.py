@@ -29,6 +29,14 @@ def unmet(waiting: dict[int, Event], seconds: float) -> str:
     )
 
 
+def let_go(send: Event) -> str:
+    """Why a message that another rank waits for may never come: its sender did not wait for it."""
+    return (
+        f"rank {send.rank} returned without waiting for its isend to rank {send.peer}"
+        f" ({send.source}), so what it sent may be lost. Call wait() on what isend returns."
+    )
+
+
 def _left(
     call: Event, absent: set[int], waiting: dict[int, Event], gone: dict[int, str], matcher: Matcher
 ) -> str:

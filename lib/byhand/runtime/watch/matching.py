@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection
+from weakref import WeakKeyDictionary
 
 from byhand.runtime.ledger import Event
 from byhand.words import counted, group_text, ranks_text
@@ -32,6 +33,7 @@ class Matcher:
         self._rounds: dict[tuple[str, int], dict[int, Event]] = {}
         # sends and receives without a partner, by: which it is, sender (-1: any), receiver, tag
         self._alone: dict[_Key, deque[Event]] = {}
+        self._sent: WeakKeyDictionary[Event, Event] = WeakKeyDictionary()  # by receive that met it
 
     def add(self, call: Event) -> None:
         """Take in a rank's next call."""
@@ -91,6 +93,7 @@ class Matcher:
 
     def _meet(self, send: Event, receive: Event) -> None:
         _matched((send, receive))
+        self._sent[receive] = send
         if self._clash is None and message_disagreement(send, receive):
             self._clash = lambda: message_disagreement(send, receive)
             self.culprits = {send.rank: send, receive.rank: receive}
@@ -123,6 +126,11 @@ class Matcher:
             numbers[_DEFAULT] = 0
         return numbers.get(call.group_name) if len(numbers) > 1 else None
 
+    def unawaited(self, receive: Event) -> Event | None:
+        """The send that a receive has met, if its rank never waited for it."""
+        send = self._sent.get(receive)
+        return send if send is not None and send.wait_start is None else None
+
     def other_tags(self, receive: Event) -> set[int]:
         """Tags with which its sender has sent, and nobody has received: `receive` names another."""
         kind = "send", receive.peer, receive.rank
@@ -146,9 +154,19 @@ def _matched(calls: Collection[Event]) -> None:
         call.matched, call.ready, call.awaited = True, last.start, last.rank
 
 
+def _after_others(call: Event) -> str:
+    """What torch's name for a group depends on, by which the members that create it alone meet."""
+    return "" if call.others is None else f"{call.detail} after {counted(call.others, 'other')}"
+
+
+_EQUALLY_MANY = (
+    "Either all ranks create the group, without use_local_synchronization, or its members must be"
+    " in equally many others by then, because torch names it by their number."
+)
 _ASPECTS: tuple[tuple[str, str, Callable[[Event], object], str], ...] = (
     ("", "call", lambda c: c.op, "All ranks of a group must make the same calls, in one order."),
     ("", "create", lambda c: c.detail, "All ranks must create all groups, in the same order."),
+    ("", "create", _after_others, _EQUALLY_MANY),
     ("shape ", "pass", lambda c: list(c.shape), "The shape must be the same on all."),
     ("dtype ", "pass", lambda c: c.dtype, "The dtype must be the same on all ranks."),
     ("root ", "name", lambda c: c.root, "All ranks must name the same root."),

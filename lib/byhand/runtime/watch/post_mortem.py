@@ -16,7 +16,7 @@ from byhand.runtime.errors import (
 from byhand.runtime.ledger import Event
 from byhand.runtime.process.member import Member
 from byhand.runtime.trace import sources
-from byhand.runtime.watch.explain import explain, lost
+from byhand.runtime.watch.explain import explain, let_go, lost
 from byhand.runtime.watch.matching import Matcher
 from byhand.words import ranks_text
 
@@ -63,7 +63,18 @@ class PostMortem:
         late = ranks - self.returned
         what = "did not return" if late else "returned, but not all of their calls were read"
         sentence = f"{ranks_text(late or ranks)} {what} within the deadline of {seconds:g} s"
+        if sends := self._let_go():
+            sentence += f". {let_go(sends[0])}"
         return DeadlineError(sentence, self.reports())
+
+    def _let_go(self) -> list[Event]:
+        """The sends that ranks wait to receive, and whose ranks returned without a wait for them.
+
+        No deadlock: while somebody keeps a send's work, it goes on, for minutes on a slow link.
+        """
+        waiting = (member.log.waiting for member in self.members)
+        sends = (self.matcher.unawaited(call) for call in waiting if call is not None)
+        return [send for send in sends if send is not None and send.rank in self.returned]
 
     def failure(self) -> LaunchError:
         """Some ranks failed: the error for the one that failed first and lost no connection."""
