@@ -219,8 +219,8 @@ def test_a_tool_is_chosen_by_what_fits_by_what_is_split_and_by_the_table_on_two_
 def test_a_tool_is_ruled_out_with_the_reason():
     out = [ruled_out(tool, JOBS["405 B"]) for tool in TOOLS.values()]
     assert out == ["tp", "tp", "", "146 GB", "", "240 GB"]
-    out = [ruled_out(tool, JOBS["8 B"]) for tool in TOOLS.values()]
-    assert out == ["128 GB", "", "", "", "", ""]
+    out = [ruled_out(tool, JOBS["20 B"]) for tool in TOOLS.values()]
+    assert out == ["320 GB", "", "", "", "", "84 GB"]
     assert ruled_out(TOOLS["torchtitan"], JOBS["176 B"]) == "table"
     assert ruled_out(TOOLS["DeepSpeed"], JOBS["176 B"]) == "tp in pp"
     assert ruled_out(TOOLS["FSDP2"], replace(JOBS["176 B"], tp=1)) == "pp"

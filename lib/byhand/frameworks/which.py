@@ -23,7 +23,7 @@ class Job:
 
 JOBS = {
     "1 B": Job(1e9, 8, tied=True),
-    "8 B": Job(8e9, 64),
+    "20 B": Job(20e9, 64),
     "405 B": Job(405e9, 128, tp=8),
     "176 B": Job(176e9, 384, tp=4, pp=12, tied=True),
 }
