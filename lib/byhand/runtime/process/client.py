@@ -338,7 +338,8 @@ class ForkedTeam(Team):
         while time.monotonic() < until:
             time.sleep(STACK_PAUSE)
             asked = seconds.keys() - self.exits().keys()
-            if all(self.members[rank].has_told_its_stack(before[rank]) for rank in asked):
+            live = (member for member in self.members if member.rank in asked)
+            if all(member.has_told_its_stack(before[member.rank]) for member in live):
                 break
         return {rank: sum(times) for rank, times in seconds.items()}
 
