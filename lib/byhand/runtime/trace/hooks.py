@@ -211,9 +211,14 @@ def _new_group(
         others = len(c10d._world.pg_names) - 1 if meets_now else None  # but for the default one
     if dist.get_rank() not in callers:
         return None
-    call = Call(op="new_group", group=callers, group_name=name, made=made, others=others)
-    call.detail = f"group {list(members)}"
-    return call
+    return Call(
+        op="new_group",
+        group=callers,
+        group_name=name,
+        detail=f"group {list(members)}",
+        made=made,
+        others=others,
+    )
 
 
 def _init(backend: Any = None, *args: Any, world_size: int = -1, rank: int = -1, **_: Any) -> Call:
