@@ -1,4 +1,4 @@
-"""What lecture 17 asks of the planner: published rows scored, rules held against the best layout.
+"""What lecture 17 asks of the planner: published rows scored, constants turned.
 
 `pictures` has what it draws. Nothing here starts a rank: a planner is arithmetic.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, groupby
 from typing import Any
@@ -17,7 +17,7 @@ from byhand.costs.model import Model
 from byhand.planner import peer
 from byhand.planner.machines import MACHINES
 from byhand.planner.published import Published, published, scored
-from byhand.planner.search import ORDERS, OUTER_DP, Found, every
+from byhand.planner.search import ORDERS, OUTER_DP, every
 from byhand.planner.software import INTERVALS, SOFTWARE, Software
 from byhand.planner.step import Step, ask, step
 
@@ -29,6 +29,7 @@ GROUPS = {  # what a picture shows of a step, and the parts that belong to it
     "idles": ("idle",),
     "gradients": ("gradients",),
 }
+TIE = 0.03  # of a step: two layouts that are nearer are equally fast
 NEIGHBOURS = {  # software, and another whose constants were fitted to other rows
     "megatron-2021": "megatron-2022",
     "megatron-2022": "megatron-2021",
@@ -38,12 +39,6 @@ NEIGHBOURS = {  # software, and another whose constants were fitted to other row
     "torchtitan": "fsdp",
     "torchtitan-async": "torchtitan",
 }
-FAMILIES = (  # software whose constants were fitted together
-    ("megatron-2021", "megatron-2022"),
-    ("nemo", "megatron-bridge"),
-    ("fsdp",),
-    ("torchtitan", "torchtitan-async"),
-)
 
 
 def short(layout: Layout) -> str:
@@ -96,17 +91,6 @@ def ratios() -> dict[str, list[float]]:
 def missed(values: Sequence[float]) -> float:
     """The mean error of ratios."""
     return statistics.mean(abs(ratio - 1) for ratio in values)
-
-
-def families() -> dict[tuple[str, ...], tuple[int, int, float]]:
-    """By software that was fitted together: rows, constants, and the rows' mean error."""
-    found: dict[tuple[str, ...], tuple[int, int, float]] = {}
-    for names in FAMILIES:
-        rows = [row for row in scored() if row.software in names]
-        constants = {item for name in names for item in INTERVALS[name].items()}  # shared ones once
-        own = missed([predicted(row) / row.seconds for row in rows])
-        found[names] = len(rows), len(constants), own
-    return found
 
 
 def doubts(software: str) -> dict[str, tuple[Software, Software]]:
@@ -229,29 +213,3 @@ def num_layouts(
     """Layouts that divide, whether they fit or not."""
     case = ask(model, [Layout()], machine, num_sequences, software=software)
     return sum(len(every(case, num_ranks, order, {})) for order in ORDERS)
-
-
-def regret(found: Found, rule: Callable[[Layout], bool]) -> float | None:
-    """How much slower than the best the best is that obeys a rule; None where none does."""
-    obeys = next((each.seconds for layout, each in found if rule(layout)), None)
-    return None if obeys is None else obeys / found[0][1].seconds - 1
-
-
-def rules(blocks: int) -> dict[str, Callable[[Layout], bool]]:
-    """Five rules of thumb: the first, the others together, and all of them."""
-    found: dict[str, Callable[[Layout], bool]] = {
-        "tp within a host": lambda at: at.tp <= 8,
-        "micro-batches of one sequence": lambda at: at.rows == 1,
-        "a chunk for every block": lambda at: at.chunks * at.pp == blocks,
-        "ZeRO-1": lambda at: at.zero == 1,
-        "sp": lambda at: at.sequence,
-    }
-    within, *others = found.values()
-    return {
-        "tp within a host": within,
-        "the other four together": lambda at: all(rule(at) for rule in others),
-        "all five together": lambda at: within(at) and all(rule(at) for rule in others),
-    }
-
-
-TIE = 0.03

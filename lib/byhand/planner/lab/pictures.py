@@ -58,7 +58,8 @@ def cloud(
         axes.plot(*np.array([at(step) for _, step in found]).T, "o", color=style.COMPUTE, **look)
         fastest = at(winner)[1]
         axes.set_ylim(fastest / 2.2, max(MOST_DAYS, 1.2 * fastest))
-        for number, (name, step) in enumerate(steps.items()):
+        named = sorted(steps.items(), key=lambda item: item[1].num_bytes)  # the leftmost above
+        for number, (name, step) in enumerate(named):
             _name(axes, at(step), f"{step.seconds:.1f} s, {name}", number)
         axes.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 4, 8)))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda days, _: f"{days:,.0f}"))
@@ -68,22 +69,18 @@ def cloud(
 
 
 def _name(axes: Axes, point: tuple[float, float], text: str, number: int) -> None:
-    """A ring around a dot, and its name on a line of its own at the bottom, left of the edge."""
+    """A ring around a dot, and straight below it, on a line of its own, its name."""
     ring: dict[str, Any] = {"mfc": "none", "mec": style.INK, "mew": 1.8, "zorder": 5}
     axes.plot(*point, "o", markersize=8, **ring)
     look: dict[str, Any] = {
-        "xytext": (0.015, 0.05 + 0.075 * number),
-        "textcoords": "axes fraction",
+        "xytext": (point[0], 0.125 - 0.075 * number),
+        "textcoords": ("data", "axes fraction"),
+        "ha": "right" if point[0] > axes.get_xlim()[1] / 2 else "left",
         "weight": "bold",
         "bbox": {"fc": style.PAPER, "ec": "none", "pad": 1},
-        "arrowprops": {
-            "arrowstyle": "-",
-            "color": style.INK,
-            "lw": 0.8,
-            "shrinkB": 5,
-            "relpos": (1, 0.5),
-        },
+        "arrowprops": {"arrowstyle": "-", "color": style.INK, "lw": 0.8, "shrinkB": 5},
     }
+    look["arrowprops"]["relpos"] = (float(look["ha"] == "right"), 1)
     axes.annotate(text, point, fontsize=style.SMALL_POINTS, **look)
 
 
@@ -98,7 +95,10 @@ def step_bars(
         if name in known:
             grey = [("", known[name], style.COMMUNICATION)]
             rows[name].append(Line(grey, f"{known[name]:.1f} s ran"))
-    taken = [name for name in COLOURS if any(grouped(found)[name] for found in steps.values())]
+    seen = max(found.seconds for found in steps.values()) / 500  # what is narrower has no entry
+    taken = [
+        name for name in COLOURS if any(grouped(found)[name] > seen for found in steps.values())
+    ]
     key = {_short(name, steps): COLOURS[name] for name in taken}
     return stacked({"": rows}, title, "seconds of a step", key)
 
@@ -144,19 +144,4 @@ def ratio_dots(found: Mapping[str, Sequence[float]], title: str) -> Figure:
         axes.set(xlim=(0.78, 1.22), xlabel="seconds on paper over published (grey: within 5 %)")
         axes.tick_params(axis="y", length=0)
         axes.xaxis.set_major_formatter(FuncFormatter(lambda ratio, _: f"{ratio:.2f}"))
-    return figure
-
-
-def who_wins(found: Mapping[str, tuple[float, float]], tie: float, unit: str, title: str) -> Figure:
-    """A bar a doubt: by how much one layout beats another, from least to most; a tie is grey."""
-    with style.plot(1.0 + 0.27 * len(found), title) as (figure, axes):
-        pen.rows(axes, found)
-        axes.axvspan(-100 * tie, 100 * tie, color=style.tint(style.FAINT, 0.55), zorder=0)
-        axes.axvline(0, color=style.INK, linewidth=1, zorder=1)
-        for row, (least, most) in enumerate(found.values()):
-            ends = [100 * least, 100 * most]
-            axes.plot(ends, [row, row], color=style.COMPUTE, linewidth=5, marker="o")
-            pen.at_right(axes, row, f"{least:+.1%} to {most:+.1%}", 6)
-        axes.set(xlim=(-10, 10), xticks=range(-10, 11, 5), xlabel=f"{unit}, % (grey: a tie)")
-        axes.tick_params(axis="y", length=0)
     return figure
