@@ -158,7 +158,6 @@ def test_ways_take_turns_and_each_has_its_steps_seconds():
     ("more", "hook", "calls"),
     [
         ({}, False, 24),  # the gains are not summed
-        (by_torch.ENTRY, True, 16 + 8),  # q, k and v in one sum
         (by_torch.NORMS, False, 24 + 3 * 8),  # AdamW asks for a partial gradient three times
     ],
 )
@@ -176,7 +175,10 @@ def test_two_axes_at_once_make_the_calls_of_each():
     found = lab.train_all({"2 x 2": by_torch.two_axes}, WEIGHTS, BATCHES[:4], 4)["2 x 2"]
     assert max(lab.away(alone()[:4], found.losses)) < TOLERANCE
     fsdp2 = {"all_gather": 2 * 4 + 1, "reduce_scatter": 4 + 1}
-    assert found.calls == {**fsdp2, "all_reduce": 4 * 4 + 8}  # and two gains in each block
+    tokens = {"all_gather": 4 * 4 + 2, "reduce_scatter": 4 * 4}  # 2: the table's, and the head's
+    norms = 2 * (2 * 4 + 1) + 2 * 4  # a gain and a bias of each, and the two gains of heads
+    sums = {op: fsdp2[op] + tokens[op] for op in fsdp2}
+    assert found.calls == {**sums, "all_reduce": norms}
 
 
 @pytest.mark.parametrize("name", OTHERS)

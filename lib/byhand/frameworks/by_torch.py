@@ -22,11 +22,12 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
-from torch.distributed.tensor import Replicate
+from torch.distributed.tensor import Replicate, Shard
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     ParallelStyle,
     PrepareModuleInput,
+    PrepareModuleOutput,
     RowwiseParallel,
     SequenceParallel,
     parallelize_module,
@@ -118,12 +119,6 @@ NORMS: Plan = {
     "attention.q_norm": SequenceParallel(sequence_dim=2, use_local_output=True),
     "attention.k_norm": SequenceParallel(sequence_dim=2, use_local_output=True),
 }
-# q, k and v then add their gradients of the input up before they are summed over ranks: one sum.
-ENTRY: Plan = {
-    "attention": PrepareModuleInput(
-        input_layouts=Replicate(), desired_input_layouts=Replicate(), use_local_output=False
-    ),
-}
 
 
 def tensor_parallel(
@@ -142,13 +137,44 @@ def tensor_parallel(
     return model
 
 
+def sharing_tokens() -> Plan:
+    """A block's plan with sequence parallelism: between its layers a rank has its tokens alone."""
+    tokens = Shard(1)  # of [B, S, D]
+    whole = PrepareModuleInput(
+        input_layouts=tokens, desired_input_layouts=Replicate(), use_local_output=False
+    )
+    return {
+        **PLAN,
+        **NORMS,  # of queries and keys: a rank has its own heads
+        "attention_norm": SequenceParallel(),  # and sums its gradients over ranks
+        "attention": whole,  # gathers
+        "attention.out": RowwiseParallel(output_layouts=tokens),  # reduce-scatters
+        "mlp_norm": SequenceParallel(),
+        "up": ColwiseParallel(input_layouts=tokens),  # gathers
+        "down": RowwiseParallel(output_layouts=tokens),  # reduce-scatters
+    }
+
+
+def sharing_at_the_ends(last: int) -> Plan:
+    """The model's plan for it: the first block gets this rank's tokens, the head gets all."""
+    tokens, whole = Shard(1), Replicate()
+    return {
+        "0": PrepareModuleOutput(output_layouts=whole, desired_output_layouts=tokens),
+        f"{last - 1}": SequenceParallel(),
+        f"{last}": PrepareModuleInput(
+            input_layouts=tokens, desired_input_layouts=whole, use_local_output=True
+        ),
+    }
+
+
 def two_axes(weights: GPT, batches: Batches) -> Losses:
     """tp 2 within pairs of neighbours, FSDP2 across the pairs: torchtitan's two axes."""
     shape = dist.get_world_size() // 2, 2
     mesh = init_device_mesh("cpu", shape, mesh_dim_names=("dp", "tp"))
     model = transformer(weights)
+    parallelize_module(model, mesh["tp"], sharing_at_the_ends(len(model) - 1))
     for block in blocks_of(model):
-        parallelize_module(block, mesh["tp"], {**PLAN, **ENTRY, **NORMS})
+        parallelize_module(block, mesh["tp"], sharing_tokens())
         fully_shard(block, mesh=mesh["dp"])
     fully_shard(model, mesh=mesh["dp"])
     optimizer = AdamW(model.parameters(), LR)

@@ -164,7 +164,9 @@ CONFIGURATIONS = {
             "[TP, CP, PP, DP]": "the order: tp nearest, dp furthest",
             "Seq. Len. 8,192; Batch size/DP 16": "16 micro-batches of 1 row; 2048 sequences",
             "reduce one Transformer layer each": "7 blocks on the first and last stage, else 8",
-            "we do not reshard after forward computation": "ZeRO stage 2",
+            "we do not reshard after forward computation": (
+                "weights stay whole from forward to backward: ZeRO stage 2"
+            ),
             "8K tokens without activation checkpointing": "nothing is recomputed",
         },
         "arXiv:2407.21783, section 3.3.2, table 4",
