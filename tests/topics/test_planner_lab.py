@@ -205,6 +205,20 @@ def test_gradients_of_the_published_pair_cost_1_8_times_as_much_and_1_3_to_2_3()
     assert one.layout.zero == 0
 
 
+def test_the_steps_of_2021_have_replicas_and_ask_for_no_dearer_gradients():
+    rows = [row for row in scored() if row.software == "megatron-2021"]
+    assert (len(rows), min(row.layout.dp for row in rows)) == (10, 6)
+    assert max(row.layout.dp for row in rows) == 32
+    shares = {row: lab.met(row).parts["gradients"] / lab.met(row).seconds for row in rows}
+    assert (round(min(shares.values()), 3), round(max(shares.values()), 2)) == (0.004, 0.05)
+    for row in sorted(rows, key=shares.get)[-3:]:
+        assert lab.predicted(row) > row.seconds
+
+
+def test_the_step_of_2021_takes_as_many_days_here_as_the_lecture_says():
+    assert round(84 * 3e12 / 450e9 * 3072 / 16_384) == 105
+
+
 def test_tp_within_a_host_is_a_good_rule_for_large_batches_alone(trillion):
     def behind(found):
         return next(each.seconds for at, each in found if at.tp <= 8) / found[0][1].seconds - 1
