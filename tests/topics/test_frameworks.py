@@ -181,6 +181,15 @@ def test_two_axes_at_once_make_the_calls_of_each():
     assert found.calls == {**sums, "all_reduce": norms}
 
 
+def test_a_checkpoint_of_two_tables_as_one_forgets_and_of_one_does_not():
+    later = text_batches(num_steps=22, num_sequences=16, num_positions=16)[20:]
+    as_trained, loaded = lab.saved(WEIGHTS, BATCHES, later, tie=True)
+    assert as_trained == loaded
+    parted, forgets = lab.saved(WEIGHTS, BATCHES, later, tie=False)
+    assert abs(parted - loaded) < 0.1
+    assert forgets - loaded > 0.5
+
+
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_is_stored_of_the_others_is_what_they_do(name):
     kept, found = stored()["ways"][name], trained()[name]

@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
 
 from byhand.costs.layout import Layout
 from byhand.frameworks import by_hand, by_others, by_torch
@@ -26,6 +27,7 @@ from byhand.frameworks.by_torch import Batches
 from byhand.frameworks.configurations import BERT_LARGE, CONFIGURATIONS
 from byhand.frameworks.lab.marks import mark
 from byhand.frameworks.refusals import REFUSALS, one_row_less, sentence_of, silences
+from byhand.frameworks.transformer import transformer
 from byhand.model.gpt import GPT
 from byhand.pipeline_schedules import gpipe, one_forward_one_backward, simulate
 from byhand.planner.step import Step, step
@@ -257,6 +259,34 @@ def _apart(
     return found | {"DDP: unequal rows": apart(replica.module[0].table)}
 
 
+def saved(
+    weights: GPT, batches: Batches, later: Batches, tie: bool, world_size: int = 2
+) -> tuple[float, float]:
+    """The mean loss of `later` after a pipeline has trained: with the two tables that its ends
+    have, and with the one that a checkpoint keeps of a model whose head shares the embedding's.
+    """
+    stages = launch(_stage, world_size, (weights, batches, tie), deadline=300).results
+    model = transformer(weights)
+    table, head = model[0].table, model[-1]
+    head.table = nn.Parameter(table.detach().clone())  # two, as the stages have
+    for rank, trained in enumerate(stages):
+        first, end = (each * len(model) // world_size for each in (rank, rank + 1))
+        model[first:end].load_state_dict(trained)
+    as_trained = _mean_loss(model, later)
+    head.table = table
+    return as_trained, _mean_loss(model, later)
+
+
+def _stage(rank: int, world_size: int, weights: GPT, batches: Batches, tie: bool) -> Any:
+    return _finished(by_torch.pipelined(weights, batches, tie=tie)).state_dict()
+
+
+@torch.no_grad()
+def _mean_loss(model: nn.Module, batches: Batches) -> float:
+    losses = [by_torch.next_token_loss(model(tokens), after) for tokens, after in batches]
+    return float(torch.stack(losses).mean())
+
+
 def _finished(steps: by_torch.Losses) -> Any:
     """What a way returns after its last step: its model."""
     try:
@@ -366,16 +396,6 @@ def whole_table(found: Mapping[str, Trained], seconds: Mapping[str, float]) -> s
         for lines in [len(lines_changed(TORCH[name])) if name in TORCH else ""]
     ]
     return "\n".join([head, *rows])
-
-
-def table(found: Mapping[str, Trained], title: str) -> Figure:
-    """What every way sends: a bar table, theirs in one hue and ours in another."""
-    from byhand.figures import bar_table
-    from byhand.figures.style import COMMUNICATION, COMPUTE
-
-    sent = {name: one.sent_bytes for name, one in found.items()}
-    columns = {"sent in a step": (sent, num_bytes_text)}
-    return bar_table(columns, title, {n: COMPUTE if n in OURS else COMMUNICATION for n in found})
 
 
 def held_bars(title: str, names: Iterable[str], memory: float = 80e9) -> Figure:

@@ -8,28 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-EQUAL = 3e-8  # where a distance of zero is drawn: left of the smallest that float32 can show
 
-
-def distances(found: Mapping[str, Sequence[float]], title: str) -> Figure:
-    """A row a way, a dot a step, by powers of ten."""
-    from byhand.figures import pen, style
-
-    with style.plot(1.0 + 0.3 * len(found), title) as (figure, axes):
-        pen.rows(axes, found)
-        axes.set(xscale="log", xlim=(EQUAL / 1.6, 1.3e-5))
-        axes.set_xlabel("distance of a step's loss from one device's")
-        ticks = {EQUAL: "equal", 1e-7: "1e-7", 1e-6: "1e-6", 1e-5: "1e-5"}
-        axes.set_xticks(list(ticks), list(ticks.values()))
-        axes.minorticks_off()
-        axes.grid(axis="x", color=style.FAINT, linewidth=0.6)
-        axes.set_axisbelow(True)
-        for row, (name, away) in enumerate(found.items()):
-            colour = style.COMPUTE if name.startswith("ours") else style.COMMUNICATION
-            at = [one or EQUAL for one in away]
-            look = {"color": colour, "markersize": 7, "alpha": 0.5, "markeredgewidth": 0}
-            axes.plot(at, [row] * len(at), "o", **look)
-    return figure
+EQUAL = 3e-8  # where a distance of zero is drawn: below the smallest that float32 can show
 
 
 def two_tables(title: str) -> Figure:
