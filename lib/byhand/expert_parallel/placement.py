@@ -39,7 +39,8 @@ def even(loads: Sequence[float], num_ranks: int) -> list[list[int]]:
 def replicated(loads: Sequence[float], num_ranks: int, num_slots: int) -> list[list[int]]:
     """As `even`, with num_slots places in all: spare ones hold copies of the hottest experts.
 
-    A spare place goes to the expert with the most rows a copy. No rank holds an expert twice; where
+    A spare place goes to the expert with the most rows a copy, and the copies with the most rows
+    are placed first. No rank holds an expert twice; where
     the greedy choice leaves no other rank, a place stays empty.
 
     Raises:
@@ -57,7 +58,7 @@ def replicated(loads: Sequence[float], num_ranks: int, num_slots: int) -> list[l
     placement: list[list[int]] = [[] for _ in range(num_ranks)]
     places = [len(part) for part in in_order(num_slots, num_ranks)]
     filled = [0.0] * num_ranks
-    for expert in sorted(range(len(loads)), key=lambda e: (-copies[e], -loads[e])):
+    for expert in sorted(range(len(loads)), key=lambda e: -loads[e] / copies[e]):
         for _ in range(copies[expert]):
             free = [r for r in range(num_ranks) if len(placement[r]) < places[r]]
             free = [r for r in free if expert not in placement[r]]

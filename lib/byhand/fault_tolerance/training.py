@@ -123,7 +123,7 @@ class Training:
             "place in the data": [self.sampler.epoch, self.sampler.position],
             "loss scale": self.scale.state(),
         }
-        shards = self.weights_held() | self.means_held() | self.random_held()
+        shards = self.weights_held() | self.moments_held() | self.random_held()
         save(folder / f"step-{self.step}", shards, extra, keep=keep)
 
     def resume(self, folder: Path) -> bool:
@@ -135,7 +135,7 @@ class Training:
         dist.broadcast_object_list(chosen)  # all ranks load the same one
         if chosen[0] is None:
             return False
-        extra = load(chosen[0], self.weights_held() | self.means_held())
+        extra = load(chosen[0], self.weights_held() | self.moments_held())
         self.step, self.adam.steps = extra["step"], extra["optimizer"]
         self.sampler.epoch, self.sampler.position = extra["place in the data"]
         self.scale.load(extra["loss scale"])
@@ -149,7 +149,7 @@ class Training:
         """This rank's boxes of the weights."""
         return shards(self.model.parameters(), self.numbers, self.weights)
 
-    def means_held(self) -> dict[str, Shard]:
+    def moments_held(self) -> dict[str, Shard]:
         """This rank's boxes of Adam's means, which lie as the weights do."""
         means = {"mean": self.adam.mean, "mean of squares": self.adam.square}
         return {
