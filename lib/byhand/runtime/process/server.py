@@ -43,6 +43,7 @@ from byhand.runtime.trace import hooks
 
 TIDY_SECONDS = 1.0
 MANY_RANKS, PAUSE_SECONDS = 32, 0.05  # who forked so many will fork more; a pause is this long
+RANKS_A_SERVER = 4  # that one more server is likely to fork, from this one's pages
 
 
 @dataclass
@@ -188,6 +189,7 @@ class Server:
             Server(connection, place).serve()
 
         team.ranks[self.fork(body, fds)] = 0
+        self.num_forked += RANKS_A_SERVER
 
     def do_end(self, message: dict[str, Any], _: list[int]) -> None:
         """End a team, and say when it is gone."""
