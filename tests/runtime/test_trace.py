@@ -70,6 +70,29 @@ def test_what_a_writer_wrote_is_there_at_once_and_the_rank_may_die(member):
     assert member.read_log() is None
 
 
+def test_the_call_in_which_a_rank_is_killed_counts_once(member):
+    writer = trace.LogWriter(member.log_fd)
+    writer.making(packed_call(Call(**SEND)), 2.0, WAIT)
+    assert member.read_log() == []
+    trace.add_call_of_the_killed(member.log_fd)
+    (event,) = member.read_log()
+    assert (event.start, event.wait_start, event.source) == (2.0, 2.0, "cell:1")
+    trace.add_call_of_the_killed(member.log_fd)
+    assert member.read_log() is None
+
+
+def test_a_call_that_was_made_or_refused_does_not_count_once_more(member):
+    writer, body = trace.LogWriter(member.log_fd), packed_call(Call(**SEND))
+    writer.making(body, 1.0)
+    writer.call(body, 1.0)
+    trace.add_call_of_the_killed(member.log_fd)
+    assert len(member.read_log()) == 1
+    writer.making(body, 2.0)
+    writer.not_making()
+    trace.add_call_of_the_killed(member.log_fd)
+    assert member.read_log() is None
+
+
 def test_a_call_that_is_made_again_is_described_once(member):
     writer, body = trace.LogWriter(member.log_fd), packed_call(Call(**SEND))
     numbers = [writer.call(body, float(moment), waits=WAIT) for moment in range(100)]

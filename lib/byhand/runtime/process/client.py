@@ -23,7 +23,7 @@ from byhand.runtime.process.member import Deadline, Member, read_all
 from byhand.runtime.process.team import STACK_SECONDS, Team
 from byhand.runtime.process.whereabouts import folder
 from byhand.runtime.system import PORTABLE, STACK_SIGNAL, new_file, new_mark
-from byhand.runtime.trace.log import CAPACITY
+from byhand.runtime.trace.log import CAPACITY, add_call_of_the_killed
 from byhand.words import counted
 
 if TYPE_CHECKING:
@@ -318,6 +318,10 @@ class ForkedTeam(Team):
             self._failed = message["failed"]
         if "exit" in message:
             self._exits[message["rank"]] = message["exit"]
+            if message["exit"] < 0:
+                killed = next(each for each in self.members if each.rank == message["rank"])
+                with contextlib.suppress(OSError):  # it is closed: nobody reads it any more
+                    add_call_of_the_killed(killed.log_fd)
 
     def exits(self) -> dict[int, int]:
         """As Team says.

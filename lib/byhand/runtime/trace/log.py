@@ -1,8 +1,9 @@
 """A rank's log: a file in memory that the rank maps and writes, and that its supervisor reads.
 
 Writing costs the rank no system call, and what it wrote outlives it. The first eight bytes say how
-many have been written after them. Nothing in the file is trusted: every length and every field is
-checked. After the eight bytes come records:
+many have been written as records, and the next sixteen which call is being made, if any: it counts
+where the rank is killed in it, perhaps by its backend. Nothing in the file is trusted: every length
+and every field is checked. After these come records:
 
     length, kind, index, moment, value, and for a FORM the fields of ledger.Call, as JSON
 
@@ -36,7 +37,7 @@ from byhand.words import plain_text
 
 CAPACITY = 64 << 20  # bytes of records; memory is taken as it is written
 LONG_CAPACITY = CAPACITY << 10  # where it is given back as it is read
-_LENGTH = 8
+_LENGTH, _RECORDS = 8, 24  # bytes that say how many, and where records begin
 BEGIN, FORM, CALL, WAIT, ASIDE, AWAKE, DONE, END = range(8)
 NOT_FOLLOWED = -1
 MAX_RECORD = 1 << 18
@@ -45,6 +46,7 @@ MAX_TEXT = 20_000
 MAX_DIMENSIONS = 64
 MAX_ITEMS = 4096  # of a list in a record: ranks, or elements to each
 _HEAD = struct.Struct("<IBIdq")
+_MAKING = struct.Struct("<IId")  # form plus one (0: no call is being made), value, moment
 _SCHEMA = {field.name: str(field.type) for field in fields(Call)}
 
 
@@ -130,7 +132,7 @@ def long_capacity() -> int:
 def log_file(name: str, capacity: int = CAPACITY) -> int:
     """The descriptor of a new, empty log."""
     fd = new_file(name)
-    os.ftruncate(fd, _LENGTH + capacity)
+    os.ftruncate(fd, _RECORDS + capacity)
     return fd
 
 
@@ -141,19 +143,27 @@ def logged(fd: int) -> int:
 
 def read_log(fd: int, at: int, most: int) -> bytes:
     """Records' bytes from `at` on, `most` of them."""
-    return os.pread(fd, max(0, min(most, logged(fd) - at)), _LENGTH + at)
+    return os.pread(fd, max(0, min(most, logged(fd) - at)), _RECORDS + at)
 
 
 def shorten_log(fd: int, at: int) -> None:
     """Give back the memory of the records before `at`, which nobody will read again."""
-    give_back(fd, mmap.PAGESIZE, (_LENGTH + at) // mmap.PAGESIZE * mmap.PAGESIZE)
+    give_back(fd, mmap.PAGESIZE, (_RECORDS + at) // mmap.PAGESIZE * mmap.PAGESIZE)
 
 
 def append_log(fd: int, data: bytes) -> None:
     """Add records that were read from another log."""
     at = logged(fd)
-    os.pwrite(fd, data, _LENGTH + at)
+    os.pwrite(fd, data, _RECORDS + at)
     os.pwrite(fd, (at + len(data)).to_bytes(_LENGTH, "little"), 0)
+
+
+def add_call_of_the_killed(fd: int) -> None:
+    """Have the log of a rank that was killed say that it made the call that it was making."""
+    form, value, moment = _MAKING.unpack(os.pread(fd, _MAKING.size, _LENGTH))
+    if form and _RECORDS + logged(fd) < os.fstat(fd).st_size:
+        append_log(fd, _HEAD.pack(_HEAD.size, CALL, form - 1, moment, value))
+        os.pwrite(fd, bytes(_MAKING.size), _LENGTH)
 
 
 class LogWriter:
@@ -163,7 +173,7 @@ class LogWriter:
         self._size = os.fstat(fd).st_size if fd >= 0 else mmap.PAGESIZE
         self._bytes = mmap.mmap(fd, self._size) if fd >= 0 else bytearray(self._size)
         self._written = memoryview(self._bytes)[:_LENGTH].cast("Q")
-        self._end = _LENGTH
+        self._end = _RECORDS
         self._calls = 0
         self._forms: dict[bytes, int] = {}
         self._lock = threading.RLock()
@@ -178,20 +188,38 @@ class LogWriter:
             if self._end <= self._size:
                 _HEAD.pack_into(self._bytes, begin, length, kind, index, moment, value)
                 self._bytes[begin + _HEAD.size : self._end] = body
-            self._written[0] = self._end - _LENGTH
+            self._written[0] = self._end - _RECORDS
 
     def call(self, body: bytes, moment: float, waits: int = 0) -> int:
         """Append a call, packed; its number. `waits`: WAIT or ASIDE, if it blocks."""
         with self._lock:
-            form = self._forms.get(body)
-            if form is None:
-                if len(self._forms) >= MOST_FORMS:
-                    self._forms.clear()
-                form = self._forms[body] = len(self._forms)
-                self.write(FORM, form, moment, 0, body)
+            form = self._form(body, moment)
+            self.not_making()
             self.write(CALL, form, moment, waits)
             self._calls += 1
             return self._calls - 1
+
+    def making(self, body: bytes, moment: float, waits: int = 0) -> None:
+        """Say which call is about to be made, as `call` does. Until that, or `not_making`, it
+        counts only where this process is killed.
+        """
+        with self._lock:
+            form = self._form(body, moment)
+            _MAKING.pack_into(self._bytes, _LENGTH, form + 1, waits, moment)
+
+    def not_making(self) -> None:
+        """Say that no call is being made."""
+        _MAKING.pack_into(self._bytes, _LENGTH, 0, 0, 0.0)
+
+    def _form(self, body: bytes, moment: float) -> int:
+        """The number of a form, which is written when it is met first."""
+        form = self._forms.get(body)
+        if form is None:
+            if len(self._forms) >= MOST_FORMS:
+                self._forms.clear()
+            form = self._forms[body] = len(self._forms)
+            self.write(FORM, form, moment, 0, body)
+        return form
 
 
 @dataclass

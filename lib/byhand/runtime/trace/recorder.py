@@ -6,7 +6,8 @@ watched; it has computed between two calls when its thread used COMPUTED_SECONDS
 
 A call counts from when its backend has taken it. Gloo refuses a wrong one at once: nothing of it
 was sent, and the rank may try another instead. So it is written only if the rank then fails,
-perhaps by it. What gloo refuses under way (a dtype, say) has taken its place among the calls, and
+perhaps by it, or is killed while it makes it: gloo's own thread ends a process that was sent more
+than it expects. What gloo refuses under way (a dtype, say) has taken its place among the calls, and
 counts; so does what others refuse (NCCL, torch's debug mode DETAIL): they may wait for other ranks
 before.
 
@@ -163,13 +164,16 @@ class Recorder:
         thread = self.thread
         thread.work = None
         self._forget_completed()
-        call = form, monotonic(), blocks, limited
-        if not at_once:
+        call = form, monotonic(), self._waiting(limited) if blocks else 0
+        if at_once:
+            self.log.making(*call)
+        else:
             self._log_call(*call)
         try:
             out = make(*args)
         except Exception:
             if at_once:
+                self.log.not_making()
                 self._refused = call[:2]
             # refused before it waited, or waited as long as it was to
             elif limited or name != "monitored_barrier_":
@@ -183,11 +187,11 @@ class Recorder:
             self.go_on(thread.latest)
         return out
 
-    def _log_call(self, form: bytes, began: float, blocks: bool, limited: bool) -> None:
+    def _log_call(self, form: bytes, began: float, waits: int) -> None:
         """Write a call, which is this thread's latest from now on."""
         thread, self._refused = self.thread, None
-        thread.latest = self.log.call(form, began, self._waiting(limited) if blocks else 0)
-        thread.blocked = thread.latest if blocks else None
+        thread.latest = self.log.call(form, began, waits)
+        thread.blocked = thread.latest if waits else None
 
     def _send_off(self, out: Any, name: str) -> None:
         """A call is under way: keep its work, to know it when it is waited for."""

@@ -252,6 +252,8 @@ class Supervisor:
             for rank, code in self.team.exits().items():
                 if rank not in {*self.values, *self.failures} and self.members[rank].started():
                     self.failures[rank] = Failure(rank, time.monotonic(), exit_code=code)
+            with contextlib.suppress(LaunchError):  # what they wrote, too
+                self._read_logs()
         ends = set(self.values), self.failures
         return PostMortem(self.members, *ends, self.matcher, self.cells, self.idle.found)
 
