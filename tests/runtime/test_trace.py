@@ -93,6 +93,26 @@ def test_a_call_that_was_made_or_refused_does_not_count_once_more(member):
     assert member.read_log() is None
 
 
+def test_a_killed_rank_that_has_spoilt_its_log_has_made_no_call(member):
+    writer = trace.LogWriter(member.log_fd)
+    writer.making(packed_call(Call(**SEND)), 2.0)
+    size, said = os.fstat(member.log_fd).st_size, os.pread(member.log_fd, 24, 0)
+    os.pwrite(member.log_fd, (1 << 62).to_bytes(8, "little"), 0)  # more than it can hold
+    trace.add_call_of_the_killed(member.log_fd)
+    assert os.fstat(member.log_fd).st_size == size
+    os.pwrite(member.log_fd, said, 0)
+    os.pwrite(member.log_fd, b"\xff" * 4, 8)  # a form that it never described
+    trace.add_call_of_the_killed(member.log_fd)
+    with pytest.raises(TamperedError):
+        member.read_log()
+
+
+def test_a_killed_rank_may_have_cut_its_log_off(member):
+    os.ftruncate(member.log_fd, 10)
+    trace.add_call_of_the_killed(member.log_fd)
+    assert member.read_log() is None
+
+
 def test_a_call_that_is_made_again_is_described_once(member):
     writer, body = trace.LogWriter(member.log_fd), packed_call(Call(**SEND))
     numbers = [writer.call(body, float(moment), waits=WAIT) for moment in range(100)]

@@ -160,8 +160,11 @@ def append_log(fd: int, data: bytes) -> None:
 
 def add_call_of_the_killed(fd: int) -> None:
     """Have the log of a rank that was killed say that it made the call that it was making."""
-    form, value, moment = _MAKING.unpack(os.pread(fd, _MAKING.size, _LENGTH))
-    if form and _RECORDS + logged(fd) < os.fstat(fd).st_size:
+    making, room = os.pread(fd, _MAKING.size, _LENGTH), os.fstat(fd).st_size - _RECORDS
+    if len(making) < _MAKING.size or logged(fd) + _HEAD.size > room:
+        return  # the rank has cut its log short, or filled it
+    form, value, moment = _MAKING.unpack(making)
+    if form:
         append_log(fd, _HEAD.pack(_HEAD.size, CALL, form - 1, moment, value))
         os.pwrite(fd, bytes(_MAKING.size), _LENGTH)
 
