@@ -415,18 +415,6 @@ def test_bert_on_paper_gains_nothing_naively_and_half_its_time_in_micro_batches(
     assert lab.BERT_LARGE.parameters / 1e6 == pytest.approx(340, rel=0.02)  # as Devlin et al. say
 
 
-def test_the_three_ways_are_drawn_as_long_as_the_bubble_makes_them():
-    figure = lab.by_layers(4, 8)
-    titles = [axes.get_title(loc="left") for axes in figure.axes] + [figure._suptitle.get_text()]
-    for told in (
-        "naive: one micro-batch, of 8 times the rows: each stage idles 75%",
-        "GPipe",
-        "1F1B",
-    ):
-        assert any(told in title for title in titles), titles
-    assert sum("idles 27%" in title for title in titles) == 2
-
-
 # The capstone
 
 

@@ -196,9 +196,8 @@ class TwoHosts:
         sent = {name: run.traffic.hosts[0].sent for name, run in self.runs.items()}
         kernel = {name: {"send": count} for name, count in sent.items()}
         first, *_, last = self.runs
-        title = (
-            f"Out of a host, {last} sends {sent[last] / sent[first]:.2f} of what the {first} sends"
-        )
+        times = f"{sent[first] / sent[last]:.2f} times what {last} sends"
+        title = f"Out of a host, the {first} sends {times}"
         return bytes_bars(ledger, kernel, title)
 
 

@@ -29,7 +29,6 @@ from byhand.frameworks.lab.marks import mark
 from byhand.frameworks.refusals import REFUSALS, one_row_less, sentence_of, silences
 from byhand.frameworks.transformer import transformer
 from byhand.model.gpt import GPT
-from byhand.pipeline_schedules import gpipe, one_forward_one_backward, simulate
 from byhand.planner.step import Step, step
 from byhand.runtime import Event, Run, launch
 from byhand.tools.peaks import peaks_of
@@ -336,23 +335,6 @@ def bert(num_devices: int, num_micro_batches: int, num_sequences: int = 64) -> S
     """A step of BERT-large on paper, its blocks shared out over A100s, by 1F1B."""
     layout = Layout(pp=num_devices, rows=num_sequences // num_micro_batches)
     return step(BERT_LARGE, layout, "a100-80gb", num_sequences, software="megatron-2022")
-
-
-def by_layers(num_devices: int = 4, num_micro_batches: int = 8) -> Figure:
-    """Three ways to cut a batch for stages that are alike: in a micro-batch's forwards."""
-    from byhand.figures import schedule_timeline
-
-    p, m = num_devices, num_micro_batches
-    orders = {
-        f"naive: one micro-batch, of {m} times the rows": (gpipe(p, 1), float(m)),
-        f"GPipe, {m} micro-batches": (gpipe(p, m), 1.0),
-        f"1F1B, {m} micro-batches": (one_forward_one_backward(p, m), 1.0),
-    }
-    ways = {
-        name: simulate(order, [turn] * p, [2 * turn] * p, backward_weight=0.0)
-        for name, (order, turn) in orders.items()
-    }
-    return schedule_timeline(*ways.values(), names=list(ways), unit="forwards of a micro-batch")
 
 
 # Real configurations
