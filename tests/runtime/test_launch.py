@@ -958,6 +958,16 @@ def test_a_fork_server_that_forks_much_makes_its_list_of_pages_short():
         pytest.skip(f"this machine gave {found} KB in large pages")
 
 
+def cached_rules(rank, world_size):
+    from torch._dynamo.trace_rules import get_torch_obj_rule_map
+
+    return get_torch_obj_rule_map.cache_info().currsize
+
+
+def test_a_rank_inherits_no_cache_that_joining_its_world_would_empty():
+    assert launch(cached_rules, 2, setup=False).results == [0, 0]
+
+
 def test_a_ranks_tensors_travel_without_a_look_at_every_module(monkeypatch):
     class Module(ModuleType):
         asked = []
