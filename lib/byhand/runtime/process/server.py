@@ -294,7 +294,7 @@ def get_ready() -> None:
     torch.set_num_threads(1)
     hooks.install()
     rank_process.rehearse()
-    if "torch._dynamo" in sys.modules:  # joining a world empties them: a rank would copy them to
+    if "torch._dynamo" in sys.modules:  # who joins a world empties these, and copies them to do so
         sys.modules["torch._dynamo"].trace_rules.clear_lru_cache()
     keep()
 
