@@ -92,6 +92,7 @@ def finished_requests(on_send: Callable[[int], None] | None = None) -> Iterator[
         """In the place of a group's method: it also notes the request that it makes."""
 
         def made(group: dist.ProcessGroup, *args: Any, **kwargs: Any) -> Any:
+            """Begin the transfer with stand-ins for what arrives, and note its request."""
             coalesced = group in c10d._world.pg_coalesce_state  # one work stands for them all
             if args and method in ("send", "recv", "recv_anysource") and not coalesced:
                 _keep_apart(method, args[0], under_way.values())
@@ -113,6 +114,7 @@ def finished_requests(on_send: Callable[[int], None] | None = None) -> Iterator[
         """In the place of a work's method: it also ends the request, and looks what changed."""
 
         def ended(work: dist.Work, *args: Any, **kwargs: Any) -> Any:
+            """End the request, unless it is only asked whether it has ended and has not."""
             out = original(work, *args, **kwargs)
             if (method != "is_completed" or out) and id(work) in under_way:
                 request = under_way.pop(id(work))

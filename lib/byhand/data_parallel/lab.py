@@ -168,6 +168,7 @@ def _by_layers(bucket_bytes: int, seconds: Seconds, through: list[float]) -> Ste
     model = DataParallel(MLP(layers), bucket_bytes=bucket_bytes or 1)
 
     def step() -> Iterator[None]:
+        """One step, in its four stretches."""
         model.zero_gradients()
         dist.barrier()
         yield
@@ -217,6 +218,7 @@ def _by_hooks(bucket_bytes: int, seconds: Seconds, through: list[float]) -> Step
     hooks = GradientHooks(module, bucket_bytes)
 
     def step() -> Iterator[None]:
+        """One step, in its four stretches."""
         module.zero_grad()
         dist.barrier()
         yield
@@ -236,6 +238,7 @@ def _by_ddp(bucket_bytes: int, seconds: Seconds, through: list[float]) -> Step:
     model = DistributedDataParallel(module, bucket_cap_mb=bucket_bytes / 2**20)
 
     def step() -> Iterator[None]:
+        """One step, in its stretches."""
         model.zero_grad()
         dist.barrier()
         yield

@@ -144,6 +144,7 @@ class Disk:
         draw = random.Random(seed)
 
         def left(node: File | Folder) -> File | Folder:
+            """What is left of a file, or of a folder and all in it."""
             kept = draw.choice((0.0, 0.5, 1.0)) if seed > 1 else float(seed)
             if isinstance(node, File):
                 half = node.now[: len(node.now) // 2]

@@ -32,10 +32,12 @@ def changed(weights: GPT, change: Change) -> GPT:
     """A model of what `change` makes of each named weight, always in the same order."""
 
     def pair(name: str, both: Pair) -> Pair:
+        """Of a weight and its bias."""
         weight, bias = both
         return change(f"{name}.weight", weight), change(f"{name}.bias", bias)
 
     def block(number: int, of: Block) -> Block:
+        """Of all that a block holds."""
         made: dict[str, Any] = {}
         for field in fields(of):
             value, name = getattr(of, field.name), f"block {number}.{field.name}"

@@ -91,6 +91,7 @@ def bytes_bars(
     factor, unit = next((scale for scale in scales if most >= scale[0]), scales[-1])
 
     def line(row: str, bars: Bars, kind: str, strength: float) -> Line:
+        """A row as predicted or as counted."""
         order = dict.fromkeys([*predicted[row], *counted[row]])  # the same in both
         ops = {op: bars[row][op] for op in order if op in bars[row]}
         both = predicted[row].keys() & counted[row].keys()  # pale is what is counted, too
@@ -157,6 +158,7 @@ def layout_seconds(layouts: Layouts, title: str | None = None) -> style.CourseFi
     most = min(lengths[-1], 2 * lengths[-2]) if len(lengths) > 1 else lengths[0]
 
     def line(named: Mapping[str, float], word: str) -> Line:
+        """A bar of its parts, cut where it is far longer than all others."""
         seconds = sum(named.values())
         told = f"{seconds:.2f}" if seconds < 10 else f"{seconds:.0f}"
         cut = ", cut" if seconds > 1.001 * most else ""

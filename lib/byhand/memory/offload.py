@@ -109,6 +109,7 @@ def store(saved: Any, folder: str | Path, device: torch.device) -> Stored:
     begins: dict[tuple[int, int], int] = {}  # by the storage's address and size
 
     def put(tensor: Tensor) -> Address:
+        """Write the tensor's storage, unless it is in the file already."""
         storage = tensor.untyped_storage()
         key = storage.data_ptr(), storage.nbytes()
         if key not in begins:

@@ -99,6 +99,7 @@ def write(value: Any, fd: int) -> None:
     large: list[memoryview] = []
 
     def stays(buffer: pickle.PickleBuffer) -> bool:
+        """Whether a buffer is pickled with the rest; a large one goes behind it."""
         data = buffer.raw()
         if data.nbytes >= LARGE:
             large.append(data)
@@ -167,6 +168,7 @@ class _CallPickler(cloudpickle.Pickler):
     """
 
     def reducer_override(self, value: Any) -> Any:
+        """How to make such a value again; for all others what cloudpickle says."""
         if isinstance(value, functools._lru_cache_wrapper) and value.__module__ in _MAIN:
             return _cached, (value.__wrapped__, value.cache_parameters())
         if isinstance(value, FunctionType) and value.__module__ in _MAIN:
@@ -211,6 +213,7 @@ class _ResultPickler(cloudpickle.Pickler):
     """Of a tensor it takes the numbers, and not the storage around them."""
 
     def reducer_override(self, value: Any) -> Any:
+        """How to make a plain tensor of its numbers; for all else what cloudpickle says."""
         import torch
 
         if type(value) is not torch.Tensor or value.layout is not torch.strided or value.is_nested:

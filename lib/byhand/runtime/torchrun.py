@@ -65,6 +65,7 @@ def _meet_as_under_torchrun(rank: int, world_size: int) -> None:
     def join_afresh(
         join: Callable[..., Any], url: str, *args: Any, **kwargs: Any
     ) -> Iterator[tuple[dist.Store, int, int]]:
+        """Join; at the port of the launcher's store under a name that is new each time."""
         asked = str(urlsplit(url).port or os.environ.get("MASTER_PORT"))
         if asked == port:
             store, *numbered = next(join(url, *args, **kwargs))
@@ -102,6 +103,7 @@ def _with_a_backend(make: Callable[..., Any], stand_in: str | None) -> Callable[
 
     @functools.wraps(make)
     def made(*args: Any, **kwargs: Any) -> Any:
+        """Make the group, of gloo where NCCL is asked for and something is to stand in."""
         try:
             asked = signature.bind(*args, **kwargs)
         except TypeError:

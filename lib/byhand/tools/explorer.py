@@ -57,6 +57,7 @@ def explorer(
     *others, last = controls
 
     def redraw(_: object = None) -> None:
+        """Show what the controls say now."""
         if most:
             last.max = most(*(control.value for control in others))  # which may lower its value
             last.disabled = last.max == last.min

@@ -166,6 +166,7 @@ def train(
         batches = [(x, x.unflatten(1, shape).roll(-1, 2).flatten(1)) for x, _ in batches]
 
     def on_rank(rank: int, world_size: int) -> list[float]:
+        """This rank's losses."""
         names = rank_groups(world_size, cp=world_size)
         groups: dict[str, Group] = {**groups_for_this_rank(names, CONTEXT_GROUPS)}
         parts = context_parallel_parts(tensor_parallel_parts(groups["tp"]), groups["cp"])
@@ -264,6 +265,7 @@ def way_home(world_size: int) -> CourseFigure:
     """
 
     def on_rank(rank: int, world_size: int) -> list[int]:
+        """How many terms this rank's sum has, round by round."""
         home, terms = Homeward(), []
         for _ in range(world_size):
             term = torch.ones(1)
@@ -334,6 +336,7 @@ def seconds_bars(
         return Line([("", times, colour)], f"{times:.1f} × {kind}")
 
     def rows(number: int) -> dict[str, list[Line]]:
+        """The bars of one length, two for each way."""
         best = perfect[number]
         return {
             NAMES[way]: [

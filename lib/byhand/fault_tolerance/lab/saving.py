@@ -64,6 +64,7 @@ def _save_until(save: Callable[[Path], None], folder: Path, log: Path, number: i
     calls = itertools.count()
 
     def watch(frame: Any, event: str, function: Any) -> None:
+        """Die at the call of that number."""
         name = getattr(function, "__name__", "")
         if event == "c_call" and name in CALLS and next(calls) == number:
             log.write_text(name)

@@ -176,6 +176,7 @@ class Server:
         team = self.teams.setdefault(message["team"], Processes())
 
         def body() -> None:
+            """Be that server; where its place cannot be made, say why."""
             connection = socket.socket(fileno=os.dup(fds[0]))
             os.close(fds[0])
             try:
@@ -294,7 +295,8 @@ def get_ready() -> None:
     torch.set_num_threads(1)
     hooks.install()
     rank_process.rehearse()
-    if "torch._dynamo" in sys.modules:  # who joins a world empties these, and copies them to do so
+    with contextlib.suppress(KeyError, AttributeError):  # not there: nor is what it saves
+        # A rank empties these when it joins its world, and would copy their pages to do so.
         sys.modules["torch._dynamo"].trace_rules.clear_lru_cache()
     keep()
 

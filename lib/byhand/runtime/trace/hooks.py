@@ -69,6 +69,7 @@ def _communicating(op: Any) -> Any:
     timeout_at = names.index("timeout") if name == "monitored_barrier_" else None
 
     def kernel(keyset: Any, *args: Any) -> Any:
+        """Make the call through the recorder, if one is active; a misfit is said in words."""
         active, below = recorder.active, keyset & BELOW
         if active is None:
             return make(below, *args)
@@ -104,6 +105,7 @@ def _functional(op: Any) -> Any:
     reduces = op._opname.startswith(("all_reduce", "reduce_scatter"))
 
     def kernel(keyset: Any, *args: Any) -> Any:
+        """Go on to c10d's call, which is recorded with what it reduces by."""
         go_on = functools.partial(op.redispatch, keyset & BELOW, *args)
         if recorder.active is None:
             return go_on()
@@ -160,6 +162,7 @@ def _reducing(original: Any) -> Any:
 
     @functools.wraps(original)
     def reduce(*args: Any, **kwargs: Any) -> Any:
+        """The same, while its thread knows by which operation it reduces."""
         if recorder.active is None:
             return original(*args, **kwargs)
         thread = recorder.active.thread
@@ -176,6 +179,7 @@ def _reducing(original: Any) -> Any:
 def _setting_up(original: Any, describe: Callable[..., Call | None]) -> Any:
     @functools.wraps(original)
     def set_up(*args: Any, **kwargs: Any) -> Any:
+        """The same, as one recorded call in which the rank stands still."""
         active = recorder.active
         args = tuple(list(a) if isinstance(a, Iterator) else a for a in args)  # ranks, read twice
         call = describe(*args, **kwargs) if active is not None else None
