@@ -193,17 +193,19 @@ def predicted_bytes(
 
 
 def memory_bars(world_size: int, backend: str = "auto") -> Figure:
-    """Bytes that a rank saves of one layer for each token and feature, a row for each way."""
+    """Bytes that a rank saves of one layer for each token and feature, a row for each way.
+
+    The scores are computed again, so they are not among them.
+    """
     from byhand.sequence_parallel.lab.pictures import kept_bars
 
     rows, ends, (positions, features, _) = {}, {}, SIZES
     for way in (TP, KEPT, AGAIN):
-        run = run_layer(way, world_size, backend=backend)
+        run = run_layer(way, world_size, backend=backend, recompute=True)
         copies, whole = copied_bytes(run), saved_bytes(run)
-        scores = sum(size for name, size, _ in run.results[0] if name == SCORES)
-        sizes = {"copies": copies, "its own": whole - copies - scores, "scores": scores}
+        sizes = {"copies": copies, "its own": whole - copies}
         rows[NAMES[way]] = {name: size / positions / features for name, size in sizes.items()}
-        predicted = predicted_bytes(way, world_size, *SIZES)
+        predicted = predicted_bytes(way, world_size, *SIZES, recompute=True)
         told = "as predicted" if whole == predicted else f"{predicted:,.0f} predicted"
         ends[NAMES[way]] = f"{whole:,} bytes, {told}"
     return kept_bars(rows, ends)

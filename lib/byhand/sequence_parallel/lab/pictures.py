@@ -122,7 +122,7 @@ HUES: dict[str, str] = {**style.HELD_COLOURS, "scores": style.COMMUNICATION}
 
 
 def kept_bars(rows: Mapping[str, Mapping[str, float]], ends: Mapping[str, str]) -> Figure:
-    """What a rank keeps for each token and feature: copies, its own, scores; `ends` behind it."""
+    """What a rank keeps for each token and feature: copies, its own; `ends` behind it."""
 
     def line(row: str) -> Line:
         sizes = rows[row].items()
@@ -132,8 +132,9 @@ def kept_bars(rows: Mapping[str, Mapping[str, float]], ends: Mapping[str, str]) 
 
     lines = {row: [line(row)] for row in rows}
     first, *_, last = (sizes["copies"] + sizes["its own"] for sizes in rows.values())
-    title = f"No copy is left: {last:.1f} bytes in place of {first:.1f}, beside the scores"
-    return stacked({"": lines}, title, "bytes a token and feature", HUES, line_inches=0.34)
+    title = f"No copy is left: {last:.1f} bytes in place of {first:.1f}"
+    key = {kind: HUES[kind] for kind in next(iter(rows.values()))}
+    return stacked({"": lines}, title, "bytes a token and feature", key, line_inches=0.34)
 
 
 def saved_bars(num_ranks: int = 8, positions: int = 2048) -> CourseFigure:
