@@ -18,7 +18,17 @@ WIDGET = "widget-view"
 
 
 class _Renderer(IPythonRenderer):
-    """nbconvert's Markdown, its formulas as MathML, which browsers draw by themselves."""
+    """nbconvert's Markdown, its formulas as MathML, which browsers draw by themselves.
+
+    Where it looks for images in HTML it closes what a block leaves open. A fold begins in one block
+    and ends in another, so HTML without an image stays as it is.
+    """
+
+    def block_html(self, html: str) -> str:
+        return super().block_html(html) if "<img" in html else html + "\n"
+
+    def inline_html(self, html: str) -> str:
+        return super().inline_html(html) if "<img" in html else html
 
     def inline_math(self, body: str) -> str:
         return f'<span class="math">{mathml(body)}</span>'

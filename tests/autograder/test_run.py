@@ -95,6 +95,21 @@ def test_a_page_folds_what_jupyter_folds_and_asks_no_other_host(tmp_path):
     assert "<script" not in page
 
 
+def test_a_fold_in_a_text_cell_holds_all_up_to_its_end(tmp_path):
+    path = notebook(tmp_path / "book.ipynb", "1")
+    book = nbformat.read(path, as_version=4)
+    fold = "<details><summary>Answer</summary>\n\nIt is *two*.\n\nAnd <b>three</b>.\n\n</details>"
+    book.cells[0] = nbformat.v4.new_markdown_cell(f"{fold}\n\nSo it goes on.", id="fold")
+    nbformat.write(book, path)
+    (ran,) = run_notebooks([path], tmp_path / "out", Running())
+    (inside,) = re.findall(
+        r"<details>(.*?)</details>", ran.output.with_suffix(".html").read_text(), re.DOTALL
+    )
+    assert "<em>two</em>" in inside
+    assert "<b>three</b>" in inside
+    assert "So it goes on" not in inside
+
+
 def test_what_no_mathml_is_made_of_stays_as_it_was_written(tmp_path):
     path = notebook(
         tmp_path / "book.ipynb", "1", "1", "from IPython.display import Math; Math('y^2')"
