@@ -123,6 +123,7 @@ def _not_of_ours(compile_: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(compile_)
     def compiled(*args: Any, **kwargs: Any) -> Any:
+        """Compile, and leave the calls of byhand.runtime out of it."""
         from torch._dynamo import trace_rules  # not before a program asks for it: it takes seconds
 
         trace_rules.add("byhand.runtime")

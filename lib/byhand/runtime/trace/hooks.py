@@ -141,6 +141,7 @@ def _awaiting(original: Any) -> Any:
 
     @functools.wraps(original)
     def wait(self: Any, timeout: Any = _NO_TIMEOUT) -> Any:
+        """Wait through the recorder, if one is active."""
         if recorder.active is None:
             return original(self, timeout)
         seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout

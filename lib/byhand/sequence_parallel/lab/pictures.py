@@ -123,14 +123,10 @@ HUES: dict[str, str] = {**style.HELD_COLOURS, "scores": style.COMMUNICATION}
 
 def kept_bars(rows: Mapping[str, Mapping[str, float]], ends: Mapping[str, str]) -> Figure:
     """What a rank keeps for each token and feature: copies, its own; `ends` behind it."""
-
-    def line(row: str) -> Line:
-        sizes = rows[row].items()
-        return Line(
-            [((f"{kind} {n:.1f}", f"{n:.1f}"), n, HUES[kind]) for kind, n in sizes], ends[row]
-        )
-
-    lines = {row: [line(row)] for row in rows}
+    lines = {}
+    for row, sizes in rows.items():
+        bars = [((f"{kind} {n:.1f}", f"{n:.1f}"), n, HUES[kind]) for kind, n in sizes.items()]
+        lines[row] = [Line(bars, ends[row])]
     first, *_, last = (sizes["copies"] + sizes["its own"] for sizes in rows.values())
     title = f"No copy is left: {last:.1f} bytes in place of {first:.1f}"
     key = {kind: HUES[kind] for kind in next(iter(rows.values()))}
