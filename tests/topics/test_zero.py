@@ -19,6 +19,7 @@ from byhand.model.mlp import GELU, MLP, Linear, ReLU, random_weights, softmax_cr
 from byhand.model.optimizers import SGD, AdamW
 from byhand.model.shards import shard, views
 from byhand.model.training import train_alone
+from byhand.runtime.trace.memory import held_bytes
 from byhand.zero import (
     ShardedGradients,
     ShardedOptimizer,
@@ -30,7 +31,7 @@ from byhand.zero import (
     lab,
     units,
 )
-from byhand.zero.exchange import exchange
+from byhand.zero.exchange import BLOCK_BYTES, exchange
 from byhand.zero.paper import GATHER, REDUCE, WATCHED, step_on_paper
 
 WORLD_SIZES = (1, 2, 3, 4)
@@ -300,7 +301,29 @@ def test_a_step_sends_what_the_formula_says(world_size):
 def test_an_exchange_sends_as_much_as_a_reduce_scatter():
     own, exchanged = steps_of([(2, 1), ("2 exchanged", 1)], 4)
     assert exchanged.count("reduce_scatter") == 0
-    assert exchanged.sent_bytes("all_to_all") == own.sent_bytes("reduce_scatter") > 0
+    assert exchanged.sent_bytes("send") == own.sent_bytes("reduce_scatter") > 0
+
+
+def test_an_exchange_of_many_blocks_sums_them_in_the_room_of_two():
+    def drive(rank, world_size, k):
+        group = dist.new_group([1, 2, 3])
+        if rank == 0:
+            return None
+        numbers = torch.arange(3 * k) % 1000  # rank r's term of them: r times as much
+        wholes = [rank * numbers, 10 * rank * numbers]
+        sums = [torch.empty_like(numbers[:k]), wholes[1].chunk(3)[rank - 1]]
+        before = held_bytes()
+        works = [exchange(*pair, group) for pair in zip(sums, wholes, strict=True)]
+        room = held_bytes() - before
+        for work in works:
+            work.wait()
+        mine = numbers.chunk(3)[rank - 1]
+        return room, [
+            bool((total == f * mine).all()) for total, f in zip(sums, (6, 60), strict=True)
+        ]
+
+    run = launch(drive, 4, (300_000,), memory=True)  # 2.4 MB: three blocks from each other rank
+    assert run.results == [None] + [(2 * 2 * BLOCK_BYTES, [True, True])] * 3
 
 
 def test_an_exchange_of_what_is_not_equal_shards_is_refused_with_the_numbers():

@@ -93,12 +93,12 @@ class GELU(Layer):
 
     def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[Tensor, None]:
         """grad_y -> grad_x = grad_y (Φ(x) + x φ(x))."""
-        density = (saved * saved).mul_(-0.5).exp_().div_(math.sqrt(2 * math.pi))
-        return _normal_cdf(saved).addcmul_(saved, density).mul_(grad_y), None
+        bell, scale = (saved * saved).mul_(-0.5).exp_(), 1 / math.sqrt(2 * math.pi)
+        return _normal_cdf(saved).addcmul_(saved, bell, value=scale).mul_(grad_y), None
 
 
 def _normal_cdf(x: Tensor) -> Tensor:
-    return (x / math.sqrt(2)).erf_().add_(1).mul_(0.5)
+    return (x * math.sqrt(0.5)).erf_().add_(1).mul_(0.5)
 
 
 class MLP(Layer):

@@ -225,7 +225,7 @@ def _step(run: Run, variant: str, number: int) -> WatchedStep:
     diary, (zero, _, calls) = run.results[0][number], stretches(run)[number + 1]
     spans = [Span(*entry[:4]) for entry in diary]
     for op in ("all_gather", "reduce_scatter", "all_reduce"):
-        called = "all_to_all" if op == "reduce_scatter" else op  # see `exchange`
+        called = "recv" if op == "reduce_scatter" else op  # of `exchange`: a layer is one block
         own = [call for call in calls if call.op == called]
         for unit, call in zip(_order(op, len(own), variant), own, strict=True):
             spans.append(Span(op, unit, call.start - zero, call.end - zero))
