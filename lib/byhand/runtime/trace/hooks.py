@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed as dist
@@ -32,6 +33,7 @@ _REDUCING = (*_REDUCED, "all_reduce_coalesced", "reduce_scatter_tensor", "reduce
 _PLAIN = {int, bool, str, type(None)}
 _BOXED = torch.ScriptObject
 _NO_TIMEOUT = timedelta(0)  # as torch writes it
+_known: WeakKeyDictionary[dist.ProcessGroup, Any] = WeakKeyDictionary()  # what _know says
 _libraries: list[torch.library.Library] = []  # kernels live as long as their library
 
 
@@ -74,30 +76,34 @@ def _communicating(op: Any) -> Any:
         if active is None:
             return make(below, *args)
         group = dist.ProcessGroup.unbox(args[group_at])
-        ranks = tuple(map(int, dist.get_process_group_ranks(group)))  # they may be numpy's
-        named = group.group_name, ranks
-        told = tuple(map(_told, args))
+        named, is_gloo = _known.get(group) or _know(group)
+        told, num_ranks = tuple(map(_told, args)), len(named[1])
         form = _packed(name, told, named, active.thread.reduce_op, recorder.caller())
         blocks = async_at < len(args) and not args[async_at]
         blocks = blocks or timeout_at is not None
         limited = timeout_at is not None and _is_its_own(args[timeout_at] / 1000)
-        how = {"limited": limited, "at_once": timeout_at is None and _is_gloo(group)}
-        if name in sizes.AT_ONCE and (why := sizes.misfit(name, told, len(ranks))):
+        how = {"limited": limited, "at_once": timeout_at is None and is_gloo}
+        if name in sizes.AT_ONCE and (why := sizes.misfit(name, told, num_ranks)):
             raise RuntimeError(why)
         try:
             return active.communicate(name, form, blocks, make, below, *args, **how)
         except RuntimeError:
-            if why := sizes.misfit(name, told, len(ranks)):
+            if why := sizes.misfit(name, told, num_ranks):
                 raise RuntimeError(why) from None
             raise
 
     return kernel
 
 
-def _is_gloo(group: dist.ProcessGroup) -> bool:
-    """Whether all of its calls are gloo's own: torch's debug mode wraps them, and waits in them."""
+def _know(group: dist.ProcessGroup) -> tuple[tuple[str, tuple[int, ...]], bool]:
+    """A group's name and ranks, and whether all of its calls are gloo's own; kept in `_known`.
+
+    They are not where torch's debug mode wraps them, and waits in them.
+    """
+    ranks = tuple(map(int, dist.get_process_group_ranks(group)))  # they may be numpy's
     kinds = {type(group._get_backend(device)) for device in group._device_types}
-    return kinds == {dist.ProcessGroupGloo}
+    _known[group] = (group.group_name, ranks), kinds == {dist.ProcessGroupGloo}
+    return _known[group]
 
 
 def _functional(op: Any) -> Any:

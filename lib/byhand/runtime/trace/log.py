@@ -190,7 +190,8 @@ class LogWriter:
             begin, self._end = self._end, self._end + length
             if self._end <= self._size:
                 _HEAD.pack_into(self._bytes, begin, length, kind, index, moment, value)
-                self._bytes[begin + _HEAD.size : self._end] = body
+                if body:
+                    self._bytes[begin + _HEAD.size : self._end] = body
             self._written[0] = self._end - _RECORDS
 
     def call(self, body: bytes, moment: float, waits: int = 0) -> int:

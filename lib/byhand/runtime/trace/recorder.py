@@ -312,6 +312,8 @@ class Recorder:
         """
         if limited or threading.get_ident() != self._own_thread:
             return ASIDE
+        if threading.active_count() == 1:
+            return WAIT
         others = (t for t in threading.enumerate() if t.ident != self._own_thread)
         return WAIT if all(t.daemon for t in others) else ASIDE
 
@@ -332,6 +334,8 @@ class Recorder:
 
     def _forget_completed(self) -> None:
         """Let go of the works that are complete: for one that nobody else has, nobody can wait."""
+        if not self._works:
+            return
         if len(self._works) > 64 or not torch.cuda.is_initialized():  # there, to ask costs more
             for index, work in list(self._works.items()):
                 if _is_completed(work):
