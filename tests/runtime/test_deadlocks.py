@@ -351,6 +351,21 @@ def test_sizes_that_a_collective_cannot_take_are_told_in_our_words(how):
     assert "at test_deadlocks.py:" in failure.value.sentence
 
 
+def talk_to_itself(rank, world_size, how):
+    x, pair = torch.ones(2), dist.new_group([1, 2])
+    if rank == 1 and how == "receives":
+        dist.recv(x, group=pair, group_src=0)  # global rank 1
+    elif rank == 1:
+        dist.batch_isend_irecv([dist.P2POp(dist.isend, x, rank)])
+
+
+@pytest.mark.parametrize(("how", "told"), [("receives", "receives from"), ("sends", "sends to")])
+def test_a_rank_that_talks_to_itself_is_told_so(how, told):
+    with pytest.raises(RankError) as failure:
+        launch(talk_to_itself, 3, (how,))
+    assert f"rank 1 {told} itself: what a rank has needs no message" in failure.value.sentence
+
+
 def ends_by_a_refusal(rank, world_size, how):
     dist.barrier()
     try:

@@ -245,14 +245,12 @@ def draw_roofline(
     links: Mapping[str, float],
     title: str,
     marks: Mapping[str, float] | None = None,
-    roofs: Mapping[str, float] | None = None,
 ) -> CourseFigure:
     """Backward's operations a second under data parallelism, over its tokens, by its link.
 
     Everything that can hide hides: the rate is the lesser of the GPU's own and tokens · bytes/s. A
     dot stands at the tokens where they meet. marks: numbers of tokens by name, each a line from top
-    to bottom, with the share of the GPU's rate where a link allows less, down to a tenth. roofs:
-    lower rates of the GPU by name, each a dashed line.
+    to bottom, with the share of the GPU's rate where a link allows less, down to a tenth.
     """
     from matplotlib.ticker import FuncFormatter
 
@@ -267,10 +265,6 @@ def draw_roofline(
         axes.grid(axis="y", color=style.FAINT, linewidth=0.6)
         axes.hlines(peak, first, last, color=style.INK, linewidth=1.2, zorder=1)
         pen.beside(axes, (first, 1.35 * peak), f"C = {peak:,.0f}", 4)
-        for name, rate in (roofs or {}).items():
-            low = rate / 1e12
-            axes.hlines(low, first, last, color=style.INK, lw=1, linestyle=(0, (6, 3)), zorder=1)
-            pen.beside(axes, (last / 10, 1.35 * low), f"{low:,.0f}, {name}", 0, ha="right")
         for name, place in (marks or {}).items():
             axes.axvline(place, color=style.INK, linewidth=1, linestyle=(0, (3, 3)))
             pen.beside(axes, (place, 2.6 * peak), name, 0, ha="center", bbox=paper, zorder=5)

@@ -30,6 +30,7 @@ from byhand.words import counted, ranks_text
 BELOW = torch._C._dispatch_keyset_full_after(torch._C.DispatchKey.BackendSelect)
 _REDUCED = ("all_reduce", "reduce", "reduce_scatter")
 _REDUCING = (*_REDUCED, "all_reduce_coalesced", "reduce_scatter_tensor", "reduce_scatter_single")
+_PEERS = {"send": "sends to", "recv_": "receives from"}
 _PLAIN = {int, bool, str, type(None)}
 _BOXED = torch.ScriptObject
 _NO_TIMEOUT = timedelta(0)  # as torch writes it
@@ -88,7 +89,7 @@ def _communicating(op: Any) -> Any:
         try:
             return active.communicate(name, form, blocks, make, below, *args, **how)
         except RuntimeError:
-            if why := sizes.misfit(name, told, num_ranks):
+            if why := sizes.misfit(name, told, num_ranks) or _to_itself(name, told, group):
                 raise RuntimeError(why) from None
             raise
 
@@ -104,6 +105,13 @@ def _know(group: dist.ProcessGroup) -> tuple[tuple[str, tuple[int, ...]], bool]:
     kinds = {type(group._get_backend(device)) for device in group._device_types}
     _known[group] = (group.group_name, ranks), kinds == {dist.ProcessGroupGloo}
     return _known[group]
+
+
+def _to_itself(name: str, told: tuple, group: dist.ProcessGroup) -> str | None:
+    """Why gloo refuses a send or a receive whose peer is this rank; None if it is another."""
+    if name not in _PEERS or told[2] != group.rank():
+        return None
+    return f"rank {dist.get_rank()} {_PEERS[name]} itself: what a rank has needs no message"
 
 
 def _functional(op: Any) -> Any:
