@@ -30,9 +30,10 @@ UNDER_WAY = 2  # blocks
 
 
 class Exchange:
-    """Terms that are under way; `wait` makes their sum. All ranks begin theirs in one order.
+    """Terms that are under way; `wait` makes their sum.
 
     Two blocks travel by themselves; the others begin in `wait`, each in the room of one that came.
+    So all ranks begin theirs in one order, and wait for them in one order.
     """
 
     def __init__(self, mine: Tensor, whole: Tensor, group: Group):
