@@ -93,7 +93,7 @@ class GELU(Layer):
 
     def backward_input(self, grad_y: Tensor, saved: Tensor) -> tuple[Tensor, None]:
         """grad_y -> grad_x = grad_y (Φ(x) + x φ(x))."""
-        bell, scale = (saved * saved).mul_(-0.5).exp_(), 1 / math.sqrt(2 * math.pi)
+        bell, scale = (saved * saved).mul_(-0.5).exp_(), 1 / math.sqrt(2 * math.pi)  # φ(x)
         return _normal_cdf(saved).addcmul_(saved, bell, value=scale).mul_(grad_y), None
 
 
