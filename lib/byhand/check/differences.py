@@ -194,7 +194,7 @@ def _hint(got: Tensor, expected: Tensor, world_size: int | None) -> list[str]:
     if got.isnan().any():
         return [NAN]
     if not got.any():
-        return ["Every element is 0: was anything received into this tensor?"]
+        return ["Every element is 0: was anything added or received into this tensor?"]
     if lines := _multiple(got, expected, world_size):
         return lines
     if torch.equal(got.sort().values, expected.sort().values):
