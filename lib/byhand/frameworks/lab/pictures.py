@@ -21,7 +21,7 @@ def two_tables(title: str) -> Figure:
         0.1: [("table", blue), ("block 1", pale), ("block 2", pale)],
         3.95: [("block 3", pale), ("block 4", pale), ("table", blue)],
     }
-    with style.drawing(1.95, title) as (figure, axes):
+    with style.drawing(1.75, title) as (figure, axes):
         for number, (left, layers) in enumerate(stages.items()):
             look = {"ha": "left", "fontsize": style.TEXT_POINTS}
             pen.small(axes, (left, 0.45), f"rank {number}, stage {number}", **look)
@@ -32,13 +32,15 @@ def two_tables(title: str) -> Figure:
         pen.arrow(axes, (3.9, 0.94), (3.08, 0.94))
         pen.small(axes, (3.49, 1.08), "gradients")
         ends, red = (0.57, 6.42), "#d55e00"
-        axes.plot([ends[0], ends[0], ends[1], ends[1]], [1.12, 1.5, 1.5, 1.12], color=red, lw=1.6)
-        told = "both tables get the sum of their two gradients: our all_reduce"
+        axes.plot(
+            [ends[0], ends[0], ends[1], ends[1]], [1.12, 1.5, 1.5, 1.12], color=red, lw=1.6, ls="--"
+        )
+        told = "the missing line: it adds both gradients, for both tables"
         paper = {"fc": style.PAPER, "ec": "none", "pad": 2}
         look = {"color": red, "fontsize": style.TEXT_POINTS, "bbox": paper}
         pen.small(axes, (3.5, 1.5), told, **look)
-        pen.small(axes, (ends[0], 1.72), "looks tokens up", color=blue)
-        pen.small(axes, (ends[1], 1.72), "scores tokens", color=blue)
+        pen.small(axes, (ends[0] + 0.1, 1.22), "looks tokens up", color=blue, ha="left")
+        pen.small(axes, (ends[1] - 0.1, 1.22), "scores tokens", color=blue, ha="right")
     return figure
 
 
