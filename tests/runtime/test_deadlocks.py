@@ -83,6 +83,13 @@ def receive_cycle(rank, world_size):
     dist.send(x, dst=(rank + 1) % world_size)
 
 
+def partners_that_do_not_name_each_other(rank, world_size):
+    x, following = torch.ones(4), (rank + 1) % world_size
+    pending = dist.isend(x, dst=following)
+    dist.recv(torch.empty(4), src=following)
+    pending.wait()
+
+
 def send_ring(rank, world_size):
     x = torch.ones(4)
     dist.send(x, dst=(rank + 1) % world_size)
@@ -214,6 +221,15 @@ CASES = [
     (receive_from_the_returned, 2, ("rank 0 waits to receive from rank 1", "returned")),
     (receive_cycle, 2, ("receives in a cycle 0 → 1 → 0",)),
     (receive_cycle, 4, ("receives in a cycle", "0 → 3 → 2 → 1 → 0")),
+    (
+        partners_that_do_not_name_each_other,
+        3,
+        (
+            "receives in a cycle",
+            "nobody receives what rank 0 has sent to rank 1",
+            "name each other",
+        ),
+    ),
     (send_ring, 4, ("sends in a cycle 0 → 1 → 2 → 3 → 0",)),
     (short_receive, 2, ("[8] float32", "[4] float32", "rank 0 sends", "rank 1")),
     (long_receive, 2, ("[2] float32", "[4] float32")),

@@ -120,9 +120,11 @@ def test_pictures_name_what_they_show(found, tmp_path):
     layout, best = found[0]
     steps = {"one": best, "two": found[1][1]}
     named = f"{best.seconds:.1f} s, the fastest: dp {layout.dp}"
-    cloud = pictures.cloud(found, "A cloud", ("another", found[-1][1]), num_steps=1e5)
+    other, marks = ("another", found[-1][1]), {"at the peak": 41.0}
+    cloud = pictures.cloud(found, "A cloud", other, num_steps=1e5, marks=marks)
     shown = {
         "cloud": (cloud, named),
+        "cloud's mark": (cloud, "at the peak: 41 days"),
         "cloud's other": (cloud, f"{found[-1][1].seconds:.1f} s, another"),
         "steps": (pictures.step_bars(steps, "Steps", {"one": 2.0}), "2.0 s ran"),
         "memory": (pictures.memory_bars(steps, "Memory", 66), f"{best.num_bytes / 2**30:,.0f} GiB"),

@@ -27,6 +27,7 @@ COLOURS = {
     "idles": style.PAPER,
     "gradients": style.AXIS_COLOURS["dp"],
 }
+PALE = {"fc": style.PAPER, "ec": "none", "pad": 1}  # behind a text
 MOST_DAYS = 400  # what is slower is not drawn
 KINDS = style.STATE_COLOURS | {
     "loss": "#56b4e9",
@@ -36,11 +37,16 @@ KINDS = style.STATE_COLOURS | {
 
 
 def cloud(
-    found: Found, title: str, other: tuple[str, Step] | None = None, *, num_steps: float
+    found: Found,
+    title: str,
+    other: tuple[str, Step] | None = None,
+    *,
+    num_steps: float,
+    marks: Mapping[str, float] | None = None,
 ) -> Figure:
     """A dot a layout: bytes of the fullest rank, days of num_steps steps; the fastest is named.
 
-    other: one more step to be named, and how.
+    other: one more step to be named, and how. marks: days to compare with, dashed, by name.
     """
     best, winner = found[0]
     limit, steps = winner.limit / GIB, {f"the fastest: {short(best)}": winner}
@@ -58,6 +64,11 @@ def cloud(
         axes.plot(*np.array([at(step) for _, step in found]).T, "o", color=style.COMPUTE, **look)
         fastest = at(winner)[1]
         axes.set_ylim(fastest / 2.2, max(MOST_DAYS, 1.2 * fastest))
+        for name, days in (marks or {}).items():
+            axes.axhline(days, color=style.INK, linewidth=1.2, linestyle=(0, (3, 2)))
+            told = f"{name}: {days:.0f} days"
+            above: dict[str, Any] = {"xytext": (4, 3), "textcoords": "offset points"}
+            axes.annotate(told, (0, days), fontsize=style.SMALL_POINTS, bbox=PALE, **above)
         named = sorted(steps.items(), key=lambda item: item[1].num_bytes)  # the leftmost above
         for number, (name, step) in enumerate(named):
             _name(axes, at(step), f"{step.seconds:.1f} s, {name}", number)
@@ -73,11 +84,11 @@ def _name(axes: Axes, point: tuple[float, float], text: str, number: int) -> Non
     ring: dict[str, Any] = {"mfc": "none", "mec": style.INK, "mew": 1.8, "zorder": 5}
     axes.plot(*point, "o", markersize=8, **ring)
     look: dict[str, Any] = {
-        "xytext": (point[0], 0.125 - 0.075 * number),
+        "xytext": (point[0], 0.21 - 0.075 * number),
         "textcoords": ("data", "axes fraction"),
         "ha": "right" if point[0] > axes.get_xlim()[1] / 2 else "left",
         "weight": "bold",
-        "bbox": {"fc": style.PAPER, "ec": "none", "pad": 1},
+        "bbox": PALE,
         "arrowprops": {"arrowstyle": "-", "color": style.INK, "lw": 0.8, "shrinkB": 5},
     }
     look["arrowprops"]["relpos"] = (float(look["ha"] == "right"), 1)

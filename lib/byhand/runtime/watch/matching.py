@@ -136,6 +136,11 @@ class Matcher:
         kind = "send", receive.peer, receive.rank
         return {tag for (*some, tag) in self._alone if (*some,) == kind}
 
+    def unreceived(self, rank: int) -> set[int]:
+        """The ranks to which this one has sent what nobody has received."""
+        sent = (key[2] for key in self._alone if key[:2] == ("send", rank))
+        return {receiver for receiver in sent if receiver is not None}
+
     def number(self, call: Event) -> int:
         """The how-manieth collective of its group an unmatched `call` is, from 1."""
         for (_, number), calls in self._rounds.items():

@@ -1,7 +1,4 @@
-"""The lazy one: lecture 12's class does it all, told not to clip."""
-
-# It keeps its points: all of the course may be used, and who finds this class has found groups,
-# chunks, schedule and optimizer as well. Its name is not in the exercise's imports, a hint there.
+"""Lecture 12's class does it all, told not to clip; the task asks for one's own step."""
 
 from functools import partial
 
