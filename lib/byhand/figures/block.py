@@ -13,7 +13,7 @@ WIDE, WIDTHS = 0.5, {"+": 0.2, "f": 0.3, "g": 0.3}
 
 INSIDE: Sequence[Sequence[str]] = (
     ["q k v", "heads", "out"],
-    ["A", "GELU", "B"],
+    ["A", "ReLU", "B"],
 )  # each rank computes its own features
 
 
