@@ -41,7 +41,6 @@ from byhand.communication_cost.lab.pictures import (
     draw_costs,
     draw_overlap,
     draw_roofline,
-    draw_straight,
     draw_two_hosts,
     draw_ways,
 )
@@ -359,14 +358,6 @@ def test_a_picture_of_overlap_tells_when_all_is_done_and_where_the_rank_waits():
     assert [axes.get_title(loc="left") for axes in drawn.axes] == ["one: 100 ms", "two: 50 ms"]
     inside = [[text.get_text() for text in axes.texts] for axes in drawn.axes]
     assert inside == [["waits", "computes", "all-reduce"]] * 2
-
-
-def test_what_the_bytes_add_is_told_beside_an_arrow():
-    points = [(size, LINE.seconds("ring", 4, size), 1e-6, 1e-2) for size in SIZES]
-    rises = {"on paper": (1e6, 0.06, 0.21)}
-    drawn = draw_straight({"measured": points}, {"on paper": lambda m: 0.06 + m}, "t", rises)
-    texts = [text.get_text() for text in drawn.axes[0].texts]
-    assert [text for text in texts if text] == ["150 ms", "on paper", "measured"]
 
 
 def test_the_size_farthest_above_the_line_through_both_ends_is_told():

@@ -12,7 +12,6 @@ from byhand.words import num_bytes_text
 
 if TYPE_CHECKING:
     from ipywidgets import VBox
-    from matplotlib.axes import Axes
 
     from byhand.figures.curves import Point
     from byhand.figures.style import CourseFigure
@@ -76,13 +75,11 @@ def draw_straight(
     points: Mapping[str, Sequence[Point]],
     lines: Mapping[str, Callable[[float], float]],
     title: str,
-    rises: Mapping[str, tuple[float, float, float]] | None = None,
     mark: float | None = None,
 ) -> CourseFigure:
     """Seconds over bytes, both from zero on, where alpha and beta are a start and a climb.
 
-    Points that have no line are joined. rises: by name of a line, (bytes, from, to): an arrow up
-    there, with its milliseconds. mark: a size where lines meet.
+    Points that have no line are joined. mark: a size where lines meet.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -102,8 +99,6 @@ def draw_straight(
             look = {"color": colours[name], "lw": 1.2 * (name not in lines), "mec": style.PAPER}
             axes.plot(sizes, seconds, f"-{marker}", markersize=6, **look)
             ends.setdefault(name, seconds[-1])
-        for number, (name, (size, start, end)) in enumerate((rises or {}).items()):
-            _draw_rise(axes, size + (number - 0.5) * most / 30, start, end, colours[name], number)
         if mark and mark <= most:
             axes.axvline(mark, color=style.INK, linewidth=0.9, linestyle=(0, (3, 3)), zorder=1)
         axes.set(xlim=(-most / 60, most * 1.02), xlabel="bytes of the tensor")
@@ -113,17 +108,6 @@ def draw_straight(
             axis.set_major_formatter(lambda one, _, text=text: text(one) if one else "0")
         pen.name_ends(axes, ends, colours)
     return figure
-
-
-def _draw_rise(axes: Axes, size: float, low: float, high: float, colour: str, side: int) -> None:
-    """What the bytes add: a thin line at the height of the start, and an arrow up from there."""
-    from byhand.figures import pen, style
-
-    axes.plot([0, size], [low, low], color=colour, linewidth=0.9, linestyle=(0, (3, 3)))
-    pen.arrow(axes, (size, low), (size, high), colour)
-    look = {"ha": ("right", "left")[side], "color": style.legible(colour), "weight": "bold"}
-    text = f"{1e3 * (high - low):.0f} ms"
-    pen.beside(axes, (size, low + 0.3 * (high - low)), text, (-5, 5)[side], **look)
 
 
 def draw_overlap(run: Run, names: Sequence[str], title: str) -> CourseFigure:
