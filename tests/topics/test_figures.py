@@ -107,12 +107,10 @@ FIGURES = {
     "block": lambda: figures.block_flow(TENSOR, 4, "A title"),
     "curves": lambda: figures.curves({"one": LOSSES, "two": LOSSES}, "step", "loss", "A title"),
     "band": lambda: figures.curves({"step": LOSSES}, "KB", "ms", "A title", LOSSES, BAND, True),
-    "buckets": lambda: figures.bucket_layout([9, 0, 60, 1, 30], [[4, 3], [2], [0]]),
     "overlap": lambda: figures.lanes({"rank 0": [Span(*span) for span in WATCHED]}, "A title"),
     "experts": lambda: figures.expert_loads({"in order": HOT, "even": HOT[::-1]}),
     "lanes": lambda: figures.lanes({"one": [Span(*span) for span in SPAN]}, "A title"),
     "flat": lambda: figures.flat_shards({"weight": 70, "bias": 3}, 4),
-    "one bucket": lambda: figures.bucket_layout([1] * 20, [list(range(20))]),
     "all rounds": lambda: figures.all_rounds(history(ring(3)), ring(3).rounds, "A title"),
     "seconds": lambda: figures.seconds_by_size(
         {"a": [(9, 1, 1, 2), (99, 2, 1, 2)]}, {}, "A title", {"m": 50}
@@ -501,12 +499,6 @@ def test_a_tick_stands_where_its_bar_says_and_is_named_in_the_key():
     first, second = ([list(line.get_xdata()) for line in axes.lines] for axes in figure.axes)
     assert (first, second) == ([[2.5, 2.5]], [])
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["on paper"]
-
-
-def test_gradients_and_their_buckets_lie_below_each_other():
-    axes = figures.bucket_layout([10, 20, 30], [[2], [1, 0]]).axes[0]
-    edges = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in axes.patches]
-    assert edges == [(0, 30), (30, 50), (50, 60), (0, 30), (30, 60)]
 
 
 @pytest.mark.parametrize(("tensors", "text"), [(0.125, ".125"), (1.0, "1"), (1.5, "1.5")])

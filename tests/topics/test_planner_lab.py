@@ -126,7 +126,6 @@ def test_pictures_name_what_they_show(found, tmp_path):
         "cloud": (cloud, named),
         "cloud's mark": (cloud, "at the peak: 41 days"),
         "cloud's other": (cloud, f"{found[-1][1].seconds:.1f} s, another"),
-        "steps": (pictures.step_bars(steps, "Steps", {"one": 2.0}), "2.0 s ran"),
         "memory": (pictures.memory_bars(steps, "Memory", 66), f"{best.num_bytes / 2**30:,.0f} GiB"),
         "ratios": (pictures.ratio_dots({"some": [0.9, 1.1]}, "Ratios"), "2 runs, 10.0%"),
     }

@@ -10,7 +10,6 @@ traffic_matrices     who sent how much to whom, for several algorithms
 bytes_bars           bytes predicted beside bytes counted
 busy_bars            when a wire is busy, and when idle
 curves               loss curves, and what a setting does to a time
-bucket_layout        which layer's gradient travels in which bucket
 lanes                what a rank computes, unit by unit, and what travels meanwhile
 flat_shards          parameters end to end, and the shards that ranks keep of them
 shards_held          which shards of what each rank holds
@@ -46,7 +45,7 @@ from byhand.figures.columns import columns
 from byhand.figures.cube import rank_cube
 from byhand.figures.curves import curves, seconds_by_size
 from byhand.figures.dots import every_value
-from byhand.figures.flat import bucket_layout, flat_shards, shards_held
+from byhand.figures.flat import flat_shards, shards_held
 from byhand.figures.grid import rank_grid
 from byhand.figures.lanes import Span, lanes
 from byhand.figures.messages import message_diagram
@@ -67,7 +66,6 @@ __all__ = [
     "attention_map",
     "bar_table",
     "block_flow",
-    "bucket_layout",
     "busy_bars",
     "bytes_bars",
     "collective_pictures",

@@ -1,4 +1,4 @@
-"""Things end to end, to scale, and what they are cut into: shards, or buckets; who holds which."""
+"""Parameters end to end, to scale, the shards that they are cut into, and who holds which."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,10 +6,9 @@ from matplotlib.axes import Axes
 
 from byhand.figures import pen, style
 from byhand.figures.bars import Line, stacked
-from byhand.words import counted, num_bytes_text
+from byhand.words import counted
 
-SHADES, BUCKET_SHADES = ("#c9d1d9", "#e3e8ed"), (style.COMPUTE, "#5b8db8")
-LEAST = 0.005  # of all bytes: how long a layer of none is drawn
+SHADES = "#c9d1d9", "#e3e8ed"
 
 
 def flat_shards(numbers: Mapping[str, int], num_ranks: int) -> style.CourseFigure:
@@ -69,30 +68,6 @@ def _held_by(
         if rank == 0 and length == max(kinds.values()):  # the rest of it, where there is room
             middle = left - length * (1 - 1 / num_ranks) / 2
             pen.small(axes, (middle, rank), "gone" if kind in sharded else "copies")
-
-
-def bucket_layout(
-    layer_bytes: Sequence[float], buckets: Sequence[Sequence[int]]
-) -> style.CourseFigure:
-    """The gradients in the order in which backward completes them, cut into buckets.
-
-    layer_bytes: bytes of each layer's gradients; buckets: lists of layer numbers, in that order.
-    """
-    totals = [sum(layer_bytes[layer] for layer in bucket) for bucket in buckets]
-    least, last = LEAST * sum(totals), totals[-1] / sum(totals)
-    title = f"{len(buckets)} buckets: the last {last:.0%} of the bytes cannot hide behind backward"
-    if len(buckets) == 1:
-        title = "One bucket: nothing travels before backward is through"
-    layers, shown = [], []
-    for number, (bucket, total) in enumerate(zip(buckets, totals, strict=True)):
-        shade, text = BUCKET_SHADES[number % 2], num_bytes_text(total)
-        lengths = {layer: max(layer_bytes[layer], least) for layer in bucket}
-        layers += [((f"layer {n}", str(n)), length, shade) for n, length in lengths.items()]
-        shown.append(((f"bucket {number}: {text}", text), sum(lengths.values()), shade))
-    rows = {"gradients": layers, "buckets": shown}
-    figure = _end_to_end(rows, title, "bytes, in the order in which backward completes them  ⟶")
-    figure.axes[0].xaxis.set_major_formatter(lambda num_bytes, _: num_bytes_text(num_bytes))
-    return figure
 
 
 def _end_to_end(rows: Mapping[str, Sequence[tuple]], title: str, xlabel: str) -> style.CourseFigure:

@@ -1,4 +1,4 @@
-"""What lecture 17 draws: all layouts as a cloud, a step and its bytes in bars, published rows."""
+"""What lecture 17 draws: all layouts as a cloud, bytes in bars, published rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from byhand.figures import pen, style
 from byhand.figures.bars import Line, stacked
-from byhand.planner.lab import grouped, missed, short
+from byhand.planner.lab import missed, short
 from byhand.planner.search import Found
 from byhand.planner.step import Step
 from byhand.words import counted
@@ -93,33 +93,6 @@ def _name(axes: Axes, point: tuple[float, float], text: str, number: int) -> Non
     }
     look["arrowprops"]["relpos"] = (float(look["ha"] == "right"), 1)
     axes.annotate(text, point, fontsize=style.SMALL_POINTS, **look)
-
-
-def step_bars(
-    steps: Mapping[str, Step], title: str, ran: Mapping[str, float] | None = None
-) -> Figure:
-    """A bar a layout: a step's seconds by GROUPS. ran: published seconds, for some; grey."""
-    rows, known = {}, ran or {}
-    for name, found in steps.items():
-        bars = [("", seconds, COLOURS[group]) for group, seconds in grouped(found).items()]
-        rows[name] = [Line(bars, f"{found.seconds:.1f} s, MFU {found.mfu:.0%}")]
-        if name in known:
-            grey = [("", known[name], style.COMMUNICATION)]
-            rows[name].append(Line(grey, f"{known[name]:.1f} s ran"))
-    seen = max(found.seconds for found in steps.values()) / 500  # what is narrower has no entry
-    taken = [
-        name for name in COLOURS if any(grouped(found)[name] > seen for found in steps.values())
-    ]
-    key = {_short(name, steps): COLOURS[name] for name in taken}
-    return stacked({"": rows}, title, "seconds of a step", key)
-
-
-def _short(group: str, steps: Mapping[str, Step]) -> str:
-    """A group's name; of one that lists parts, those that take time in some of the steps."""
-    parts = group.split(", ")
-    if len(parts) == 1:
-        return group
-    return ", ".join(part for part in parts if any(found.parts[part] for found in steps.values()))
 
 
 def memory_bars(steps: Mapping[str, Step], title: str, room: float) -> Figure:
