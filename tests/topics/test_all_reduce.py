@@ -1,6 +1,7 @@
 """All-reduce by hand: right for any ranks, sizes and dtypes; bytes as the formulas."""
 
 import math
+import re
 from collections import Counter
 from functools import partial
 
@@ -11,10 +12,10 @@ from cases import parted
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from byhand import DeadlockError, PerRank, all_reduce, device, launch
+from byhand import DeadlockError, PerRank, RankError, all_reduce, device, launch
 from byhand.all_reduce import algorithms, trees
 from byhand.all_reduce.algorithms import AlgorithmError
-from byhand.all_reduce.rings import MOST_BLOCKS
+from byhand.all_reduce.rings import MOST_BLOCKS, all_gather_around, reduce_scatter_around
 from byhand.all_reduce.running import run_rounds
 
 ALGORITHMS = {
@@ -395,3 +396,20 @@ def test_shards_are_cut_from_transposed_tensors_too():
     run = launch(shards_of_each, 3, (PerRank(tensors),))
     for result, want in zip(run.results, sum(tensors).T.tensor_split(3), strict=True):
         torch.testing.assert_close(result, want)
+
+
+@pytest.mark.parametrize("half", [reduce_scatter_around, all_gather_around])
+@pytest.mark.parametrize(
+    ("ranks", "count", "told"),
+    [
+        ([0, 1], 2, "rank 2 calls, and the ring's ranks are [0, 1], without it"),
+        ([2, 0], 3, "3 shards for 2 ranks: a ring needs one for each"),
+    ],
+)
+def test_half_a_ring_says_why_it_cannot_go_round(half, ranks, count, told):
+    def of_rank_2(rank, world_size):
+        if rank == 2:
+            half([torch.ones(1)] * count, ranks)
+
+    with pytest.raises(RankError, match=re.escape(told)):
+        launch(of_rank_2, 3)
