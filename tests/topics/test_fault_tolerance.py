@@ -198,7 +198,7 @@ def test_zeros_shards_of_three_ranks_train_on_over_two(tmp_path):
     assert max(abs(a - b) for a, b in zip(found, whole[4:], strict=True)) < 1e-10
 
 
-PREPARED = "parameters imports whole-rename whole-together boxes-figure boxes-save boxes-fill"
+PREPARED = "parameters imports whole-ways whole-together boxes-figure boxes-fill"
 
 
 def test_the_lectures_cells_that_save_may_be_run_again():
@@ -207,7 +207,7 @@ def test_the_lectures_cells_that_save_may_be_run_again():
     for cell in PREPARED.split():
         exec(source[cell], page)
     with page["scratch"]:
-        for cell in ("boxes-run", "layouts-run", "state-alone") * 2:
+        for cell in ("boxes-run", "layouts-run", "state-run") * 2:
             exec(source[cell], page)
 
 

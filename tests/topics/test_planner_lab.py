@@ -119,13 +119,13 @@ def test_peaks_are_those_that_were_measured():
 def test_pictures_name_what_they_show(found, tmp_path):
     layout, best = found[0]
     steps = {"one": best, "two": found[1][1]}
-    named = f"{best.seconds:.1f} s, the fastest: dp {layout.dp}"
+    named = f"{best.seconds * 1e5 / 86400:.0f} days, the fastest: {layout.pp} stages"
     other, marks = ("another", found[-1][1]), {"at the peak": 41.0}
     cloud = pictures.cloud(found, "A cloud", other, num_steps=1e5, marks=marks)
     shown = {
         "cloud": (cloud, named),
         "cloud's mark": (cloud, "at the peak: 41 days"),
-        "cloud's other": (cloud, f"{found[-1][1].seconds:.1f} s, another"),
+        "cloud's other": (cloud, f"{found[-1][1].seconds * 1e5 / 86400:.0f} days, another"),
         "memory": (pictures.memory_bars(steps, "Memory", 66), f"{best.num_bytes / 2**30:,.0f} GiB"),
         "ratios": (pictures.ratio_dots({"some": [0.9, 1.1]}, "Ratios"), "2 runs, 10.0%"),
     }

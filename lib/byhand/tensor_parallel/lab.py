@@ -89,9 +89,9 @@ def backward_picture(grad_hidden: Tensor, first: Tensor) -> Figure:
 def _sum_of_terms(name: str, mine: Tensor, theirs: Tensor) -> list[Numbers | str]:
     return [
         "=",
-        Numbers("rank 0's", "partial", mine, 0),
+        Numbers("rank 0's", "term", mine, 0),
         "+",
-        Numbers("rank 1's", "partial", theirs, 1),
+        Numbers("rank 1's", "term", theirs, 1),
         "=",
         Numbers(name, "replicated", mine + theirs),
     ]
@@ -183,7 +183,7 @@ def steps_picture(runs: Sequence[Run], product: float, title: str) -> Figure:
         "forward": style.COMPUTE,
         "backward": LANES["backward"][0],
         "gradient of A": "#c98a2b",
-        "all-reduce": style.OP_COLOURS["all_reduce"],
+        "all-reduce": style.COMMUNICATION,
     }
     bars = []
     for row, run in enumerate(runs):

@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from byhand.figures import pen, style
 from byhand.figures.bars import Line, stacked
-from byhand.planner.lab import missed, short
+from byhand.planner.lab import missed
 from byhand.planner.search import Found
 from byhand.planner.step import Step
 from byhand.words import counted
@@ -49,7 +49,7 @@ def cloud(
     other: one more step to be named, and how. marks: days to compare with, dashed, by name.
     """
     best, winner = found[0]
-    limit, steps = winner.limit / GIB, {f"the fastest: {short(best)}": winner}
+    limit, steps = winner.limit / GIB, {f"the fastest: {best.pp} stages": winner}
     steps |= dict([other]) if other else {}
 
     def at(step: Step) -> tuple[float, float]:
@@ -71,7 +71,7 @@ def cloud(
             axes.annotate(told, (0, days), fontsize=style.SMALL_POINTS, bbox=PALE, **above)
         named = sorted(steps.items(), key=lambda item: item[1].num_bytes)  # the leftmost above
         for number, (name, step) in enumerate(named):
-            _name(axes, at(step), f"{step.seconds:.1f} s, {name}", number)
+            _name(axes, at(step), f"{at(step)[1]:.0f} days, {name}", number)
         axes.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 4, 8)))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda days, _: f"{days:,.0f}"))
         axes.yaxis.set_minor_formatter(NullFormatter())
