@@ -50,7 +50,12 @@ def drift(quiet: Mapping[str, Sequence[float]], title: str) -> Figure:
 
     shown = {name: [one or EQUAL for one in away] for name, away in quiet.items()}
     figure = curves(
-        shown, "step", "distance from one device's loss", title, log_y=True, widths=(2,)
+        shown,
+        "step (dashed: averages)",
+        "distance from one device's loss",
+        title,
+        log_y=True,
+        widths=(2,),
     )
     axes = figure.axes[0]
     axes.autoscale(False)  # names stay at the ends of their lines
