@@ -172,7 +172,8 @@ class MasterWeights:
     def step(self, gradients: list[Tensor]) -> None:
         """Step with the masters, and round them into the parameters, in place.
 
-        gradients: in any dtype; they stay as they are. Sends what the optimizer's step sends.
+        gradients: in any dtype; they stay as they are, and for a moment all are there in the
+        masters' dtype, too. Sends what the optimizer's step sends.
         """
         wide = [g.to(m.dtype, copy=True) for g, m in zip(gradients, self.masters, strict=True)]
         self.optimizer.step(wide)
