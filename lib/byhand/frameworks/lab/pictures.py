@@ -60,8 +60,8 @@ def drift(quiet: Mapping[str, Sequence[float]], title: str) -> Figure:
     axes = figure.axes[0]
     axes.autoscale(False)  # names stay at the ends of their lines
     for line, away in zip(list(axes.lines), quiet.values(), strict=False):
-        mean, look = sum(away) / len(away), {"color": line.get_color(), "linewidth": 1}
-        axes.axhline(mean, linestyle=(0, (3, 2)), **look)
+        mean, dashes = sum(away) / len(away), (0, (3, 2))
+        axes.axhline(mean, color=line.get_color(), linewidth=1, linestyle=dashes)
     axes.axhspan(EQUAL / 2, 1e-6, color=style.FAINT, alpha=0.5, linewidth=0)
     at = 7, 1.7e-6
     small = style.SMALL_POINTS
