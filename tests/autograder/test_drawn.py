@@ -14,7 +14,6 @@ from autograder.book.svg import pieces
 from byhand.all_reduce.lab import all_reduce_explorer, draw_round
 from byhand.collectives.lab import collective_explorer
 from byhand.communication_cost.lab.pictures import cost_explorer
-from byhand.data_parallel.lab import bucket_explorer
 from byhand.expert_parallel.lab.pictures import load_explorer
 from byhand.fault_tolerance.lab import interval_explorer
 from byhand.pipeline_parallel.lab import draw_pipeline, pipeline_explorer
@@ -23,7 +22,7 @@ from byhand.rank_groups.lab import grid_explorer
 from byhand.tools.explorer import RECIPE, explorer, slider
 
 EXPLORERS = [
-    *(collective_explorer, all_reduce_explorer, cost_explorer, bucket_explorer, pipeline_explorer),
+    *(collective_explorer, all_reduce_explorer, cost_explorer, pipeline_explorer),
     *(schedule_explorer, grid_explorer, load_explorer, interval_explorer),
 ]
 

@@ -90,6 +90,20 @@ def partners_that_do_not_name_each_other(rank, world_size):
     pending.wait()
 
 
+def receive_cycle_beside_a_send_that_is_right(rank, world_size):
+    x = torch.ones(4)
+    if rank == 2:  # will receive from 0, once 1 is there
+        dist.recv(x, src=1)
+        return dist.recv(x, src=0)
+    pending = dist.isend(x, dst=2) if rank == 0 else None
+    dist.recv(torch.empty(4), src=1 - rank)
+    dist.send(x, dst=1 - rank)
+    if rank == 1:
+        dist.send(x, dst=2)
+    if pending:
+        pending.wait()
+
+
 def send_ring(rank, world_size):
     x = torch.ones(4)
     dist.send(x, dst=(rank + 1) % world_size)
@@ -221,6 +235,11 @@ CASES = [
     (receive_from_the_returned, 2, ("rank 0 waits to receive from rank 1", "returned")),
     (receive_cycle, 2, ("receives in a cycle 0 → 1 → 0",)),
     (receive_cycle, 4, ("receives in a cycle", "0 → 3 → 2 → 1 → 0")),
+    (
+        receive_cycle_beside_a_send_that_is_right,
+        3,
+        ("receives in a cycle 0 → 1 → 0", "before it sends. Let one of them send first"),
+    ),
     (
         partners_that_do_not_name_each_other,
         3,

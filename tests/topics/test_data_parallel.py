@@ -31,8 +31,6 @@ from byhand.data_parallel.lab import (
     LAYER_BYTES,
     NAIVE,
     STILL,
-    bucket_explorer,
-    draw_buckets,
     on_paper,
     watch,
 )
@@ -591,14 +589,3 @@ def test_a_step_on_paper_takes_what_the_law_says(layers_a_bucket, share, millise
     exposed = travel + (buckets - 1) * max(0, travel - fill)
     assert 1e3 * spans[STILL].end == pytest.approx(share * 270 + exposed)
     assert 1e3 * spans[STILL].end == pytest.approx(milliseconds)
-
-
-def test_the_explorer_redraws_when_a_control_changes():
-    choices, shown, sentence = bucket_explorer(share=0.25).children
-    before = shown.value
-    assert before.startswith("<img ")
-    choices.children[0].value = NAIVE
-    assert shown.value != before
-    assert sentence.value.startswith("6 all-reduces a step")
-    with pytest.raises(ValueError, match="buckets of -1 bytes"):
-        draw_buckets(-1, 1.0)

@@ -110,7 +110,6 @@ FIGURES = {
     "overlap": lambda: figures.lanes({"rank 0": [Span(*span) for span in WATCHED]}, "A title"),
     "experts": lambda: figures.expert_loads({"in order": HOT, "even": HOT[::-1]}),
     "lanes": lambda: figures.lanes({"one": [Span(*span) for span in SPAN]}, "A title"),
-    "flat": lambda: figures.flat_shards({"weight": 70, "bias": 3}, 4),
     "all rounds": lambda: figures.all_rounds(history(ring(3)), ring(3).rounds, "A title"),
     "seconds": lambda: figures.seconds_by_size(
         {"a": [(9, 1, 1, 2), (99, 2, 1, 2)]}, {}, "A title", {"m": 50}
@@ -121,11 +120,6 @@ FIGURES = {
         {"a": COLUMNS, "b": COLUMNS}, ("MB held", "MB sent"), "A title", {"x": "#332288"}
     ),
     "layouts": lambda: figures.layout_seconds({n: ([1.0] * 5, 5.5) for n in ("dp 2", "tp 2")}),
-    "table": lambda: figures.bar_table(
-        {"calls": ({"a": 2, "b": 1}, str), "lines": ({"a": None, "b": 7}, str)},
-        "A title",
-        {"a": "#1f4e79", "b": "#9aa5b1"},
-    ),
     "grid": lambda: show_grid(RankGrid(32, tp=2, cp=2, ep=4, pp=2), 8),
     "one schedule": lambda: schedule(gpipe(3, 4)),
     "two schedules": lambda: schedule(gpipe(4, 8), one_forward_one_backward(4, 8)),
@@ -454,11 +448,6 @@ def test_a_rank_that_imports_a_lab_does_not_pay_for_pictures_or_fits():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert len(labs) > 5
     assert run.stdout.split() == []
-
-
-def test_a_flat_parameter_says_what_is_padding():
-    assert figures.flat_shards({"w": 7}, 4).texts[0].get_text().endswith("of 2: 1 zero of padding")
-    assert figures.flat_shards({"w": 8}, 4).texts[0].get_text().endswith("of 2: no padding")
 
 
 def test_a_page_without_a_kernel_shows_the_explorers_picture():

@@ -142,6 +142,7 @@ def test_pictures_name_what_they_show(found, tmp_path):
 
 TRILLION = named("gpt-1t"), "a100-80gb"
 SOFTWARE_OF_2022 = {"software": "megatron-2022"}
+TIE = 0.03  # of a step: two layouts that are nearer are equally fast
 WITHIN = {"memory": 66 * pictures.GIB, **SOFTWARE_OF_2022}
 SIXTEEN = Layout(128, 8, 16, chunks=8, zero=1, sequence=True, recompute="selective")
 
@@ -225,7 +226,7 @@ def test_tp_within_a_host_is_a_good_rule_for_large_batches_alone(trillion):
         return next(each.seconds for at, each in found if at.tp <= 8) / found[0][1].seconds - 1
 
     for num_sequences in (2048, 16_384):
-        assert behind(search(*TRILLION, 16_384, num_sequences, **WITHIN)) < lab.TIE
+        assert behind(search(*TRILLION, 16_384, num_sequences, **WITHIN)) < TIE
     assert behind(trillion) == 0
     small = search(*TRILLION, 16_384, 512, **WITHIN)
     assert 1.5 < behind(small) < 1.7
@@ -299,7 +300,7 @@ def test_nearly_all_pairs_are_ranked_right_and_those_that_are_no_tie_all():
     found = lab.pairs()
     wrong = [ran for ran, on_paper in found if (ran < 1) != (on_paper < 1)]
     assert len(wrong) <= 0.04 * len(found)
-    assert all(abs(ran - 1) < lab.TIE for ran in wrong)
+    assert all(abs(ran - 1) < TIE for ran in wrong)
 
 
 def test_a_plan_for_newer_gpus_gains_more_than_a_tie_and_is_extrapolated():

@@ -63,25 +63,29 @@ def run_ring(
 
 
 def reduce_scatter_around(shards: Sequence[Tensor], ranks: Sequence[int]) -> None:
-    """Shard j of rank number j becomes the sum of all ranks' shard j; others are left partial."""
+    """Shard j of rank number j becomes the sum of all ranks' shard j; others are left partial.
+
+    Raises:
+        ValueError: the rank that calls is not in the ring, or there are more or fewer shards.
+    """
     _check_ring(shards, ranks)
     for _ in run_ring(shards, ranks, range(1, len(ranks))):
         pass
 
 
 def all_gather_around(shards: Sequence[Tensor], ranks: Sequence[int]) -> None:
-    """Every shard j becomes that of rank number j of the ring: each passes on what came last."""
+    """Every shard j becomes that of rank number j of the ring: each passes on what came last.
+
+    Raises:
+        ValueError: the rank that calls is not in the ring, or there are more or fewer shards.
+    """
     _check_ring(shards, ranks)
     for _ in run_ring(shards, ranks, range(len(ranks), 2 * len(ranks) - 1)):
         pass
 
 
 def _check_ring(shards: Sequence[Tensor], ranks: Sequence[int]) -> None:
-    """Is there a place for the rank that calls, and a shard for each?
-
-    Raises:
-        ValueError: not so.
-    """
+    """Is there a place for the rank that calls, and a shard for each?"""
     if (rank := dist.get_rank()) not in ranks:
         raise ValueError(f"rank {rank} calls, and the ring's ranks are {list(ranks)}, without it")
     if len(shards) != len(ranks):

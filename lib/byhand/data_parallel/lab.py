@@ -32,12 +32,11 @@ from byhand.model.digits import Digits
 from byhand.model.mlp import MLP, random_weights, softmax_cross_entropy
 from byhand.model.optimizers import AdamW
 from byhand.runtime import Run, VirtualNetwork, launch
-from byhand.tools.asleep import LAYER_BYTES, Sleep, sleep, slow_link, stretches
+from byhand.tools.asleep import LAYER_BYTES, Sleep, sleep, stretches
 from byhand.tools.asleep import LINK as LINK
 from byhand.words import counted
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
-    import ipywidgets
     from matplotlib.figure import Figure
 
     from byhand.figures import Span
@@ -333,37 +332,6 @@ def _step(run: Run, number: int, bucket_bytes: int) -> list[list[Span]]:
             spans.append(Span("message in flight", name, left, event.end))
         steps.append(spans)
     return steps
-
-
-BUCKETS = {
-    "none: each tensor by itself, after backward": NAIVE,
-    **{f"{n} × 0.5 MB": n * LAYER_BYTES for n in range(1, NUM_LAYERS)},
-    "one bucket for all": NUM_LAYERS * LAYER_BYTES,
-}
-
-
-SHARES = {"all": 1.0, "five sixths": 5 / 6, "two thirds": 2 / 3, "half": 0.5, "a quarter": 0.25}
-
-
-def bucket_explorer(bucket_bytes: int = LAYER_BYTES, share: float = 1.0) -> ipywidgets.VBox:
-    """Choose the size of the buckets and the tokens of a rank; see one real training step.
-
-    Two ranks, six layers that sleep, 0.5 MB of gradients each, on a slow link if one can be laid.
-    """
-    from byhand.tools.explorer import explorer, menu
-
-    size = menu("bucket", BUCKETS.items(), bucket_bytes)
-    return explorer([[size, menu("tokens", SHARES.items(), share)]], draw_buckets)
-
-
-def draw_buckets(bucket_bytes: int, share: float) -> tuple[CourseFigure, str]:
-    """A step's picture, and what it took."""
-    steps = watch(bucket_bytes, num_steps=2, network=slow_link(), share=share)
-    still = on_paper(bucket_bytes // LAYER_BYTES or NUM_LAYERS, share)[STILL]
-    paper = f"on paper {1 - still.start / still.end:.0%}"
-    return steps.picture(f"The ranks stand still {steps.still:.0%} of the step, {paper}"), repr(
-        steps
-    )
 
 
 def code_of(function: Callable) -> str:

@@ -11,13 +11,11 @@ bytes_bars           bytes predicted beside bytes counted
 busy_bars            when a wire is busy, and when idle
 curves               loss curves, and what a setting does to a time
 lanes                what a rank computes, unit by unit, and what travels meanwhile
-flat_shards          parameters end to end, and the shards that ranks keep of them
 shards_held          which shards of what each rank holds
 mountain             what a rank holds over a training step, by kind
 columns              what each choice costs, in several ways at once
 layout_seconds       which layout of the ranks is fastest, and what the others wait for
 schedule_timeline    which stage of a pipeline computed which micro-batch, when
-bar_table            a table of numbers as bars, each column to a scale of its own
 rank_cube            ranks as blocks of a cube: layers, slices, rows
 rank_grid            which ranks form a group along each axis, and on which hosts
 expert_loads         rows of each expert by rank, under several placements
@@ -45,7 +43,7 @@ from byhand.figures.columns import columns
 from byhand.figures.cube import rank_cube
 from byhand.figures.curves import curves, seconds_by_size
 from byhand.figures.dots import every_value
-from byhand.figures.flat import flat_shards, shards_held
+from byhand.figures.flat import shards_held
 from byhand.figures.grid import rank_grid
 from byhand.figures.lanes import Span, lanes
 from byhand.figures.messages import message_diagram
@@ -55,7 +53,6 @@ from byhand.figures.rounds import all_rounds, round_picture, traffic_matrices
 from byhand.figures.schedule import schedule_timeline
 from byhand.figures.shards import shard_picture
 from byhand.figures.style import save_svg
-from byhand.figures.table import bar_table
 from byhand.figures.timeline import timeline
 
 __all__ = [
@@ -64,7 +61,6 @@ __all__ = [
     "Span",
     "all_rounds",
     "attention_map",
-    "bar_table",
     "block_flow",
     "busy_bars",
     "bytes_bars",
@@ -73,7 +69,6 @@ __all__ = [
     "curves",
     "every_value",
     "expert_loads",
-    "flat_shards",
     "lanes",
     "layout_seconds",
     "message_diagram",

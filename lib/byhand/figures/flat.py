@@ -1,34 +1,10 @@
-"""Parameters end to end, to scale, the shards that they are cut into, and who holds which."""
+"""Which rank holds which shards of what."""
 
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
 
 from byhand.figures import pen, style
-from byhand.figures.bars import Line, stacked
-from byhand.words import counted
-
-SHADES = "#c9d1d9", "#e3e8ed"
-
-
-def flat_shards(numbers: Mapping[str, int], num_ranks: int) -> style.CourseFigure:
-    """Parameters end to end, and below them the equal shards that ranks keep of them.
-
-    numbers: how many numbers each parameter has, by name, in order.
-    """
-    total = sum(numbers.values())
-    each = -(-total // num_ranks)
-    padding = each * num_ranks - total
-    zeros = f"{counted(padding, 'zero')} of padding" if padding else "no padding"
-    title = f"{total} numbers in {num_ranks} equal shards of {each}: {zeros}"
-    whole = [(_names(*pair), pair[1], SHADES[i % 2]) for i, pair in enumerate(numbers.items())]
-    shards = [(_names(f"rank {r}", each), each, style.rank_colour(r)) for r in range(num_ranks)]
-    whole.append((_names("0", padding), padding, style.PAPER))
-    return _end_to_end({"parameters": whole, "shards": shards}, title, "numbers, end to end")
-
-
-def _names(name: str, count: int) -> tuple[str, str]:
-    return f"{name}: {count}", name
 
 
 def shards_held(
@@ -68,8 +44,3 @@ def _held_by(
         if rank == 0 and length == max(kinds.values()):  # the rest of it, where there is room
             middle = left - length * (1 - 1 / num_ranks) / 2
             pen.small(axes, (middle, rank), "gone" if kind in sharded else "copies")
-
-
-def _end_to_end(rows: Mapping[str, Sequence[tuple]], title: str, xlabel: str) -> style.CourseFigure:
-    lines = {name: [Line(bars, "")] for name, bars in rows.items()}
-    return stacked({"": lines}, title, xlabel, {}, line_inches=0.3)

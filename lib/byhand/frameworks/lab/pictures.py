@@ -45,7 +45,7 @@ def two_tables(title: str) -> Figure:
 
 
 def drift(quiet: Mapping[str, Sequence[float]], title: str) -> Figure:
-    """A curve a way: its loss's distance from one device, step by step, by powers of ten."""
+    """A curve a way: its loss's distance from one device, by powers of ten; dashed, its average."""
     from byhand.figures import curves, style
 
     shown = {name: [one or EQUAL for one in away] for name, away in quiet.items()}
@@ -59,7 +59,7 @@ def drift(quiet: Mapping[str, Sequence[float]], title: str) -> Figure:
     )
     axes = figure.axes[0]
     axes.autoscale(False)  # names stay at the ends of their lines
-    for line, away in zip(list(axes.lines), quiet.values(), strict=False):
+    for line, away in zip(list(axes.lines), quiet.values(), strict=True):
         mean, dashes = sum(away) / len(away), (0, (3, 2))
         axes.axhline(mean, color=line.get_color(), linewidth=1, linestyle=dashes)
     axes.axhspan(EQUAL / 2, 1e-6, color=style.FAINT, alpha=0.5, linewidth=0)

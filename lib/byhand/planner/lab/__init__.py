@@ -21,7 +21,7 @@ from byhand.planner.search import ORDERS, OUTER_DP, every
 from byhand.planner.software import INTERVALS, SOFTWARE, Software
 from byhand.planner.step import Step, ask, step
 
-GROUPS = {  # what a picture shows of a step, and the parts that belong to it
+GROUPS = {  # what the book's planner shows of a step, and the parts that belong to it
     "computes": ("products", "attention", "small", "head", "optimizer", "other"),
     "recomputes": ("again",),
     "tp, cp, ep": ("tp", "cp", "ep"),
@@ -29,7 +29,6 @@ GROUPS = {  # what a picture shows of a step, and the parts that belong to it
     "idles": ("idle",),
     "gradients": ("gradients",),
 }
-TIE = 0.03  # of a step: two layouts that are nearer are equally fast
 NEIGHBOURS = {  # software, and another whose constants were fitted to other rows
     "megatron-2021": "megatron-2022",
     "megatron-2022": "megatron-2021",

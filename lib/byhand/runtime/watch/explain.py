@@ -111,12 +111,12 @@ def _cycle_sentence(cycle: list[int], waiting: dict[int, Event], matcher: Matche
     arrows = " → ".join(str(rank) for rank in [*cycle, cycle[0]])
     if ops == {"recv"} and not any(matcher.other_tags(waiting[rank]) for rank in cycle):
         waits = f"receives in a cycle {arrows}: each of these ranks waits to receive from the next"
-        if lost := {rank: peers for rank in cycle if (peers := matcher.unreceived(rank))}:
-            rank, peers = next(iter(lost.items()))
-            return (
-                f"{waits}, and nobody receives what rank {rank} has sent to {ranks_text(peers)}."
-                " A send and its receive must name each other."
-            )
+        for rank in cycle:
+            if peers := matcher.unreceived(rank) & {*cycle}:
+                return (
+                    f"{waits}, and nobody receives what rank {rank} has sent to "
+                    f"{ranks_text(peers)}. A send and its receive must name each other."
+                )
         return f"{waits} before it sends. Let one of them send first, or use isend."
     if ops == {"send"}:
         return (
