@@ -132,7 +132,8 @@ def serve(where: Places, options: tuple[str, ...]) -> None:
     from autograder import serve as serving
 
     _laid_out(where)
-    click.echo(f"Class: {where.class_dir}")
+    is_new = "" if where.gradebook.exists() else ", which is new: nobody handed in anything yet"
+    click.echo(f"Class: {where.class_dir}{is_new}")
     if importlib.util.find_spec("nbgrader"):
         click.echo("Formgrader: the menu Nbgrader in JupyterLab, or /formgrader in the address.")
     serving.serve(where, options)

@@ -77,6 +77,8 @@ class Running:
                 environment={"BYHAND_LAUNCHER": "slurm"} if self.over_nodes else {},
             )
         except PapermillExecutionError as error:
+            with open(output.with_suffix(".log"), "a", encoding="utf-8") as log:
+                log.write(ESCAPES.sub("", str(error)))
             return f"{_running(output)} raised {error.ename}: {_one_line(error.evalue)}"
         except CellTimeoutError:
             return f"{_running(output)} ran longer than {self.cell_seconds:g} s"

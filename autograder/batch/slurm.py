@@ -127,8 +127,10 @@ def on_slurm(request: Request, parent: Path, size: int = 1, processes: int = 4) 
             yield from _follow(parts)
         finally:
             cancel(folder)
-        if not any(shard.items for shard in parts):
-            shutil.rmtree(folder, ignore_errors=True)
+            if not any(shard.items for shard in parts if shard.job):
+                shutil.rmtree(folder, ignore_errors=True)
+                with contextlib.suppress(OSError):  # another run's files are there
+                    parent.rmdir()
 
     return reports
 

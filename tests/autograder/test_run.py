@@ -198,6 +198,7 @@ def test_an_exception_names_notebook_cell_and_error(failing):
     sentence = 'raises.ipynb: code cell 2 "cell-2" raised ValueError: 3 ranks cannot'
     assert sentence in failing["raises"].error
     assert "later" not in text_of(failing["raises"])
+    assert "hold 4" in failing["raises"].log.read_text(), "the log has the error to its end"
 
 
 def test_a_kernel_that_exits_with_status_0_does_not_pass_for_a_run(failing):

@@ -382,6 +382,7 @@ def test_jobs_do_not_outlive_whoever_follows_them(cluster, tmp_path):
 def test_a_request_that_slurm_refuses_is_a_sentence(cluster, tmp_path):
     with pytest.raises(CourseError, match=r"Slurm refuses the jobs: .*partition"):
         list(reports(tmp_path, Stubborn(tmp_path), [1], partition="nowhere"))
+    assert not list(tmp_path.iterdir()), "of a job that never was nothing stays"
 
 
 def make_class(folder):
