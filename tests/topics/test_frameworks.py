@@ -15,10 +15,10 @@ from byhand.communication_cost.model import AlphaBeta
 from byhand.costs import Layout, Machine, held
 from byhand.costs import seconds as costs_seconds
 from byhand.costs.counting import owned, parameters
-from byhand.frameworks import by_jax, by_others, by_torch, lab, transformer
+from byhand.frameworks import by_jax, by_others, by_torch, capstone, lab, transformer
 from byhand.frameworks.by_others import missing
 from byhand.frameworks.configurations import CONFIGURATIONS
-from byhand.frameworks.lab import beside_jax, capstone
+from byhand.frameworks.lab import beside_clock, beside_jax
 from byhand.frameworks.lab.stored import jax_or_stored, stored
 from byhand.frameworks.refusals import REFUSALS
 from byhand.frameworks.which import JOBS, TOOLS, Job, ruled_out, tool_for
@@ -427,7 +427,7 @@ def beside_the_clock():
     layout, machine = Layout(dp=2), Machine(AlphaBeta(1e-4, 0), 1e7, 1, flops=1e9)
     state = {"weights": 4, "gradients": 4, "optimizer": 4}
     on = layout, costs_of(WEIGHTS), machine, state
-    return capstone.beside_the_clock(make_idle_step, WEIGHTS, BATCHES[:3], *on)
+    return beside_clock.beside_the_clock(make_idle_step, WEIGHTS, BATCHES[:3], *on)
 
 
 @pytest.mark.network
@@ -439,7 +439,7 @@ def test_a_step_is_set_beside_the_clock_on_slow_links_and_without(capsys):
 
 
 def test_where_no_virtual_network_can_be_laid_a_sentence_says_so(capsys, monkeypatch):
-    monkeypatch.setattr(capstone, "why_no_network", lambda: "the program tc is missing")
+    monkeypatch.setattr(beside_clock, "why_no_network", lambda: "the program tc is missing")
     figure = beside_the_clock()
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["no limit"]
     assert "Not measured on slow links: the program tc is missing" in capsys.readouterr().out

@@ -8,7 +8,8 @@ by_hand         ours, in the same layouts
 refusals        what each does not do, and what it says
 configurations  five real runs' settings, line by line. Pure
 which           four jobs, and the tool to begin with. Pure
-lab             what lecture 18 runs and draws, and lab.capstone what exercise 18 does
+capstone        what a layout of exercise 18 costs. Pure
+lab             what lecture 18 runs and draws, and exercise 18 last (lab.beside_clock)
 """
 
 from byhand.frameworks.transformer import transformer

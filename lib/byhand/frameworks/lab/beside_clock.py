@@ -1,4 +1,4 @@
-"""Exercise 18: what a layout costs, and a student's own step on slow links beside the model's time.
+"""Exercise 18: a student's own step on slow links, beside the model's time.
 
 No mark depends on the clock: a grader's ranks live behind walls, where no virtual network can be
 laid, and a busy machine takes longer for the same step.
@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 from matplotlib.figure import Figure
 
-from byhand.costs import Layout, Machine, Model, held, seconds
+from byhand.costs import Layout, Machine, Model, seconds
 from byhand.costs.counting import State
 from byhand.figures.bars import layout_seconds
 from byhand.model.gpt import GPT
@@ -25,20 +25,6 @@ from byhand.runtime import VirtualNetwork, launch, why_no_network
 PARTS = "computing", "tp", "idle", "sums"  # of costs.seconds, in the order of the figure's
 Batches = Sequence[tuple[torch.Tensor, torch.Tensor]]
 MakeStep = Callable[[GPT, Layout, int], Callable]
-
-
-def price(
-    model: Model, layout: Layout, machine: Machine, num_sequences: int, state: State
-) -> tuple[float, float]:
-    """Of one layout: the predicted seconds of a step, and the bytes of its fullest rank.
-
-    Raises:
-        ValueError: the layout cannot share out the sequences, or the halves of blocks.
-    """
-    layout.num_micro_batches(num_sequences)
-    stages = (held(model, layout, num_sequences, at, state=state) for at in range(layout.pp))
-    most = max(sum(kinds.values()) for kinds in stages)
-    return sum(seconds(model, layout, machine, num_sequences, state).values()), most
 
 
 def beside_the_clock(
