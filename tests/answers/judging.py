@@ -2,7 +2,7 @@
 
 A notebook holds one answer a task. That an answer touches no other task follows from its text: it
 fills only the cells of its task, and no other task uses what those define. The exceptions, such as
-all_reduce on top of task 3, stand in BUILDS_ON, and go into notebooks of their own.
+all_reduce on top of task 3, stand in BUILDS_ON, and wrong ones go into notebooks of their own.
 """
 
 from __future__ import annotations
@@ -31,11 +31,15 @@ BUILDS_ON = {
 }
 
 
-def batches(some: Iterable[Any]) -> list[list[Any]]:
-    """These answers (or whatever has a stem and a test) in groups that fit into one notebook."""
+def batches(some: Iterable[Any], right: bool = False) -> list[list[Any]]:
+    """These answers (or whatever has a stem and a test) in groups that fit into one notebook.
+
+    On a wrong answer no other may build, for that would fail with it; on a right one it may.
+    """
     groups, seen = defaultdict(list), Counter()
     for one in some:
-        groups[one.stem, seen[one.stem, one.test], one.test in BUILDS_ON].append(one)
+        apart = not right and one.test in BUILDS_ON
+        groups[one.stem, seen[one.stem, one.test], apart].append(one)
         seen[one.stem, one.test] += 1
     return list(groups.values())
 

@@ -80,7 +80,7 @@ def judged(request, tmp_path_factory):
                 wholes.append((item.originalname, given["stem"]))
     asked = list(dict.fromkeys(asked))
     groups = judging.batches(a for a in asked if not a.right)
-    groups += judging.batches(a for a in asked if a.right)
+    groups += judging.batches((a for a in asked if a.right), right=True)
     books = [WHOLE[name](stem) for name, stem in wholes] + [book(*group) for group in groups]
     seen = request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled()
     found = once(tmp_path_factory.getbasetemp(), books, seen)

@@ -318,8 +318,10 @@ def _step(run: Run, number: int, bucket_bytes: int) -> list[list[Span]]:
         moments.append([begin + moment - marks[0] for moment in marks])
         calls.append([event for event in events if event.op == "all_reduce"])
     met = [max(event.start for event in together) for together in zip(*calls, strict=True)]
-    names = [_name(bucket) for bucket in _buckets(bucket_bytes)] if bucket_bytes != NAIVE else []
-    if len(names) != len(met):  # sent after backward, or DDP's own buckets
+    alone = [[layer] for layer in range(NUM_LAYERS)]  # how NAIVE sends them, after backward
+    sent = alone if bucket_bytes == NAIVE else _buckets(bucket_bytes)
+    names = [_name(bucket) for bucket in sent]
+    if len(names) != len(met):  # DDP's own buckets
         names = [""] * len(met)
     steps = []
     for (start, *edges, _, waited), mine in zip(moments, calls, strict=True):
