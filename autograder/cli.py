@@ -18,7 +18,7 @@ from autograder.commands import (
     told,
     which_submissions,
 )
-from autograder.places import Places, chosen_assignments
+from autograder.places import CourseError, Places, chosen_assignments
 from byhand.runtime.walls.gpus import NO_GPUS, Gpus
 from byhand.words import counted, plain_text
 
@@ -58,6 +58,8 @@ def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None)
 
     [name] = chosen_assignments(where, [assignment])
     found, left, late = collecting(where, name, inbox, worksheet)
+    if not found and not left:
+        raise CourseError(f"{inbox} is empty: nothing was collected")
     handed_in = counted(len(found), "submission")
     click.echo(f"collected {handed_in} for {name} into {where.submitted}")
     for sentence in left:

@@ -114,6 +114,8 @@ def places(class_dir: str | Path | None = None, course: str | Path | None = None
                 f"nbgrader reads paths as patterns and cannot work in {str(path)!r}: use a path"
                 " of letters, digits, spaces and . _ - @ ~ : , ="
             )
+    if chosen.exists() and not chosen.is_dir():
+        raise CourseError(f"{chosen} is a file, and a class is a folder: name another with --class")
     return Places(course, chosen)
 
 

@@ -91,6 +91,8 @@ def export(
     from autograder.report.export import filled, plain
 
     names = chosen_assignments(where, [assignment] if assignment else [])
+    if column and not fill:
+        raise CourseError("--column is the title of a column in the file that --fill names")
     if fill and not assignment:
         raise CourseError("a file is filled in for one assignment: name it with --assignment")
     rows, left = filled(where, names[0], fill, column) if fill else (plain(where, names), [])

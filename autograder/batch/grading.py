@@ -127,7 +127,8 @@ def summary(outcome: Outcome) -> Iterator[str]:
     judgements = outcome.judgements
     counts = Counter(v.verdict for judgement in judgements for v in judgement.verdicts)
     verdicts = ", ".join(f"{number} {verdict}" for verdict, number in counts.most_common())
-    yield f"{counted(len(judgements), 'submission')}, {outcome.new} of them judged now: {verdicts}"
+    yield f"{counted(len(judgements), 'submission')}, {outcome.new} of them judged now"
+    yield f"  tasks: {verdicts}"
     for kind, assignment, students, why in in_the_way(judgements):
         yield f"  {len(students)} {kind}, {assignment}: {', '.join(students)}. {why}".rstrip()
 

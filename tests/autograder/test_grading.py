@@ -171,7 +171,7 @@ def test_a_hand_in_in_which_words_alone_were_written_is_not_called_blank(tmp_pat
     outcome = grade(where, NAME, [], OPTIONS)
     assert {v.verdict for one in outcome.judgements for v in one.verdicts} == {"blank"}
     assert {one.student: one.standing for one in outcome.judgements} == {"gil": "blank", "hal": ""}
-    assert [*summary(outcome)][1:] == ["  1 blank, 01_tiny: gil."]
+    assert [*summary(outcome)][2:] == ["  1 blank, 01_tiny: gil."]
 
 
 # nbgrader's own command reaches the same engine
@@ -281,10 +281,16 @@ def test_the_level_of_separation_is_part_of_the_record(graded):
         (["feedback"], "there is nothing to return yet"),
         (["feedback", "--student", "adda"], "nothing was handed in by adda"),
         (["collect", "01_ranks", "/nowhere"], "/nowhere is not a folder"),
+        (["collect", "01_ranks", "."], ". is empty: nothing was collected"),
+        (["export", "--column", "Ranks"], "a column in the file that --fill names"),
+        (["grade", "--class", "/dev/null"], "/dev/null is a file, and a class is a folder"),
     ],
 )
-def test_bad_input_gets_a_sentence(tmp_path, arguments, sentence):
-    result = CliRunner().invoke(cli.main, [*arguments, "--class", str(tmp_path / "class")])
+def test_bad_input_gets_a_sentence(tmp_path, monkeypatch, arguments, sentence):
+    monkeypatch.setenv("CLASS", str(tmp_path / "class"))
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    result = CliRunner().invoke(cli.main, arguments)
     assert result.exit_code == 1
     assert sentence in result.output
     assert "Traceback" not in result.output

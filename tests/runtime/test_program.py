@@ -32,6 +32,7 @@ from byhand.tools import live
 from byhand.tools.command import main
 
 PROGRAMS = Path(__file__).parent / "programs"
+NOTEBOOK = PROGRAMS.parents[2] / "lectures" / "01_ranks.ipynb"
 LIBRARY = str(Path(__file__).parents[2] / "lib")
 
 
@@ -647,7 +648,8 @@ def test_where_nobody_reads_what_it_says_of_itself_it_says_nothing_else(word) ->
         (("--nproc-per-node", 2, "-m", "ddp"), "Here it is -n 4 for four ranks"),
         (("--log-dir", "logs", "-n", 2, "ddp.py"), "Here only -n 4 is needed"),
         (("-n", 2, "nowhere.py", "--log-dir", "x"), "there is no file nowhere.py"),
-        (("-n", 2, PROGRAMS, "--log-dir", "x"), f"there is no file {PROGRAMS}"),
+        (("-n", 2, PROGRAMS, "--log-dir", "x"), f"{PROGRAMS} is a folder: name a program in it"),
+        (("-n", 2, NOTEBOOK), f"{NOTEBOOK} is a notebook: open it in JupyterLab"),
     ],
 )
 def test_what_makes_no_sense_is_one_sentence_and_status_2(run, words, sentence) -> None:

@@ -12,6 +12,9 @@ from byhand.words import counted
 RECOMPUTE = "none", "selective", "full"
 
 
+_IN_WORDS = {"zero": "ZeRO", "sequence": "sequence parallelism", "light_ends": "light ends"}
+
+
 @dataclass(frozen=True)
 class Layout:
     """Degrees and order as byhand.rank_groups has them, and the rest of a step's settings.
@@ -61,11 +64,16 @@ class Layout:
             raise ValueError(f"recompute is {self.recompute!r}; known are {', '.join(RECOMPUTE)}")
 
     def __str__(self) -> str:
-        """dp, tp and pp, and what else differs from one rank alone."""
+        """dp, tp and pp, and what else differs from one rank alone.
+
+        >>> print(Layout(dp=4, tp=2, zero=1, sequence=True))
+        dp 4 · tp 2 · pp 1 · ZeRO 1 · sequence parallelism
+        """
         always, more = ("dp", "tp", "pp"), []
         for field in fields(self):
-            if field.name in always or getattr(self, field.name) != field.default:
-                more.append(f"{field.name} {getattr(self, field.name)}")
+            name, value = _IN_WORDS.get(field.name, field.name), getattr(self, field.name)
+            if field.name in always or value != field.default:
+                more.append(name if value is True else f"{name} {value}")
         return " · ".join(more)
 
     @property

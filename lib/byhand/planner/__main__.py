@@ -31,20 +31,24 @@ def parsed(words: Sequence[str] | None) -> argparse.Namespace:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("model", metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--ranks", type=int, required=True, help="GPUs")
-    parser.add_argument("--machine", default="h100-80gb", help=", ".join(MACHINES))
+    parser.add_argument(
+        "--machine", default="h100-80gb", help=f"{', '.join(MACHINES)}; %(default)s if none"
+    )
     parser.add_argument(
         "--batch", type=int, required=True, help="sequences of a step, on all ranks"
     )
     parser.add_argument(
         "--sequence", type=int, help="tokens of a sequence; the model's own if none"
     )
-    parser.add_argument("--precision", default="bf16", help=" or ".join(PRECISIONS))
+    parser.add_argument(
+        "--precision", default="bf16", help=f"{' or '.join(PRECISIONS)}; %(default)s if none"
+    )
     parser.add_argument(
         "--software", help=f"{', '.join(SOFTWARE)}; one that was fitted to such GPUs if none"
     )
     parser.add_argument("--memory", type=float, help="GiB of a rank; the machine's if none")
     parser.add_argument("--why", action="store_true", help="what would change the order: slower")
-    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--json", action="store_true", help="the same as JSON, for programs")
     return parser.parse_args(words)
 
 

@@ -65,12 +65,11 @@ def beyond(layout: Layout, software: str) -> list[str]:
     most = {name: max(getattr(at, name) for at in rows) for name in DEGREES}
     large = {name: getattr(layout, name) for name in DEGREES if getattr(layout, name) > most[name]}
     words = [f"{name} {number}" for name, number in large.items()]
-    ways = {"zero": "ZeRO {}", "sequence": "sequence parallelism", "recompute": "recompute {}"}
-    ways |= {"order": "order {}"}
-    for name, word in ways.items():
+    ways = {"zero": "ZeRO", "sequence": "sequence parallelism", "recompute": "recompute"}
+    for name, way in {**ways, "order": "order"}.items():
         value = getattr(layout, name)
         if value not in {getattr(at, name) for at in rows}:
-            words.append(word.format(value) if value else f"no {name}")
+            words.append((way if value is True else f"{way} {value}") if value else f"no {way}")
     return words
 
 

@@ -68,7 +68,7 @@ def search(
     >>> found = search(model, "h100-80gb", num_ranks=16, num_sequences=64, one_each=True)
     >>> layout, fastest = found[0]
     >>> print(f"{len(found)} layouts fit; the first is {layout}: {fastest.seconds:.2f} s")
-    15 layouts fit; the first is dp 16 · tp 1 · pp 1 · rows 2 · zero 2: 1.89 s
+    15 layouts fit; the first is dp 16 · tp 1 · pp 1 · rows 2 · ZeRO 2: 1.89 s
     """
     for name, count in {"num_ranks": num_ranks, "num_sequences": num_sequences}.items():
         if count < 1:

@@ -176,13 +176,14 @@ def ask(
 
 
 def find(asked: Any, known: Mapping[str, Any], what: str) -> Any:
-    """The one of that name, or the first that has it in its name; no name is taken as it is."""
+    """The one of that name, or the first whose name goes on after it: h100 is h100-80gb; no name is
+    taken as it is."""
     if not isinstance(asked, str):
         return asked
-    name = asked if asked in known else next((name for name in known if asked in name), None)
-    if not asked or name is None:
+    names = [name for name in known if name == asked or name.startswith(f"{asked}-")]
+    if not names:
         raise ValueError(f"no {what} is called {asked!r}; there are {', '.join(known)}")
-    return known[name]
+    return known[asked if asked in known else names[0]]
 
 
 def check(case: Case, layout: Layout) -> None:

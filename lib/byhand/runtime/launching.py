@@ -167,7 +167,10 @@ def check_arguments(fn: Any, world_size: int, args: Any, options: Options) -> No
         LaunchError: this process is itself a rank.
     """
     if "BYHAND_WORLD_SIZE" in os.environ:
-        raise LaunchError("launch was called on a rank; only the notebook starts ranks")
+        raise LaunchError(
+            "launch was called on a rank, and ranks start no others. (A program that calls launch "
+            "runs with plain python: python -m byhand has started its ranks already.)"
+        )
     if not callable(fn):
         raise ValueError(f"launch runs a function; {fn!r} is {an(type(fn).__name__)}")
     if any(map(_is_async, (fn, type(fn).__call__))):

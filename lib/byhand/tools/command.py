@@ -179,7 +179,16 @@ def _understood(asked: argparse.Namespace) -> VirtualNetwork | None:
         ValueError: it does not; the sentence says why.
     """
     if not asked.is_module and not os.path.isfile(asked.program):
-        raise ValueError(f"there is no file {asked.program}")
+        is_folder = os.path.isdir(asked.program)
+        raise ValueError(
+            f"{asked.program} is a folder: name a program in it"
+            if is_folder
+            else f"there is no file {asked.program}"
+        )
+    if not asked.is_module and asked.program.endswith(".ipynb"):
+        raise ValueError(
+            f"{asked.program} is a notebook: open it in JupyterLab, or give it to autograder run"
+        )
     if asked.is_module and not _is_there(asked.program.partition(".")[0]):
         raise ValueError(f"there is no module {asked.program}")
     for path, name in ((asked.trace, "run.json"), (asked.timeline, "run.svg")):

@@ -10,10 +10,11 @@ Exit status 0: the lectures run here. 1: something they need is missing.
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from byhand.words import counted
 
@@ -133,8 +134,9 @@ CHECKS: dict[str, Callable[[], str]] = {
 NEEDED = ("torch", "ranks")  # by the lectures
 
 
-def main() -> int:
+def main(words: Sequence[str] = ()) -> int:
     """Print a line for each check, a fix below what is missing; 0 when the lectures run here."""
+    argparse.ArgumentParser("python -m byhand.tools.doctor", description=__doc__).parse_args(words)
     print(f"{'':16} {'here':5} found")
     missing = []
     for name, check in CHECKS.items():
@@ -169,4 +171,4 @@ def _sum_of_ranks(rank: int, world_size: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
