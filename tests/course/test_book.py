@@ -192,7 +192,7 @@ UNFOLD = "for (const fold of document.querySelectorAll('details')) fold.open = t
 MOVED = [
     "planner",
     *("lectures/02_collectives", "lectures/03_all_reduce", "lectures/04_communication_cost"),
-    *("lectures/05_data_parallel", "lectures/09_pipeline_parallel"),
+    "lectures/09_pipeline_parallel",
     *("lectures/10_pipeline_schedules", "lectures/11_rank_groups", "lectures/14_expert_parallel"),
     "lectures/16_fault_tolerance",
 ]
