@@ -53,6 +53,7 @@ def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None)
     for each student, or files called STUDENT_anything.ipynb. Who is who is kept in students.json.
     Canvas does not say when work came: let its late policy take points off.
     """
+    from autograder.collect.door import FOREIGN, opened
     from autograder.collect.hand_ins import LATE
     from autograder.collect.hand_ins import collect as collecting
 
@@ -66,6 +67,10 @@ def collect(where: Places, assignment: str, inbox: Path, worksheet: Path | None)
         click.echo(f"  left out {sentence}")
     if late:
         click.echo(f"  {len(late)} {LATE.format(', '.join(late))}")
+    for student in found:
+        _, standing, why = opened(where, student, name)
+        if standing == FOREIGN:
+            click.echo(f"  {student}: {why}")
 
 
 @command

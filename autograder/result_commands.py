@@ -35,17 +35,18 @@ def feedback(
     where: Places, assignments: tuple[str, ...], students: tuple[str, ...], moodle: Path | None
 ) -> None:
     """Write a page for each student: verdicts, messages, and their code."""
-    from autograder.report.feedback import for_moodle, write_feedback
+    from autograder.report.feedback import for_moodle, moodle_folders, write_feedback
 
     names = chosen_assignments(where, assignments)
     if moodle and len(names) != 1:
         raise CourseError("a zip of Moodle's is of one assignment: name it")
+    folders = moodle_folders(names[0], moodle) if moodle else {}  # before a page is written
     pages = write_feedback(where, names, list(students))
     if not pages:
         raise CourseError("there is nothing to return yet: run autograder grade first")
     click.echo(f"{counted(len(pages), 'page')} in {where.feedback}")
-    if moodle:
-        path, left = for_moodle(where, names[0], moodle, pages)
+    if folders:
+        path, left = for_moodle(where, names[0], folders, pages)
         click.echo(f"{path} is for Moodle to take")
         if left:
             click.echo(told([f"  {sentence}" for sentence in left]))

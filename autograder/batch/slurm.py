@@ -220,7 +220,8 @@ def _submit(shards: list[Shard], folder: Path, request: Request) -> None:
         jobs = executor.map_array(Shard.do, shards)
     except Exception as error:  # submitit wraps what sbatch said in errors of several kinds
         said = [line.strip() for line in str(error).splitlines() if line.strip()]
-        raise CourseError(f"Slurm refuses the jobs: {said[-1] if said else error!r}") from error
+        why = said[-1] if said else repr(error)
+        raise CourseError(f"Slurm refuses the jobs: {why} (does sinfo answer here?)") from error
     for shard, job in zip(shards, jobs, strict=True):
         shard.job = job
 

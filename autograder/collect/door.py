@@ -67,7 +67,7 @@ def opened(where: Places, student: str, assignment: str) -> tuple[list[Cell], st
             given[f"the lecture {path.stem}"] = _names(path, path.stat().st_mtime_ns)
     other = max(given, key=lambda one: (len(names & given[one]), one == assignment))
     if other != assignment:
-        why = f"This is the notebook of {other}, not of {assignment}: it was not graded."
+        why = f"This is the notebook of {other}, not of {assignment}: it is not graded."
         return [], FOREIGN, f"{why} Hand in {stem}.ipynb of {assignment}."
     return cells, "", ""
 

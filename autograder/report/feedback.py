@@ -58,25 +58,33 @@ def write_feedback(where: Places, assignments: list[str], students: list[str]) -
     return pages
 
 
-def for_moodle(
-    where: Places, assignment: str, download: Path, pages: list[Path]
-) -> tuple[Path, list[str]]:
-    """A zip of these pages, each in the folder that Moodle's own download had for the student.
-
-    Also a sentence for each folder and page that has none. Moodle's number says whose page is
-    whose: two people may have one name, and the class may spell one otherwise.
+def moodle_folders(assignment: str, download: Path) -> dict[str, str]:
+    """The folder of each participant in Moodle's own download, by Moodle's number.
 
     Raises:
         CourseError: nothing in the download is called as Moodle calls it.
     """
-    lms, left, packed = f"{MOODLE} {assignment}", [], io.BytesIO()
-    known, of = who_is_who(where).get(lms, {}), {page.parts[-3]: page for page in pages}
+    lms = f"{MOODLE} {assignment}"
     senders = {file.path.parts[0]: sender_of(file.path, assignment) for file in files(download)}
     folders = {one.number: first for first, one in senders.items() if one and one.lms == lms}
     if not folders:
         raise CourseError(
             f"{download} is no download of Moodle's: it has no NAME_NUMBER{SENT}file_"
         )
+    return folders
+
+
+def for_moodle(
+    where: Places, assignment: str, folders: dict[str, str], pages: list[Path]
+) -> tuple[Path, list[str]]:
+    """A zip of these pages, each in the folder that Moodle's own download had for the student.
+
+    Also a sentence for each folder and page that has none. Moodle's number says whose page is
+    whose: two people may have one name, and the class may spell one otherwise.
+    """
+    left, packed = [], io.BytesIO()
+    known = who_is_who(where).get(f"{MOODLE} {assignment}", {})
+    of = {page.parts[-3]: page for page in pages}
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for number, first in folders.items():
             if page := of.pop(known.get(number, ""), None):

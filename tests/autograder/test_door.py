@@ -110,6 +110,7 @@ def test_no_name_stops_collect(graded):
     said = graded[1]["collect"]
     assert said.exit_code == 0
     assert "collected 6 submissions" in said.output
+    assert "\n  cem-5: This is the notebook of 02_other, not of 01_tiny: it is not" in said.output
 
 
 def test_grades_last_table_names_what_lies_in_the_way_of_a_mark(graded):
@@ -216,7 +217,7 @@ def test_a_lecture_is_told_from_the_exercises_and_an_exercise_with_cells_of_one_
     nbformat.write(lecture, path)
     assert opened(theirs, "ada", "01_ranks")[1:] == (
         FOREIGN,
-        "This is the notebook of the lecture 01_ranks, not of 01_ranks: it was not graded."
+        "This is the notebook of the lecture 01_ranks, not of 01_ranks: it is not graded."
         " Hand in ranks.ipynb of 01_ranks.",
     )
     lecture.cells += nbformat.read(theirs.released("01_ranks"), as_version=4).cells

@@ -472,7 +472,9 @@ def test_pages_go_into_moodles_folders_by_number(where, monkeypatch, tmp_path):
     pages = {who: where.feedback / who / NAME / "tiny.html" for who in whose.values()}
     assert found == {name: pages[who].read_text() for name, who in want.items()}
     given[-1] = str(where.submitted)
+    shutil.rmtree(where.feedback)
     assert "is no download of Moodle's" in CliRunner().invoke(cli.main, given).output
+    assert not where.feedback.exists()
 
 
 # Again

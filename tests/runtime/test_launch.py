@@ -958,14 +958,20 @@ def test_a_fork_server_that_forks_much_makes_its_list_of_pages_short():
         pytest.skip(f"this machine gave {found} KB in large pages")
 
 
-def cached_rules(rank, world_size):
-    from torch._dynamo.trace_rules import get_torch_obj_rule_map
+def rules_and_optimizer(rank, world_size):
+    """How many rules of torch's compiler are cached here, if it is here; then load and use it."""
+    rules = sys.modules.get("torch._dynamo.trace_rules")
+    cached = rules and rules.get_torch_obj_rule_map.cache_info().currsize
+    torch.optim.SGD([torch.zeros(1)], 0.1).zero_grad()
+    return cached
 
-    return get_torch_obj_rule_map.cache_info().currsize
 
-
-def test_a_rank_inherits_no_cache_that_joining_its_world_would_empty():
-    assert launch(cached_rules, 2, setup=False).results == [0, 0]
+def test_torchs_compiler_is_loaded_when_a_rank_has_and_the_next_inherit_no_cache_of_it():
+    with Launcher() as launcher:
+        launch_on(launcher, lambda rank, world_size: torch.ones(1) + 1, 2, memory=True)
+        first = launch_on(launcher, rules_and_optimizer, 2).results
+        then = launch_on(launcher, rules_and_optimizer, 2, setup=False).results
+    assert (first, then) == ([None] * 2, [0] * 2)
 
 
 def test_a_ranks_tensors_travel_without_a_look_at_every_module(monkeypatch):

@@ -72,6 +72,10 @@ WAYS = {  # of a model's blocks, by how much of them is computed again
 class Sampled(TorchDispatchMode):
     """Notes after each operation what this rank holds."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # it loads torch's compiler, else
+
     def __init__(self) -> None:
         super().__init__()
         self.samples: list[int] = []

@@ -38,6 +38,7 @@ from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
 
 MAX_TEXT = 20_000
+COMPILER = "torch._dynamo"  # torch's; torch.optim loads it, too, which takes a second
 WAKE = b"."
 _RUNTIME = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
@@ -188,17 +189,15 @@ def _end_unless(own: int) -> None:
 
 
 def _loaded_since(known: int) -> dict[str, str]:
-    """The files of this library's modules that came after the first `known` of all, by name.
+    """The files of this library's modules that came after the first `known` of all, by name, and of
+    torch's compiler.
 
     The others it does not touch: to look at a name is to copy the page of memory that it is on.
     """
     new = itertools.islice(reversed(sys.modules), max(0, len(sys.modules) - known))
-    ours = {name: getattr(sys.modules[name], "__file__", None) for name in new if _is_ours(name)}
-    return {name: file for name, file in ours.items() if isinstance(file, str)}
-
-
-def _is_ours(module: str) -> bool:
-    return module.startswith("byhand.")
+    some = [name for name in new if name.startswith("byhand.") or name == COMPILER]
+    files = {name: getattr(sys.modules[name], "__file__", None) for name in some}
+    return {name: file for name, file in files.items() if isinstance(file, str)}
 
 
 def _error(error: BaseException) -> dict[str, Any]:

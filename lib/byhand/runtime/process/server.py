@@ -1,6 +1,7 @@
 """The process from which every rank is forked: it imports torch once, and then only forks.
 
-But for modules of this library, which it loads when a rank has: the ranks after it have them.
+But for modules of this library, and torch's compiler, which it loads when a rank has: the ranks
+after it have them.
 
 Started as `python -m byhand.runtime.process.server FD`, where FD is a socket to the notebook's
 process. It has no threads but OpenBLAS's, which that ends before a fork, so forking is safe; and it
@@ -172,7 +173,12 @@ class Server:
         keep()
 
     def do_fresh(self, message: dict[str, Any], fds: list[int]) -> None:
-        """Fork a server like this one, whose ranks live in a place of their own."""
+        """Fork a server like this one, whose ranks live in a place of their own.
+
+        What ranks load that nobody trusts is handed on to none, so it has what an optimizer needs.
+        """
+        if not message["place"].trusted and rank_process.COMPILER not in sys.modules:
+            self.do_load({"modules": [rank_process.COMPILER]}, fds)
         team = self.teams.setdefault(message["team"], Processes())
 
         def body() -> None:
@@ -295,14 +301,14 @@ def get_ready() -> None:
     torch.set_num_threads(1)
     hooks.install()
     rank_process.rehearse()
-    with contextlib.suppress(KeyError, AttributeError):  # not there: nor is what it saves
-        # A rank empties these when it joins its world, and would copy their pages to do so.
-        sys.modules["torch._dynamo"].trace_rules.clear_lru_cache()
     keep()
 
 
 def keep() -> None:
     """Look through none of today's objects again: a collection in a child would copy them."""
+    with contextlib.suppress(KeyError, AttributeError):  # not there: nor is what it saves
+        # A rank empties these when it joins its world, and would copy their pages to do so.
+        sys.modules["torch._dynamo"].trace_rules.clear_lru_cache()
     gc.collect()
     gc.freeze()
 

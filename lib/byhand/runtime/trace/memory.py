@@ -38,6 +38,12 @@ class _Held(weakref.ref):
 class HeldBytes(TorchDispatchMode):
     """While entered, counts what live tensors hold; `peak_bytes` is the most."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """False, or torch loads its compiler, which takes as long as torch itself, to leave
+        `__torch_dispatch__` out of what it compiles, and goes through it at each operation."""
+        return False
+
     def __init__(self) -> None:
         super().__init__()
         self.peak_bytes = 0

@@ -42,8 +42,8 @@ TP, KEPT, AGAIN = "tensor", "sequence, kept whole", "sequence, gathered twice"
 NAMES = {
     "alone": "one rank",
     TP: "tp",
-    KEPT: "by token, u kept whole",
-    AGAIN: "by token, gathered twice",
+    KEPT: "tp + sp, u kept whole",
+    AGAIN: "tp + sp, gathered twice",
 }
 INPUTS, MASKS, SCORES = "inputs of the column layers", "masks of the dropouts", "attention's scores"
 

@@ -29,9 +29,9 @@ def block_picture(num_ranks: int) -> CourseFigure:
 
 
 # What a rank does: how long, what it computes, and what begins to travel, of which tensor. On
-# eight ranks: by token, norm, dropout and residual sum take an eighth of tp's time, and an
+# eight ranks: in tp + sp, norm, dropout and residual sum take an eighth of tp's time, and an
 # all-reduce takes 0.77 times as long as grad_A, as in lecture 07. With these lengths tp's forward
-# is to that by token as 7.7 to 7.2, and backward as 11.9 to 11.8 (Korthikanti's table 4).
+# is to that of tp + sp as 7.7 to 7.2, and backward as 11.9 to 11.8 (Korthikanti's table 4).
 HALF: dict[str, dict[str, tuple[tuple, ...]]] = {
     "forward": {
         "tp": (
@@ -42,7 +42,7 @@ HALF: dict[str, dict[str, tuple[tuple, ...]]] = {
             (3.84, "", "all_reduce", "y"),
             (0.86, "dropout, +"),
         ),
-        "by token": (
+        "tp + sp": (
             (0.06, "norm"),
             (1.92, "", "all_gather", "u"),
             (5, "A"),
@@ -62,7 +62,7 @@ HALF: dict[str, dict[str, tuple[tuple, ...]]] = {
             (5, "grad_A", "all_reduce", "grad_u"),
             (0.89, "norm"),
         ),
-        "by token": (
+        "tp + sp": (
             (0.19, "dropout, +"),
             (1.92, "", "all_gather", "grad_y"),
             (5, "grad_B"),
@@ -80,14 +80,14 @@ TRAVELS = {"all_reduce": 3.84, "all_gather": 1.92, "reduce_scatter": 1.92}  # ho
 
 
 def half_picture() -> CourseFigure:
-    """Half a layer over time, in tp and by token: what a rank computes, and what travels."""
+    """Half a layer over time, in tp and in tp + sp: what a rank computes, and what travels."""
     panels = []
     for phase, ways in HALF.items():
         bars = [bar for row, steps in enumerate(ways.values()) for bar in _bars(row, steps)]
         panels.append(Panel([*ways], bars, phase))
     key = {"products, GELU": style.COMPUTE, "norm, dropout, residual sum": CUT}
     key |= {op.replace("_", "-"): style.OP_COLOURS[op] for op in TRAVELS}
-    title = "By token a rank waits longer, and its norms and dropouts take less"
+    title = "In tp + sp a rank waits longer, and its norms and dropouts take less"
     unit = "time →, drawn, not measured"
     figure = over_time(panels, title, key, unit, row_inches=0.6, ground=False)
     for axes, ways in zip(figure.axes, HALF.values(), strict=True):
@@ -145,7 +145,7 @@ def saved_bars(num_ranks: int = 8, positions: int = 2048) -> CourseFigure:
         return layers * activation_bytes(way, *sizes, scores=scores) / 1e9
 
     rows, ends = {}, []
-    ways = {"tp": ("tensor", True), "by token,\ngathered twice": (WAYS[3], True)}
+    ways = {"tp": ("tensor", True), "tp + sp,\ngathered twice": (WAYS[3], True)}
     ways["and scores\ncomputed again"] = WAYS[3], False
     for name, (way, scores) in ways.items():
         copies, own = gigabytes(way, float("inf")), gigabytes(way, num_ranks)
