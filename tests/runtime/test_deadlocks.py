@@ -14,7 +14,6 @@ import pytest
 import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import init_device_mesh
-from torch.testing._internal.distributed import fake_pg  # noqa: F401  # registers its backend
 
 from byhand import DeadlockError, RankError, launch
 from byhand.runtime import DeadlineError
@@ -324,6 +323,8 @@ def groups_of_many_kinds(rank, world_size):
     dist.new_group([0, 1, 3])
     if rank != 2:
         groups.append(dist.new_group([0, 1, 3], **alone))
+    from torch.testing._internal.distributed import fake_pg  # noqa: F401  # registers its backend
+
     dist.new_group([0, 1, 2, 3], backend="fake", **alone)  # as with NCCL, nobody waits here
     for group in groups:
         dist.all_reduce(torch.ones(1), group=group)

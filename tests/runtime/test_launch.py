@@ -30,7 +30,7 @@ from torch.nn.parallel import DistributedDataParallel
 from waiting import wait_until
 
 import byhand
-from byhand import PerRank, RankError, call, cleanup, launch, setup
+from byhand import PerRank, RankError, VirtualNetwork, call, cleanup, launch, setup
 from byhand.runtime import (
     DeadlineError,
     Launcher,
@@ -108,6 +108,19 @@ def test_what_a_rank_loaded_of_the_library_the_next_ranks_have():
     with Launcher() as launcher:
         runs = [launch_on(launcher, is_there, 2).results for _ in range(3)]
     assert runs == [[False] * 2, [True] * 2, [True] * 2]
+
+
+@pytest.mark.network
+def test_so_have_those_on_a_virtual_network():
+    def is_there(rank: int, world_size: int) -> bool:
+        there = "torch._dynamo" in sys.modules
+
+        return there
+
+    with Launcher() as launcher:
+        wires = VirtualNetwork(2, 1)
+        runs = [launch_on(launcher, is_there, 2, network=wires).results for _ in range(2)]
+    assert runs == [[False] * 2, [True] * 2]
 
 
 def test_a_module_without_a_file_is_left_to_the_rank_that_made_it():

@@ -74,6 +74,8 @@ class Launcher:
             self.start()
             calls = pickled()
             self._client.wait_until_ready()  # which no deadline counts
+            if asked.may_leave:
+                self._client.load_for_programs()  # nor this
             spec = {
                 "world_size": world_size,
                 "threads": asked.threads_per_rank,
@@ -251,16 +253,16 @@ class Launcher:
     def _warm_up(self, spec: dict[str, Any], last: ForkedTeam) -> None:
         """Fork the ranks that the next launch of this kind will use; they connect and wait.
 
-        What the last ones had to load of this library, these have.
+        What the last ones had to load, all that are forked from now on have.
         """
         kept = self._warm_teams and spec["setup"] and spec["world_size"] <= WARM_RANKS
-        if not kept or _key(spec) in self._warm:
-            return
         with contextlib.suppress(LaunchError, OSError):
-            while len(self._warm) >= self._warm_teams or self._waiting(spec) > WARM_RANKS:
-                self._warm.pop(next(iter(self._warm))).end()
             if self.place.trusted:
                 last.hand_on()
+            if not kept or _key(spec) in self._warm:
+                return
+            while len(self._warm) >= self._warm_teams or self._waiting(spec) > WARM_RANKS:
+                self._warm.pop(next(iter(self._warm))).end()
             self._warm[_key(spec)] = self._client.fork_team(spec)
 
     def _waiting(self, spec: dict[str, Any]) -> int:

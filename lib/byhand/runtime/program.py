@@ -18,6 +18,8 @@ import threading
 from dataclasses import dataclass
 from types import ModuleType
 
+COMPILER = "torch._dynamo"  # torch's; who uses an optimizer of torch loads it, which takes a second
+
 
 @dataclass(frozen=True)
 class Program:

@@ -22,6 +22,7 @@ from byhand.runtime.messages import receive_message, send_message
 from byhand.runtime.process.member import Deadline, Member, read_all
 from byhand.runtime.process.team import STACK_SECONDS, Team
 from byhand.runtime.process.whereabouts import folder
+from byhand.runtime.program import COMPILER
 from byhand.runtime.system import PORTABLE, STACK_SIGNAL, new_file, new_mark
 from byhand.runtime.trace.log import CAPACITY, add_call_of_the_killed
 from byhand.words import counted
@@ -192,6 +193,15 @@ class ForkClient:
             self._loaded.update({file: _written(file) for file in new.values()})
             self.send({"do": "load", "modules": sorted(new)})
 
+    def load_for_programs(self) -> None:
+        """Return when the server has loaded what a program's optimizer needs, once for all ranks.
+
+        Raises:
+            LaunchError: it does not answer.
+        """
+        self.send({"do": "load", "modules": [COMPILER]})
+        self.count()
+
     def _wait_for_room(self, deadline: Deadline | None, rank: int, world_size: int) -> None:
         """Return when the server has taken in most of what it was asked."""
         if deadline is None or self.connection.fileno() < 0:
@@ -361,7 +371,7 @@ class ForkedTeam(Team):
         return {int(rank): seconds for rank, seconds in times.items()}
 
     def hand_on(self) -> None:
-        """Have the server load what these ranks loaded of this library: those after them have it.
+        """Have the server load what these ranks had to: those after them have it.
 
         Raises:
             SandboxError: the server is gone.

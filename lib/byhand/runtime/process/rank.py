@@ -31,14 +31,13 @@ from byhand.runtime.messages import headed, receive_message
 from byhand.runtime.process import world as process_group
 from byhand.runtime.process.place import Place
 from byhand.runtime.process.whereabouts import go_there
-from byhand.runtime.program import run_exit_functions
+from byhand.runtime.program import COMPILER, run_exit_functions
 from byhand.runtime.system import STACK_SIGNAL, new_file, rewrite
 from byhand.runtime.trace.log import LogWriter
 from byhand.runtime.trace.memory import HeldBytes
 from byhand.runtime.trace.recorder import Recorder
 
 MAX_TEXT = 20_000
-COMPILER = "torch._dynamo"  # torch's; torch.optim loads it, too, which takes a second
 WAKE = b"."
 _RUNTIME = os.path.dirname(os.path.dirname(__file__)) + os.sep
 

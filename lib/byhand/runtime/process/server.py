@@ -40,6 +40,7 @@ from byhand.runtime import system
 from byhand.runtime.messages import receive_message, send_message
 from byhand.runtime.process import rank as rank_process
 from byhand.runtime.process.place import OPEN, Place
+from byhand.runtime.program import COMPILER
 from byhand.runtime.trace import hooks
 
 TIDY_SECONDS = 1.0
@@ -175,10 +176,10 @@ class Server:
     def do_fresh(self, message: dict[str, Any], fds: list[int]) -> None:
         """Fork a server like this one, whose ranks live in a place of their own.
 
-        What ranks load that nobody trusts is handed on to none, so it has what an optimizer needs.
+        What ranks load that nobody trusts is handed on to none: it has what an optimizer needs.
         """
-        if not message["place"].trusted and rank_process.COMPILER not in sys.modules:
-            self.do_load({"modules": [rank_process.COMPILER]}, fds)
+        if not message["place"].trusted and COMPILER not in sys.modules:
+            self.do_load({"modules": [COMPILER]}, fds)
         team = self.teams.setdefault(message["team"], Processes())
 
         def body() -> None:
