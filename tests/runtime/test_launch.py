@@ -114,7 +114,7 @@ def test_what_a_rank_loaded_of_the_library_the_next_ranks_have():
 def test_so_have_those_on_a_virtual_network():
     def is_there(rank: int, world_size: int) -> bool:
         there = "torch._dynamo" in sys.modules
-
+        torch.optim.SGD([torch.zeros(1)], 0.1).zero_grad()
         return there
 
     with Launcher() as launcher:
