@@ -254,7 +254,7 @@ def _run(asked: argparse.Namespace, network: VirtualNetwork | None) -> int:
     except LaunchError as error:
         if output.unread is not None:  # that is no fault of the program's
             return _unread(output.unread)
-        print(f"\nbyhand: {_explained(error)}", file=sys.stderr)
+        print(f"\n{_explained(error)}", file=sys.stderr)
         _write(error.run, asked)
         return _status(error)
     except OSError as error:  # no room for so many ranks' pipes
@@ -293,19 +293,22 @@ def _unread(error: OSError) -> int:
 
 
 def _explained(error: LaunchError) -> str:
-    """What went wrong, and where no GPU is, whether that may be why."""
+    """Who speaks, what went wrong, and where no GPU is, whether that may be why."""
     from byhand.runtime.errors import with_table
 
     raised = getattr(error, "exception", None)
     if raised == "NCCLError":
-        return f"{error.sentence.partition(': ')[2]}. --backend gloo stands in for it"
+        return f"byhand: {error.sentence.partition(': ')[2]}. --backend gloo stands in for it"
     if raised == "SystemExit":
         _, _, whole = getattr(error, "traceback", "").partition("\nSystemExit: ")
         sentence = error.sentence.replace("raised SystemExit", "called sys.exit")
-        return with_table("\n".join([sentence, *whole.splitlines()[1:]]), error.reports)
+        said = "\n".join([f"byhand: {sentence}", *whole.splitlines()[1:]])
+        return with_table(said, error.reports)
+    told, trace = f"byhand: {error.sentence}", getattr(error, "traceback", "").rstrip()
+    told = with_table(f"{told}\n\n{trace}" if trace else told, error.reports)
     if not _CUDA.search(error.sentence) or _has_gpu():
-        return str(error)
-    return f"{error}\n\nThere is no GPU here that torch can use: the program itself asks for one."
+        return told
+    return f"{told}\n\nThere is no GPU here that torch can use: the program itself asks for one."
 
 
 def _has_gpu() -> bool:
