@@ -110,6 +110,21 @@ def test_what_a_rank_loaded_of_the_library_the_next_ranks_have():
     assert runs == [[False] * 2, [True] * 2, [True] * 2]
 
 
+def test_so_have_the_next_where_the_ranks_raised():
+    def is_there(rank: int, world_size: int) -> bool:
+        there = "byhand.figures.lanes" in sys.modules
+        import byhand.figures.lanes  # noqa: F401
+
+        if not there:
+            raise ValueError("a first try")
+        return there
+
+    with Launcher() as launcher:
+        with pytest.raises(RankError, match="a first try"):
+            launch_on(launcher, is_there, 2)
+        assert launch_on(launcher, is_there, 2).results == [True] * 2
+
+
 @pytest.mark.network
 def test_so_have_those_on_a_virtual_network():
     def is_there(rank: int, world_size: int) -> bool:

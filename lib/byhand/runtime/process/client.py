@@ -200,7 +200,8 @@ class ForkClient:
             LaunchError: it does not answer.
         """
         self.send({"do": "load", "modules": [COMPILER]})
-        self.count()
+        self.send({"do": "count"})
+        self.expect("count", START_SECONDS)  # a cluster's disk may be slow to give it
 
     def _wait_for_room(self, deadline: Deadline | None, rank: int, world_size: int) -> None:
         """Return when the server has taken in most of what it was asked."""

@@ -98,7 +98,7 @@ def main(fds: list[int], spec: dict[str, Any], place: Place) -> None:
         rewrite(result_fd, headed(header))
         place.dump(value, result_fd)
     except BaseException as error:
-        rewrite(result_fd, headed(_error(error)))
+        rewrite(result_fd, headed(_error(error) | {"loaded": _loaded_since(known)}))
     with contextlib.suppress(ConnectionError):  # the team is ended already
         control.sendall(WAKE)
         if may_leave:  # after it was told what went wrong, for this may take long, or for ever
