@@ -390,7 +390,7 @@ def held_bars(title: str, names: Iterable[str], memory: float = 80e9) -> Figure:
         held = CONFIGURATIONS[name].held()
         bars = [(kind, held.get(kind, 0.0), hue) for kind, hue in hues.items()]
         rows[name] = [Line(bars, num_bytes_text(sum(held.values())))]
-    told = f"held by a rank of the first stage (frame: the GPU's {num_bytes_text(memory)})"
+    told = f"held by a rank of the first stage (the axis ends at a GPU's {num_bytes_text(memory)})"
     figure = stacked({"": rows}, title, told, hues, memory)
     figure.axes[0].xaxis.set_major_formatter(lambda value, _: num_bytes_text(value))
     return figure
