@@ -110,6 +110,24 @@ def test_what_a_rank_loaded_of_the_library_the_next_ranks_have():
     assert runs == [[False] * 2, [True] * 2, [True] * 2]
 
 
+def test_of_what_cloudpickle_brings_with_a_function_the_next_ranks_have_torch_distributeds():
+    """With `dist` and `torch.tensor` comes torch.distributed.tensor, if the notebook has that."""
+    importlib.import_module("torch.distributed.tensor")
+
+    def ones(rank: int, world_size: int) -> float:
+        tensor = torch.tensor([1.0])
+        dist.all_reduce(tensor)
+        return float(tensor)
+
+    def is_there(rank: int, world_size: int) -> bool:
+        return "torch.distributed.tensor" in sys.modules
+
+    with Launcher() as launcher:
+        before = launch_on(launcher, is_there, 2).results
+        assert launch_on(launcher, ones, 2).results == [2, 2]
+        assert (before, launch_on(launcher, is_there, 2).results) == ([False] * 2, [True] * 2)
+
+
 def test_so_have_the_next_where_the_ranks_raised():
     def is_there(rank: int, world_size: int) -> bool:
         there = "byhand.figures.lanes" in sys.modules

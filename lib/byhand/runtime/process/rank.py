@@ -40,6 +40,7 @@ from byhand.runtime.trace.recorder import Recorder
 MAX_TEXT = 20_000
 WAKE = b"."
 _RUNTIME = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_HANDED_ON = "byhand.", "torch.distributed."
 
 
 def rehearse() -> None:
@@ -188,13 +189,15 @@ def _end_unless(own: int) -> None:
 
 
 def _loaded_since(known: int) -> dict[str, str]:
-    """The files of this library's modules that came after the first `known` of all, by name, and of
-    torch's compiler.
+    """The files of modules that came after the first `known` of all, by name: of this library's, of
+    torch's compiler, and of what is below torch.distributed.
 
+    Of the last cloudpickle sends more than a function uses: one with `dist` and `torch.tensor`
+    brings torch.distributed.tensor to each rank, and sympy with it, if the notebook has loaded it.
     The others it does not touch: to look at a name is to copy the page of memory that it is on.
     """
     new = itertools.islice(reversed(sys.modules), max(0, len(sys.modules) - known))
-    some = [name for name in new if name.startswith("byhand.") or name == COMPILER]
+    some = [name for name in new if name.startswith(_HANDED_ON) or name == COMPILER]
     files = {name: getattr(sys.modules[name], "__file__", None) for name in some}
     return {name: file for name, file in files.items() if isinstance(file, str)}
 
