@@ -32,6 +32,7 @@ from byhand.zero.stages import ShardedGradients, ShardedOptimizer, ShardedParame
 
 if TYPE_CHECKING:  # ranks import this module, and matplotlib would cost each of them a second
     from byhand.figures import Span
+    from byhand.figures.style import CourseFigure
 
 VARIANTS: dict[str, Callable[..., Any]] = {
     "stage 1": ShardedOptimizer,
@@ -72,6 +73,35 @@ def _looks_into(shard: Tensor, whole: Tensor | None) -> bool:
 
 def _bytes(tensor: Tensor | None) -> int:
     return 0 if tensor is None else tensor.nbytes
+
+
+MOMENTS = "F0", "F1", "F2", "B2", "B1", "B0", "step"  # forward and backward of three units
+
+
+def whole_at_moments() -> CourseFigure:
+    """Of three units, what is whole on a rank at each moment of a step: stages 1, 2 and 3."""
+    from byhand.figures import style
+    from byhand.figures.cells import Cell, cells
+
+    backward = {2: 3, 1: 4, 0: 5}  # when backward makes a unit's gradient
+    always: list[Iterable[int]] = [range(7)] * 3
+    piling_up: list[Iterable[int]] = [range(backward[unit], 7) for unit in range(3)]
+    sent_at_once: list[Iterable[int]] = [range(at, at + 2) for at in (5, 4, 3)]
+    in_use: list[Iterable[int]] = [(unit, backward[unit]) for unit in range(3)]
+    stages = {"Stage 1": (always, piling_up), "Stage 2": (always, sent_at_once)}
+    stages["Stage 3"] = (in_use, sent_at_once)
+    kinds = [f"{kind} {unit}" for kind in ("weights", "gradient") for unit in range(3)]
+    colours = [style.STATE_COLOURS[kind] for kind in ("weights", "gradients") for _ in range(3)]
+    title = "Stage by stage, less is whole on a rank, and for a shorter time"
+    with style.plot(2.3, title, 1, 3) as (figure, panels):
+        for axes, (stage, (weights, gradients)) in zip(panels, stages.items(), strict=True):
+            rows = [*weights, *gradients]
+            filled = [Cell(r, c, [colours[r]]) for r, row in enumerate(rows) for c in row]
+            names = kinds if stage == "Stage 1" else [""] * len(kinds)
+            cells(axes, names, len(MOMENTS), filled, stage)
+            look = {"fontsize": style.SMALL_POINTS}
+            axes.set_xticks([c + 0.5 for c in range(len(MOMENTS))], MOMENTS, **look)
+    return figure
 
 
 def peaks(variant: str, world_size: int, width: int = 128, depth: int = 12) -> float:

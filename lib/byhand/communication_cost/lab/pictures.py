@@ -213,7 +213,9 @@ def draw_two_hosts() -> CourseFigure:
             axes.text(left - 0.12, 0.55, name, weight="bold")
             for top, host in ((0.8, "host 0"), (1.7, "host 1")):
                 ends = [places[0], places[-1]]
-                axes.plot(ends, [top, top], color=inside, lw=2 if rings else 8, zorder=1)
+                axes.plot(ends, [top, top], color=inside, lw=8, zorder=1)
+                if rings:
+                    axes.plot(ends, [top, top], color=strong, lw=2, zorder=1)
                 for x in places:
                     pen.box(axes, (x - 0.12, top - 0.12), (0.24, 0.24), style.COMPUTE)
                 pen.small(axes, (left - 0.2, top), host, ha="right")

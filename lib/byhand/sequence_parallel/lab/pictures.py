@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from byhand.figures import pen, shard_picture, style
 from byhand.figures.bars import Line, stacked
+from byhand.figures.cells import Cell, cells
 from byhand.figures.lanes import Bar, Panel, over_time
 from byhand.figures.style import CourseFigure
 from byhand.sequence_parallel.formulas import WAYS, activation_bytes
@@ -26,6 +27,50 @@ def block_picture(num_ranks: int) -> CourseFigure:
     }
     title = "u comes in by token, and y leaves by token"
     return shard_picture(lines, {"T": 0.72, "D": 0.6, "4D": 1.3}, num_ranks, title)
+
+
+CUT = style.OP_COLOURS["broadcast"]  # what is cut by token
+
+# What a layer keeps for each token and feature, in its order: bytes, and who has it in tp + sp.
+KEPT = (
+    ("norm's\ninput", 2, "token"),
+    ("column's\ninput u", 2, "all"),
+    ("q, k, v,\nheads", 8, "feature"),
+    ("dropout's\nmask", 1, "token"),
+    ("norm's\ninput", 2, "token"),
+    ("column's\ninput u", 2, "all"),
+    ("both sides\nof GELU", 16, "feature"),
+    ("dropout's\nmask", 1, "token"),
+)
+SENT = {"tp": {3: "all-\nreduce", 7: "all-\nreduce"}, "tp + sp": {1: "g", 3: "ḡ", 5: "g", 7: "ḡ"}}
+
+
+def layer_picture() -> CourseFigure:
+    """What forward keeps through a layer, under tp and tp + sp: whole on each rank, or shared out.
+
+    At the edge between two cells stands the message that is sent there.
+    """
+    looks = {"whole on every rank": style.HELD_COLOURS["copies"]}
+    looks |= {"by feature": style.COMPUTE, "by token": CUT}
+    whole, by_feature, by_token = looks.values()
+    colours = {"token": (whole, by_token), "feature": (by_feature,) * 2, "all": (whole,) * 2}
+    filled = [
+        Cell(row, column, [colours[who][row]], f"{size}" + "/n" * (colours[who][row] != whole))
+        for column, (_, size, who) in enumerate(KEPT)
+        for row in range(2)
+    ]
+    title = "Cut by token: of what forward keeps, only u is still whole on every rank"
+    with style.plot(2.1, title) as (figure, axes):
+        cells(axes, list(SENT), len(KEPT), filled)
+        for column, (name, *_) in enumerate(KEPT):
+            pen.small(axes, (column + 0.5, -0.55), name, va="bottom")
+        for row, messages in enumerate(SENT.values()):
+            for place, name in messages.items():
+                paper = {"boxstyle": "round,pad=0.2", "fc": style.PAPER, "ec": style.INK, "lw": 0.6}
+                pen.small(axes, (place, row), name, va="center", bbox=paper)
+        axes.set_xlabel("bytes for each token and feature; n ranks", loc="left")
+        pen.key(axes, looks, 1.0, 0.36)
+    return figure
 
 
 # What a rank does: how long, what it computes, and what begins to travel, of which tensor. On
@@ -75,7 +120,6 @@ HALF: dict[str, dict[str, tuple[tuple, ...]]] = {
     },
 }
 BY_TOKEN = ("norm", "dropout, +")  # what a rank does for its own tokens, where not tp
-CUT = style.OP_COLOURS["broadcast"]
 TRAVELS = {"all_reduce": 3.84, "all_gather": 1.92, "reduce_scatter": 1.92}  # how long
 
 
