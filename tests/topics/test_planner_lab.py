@@ -128,6 +128,10 @@ def test_pictures_name_what_they_show(found, tmp_path):
         "cloud's other": (cloud, f"{found[-1][1].seconds * 1e5 / 86400:.0f} days, another"),
         "memory": (pictures.memory_bars(steps, "Memory", 66), f"{best.num_bytes / 2**30:,.0f} GiB"),
         "ratios": (pictures.ratio_dots({"some": [0.9, 1.1]}, "Ratios"), "2 runs, 10.0%"),
+        "days": (
+            pictures.waterfall({"a": 40, "b": 2}, {"b": "in all"}, "Days"),
+            "+2, so 42 in all",
+        ),
     }
     for name, (figure, text) in shown.items():
         texts = [each.get_text() for axes in figure.axes for each in axes.texts]

@@ -43,6 +43,7 @@ from byhand.sequence_parallel.lab import (
     saved_bytes,
     units_sent,
 )
+from byhand.sequence_parallel.lab.pictures import KEPT, layer_picture
 from byhand.sequence_parallel.operators import gather_tokens, scatter_sum
 from byhand.sequence_parallel.overlap import gather_while, scatter_while
 from byhand.tensor_parallel import TensorParallelMLP
@@ -654,3 +655,19 @@ def test_a_layer_talks_to_its_own_group_only():
         whole = y, alone.backward(grad_y, saved)
         assert_close(mine, [t.tensor_split(2, 1)[rank % 2] for t in whole])
     assert {e.group for e in run.ledger.events if e.op == "all_gather"} == {(0, 1), (2, 3)}
+
+
+def test_the_picture_of_a_layer_has_the_bytes_of_the_formulas():
+    sizes = {
+        who: sum(size for _, size, of in KEPT if of == who) for who in ("token", "feature", "all")
+    }
+    for ranks in (1, 2, 8):
+        divided = sizes["feature"] / ranks
+        tp, kept = (
+            divided + sizes["token"] + sizes["all"],
+            divided + sizes["token"] / ranks + sizes["all"],
+        )
+        assert activation_bytes("tensor", 1, 192, ranks) / 192 == pytest.approx(tp, rel=0.01)
+        assert activation_bytes(WAYS[2], 1, 192, ranks) / 192 == pytest.approx(kept, rel=0.01)
+    texts = [text.get_text() for text in layer_picture().axes[0].texts]
+    assert [texts.count(text) for text in ("2", "2/n", "g", "ḡ")] == [4 + 2, 2, 2, 2]

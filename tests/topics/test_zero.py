@@ -589,3 +589,11 @@ def test_the_table_adds_up_to_sixteen_bytes_a_parameter():
         166,
         19,
     ]
+
+
+def test_the_picture_of_a_steps_moments_has_what_the_text_counts():
+    """Stage 1 piles gradients up, stage 2 has two at most, stage 3 one unit's weights at a time."""
+    panels = lab.whole_at_moments().axes
+    assert [axes.get_title() for axes in panels] == ["Stage 1", "Stage 2", "Stage 3"]
+    empty = 6 * 7  # cells, each a box; what is whole is a box on top
+    assert [len(axes.patches) - empty for axes in panels] == [21 + 2 + 3 + 4, 21 + 6, 6 + 6]

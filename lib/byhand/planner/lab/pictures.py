@@ -113,6 +113,26 @@ def memory_bars(steps: Mapping[str, Step], title: str, room: float) -> Figure:
     return figure
 
 
+def waterfall(adds: Mapping[str, float], totals: Mapping[str, str], title: str) -> Figure:
+    """A row for each thing that adds days, from where the one above it ended.
+
+    totals: after which rows a sum is told, and what it is called.
+    """
+    with style.plot(0.9 + 0.27 * len(adds), title) as (figure, axes):
+        pen.rows(axes, adds)
+        end = 0.0
+        for row, (name, days) in enumerate(adds.items()):
+            colour = style.COMMUNICATION if row else style.COMPUTE
+            pen.box(axes, (end, row - 0.38), (days, 0.76), colour, width=0)
+            end += days
+            told = f"{days:.0f} days" if row == 0 else f"+{days:.0f}"
+            if name in totals:
+                told += f", so {end:.0f} {totals[name]}"
+            pen.beside(axes, (end, row), told)
+        axes.set(xlabel="days", xlim=(0, 1.32 * end))
+    return figure
+
+
 def ratio_dots(found: Mapping[str, Sequence[float]], title: str) -> Figure:
     """A row a software and GPU, a dot a published run: predicted over published seconds."""
     with style.plot(1.1 + 0.31 * len(found), title) as (figure, axes):
